@@ -1,0 +1,57 @@
+// KeyHash: who is limited, as 128 bits that nobody outside can predict.
+//
+// A counter belongs to (rule, bucket, key, algorithm, window). The parts are hashed
+// with their lengths, never joined with a separator, so no choice of names makes two
+// of them meet; and with a secret, so no client can aim at another's counter.
+// Limit and burst are not part of it: raising a limit keeps what was counted.
+//
+// Two keys share a counter with the probability that 128-bit hashes collide; a
+// store may keep fewer bits (the memory store keeps over 60, src/store/memory/table.h).
+//
+// Hash: XXH3 (128 bit) by Yann Collet, with a full-length secret.
+// Thread rule: KeyHasher is immutable; share it. Cost: about 10 ns for short keys.
+// Tested by src/engine/key_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weir/quota.h"
+
+namespace weir {
+
+struct KeyHash {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  friend constexpr bool operator==(const KeyHash&, const KeyHash&) = default;
+};
+
+// The names a counter goes by. Bytes of any kind and length, NUL and invalid UTF-8 included.
+struct KeyName {
+  std::string_view rule;    // empty when no rule is involved
+  std::string_view bucket;  // may be empty
+  std::string_view key;
+};
+
+// The bytes that make hashes unpredictable. Nodes that share a store share them.
+struct HashSecret {
+  std::array<std::byte, 192> bytes{};
+
+  // From the operating system's random source. Ends the program if it has none.
+  static HashSecret random();
+};
+
+class KeyHasher {
+ public:
+  explicit KeyHasher(const HashSecret& secret) noexcept : secret_(secret) {}
+
+  KeyHash hash(const KeyName& name, const Quota& quota) const noexcept;
+
+ private:
+  HashSecret secret_;
+};
+
+}  // namespace weir

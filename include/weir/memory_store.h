@@ -1,0 +1,57 @@
+// The embedded store: one table in this process's memory, shared by all threads.
+//
+// fixed_window, sliding_window and token_bucket keys are 16 bytes each in a lock-free
+// table; sliding_log and exponential_backoff keys, and the rare quota whose state does
+// not fit 16 bytes (about: limits over 65,000 per millisecond, 2 million a second, 16
+// million a minute), live in a second, locked store. Both have fixed sizes: nothing
+// grows after construction but the times of sliding logs, up to `log_entries_max`.
+//
+// Full is not an error: a new key takes the place of an expired one, else of the one
+// nearest to expiry among 16 candidates, and of a key over its limit only when all
+// candidates are.
+//
+// Thread rule: any thread, concurrently. Design: docs/memory_store.md.
+// Tested by src/store/memory/*_test.cc and tests/conformance.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "weir/store.h"
+#include "weir/time.h"
+
+namespace weir {
+
+struct MemoryStoreOptions {
+  // Keys in the compact table. 1,024 to 2^32.
+  std::size_t max_keys = std::size_t{1} << 20;
+  // Keys in the locked store; 0 means max_keys / 16, at least 1,024.
+  std::size_t max_wide_keys = 0;
+  // Times remembered by all sliding logs together (16 bytes each); 0 means
+  // 16 * max_wide_keys. A log that gets no room forgets nothing: it merges its oldest
+  // times into later ones, which can deny too early but never admit too much.
+  std::size_t log_entries_max = 0;
+};
+
+struct MemoryStoreStats {
+  std::uint64_t capacity = 0;   // keys that fit
+  std::uint64_t evictions = 0;  // live keys that had to make room
+  std::uint64_t bytes = 0;      // reserved at construction
+  std::uint64_t log_entries = 0;
+};
+
+class MemoryStore : public Store {
+ public:
+  virtual MemoryStoreStats stats() const noexcept = 0;
+  // Keys not yet expired at `now`. Walks the table: for tests and admin pages.
+  virtual std::uint64_t count_live(Instant now) const noexcept = 0;
+};
+
+// `start` is the earliest time the store will be asked about, give or take a year;
+// it must serve for 8 years from there. Throws std::bad_alloc if memory is short,
+// std::invalid_argument if an option is out of range.
+std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options, Instant start);
+
+}  // namespace weir

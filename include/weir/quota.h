@@ -1,0 +1,95 @@
+// Quota: `limit` units per `window`, the `burst`, and the algorithm that reads them.
+//
+// A QuotaSpec is what an operator writes; a Quota is a checked one. Quota::make is
+// the only way to get a Quota, so nothing that takes one validates it again.
+//
+//   algorithm            admits                                    state a key
+//   fixed_window         limit in each window since the epoch      a count
+//   sliding_log          limit in any window, exactly              the times spent
+//   sliding_window       limit by two counters, the previous       two counts
+//                        window weighted by how much of it still overlaps
+//   token_bucket         burst at once, refilled at limit/window   one instant
+//   exponential_backoff  fixed_window whose limit halves as a      count and level
+//                        key keeps hammering (src/algo/exponential_backoff.h)
+//
+// Thread rule: immutable values. Cost of make: a gcd (tens of ns) for token_bucket,
+// otherwise comparisons. Tested by src/algo/quota_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "weir/result.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class Algorithm : std::uint8_t {
+  kFixedWindow,
+  kSlidingLog,
+  kSlidingWindow,
+  kTokenBucket,
+  kExponentialBackoff,
+};
+inline constexpr int kAlgorithmCount = 5;
+
+// "sliding_window" and so on: the names of configuration, HTTP and metrics.
+std::string_view algorithm_name(Algorithm algorithm) noexcept;
+std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept;
+
+// Bounds of what can be enforced. 10^12 keeps every product of the arithmetic
+// within 128 bits, and most of them within 64.
+inline constexpr std::int64_t kLimitMax = 1'000'000'000'000;
+inline constexpr std::int64_t kCostMax = kLimitMax;
+inline constexpr Duration kWindowMin = std::chrono::milliseconds(1);
+inline constexpr Duration kWindowMax = std::chrono::hours(24 * 366);
+// The longest a token bucket may take to fill, burst * window / limit.
+inline constexpr Duration kFillTimeMax = 4 * kWindowMax;
+
+struct QuotaSpec {
+  Algorithm algorithm = Algorithm::kSlidingWindow;
+  std::int64_t limit = 0;  // units per window; 0 denies everything
+  Duration window{0};
+  // token_bucket: the most that can be spent at once; 0 means `limit`.
+  // REQUIRED to be 0 for every other algorithm.
+  std::int64_t burst = 0;
+
+  friend constexpr bool operator==(const QuotaSpec&, const QuotaSpec&) = default;
+};
+
+class Quota {
+ public:
+  // Denies everything: limit 0. A place to assign a made quota to.
+  Quota() = default;
+
+  // Fails with kInvalidQuota, naming the field, unless
+  //   0 <= limit <= kLimitMax, kWindowMin <= window <= kWindowMax, and for a
+  //   token_bucket 0 <= burst <= kLimitMax with a fill time of at most kFillTimeMax.
+  static Result<Quota> make(const QuotaSpec& spec) noexcept;
+
+  Algorithm algorithm() const noexcept { return algorithm_; }
+  std::int64_t limit() const noexcept { return limit_; }
+  Duration window() const noexcept { return Duration{window_us_}; }
+
+  // The most that can be spent at once: burst for a token bucket, else limit.
+  std::int64_t capacity() const noexcept { return capacity_; }
+
+  // token_bucket only: the emission interval T = window/limit as a reduced fraction
+  // of microseconds, ticks_per_unit / ticks_per_us. One tick is 1/ticks_per_us of a
+  // microsecond, so a unit and a microsecond are both whole numbers of ticks and a
+  // bucket never drifts. Both are 1 when limit is 0.
+  std::int64_t ticks_per_unit() const noexcept { return ticks_per_unit_; }
+  std::int64_t ticks_per_us() const noexcept { return ticks_per_us_; }
+
+ private:
+  Algorithm algorithm_ = Algorithm::kSlidingWindow;
+  std::int64_t limit_ = 0;
+  std::int64_t window_us_ = 1'000;
+  std::int64_t capacity_ = 0;
+  std::int64_t ticks_per_unit_ = 1;
+  std::int64_t ticks_per_us_ = 1;
+};
+
+}  // namespace weir

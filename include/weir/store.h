@@ -1,0 +1,77 @@
+// Store: where the state of every key lives, and the only place it changes.
+//
+// Implement it to keep counters somewhere of your own. tests/conformance holds the
+// specification as tests; every store of ours runs them.
+//
+// A store decides; it has no opinion on outages. When it cannot answer it says so
+// in Batch::error, and what that means (allow, deny, count locally) is decided above.
+//
+// Tested by tests/conformance/store_conformance.h, which each store's test includes.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weir/decision.h"
+#include "weir/key.h"
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// One key to decide. `quota` must outlive the batch.
+struct Charge {
+  KeyHash key;
+  const Quota* quota = nullptr;
+  // Units to spend, within +-kCostMax. 0 asks without spending. Negative gives back:
+  // never above a full quota, and only what the current window still holds.
+  std::int64_t cost = 1;
+};
+
+enum class Operation : std::uint8_t {
+  kSpendEach,  // each charge on its own: one may be allowed and the next denied
+  kSpendAll,   // all or nothing: if one is denied, none is charged
+  kLook,       // what kSpendEach would answer, changing nothing; remaining is before the cost
+  kReset,      // forget the keys; decisions are those of a look at a fresh key
+};
+
+enum class StoreError : std::uint8_t {
+  kNone,
+  kUnavailable,  // out of reach, out of time, or refusing
+};
+
+// The charges of one request and, once done, their decisions. Owned by the caller
+// and reused: deciding allocates nothing here.
+struct Batch {
+  static constexpr std::size_t kChargesMax = 16;
+
+  Operation operation = Operation::kSpendEach;
+  std::span<const Charge> charges;     // in; at most kChargesMax
+  std::span<Decision> decisions;       // out; parallel to charges
+  StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
+  // Called exactly once when the answer is there. May be null if the caller knows
+  // that the store answers before decide() returns.
+  void (*on_done)(Batch&) noexcept = nullptr;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Decides the batch as of `now`: before returning (memory) or later, from its own
+  // thread or event loop (Redis, which uses its own time instead of `now`).
+  //
+  // Each charge is decided atomically, whatever else runs. For kSpendAll: if any
+  // charge is denied, all the others report what they would have answered (their
+  // verdict and their remaining before the cost) and nothing is charged. While a
+  // kSpendAll is under way a concurrent request may see it half charged and be denied;
+  // it never sees too little charged.
+  //
+  // Thread rule: any thread, concurrently.
+  // REQUIRES: charges.size() == decisions.size() <= kChargesMax; |cost| <= kCostMax
+  virtual void decide(Batch& batch, Instant now) noexcept = 0;
+};
+
+}  // namespace weir

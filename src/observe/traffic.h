@@ -1,0 +1,80 @@
+// Traffic: what this node has been asked and how it answered.
+//
+// Each core counts in its own CoreTraffic, with plain stores that nobody waits for;
+// whoever wants to know (metrics, admin, later the fleet) adds the cores up. A reader
+// may see a decision counted in one figure and not yet in another.
+//
+// Thread rule: record() on the owning core only; summary() from anywhere.
+// Tested by traffic_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// The sum of all cores.
+struct TrafficSummary {
+  std::array<std::uint64_t, kAlgorithmCount> allowed{};  // indexed by Algorithm
+  std::array<std::uint64_t, kAlgorithmCount> denied{};
+  std::uint64_t looks = 0;
+  std::uint64_t store_errors = 0;
+
+  // Over the last ten whole seconds.
+  double requests_per_second = 0;
+  double denied_share = 0;  // 0 to 1
+  // Rate of the last two whole seconds over that of the last ten; 0 without traffic.
+  double burst_ratio = 0;
+
+  std::uint64_t total_allowed() const;
+  std::uint64_t total_denied() const;
+};
+
+class CoreTraffic {
+ public:
+  // One decided charge.
+  void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
+  void record_look() noexcept;
+  void record_store_error() noexcept;
+
+ private:
+  friend class Traffic;
+
+  // Requests of one second. Sixteen of them cover the ten that are summed, with room
+  // for a reader that lags behind.
+  struct Second {
+    std::atomic<std::int64_t> epoch_s{-1};
+    std::atomic<std::uint32_t> requests{0};
+    std::atomic<std::uint32_t> denied{0};
+  };
+  static constexpr std::size_t kSeconds = 16;
+
+  std::array<std::atomic<std::uint64_t>, kAlgorithmCount> allowed_{};
+  std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};
+  std::atomic<std::uint64_t> looks_{0};
+  std::atomic<std::uint64_t> store_errors_{0};
+  std::array<Second, kSeconds> seconds_;
+};
+
+class Traffic {
+ public:
+  // The counters of a new core. They live as long as this object.
+  CoreTraffic& add_core();
+
+  TrafficSummary summary(Instant now) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards cores_ against add_core during summary
+  std::deque<CoreTraffic> cores_;
+};
+
+}  // namespace weir

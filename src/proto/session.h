@@ -1,0 +1,69 @@
+// Session: one connection's conversation, without its socket.
+//
+// The event loop (net) moves bytes and reads the clock; a session turns bytes into
+// checks and decisions into bytes. The two meet only here, so every protocol is
+// tested by handing it bytes, and the loop is tested with a session of three lines.
+//
+// The loop's part, in order: read into input_space(), call received(); when
+// output() is not empty, stamp() and write it in one piece, call sent(); when
+// finished() and output() is empty, close. Between reads, once a second or so, it
+// compares deadline() with its clock and calls expired().
+//
+// Thread rule: a session lives on the core that accepted it.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "weir/time.h"
+
+namespace weir {
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // Where the next bytes go. Empty means "don't read now": the peer must first take
+  // the output that waits (backpressure). Valid until the next call of any method.
+  virtual std::span<char> input_space() = 0;
+
+  // `size` bytes have been put at the front of input_space(). Handles every complete
+  // request among what has arrived, and appends the replies to output().
+  virtual void received(std::size_t size, Instant now) = 0;
+
+  // The peer has sent all it will. Replies that are due may still be written.
+  virtual void peer_closed(Instant now) = 0;
+
+  // Bytes to be written. Valid until the next call of any method.
+  virtual std::string_view output() const = 0;
+
+  // The first `size` bytes of output() have been written.
+  virtual void sent(std::size_t size) = 0;
+
+  // Tells the replies in output() how long they took, for the header that says so.
+  virtual void stamp(Duration elapsed) = 0;
+
+  // When to give up on the peer: idle too long, or too slow with a request.
+  virtual Instant deadline() const = 0;
+
+  // deadline() has passed. May append a last reply.
+  virtual void expired(Instant now) = 0;
+
+  // Finish what has arrived, then close. Called once, at shutdown.
+  virtual void drain() = 0;
+
+  // Nothing more will be read: close once output() is empty.
+  virtual bool finished() const = 0;
+};
+
+// Makes the session of a new connection. Called on the core that accepted it.
+class SessionFactory {
+ public:
+  virtual ~SessionFactory() = default;
+  virtual std::unique_ptr<Session> make_session(Instant now) = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+// Config: what one YAML file says, checked.
+//
+//   listen:
+//     http: 127.0.0.1:8080
+//   threads: 2
+//   max_keys: 1048576
+//   rules:
+//     - id: login
+//       algorithm: sliding_window
+//       limit: 5
+//       window: 1m
+//
+// The loader refuses what it does not know: every unknown or mistyped key, wrong
+// type, value out of range or duplicate id is a ConfigError with its place and the
+// remedy. It reports all of them, not just the first.
+//
+// The fields, their types, bounds and descriptions are one table (config_fields.h);
+// `weir schema` prints it as the JSON Schema that editors use.
+//
+// Thread rule: values. Tested by config_test.cc and the broken files in testdata/.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rules/rule_set.h"
+
+namespace weir {
+
+struct Config {
+  // Each unset field leaves the command line's value or the built-in default.
+  std::optional<std::string> http;  // HOST:PORT, checked
+  std::optional<int> threads;       // 1 to 256
+  std::optional<std::uint64_t> max_keys;
+  std::vector<Rule> rules;
+};
+
+struct ConfigError {
+  std::string file;
+  std::size_t line = 0;    // from 1; 0 when the file could not be read at all
+  std::size_t column = 0;  // from 1
+  std::string message;     // what is wrong and what would be right
+
+  // "rules.yaml:4:7: unknown key 'limt'; did you mean 'limit'?"
+  std::string to_string() const;
+};
+
+using ConfigErrors = std::vector<ConfigError>;  // never empty when returned
+
+// `file` is only a name, for the errors.
+std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
+std::variant<Config, ConfigErrors> load_config(const std::string& path);
+
+// The JSON Schema (draft 2020-12) of the file, pretty-printed.
+std::string config_schema();
+
+}  // namespace weir
