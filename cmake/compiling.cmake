@@ -1,0 +1,56 @@
+# How our own code is compiled. Every target of ours links weir_options; nothing
+# that we build on does, and an installed libweir does not pass it on.
+
+# Fast rebuilds: a compiler cache and a fast linker, if they are installed.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy and editors
+  find_program(WEIR_CCACHE ccache)
+  if(WEIR_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${WEIR_CCACHE})
+  endif()
+  find_program(WEIR_MOLD mold)
+  # Not with LTO: there the time goes into compiling, and the stock linker is best tested.
+  if(WEIR_MOLD AND NOT WEIR_LTO)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+
+if(WEIR_LTO)
+  include(CheckIPOSupported)
+  check_ipo_supported(LANGUAGES CXX)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ON)
+endif()
+
+add_library(weir_options INTERFACE)
+target_compile_features(weir_options INTERFACE cxx_std_20)
+target_include_directories(weir_options INTERFACE
+  ${PROJECT_SOURCE_DIR}/src      # "algo/token_bucket.h"
+  ${PROJECT_SOURCE_DIR}/include  # "weir/quota.h"
+  ${PROJECT_BINARY_DIR}/include) # "weir/version.h", generated
+
+# xxHash is used as headers only, so that libweir asks nothing of whoever links it.
+target_compile_definitions(weir_options INTERFACE XXH_INLINE_ALL)
+
+# Both compilers check: ./dev test builds with gcc, ./dev asan and tsan with clang.
+# Headers of others are SYSTEM (CMake's default for imported targets) and not judged.
+target_compile_options(weir_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+  # A designated initializer may leave members to their defaults.
+  -Wno-missing-field-initializers
+  # clang counts it to -Wconversion, gcc does not; what one accepts, both shall.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
+  $<$<BOOL:${WEIR_WARNINGS_AS_ERRORS}>:-Werror>)
+
+if(WEIR_SANITIZE)
+  # Everything, also gtest's main and such, has to be linked the same way.
+  add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WEIR_SANITIZE})
+endif()
+if(WEIR_BUILD_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage in our layers, too
+endif()
+
+# The version is written once, in project().
+configure_file(${PROJECT_SOURCE_DIR}/include/weir/version.h.in
+               ${PROJECT_BINARY_DIR}/include/weir/version.h @ONLY)

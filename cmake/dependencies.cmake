@@ -1,0 +1,22 @@
+# What Weir is built on: Debian 12's packages, found once for all folders. A folder
+# names the target it needs (the comment at the right) in DEPS.
+
+find_package(Threads REQUIRED)  # Threads::Threads
+
+if(WEIR_BUILD_SERVER)
+  # Boost::headers (Asio, Beast, Intrusive), Boost::json
+  find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers json)
+  find_package(OpenSSL REQUIRED)                # OpenSSL::SSL, OpenSSL::Crypto
+  find_package(yaml-cpp CONFIG REQUIRED)        # yaml-cpp
+  find_package(spdlog CONFIG REQUIRED)          # spdlog::spdlog
+  find_package(CLI11 CONFIG REQUIRED)           # CLI11::CLI11
+  find_package(simdjson CONFIG REQUIRED)        # simdjson::simdjson
+  find_package(prometheus-cpp CONFIG REQUIRED)  # prometheus-cpp::core
+endif()
+if(WEIR_BUILD_TESTS)
+  find_package(GTest CONFIG REQUIRED)       # weir_test() links it
+  find_package(rapidcheck CONFIG REQUIRED)  # rapidcheck, rapidcheck_gtest
+endif()
+if(WEIR_BUILD_BENCH)
+  find_package(benchmark CONFIG REQUIRED)  # benchmark::benchmark, benchmark::benchmark_main
+endif()

@@ -1,0 +1,105 @@
+# The functions that the folders' CMakeLists.txt are made of:
+#
+#   weir_layer(algo                     the static library weir_algo, of one folder
+#     SOURCES token_bucket.cc quota.cc  none: a layer of headers only
+#     DEPS weir_base)                   what its headers and sources need
+#
+#   weir_test(token_bucket_test         a gtest program and its one ctest entry
+#     SOURCES token_bucket_test.cc      main() comes from gtest_main
+#     DEPS weir_algo rapidcheck_gtest
+#     LABELS tsan                       run by ./dev tsan: it starts threads
+#     TIMEOUT 20)                       seconds; 60 unless told
+#
+#   weir_script_test(http_e2e           a Python program that tests the real one
+#     SCRIPT http_e2e.py                finds the binary in $WEIR_BINARY
+#     ARGS --fast LABELS e2e TIMEOUT 120)
+#
+#   weir_fuzz(http1                     the libFuzzer target fuzz_http1 (preset fuzz);
+#     SOURCES http1.cc                  elsewhere a test that feeds it its seeds,
+#     DEPS weir_proto)                  fuzz/corpus/http1/*
+#
+#   weir_bench(table_bench SOURCES table_bench.cc DEPS weir_store_memory)
+#   weir_program(weir SOURCES main.cc DEPS weir_net)    lands at the top of the build
+#
+# Targets are named after their folder: src/store/memory is weir_store_memory,
+# src/server/http is weir_server_http.
+
+# Debian's own Python, which sees Debian's modules; PATH may hold another one first.
+set(WEIR_PYTHON /usr/bin/python3)
+
+function(weir_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  if(arg_SOURCES)
+    add_library(weir_${name} STATIC ${arg_SOURCES})
+    target_link_libraries(weir_${name} PUBLIC weir_options ${arg_DEPS})
+  else()
+    add_library(weir_${name} INTERFACE)
+    target_link_libraries(weir_${name} INTERFACE weir_options ${arg_DEPS})
+  endif()
+endfunction()
+
+function(weir_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endfunction()
+
+function(weir_register_test name labels timeout)
+  if(NOT timeout)
+    set(timeout 60)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+endfunction()
+
+# One ctest entry a program, not one a case: starting a process for each of
+# thousands of cases would take longer than the cases.
+function(weir_test name)
+  if(NOT WEIR_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
+           WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
+  weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+endfunction()
+
+function(weir_script_test name)
+  if(NOT WEIR_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;TIMEOUT" "ARGS;LABELS")
+  add_test(NAME ${name} COMMAND ${WEIR_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS}
+           WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR};\
+PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
+# Every crash that fuzzing finds becomes a seed, and so a test that needs no clang.
+function(weir_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  set(target fuzz_${name})
+  if(WEIR_BUILD_FUZZ)
+    add_executable(${target} ${arg_SOURCES})
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/targets)
+  elseif(WEIR_BUILD_TESTS)
+    add_executable(${target} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/cmake/replay_seeds.cc)
+    add_test(NAME ${target}_seeds COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+    weir_register_test(${target}_seeds "fuzz" "")
+  else()
+    return()
+  endif()
+  target_link_libraries(${target} PRIVATE weir_options ${arg_DEPS})
+endfunction()
+
+function(weir_bench name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} benchmark::benchmark_main)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+endfunction()
