@@ -1,0 +1,38 @@
+// The windows that fixed_window, sliding_window and exponential_backoff count in:
+// one after the other since 1970, so that every node agrees where they begin without
+// asking anyone.
+//
+// Thread rule: pure functions. Tested by fixed_window_test.cc.
+
+#pragma once
+
+#include <cstdint>
+
+#include "algo/wide_math.h"
+
+namespace weir::algo {
+
+// Where `now_us` lies as seen from the window that starts at `start_us`.
+enum class WindowAge : std::uint8_t {
+  kCurrent,   // in it, or up to one window before it (step.h: clocks may step back)
+  kPrevious,  // in the one right after it
+  kOld,       // later than that
+  kFuture,    // more than one window before it: a mistaken clock wrote it
+};
+
+// No division: this is all a check costs while its window lasts.
+// REQUIRES: start_us is a multiple of window_us
+inline WindowAge window_age(std::int64_t start_us, std::int64_t window_us,
+                            std::int64_t now_us) noexcept {
+  const std::int64_t elapsed_us = now_us - start_us;
+  if (elapsed_us < window_us) {
+    return elapsed_us >= -window_us ? WindowAge::kCurrent : WindowAge::kFuture;
+  }
+  return elapsed_us < 2 * window_us ? WindowAge::kPrevious : WindowAge::kOld;
+}
+
+inline std::int64_t window_start(std::int64_t window_us, std::int64_t now_us) noexcept {
+  return floor_div(now_us, window_us) * window_us;
+}
+
+}  // namespace weir::algo

@@ -1,0 +1,95 @@
+// Fixed window: a count that starts over at every multiple of the window since 1970.
+//
+// Admits `limit` units in each window. Around a boundary two windows' worth can fall
+// within one window's length; sliding_window exists for those who mind.
+//
+//   allowed     count + cost <= limit
+//   remaining   limit - count
+//   retry, reset   the end of the window, when all of it comes back at once
+//
+// Giving back works within the window only: what was spent in a window that is over
+// is free again anyway, and must not be taken from the next one's count. That also
+// holds for a state one window ahead of `now`, so what was charged there by a clock
+// that lags behind stays charged.
+//
+// Thread rule: pure. Tested by fixed_window_test.cc, small_worlds_test.cc, properties_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "algo/epoch_window.h"
+#include "algo/step.h"
+#include "weir/quota.h"
+
+namespace weir::algo {
+
+struct FixedWindowState {
+  std::int64_t start_us = 0;  // of the window that `count` belongs to; a multiple of the window
+  std::int64_t count = 0;     // units spent in it; >= 0
+
+  friend bool operator==(const FixedWindowState&, const FixedWindowState&) = default;
+};
+
+// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+inline Instant expiry(const Quota& quota, const FixedWindowState& state) noexcept {
+  if (state.count == 0) return Instant{};
+  return instant_from_epoch_us(state.start_us) + quota.window();
+}
+
+// The state as of `now`: the same units, in the window that they count in now.
+inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
+                             Instant now) noexcept {
+  const std::int64_t window_us = quota.window().count();
+  switch (window_age(state.start_us, window_us, epoch_us(now))) {
+    case WindowAge::kCurrent: return state;
+    case WindowAge::kPrevious: return {state.start_us + window_us, 0};
+    case WindowAge::kOld: return {window_start(window_us, epoch_us(now)), 0};
+    case WindowAge::kFuture: return {window_start(window_us, epoch_us(now)), state.count};
+  }
+  return state;
+}
+
+// What a request is told when `state` is what it left behind.
+// REQUIRES: state is rolled to `now`
+inline Decision describe(const Quota& quota, const FixedWindowState& state, Verdict verdict,
+                         Instant now) noexcept {
+  const Instant end = instant_from_epoch_us(state.start_us) + quota.window();
+  Decision decision;
+  decision.verdict = verdict;
+  decision.limit = quota.limit();
+  decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.count);
+  if (verdict == Verdict::kDenied) decision.retry_after = end - now;
+  if (state.count > 0) decision.reset_after = end - now;
+  return decision;
+}
+
+// Gives back `units` that were spent as of `now`.
+inline Step<FixedWindowState> give_back(const Quota& quota, const FixedWindowState& state,
+                                        std::int64_t units, Instant now) noexcept {
+  FixedWindowState rolled = roll(quota, state, now);
+  const bool in_its_window = rolled.start_us == state.start_us && epoch_us(now) >= state.start_us;
+  const std::int64_t returned = in_its_window ? std::min(units, rolled.count) : 0;
+  rolled.count -= returned;
+  const bool changed = returned > 0;
+  return {changed ? rolled : state, describe(quota, rolled, Verdict::kAllowed, now), changed};
+}
+
+// Decides one request; step.h has the rules that all algorithms share.
+inline Step<FixedWindowState> decide(const Quota& quota, const FixedWindowState& state,
+                                     std::int64_t cost, Instant now) noexcept {
+  if (cost < 0) return give_back(quota, state, -cost, now);
+
+  FixedWindowState rolled = roll(quota, state, now);
+  if (cost > quota.limit()) return {state, describe(quota, rolled, Verdict::kNever, now), false};
+  if (rolled.count + cost > quota.limit()) {
+    const bool moved = rolled.start_us < state.start_us && cost > 0;
+    return {moved ? rolled : state, describe(quota, rolled, Verdict::kDenied, now), moved};
+  }
+  if (cost == 0) return {state, describe(quota, rolled, Verdict::kAllowed, now), false};
+  rolled.count += cost;
+  return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
+}
+
+}  // namespace weir::algo

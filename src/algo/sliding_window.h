@@ -1,0 +1,154 @@
+// Sliding window: two counters, the previous one weighted by what still overlaps.
+//
+// The last `window` of time covers the current window, e of it so far, and the rest of
+// it, W - e, lies in the previous one. Taking that one's units as spread evenly:
+//
+//      previous window          current window
+//   ├───────────────────────┼───────────────────────┤
+//             |<── W - e ──>|<─ e ─>| now
+//
+//   rate       previous * (W - e) / W + current
+//   allowed    rate + cost <= limit, in exact integers
+//
+// At 50 a minute, 42 in the previous minute, 17 so far, 15 s in: 42 * 45/60 + 17 = 48.5.
+// One more makes 49.5 and is allowed; the next would make 50.5 and is denied.
+//
+//   remaining  limit - current - ceil(previous * (W - e) / W)
+//   retry      when the previous window has faded enough; if the current one alone is
+//              too full, when that one, by then the previous, has
+//   reset      when neither overlaps any more: up to 2 * W - e
+//
+// Only what was allowed is counted: hammering does not prolong a denial. Never admits
+// over `limit` in a window since the epoch, nor over 2 * limit in any window's length;
+// how far above `limit` that goes depends on how unevenly the previous one was used.
+//
+// Giving back takes units from the window that `now` lies in, if it is one of the two.
+//
+// Thread rule: pure. Tested by sliding_window_test.cc, small_worlds_test.cc, properties_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "algo/epoch_window.h"
+#include "algo/step.h"
+#include "algo/wide_math.h"
+#include "weir/quota.h"
+
+namespace weir::algo {
+
+struct SlidingWindowState {
+  std::int64_t start_us = 0;  // of the current window; a multiple of the window
+  std::int64_t previous = 0;  // units spent in the window before it; >= 0
+  std::int64_t current = 0;   // units spent in it; >= 0
+
+  friend bool operator==(const SlidingWindowState&, const SlidingWindowState&) = default;
+};
+
+// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+inline Instant expiry(const Quota& quota, const SlidingWindowState& state) noexcept {
+  const Instant start = instant_from_epoch_us(state.start_us);
+  if (state.current > 0) return start + 2 * quota.window();
+  if (state.previous > 0) return start + quota.window();
+  return Instant{};
+}
+
+// The state as of `now`: the same units, in the windows that they count in now.
+inline SlidingWindowState roll(const Quota& quota, const SlidingWindowState& state,
+                               Instant now) noexcept {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t now_us = epoch_us(now);
+  switch (window_age(state.start_us, window_us, now_us)) {
+    case WindowAge::kCurrent: return state;
+    case WindowAge::kPrevious: return {state.start_us + window_us, state.current, 0};
+    case WindowAge::kOld: return {window_start(window_us, now_us), 0, 0};
+    case WindowAge::kFuture:
+      return {window_start(window_us, now_us), state.previous, state.current};
+  }
+  return state;
+}
+
+// How far into the current window `now` is: e. 0 if it lies before it.
+// REQUIRES: state is rolled to `now`
+inline std::int64_t elapsed_us(const SlidingWindowState& state, Instant now) noexcept {
+  return std::max<std::int64_t>(0, epoch_us(now) - state.start_us);
+}
+
+// What the previous window still weighs, rounded up. Everything it is compared with is
+// a whole number of units, so rounding up here decides exactly as the fraction would.
+// REQUIRES: state is rolled to `now`
+inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState& state,
+                                    Instant now) noexcept {
+  if (state.previous == 0) return 0;
+  const std::int64_t window_us = quota.window().count();
+  return mul_div_ceil(state.previous, window_us - elapsed_us(state, now), window_us);
+}
+
+// Until `cost` fits.
+// REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
+inline Duration retry_after(const Quota& quota, const SlidingWindowState& state, std::int64_t cost,
+                            Instant now) noexcept {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t room = quota.limit() - cost;  // for what is already counted
+  // Smallest e with counter * (W - e) <= units * W. W if that is never within the window.
+  const auto faded_at_us = [window_us](std::int64_t counter, std::int64_t units) {
+    if (units >= counter) return std::int64_t{0};
+    return window_us - mul_div_floor(units, window_us, counter);
+  };
+  const std::int64_t fits_us = state.current <= room
+                                   ? faded_at_us(state.previous, room - state.current)
+                                   : window_us + faded_at_us(state.current, room);
+  return Duration{state.start_us + fits_us - epoch_us(now)};
+}
+
+// What a request is told, but for retry_after, when `state` is what it left behind.
+// REQUIRES: state is rolled to `now`, weight is its previous_weight
+inline Decision describe(const Quota& quota, const SlidingWindowState& state, std::int64_t weight,
+                         Verdict verdict, Instant now) noexcept {
+  Decision decision;
+  decision.verdict = verdict;
+  decision.limit = quota.limit();
+  decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.current - weight);
+  decision.reset_after = std::max(Duration{0}, expiry(quota, state) - now);
+  return decision;
+}
+
+// Gives back `units` that were spent as of `now`.
+inline Step<SlidingWindowState> give_back(const Quota& quota, const SlidingWindowState& state,
+                                          std::int64_t units, Instant now) noexcept {
+  SlidingWindowState rolled = roll(quota, state, now);
+  std::int64_t returned = 0;
+  if (rolled.start_us >= state.start_us) {  // else it was moved here from the future
+    const bool in_current = epoch_us(now) >= rolled.start_us;
+    std::int64_t& counter = in_current ? rolled.current : rolled.previous;
+    returned = std::min(units, counter);
+    counter -= returned;
+  }
+  const Decision decision =
+      describe(quota, rolled, previous_weight(quota, rolled, now), Verdict::kAllowed, now);
+  return {returned > 0 ? rolled : state, decision, returned > 0};
+}
+
+// Decides one request; step.h has the rules that all algorithms share.
+inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowState& state,
+                                       std::int64_t cost, Instant now) noexcept {
+  if (cost < 0) return give_back(quota, state, -cost, now);
+
+  SlidingWindowState rolled = roll(quota, state, now);
+  const std::int64_t weight = previous_weight(quota, rolled, now);
+  if (cost > quota.limit()) {
+    return {state, describe(quota, rolled, weight, Verdict::kNever, now), false};
+  }
+  if (rolled.current + weight + cost > quota.limit()) {
+    const bool moved = rolled.start_us < state.start_us && cost > 0;
+    Decision decision = describe(quota, rolled, weight, Verdict::kDenied, now);
+    decision.retry_after = retry_after(quota, rolled, cost, now);
+    return {moved ? rolled : state, decision, moved};
+  }
+  if (cost == 0) return {state, describe(quota, rolled, weight, Verdict::kAllowed, now), false};
+  rolled.current += cost;
+  return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now), true};
+}
+
+}  // namespace weir::algo

@@ -1,0 +1,143 @@
+// Token bucket, stored as one instant (GCRA, the generic cell rate algorithm).
+//
+// Per key we keep the theoretical arrival time (TAT): the instant at which the bucket
+// is full again. The distance from now to it is the debt:
+//
+//      now                TAT                  now + capacity * T
+//   ────┼──────────────────┼───────────────────────────┼────► time
+//       |<───── debt ─────>|<──── still spendable ────>|
+//
+// A cost of n adds n * T of debt, T = window / limit being the time that earns one
+// unit. It is allowed if the debt stays within capacity * T. That is a bucket of
+// `capacity` tokens refilled at one per T, decision by decision.
+//
+//   remaining  floor(capacity - debt / T)
+//   retry      until the debt has fallen far enough, rounded up to a microsecond
+//   reset      the debt, rounded up to a microsecond
+//
+// In any interval of length t it admits at most capacity + t / T.
+//
+// Why it never drifts: T is rarely a whole number of microseconds (3 a second), so TAT
+// is kept as microseconds and ticks, 1/ticks_per_us of one; T is then a whole number
+// of ticks (weir/quota.h). A million refills at 3/s end where they should, to the tick.
+//
+// Why not a count and a timestamp: the same two numbers, but each refill rounds.
+//
+// A clock that stepped back sees more debt than capacity allows. Up to one window more
+// is believed, and denied until it is paid off; more than that is cut down to a full
+// debt. The same happens to a key whose burst was lowered by more than a window's worth.
+//
+// Thread rule: pure. Tested by token_bucket_test.cc, small_worlds_test.cc, properties_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "algo/step.h"
+#include "algo/wide_math.h"
+#include "weir/quota.h"
+
+namespace weir::algo {
+
+// TAT = tat_us + tat_ticks / ticks_per_us microseconds.
+struct TokenBucketState {
+  std::int64_t tat_us = 0;
+  std::int64_t tat_ticks = 0;  // 0 <= tat_ticks < ticks_per_us
+
+  friend bool operator==(const TokenBucketState&, const TokenBucketState&) = default;
+};
+
+// From then on the key is as good as never seen: TAT, rounded up.
+inline Instant expiry(const Quota&, const TokenBucketState& state) noexcept {
+  return instant_from_epoch_us(state.tat_us + (state.tat_ticks > 0 ? 1 : 0));
+}
+
+// Debts and capacities up to this many ticks are computed in 64 bits: their sums and
+// differences cannot overflow. All but extreme quotas stay below it.
+inline constexpr std::int64_t kNarrowTicksMax = std::int64_t{1} << 61;
+
+// What a request is told, but for retry_after, and the state it leaves behind, given
+// the debt it leaves the key with.
+template <typename Int>
+Step<TokenBucketState> settle(const Quota& quota, Int debt, Verdict verdict, Instant now) noexcept {
+  const Int full = Int{quota.capacity()} * quota.ticks_per_unit();
+  const auto whole_us = static_cast<std::int64_t>(debt / quota.ticks_per_us());
+  const auto ticks = static_cast<std::int64_t>(debt % quota.ticks_per_us());
+  Decision decision;
+  decision.verdict = verdict;
+  decision.limit = quota.capacity();
+  if (debt < full) {
+    decision.remaining = static_cast<std::int64_t>((full - debt) / quota.ticks_per_unit());
+  }
+  decision.reset_after = Duration{whole_us + (ticks > 0 ? 1 : 0)};
+  return {{epoch_us(now) + whole_us, ticks}, decision, true};
+}
+
+// A debt that no clock within a window of `now` can have written: the head of the file.
+// Once a debt is over capacity; multiplies in 128 bits, as ticks of a window may need.
+inline bool is_beyond_belief(const Quota& quota, Int128 debt) noexcept {
+  const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  return debt > full + Int128{quota.window().count()} * quota.ticks_per_us();
+}
+
+// Decides for a debt in ticks that was computed in Int, as capacity * T can be.
+// REQUIRES: cost >= 0
+template <typename Int>
+Step<TokenBucketState> decide_ticks(const Quota& quota, const TokenBucketState& state, Int debt,
+                                    std::int64_t cost, Instant now) noexcept {
+  const Int full = Int{quota.capacity()} * quota.ticks_per_unit();
+  const bool moved = debt > full && is_beyond_belief(quota, debt);
+  if (moved) debt = full;
+
+  if (cost > quota.capacity()) {
+    return {state, settle(quota, debt, Verdict::kNever, now).decision, false};
+  }
+  const Int price = Int{cost} * quota.ticks_per_unit();
+  if (debt + price > full) {
+    Step<TokenBucketState> step = settle(quota, debt, Verdict::kDenied, now);
+    const Int wait = ceil_div<Int>(debt + price - full, quota.ticks_per_us());
+    step.decision.retry_after = Duration{static_cast<std::int64_t>(wait)};
+    step.changed = moved && cost > 0;
+    if (!step.changed) step.state = state;
+    return step;
+  }
+  Step<TokenBucketState> step = settle<Int>(quota, debt + price, Verdict::kAllowed, now);
+  if (cost == 0) step = {state, step.decision, false};
+  return step;
+}
+
+// The debt at `now`, in ticks: 0 if TAT has passed.
+inline Int128 debt_ticks(const Quota& quota, const TokenBucketState& state, Instant now) noexcept {
+  const std::int64_t ahead_us = state.tat_us - epoch_us(now);
+  if (ahead_us < 0) return 0;
+  // Ticks written under another limit may be more than one microsecond has now.
+  const std::int64_t ticks = std::min(state.tat_ticks, quota.ticks_per_us() - 1);
+  return Int128{ahead_us} * quota.ticks_per_us() + ticks;
+}
+
+// Gives back `units`; never beyond a full bucket.
+inline Step<TokenBucketState> give_back(const Quota& quota, const TokenBucketState& state,
+                                        std::int64_t units, Instant now) noexcept {
+  const Int128 debt = debt_ticks(quota, state, now);
+  // At limit 0 a unit has no T, and was spent under a limit that we no longer know.
+  const Int128 returned = quota.limit() == 0 ? 0 : Int128{units} * quota.ticks_per_unit();
+  const Int128 left = std::max<Int128>(0, debt - returned);
+  const Step<TokenBucketState> step = settle(quota, left, Verdict::kAllowed, now);
+  return left == debt ? Step<TokenBucketState>{state, step.decision, false} : step;
+}
+
+// Decides one request; step.h has the rules that all algorithms share.
+inline Step<TokenBucketState> decide(const Quota& quota, const TokenBucketState& state,
+                                     std::int64_t cost, Instant now) noexcept {
+  if (cost < 0) return give_back(quota, state, -cost, now);
+
+  const Int128 debt = debt_ticks(quota, state, now);
+  const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  if (std::max(debt, full) <= kNarrowTicksMax) {
+    return decide_ticks(quota, state, static_cast<std::int64_t>(debt), cost, now);
+  }
+  return decide_ticks(quota, state, debt, cost, now);
+}
+
+}  // namespace weir::algo

@@ -1,0 +1,48 @@
+// Multiplying and dividing without losing a bit.
+//
+// Counts go up to 10^12 and windows up to 3.2 * 10^13 us, so their products need up
+// to 85 bits. Nearly all need fewer than 63: those are divided in 64 bits (a few ns,
+// in 128 bits it is ten times that). Which it is, one multiplication tells.
+//
+// Thread rule: pure functions. Tested by wide_math_test.cc.
+
+#pragma once
+
+#include <cstdint>
+
+namespace weir::algo {
+
+// The one place that names the compilers' extension, so that -Wpedantic stays on.
+__extension__ typedef __int128 Int128;
+
+// REQUIRES: dividend >= 0, divisor > 0
+template <typename Int>
+constexpr Int ceil_div(Int dividend, Int divisor) noexcept {
+  return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
+}
+
+// Rounds towards minus infinity, so that windows before 1970 are like those after.
+// REQUIRES: divisor > 0
+constexpr std::int64_t floor_div(std::int64_t dividend, std::int64_t divisor) noexcept {
+  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
+}
+
+// value * factor / divisor, rounded down.
+// REQUIRES: value, factor >= 0; divisor > 0; the result fits
+inline std::int64_t mul_div_floor(std::int64_t value, std::int64_t factor,
+                                  std::int64_t divisor) noexcept {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(value, factor, &product)) return product / divisor;
+  return static_cast<std::int64_t>(Int128{value} * factor / divisor);
+}
+
+// value * factor / divisor, rounded up.
+// REQUIRES: as for mul_div_floor
+inline std::int64_t mul_div_ceil(std::int64_t value, std::int64_t factor,
+                                 std::int64_t divisor) noexcept {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(value, factor, &product)) return ceil_div(product, divisor);
+  return static_cast<std::int64_t>(ceil_div<Int128>(Int128{value} * factor, divisor));
+}
+
+}  // namespace weir::algo
