@@ -1,0 +1,67 @@
+#include "weir/quota.h"
+
+#include <array>
+#include <numeric>
+
+#include "algo/wide_math.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::string_view, kAlgorithmCount> kNames = {
+    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff",
+};
+
+Error invalid(std::string_view field, std::string_view expected) noexcept {
+  return {ErrorCode::kInvalidQuota, field, expected};
+}
+
+}  // namespace
+
+std::string_view algorithm_name(Algorithm algorithm) noexcept {
+  return kNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (kNames[i] == name) return static_cast<Algorithm>(i);
+  }
+  return std::nullopt;
+}
+
+Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
+  if (static_cast<std::size_t>(spec.algorithm) >= kNames.size()) {
+    return invalid("algorithm", "one of the five algorithms");
+  }
+  if (spec.limit < 0 || spec.limit > kLimitMax) {
+    return invalid("limit", "a whole number from 0 to 1,000,000,000,000");
+  }
+  if (spec.window < kWindowMin || spec.window > kWindowMax) {
+    return invalid("window", "a duration from 1 ms to 366 days");
+  }
+  if (spec.algorithm != Algorithm::kTokenBucket && spec.burst != 0) {
+    return invalid("burst", "0, as only token_bucket has a burst");
+  }
+  if (spec.burst < 0 || spec.burst > kLimitMax) {
+    return invalid("burst", "a whole number from 0 to 1,000,000,000,000");
+  }
+
+  Quota quota;
+  quota.algorithm_ = spec.algorithm;
+  quota.limit_ = spec.limit;
+  quota.window_us_ = spec.window.count();
+  quota.capacity_ = spec.limit;
+  if (spec.algorithm != Algorithm::kTokenBucket || spec.limit == 0) return quota;
+
+  if (spec.burst > 0) quota.capacity_ = spec.burst;
+  const auto fill_time_times_limit = algo::Int128{quota.capacity_} * quota.window_us_;
+  if (fill_time_times_limit > algo::Int128{kFillTimeMax.count()} * quota.limit_) {
+    return invalid("burst", "at most what is refilled in 4 * 366 days");
+  }
+  const std::int64_t divisor = std::gcd(quota.window_us_, quota.limit_);
+  quota.ticks_per_unit_ = quota.window_us_ / divisor;
+  quota.ticks_per_us_ = quota.limit_ / divisor;
+  return quota;
+}
+
+}  // namespace weir
