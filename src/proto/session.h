@@ -5,9 +5,9 @@
 // tested by handing it bytes, and the loop is tested with a session of three lines.
 //
 // The loop's part, in order: read into input_space(), call received(); when
-// output() is not empty, stamp() and write it in one piece, call sent(); when
-// finished() and output() is empty, close. Between reads, once a second or so, it
-// compares deadline() with its clock and calls expired().
+// output() is not empty, stamp() and write it in one piece, call sent() and look at
+// output() again; when finished() and output() is empty, close. Between reads, once a
+// second or so, it compares deadline() with its clock and calls expired().
 //
 // Thread rule: a session lives on the core that accepted it.
 
@@ -40,16 +40,19 @@ class Session {
   // Bytes to be written. Valid until the next call of any method.
   virtual std::string_view output() const = 0;
 
-  // The first `size` bytes of output() have been written.
-  virtual void sent(std::size_t size) = 0;
+  // The first `size` bytes of output() have been written. Handles requests that were
+  // held back until the peer took its replies, so there may be more output now.
+  virtual void sent(std::size_t size, Instant now) = 0;
 
   // Tells the replies in output() how long they took, for the header that says so.
+  // Replies that were stamped before keep what they say.
   virtual void stamp(Duration elapsed) = 0;
 
   // When to give up on the peer: idle too long, or too slow with a request.
   virtual Instant deadline() const = 0;
 
-  // deadline() has passed. May append a last reply.
+  // deadline() has passed. May append a last reply, may set a new deadline(); a peer
+  // that takes nothing is given up: finished(), and output() is empty.
   virtual void expired(Instant now) = 0;
 
   // Finish what has arrived, then close. Called once, at shutdown.
