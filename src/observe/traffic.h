@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <mutex>
 
 #include "weir/decision.h"
@@ -39,7 +40,8 @@ struct TrafficSummary {
   std::uint64_t total_denied() const;
 };
 
-class CoreTraffic {
+// On cache lines of its own: another core must not wait for ours.
+class alignas(64) CoreTraffic {
  public:
   // One decided charge.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
@@ -49,14 +51,24 @@ class CoreTraffic {
  private:
   friend class Traffic;
 
-  // Requests of one second. Sixteen of them cover the ten that are summed, with room
-  // for a reader that lags behind.
+  // Requests of one second, for one writer and any readers. Sixteen of them cover the ten
+  // that are summed, with room for a reader that lags behind.
   struct Second {
-    std::atomic<std::int64_t> epoch_s{-1};
+    std::atomic<std::int64_t> epoch_s{kNoSecond};
     std::atomic<std::uint32_t> requests{0};
     std::atomic<std::uint32_t> denied{0};
+
+    void begin(std::int64_t second) noexcept;
   };
   static constexpr std::size_t kSeconds = 16;
+  static constexpr std::int64_t kNoSecond = std::numeric_limits<std::int64_t>::min();
+
+  struct SecondCounts {
+    std::uint32_t requests = 0;
+    std::uint32_t denied = 0;
+  };
+  // Zero if nothing is remembered of that second.
+  SecondCounts counts_of(std::int64_t second) const noexcept;
 
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> allowed_{};
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};

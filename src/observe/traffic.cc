@@ -1,0 +1,119 @@
+#include "observe/traffic.h"
+
+#include <numeric>
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kRateSeconds = 10;  // what the rates are taken over
+constexpr std::int64_t kBurstSeconds = 2;  // what is compared with them
+
+// Only the owning core writes, so a plain load and store do for an increment: no
+// locked instruction, and a reader sees the old count or the new one.
+template <typename T>
+void increment(std::atomic<T>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+template <typename T>
+T read(const std::atomic<T>& counter) noexcept {
+  return counter.load(std::memory_order_relaxed);
+}
+
+std::int64_t epoch_s(Instant instant) noexcept {
+  return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
+}
+
+std::uint64_t sum(const std::array<std::uint64_t, kAlgorithmCount>& counts) noexcept {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+// The counts of the last seconds, of all cores.
+struct Recent {
+  std::uint64_t requests = 0;
+  std::uint64_t denied = 0;
+  std::uint64_t burst_requests = 0;
+};
+
+double per_second(std::uint64_t requests, std::int64_t seconds) noexcept {
+  return static_cast<double>(requests) / static_cast<double>(seconds);
+}
+
+void summarize(const Recent& recent, TrafficSummary& summary) noexcept {
+  if (recent.requests == 0) return;
+  summary.requests_per_second = per_second(recent.requests, kRateSeconds);
+  summary.denied_share = static_cast<double>(recent.denied) / static_cast<double>(recent.requests);
+  summary.burst_ratio =
+      per_second(recent.burst_requests, kBurstSeconds) / summary.requests_per_second;
+}
+
+}  // namespace
+
+std::uint64_t TrafficSummary::total_allowed() const { return sum(allowed); }
+std::uint64_t TrafficSummary::total_denied() const { return sum(denied); }
+
+void CoreTraffic::record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
+  const auto index = static_cast<std::size_t>(algorithm);
+  increment(decision.allowed() ? allowed_[index] : denied_[index]);
+
+  const std::int64_t second_now = epoch_s(now);
+  Second& second = seconds_[static_cast<std::uint64_t>(second_now) % kSeconds];
+  if (read(second.epoch_s) != second_now) second.begin(second_now);
+  increment(second.requests);
+  if (!decision.allowed()) increment(second.denied);
+}
+
+void CoreTraffic::record_look() noexcept { increment(looks_); }
+void CoreTraffic::record_store_error() noexcept { increment(store_errors_); }
+
+// A reader that meets the old counts under the new name would report a second twice.
+// So the name goes first and comes last: the fence pairs with the one in
+// counts_of(), the release with the acquire there.
+void CoreTraffic::Second::begin(std::int64_t second) noexcept {
+  epoch_s.store(kNoSecond, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  requests.store(0, std::memory_order_relaxed);
+  denied.store(0, std::memory_order_relaxed);
+  epoch_s.store(second, std::memory_order_release);
+}
+
+CoreTraffic::SecondCounts CoreTraffic::counts_of(std::int64_t second) const noexcept {
+  const Second& slot = seconds_[static_cast<std::uint64_t>(second) % kSeconds];
+  if (slot.epoch_s.load(std::memory_order_acquire) != second) return {};
+  const SecondCounts counts{.requests = read(slot.requests), .denied = read(slot.denied)};
+  std::atomic_thread_fence(std::memory_order_acquire);
+  // Begun anew while we read: too old to be asked about.
+  if (read(slot.epoch_s) != second) return {};
+  return counts;
+}
+
+CoreTraffic& Traffic::add_core() {
+  const std::lock_guard lock(mutex_);
+  return cores_.emplace_back();
+}
+
+TrafficSummary Traffic::summary(Instant now) const {
+  TrafficSummary summary;
+  Recent recent;
+  const std::int64_t second_now = epoch_s(now);
+
+  const std::lock_guard lock(mutex_);
+  for (const CoreTraffic& core : cores_) {
+    for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+      summary.allowed[i] += read(core.allowed_[i]);
+      summary.denied[i] += read(core.denied_[i]);
+    }
+    summary.looks += read(core.looks_);
+    summary.store_errors += read(core.store_errors_);
+    for (std::int64_t age = 1; age <= kRateSeconds; ++age) {
+      const auto counts = core.counts_of(second_now - age);
+      recent.requests += counts.requests;
+      recent.denied += counts.denied;
+      if (age <= kBurstSeconds) recent.burst_requests += counts.requests;
+    }
+  }
+  summarize(recent, summary);
+  return summary;
+}
+
+}  // namespace weir
