@@ -44,6 +44,8 @@ configure_package_config_file(
 # Before 1.0 a minor version may break its users; SameMinorVersion says so to CMake.
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+# Relative, so that `cmake --install --prefix` may choose the place.
+file(RELATIVE_PATH WEIR_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
 
 install(TARGETS libweir EXPORT weirTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -80,13 +80,16 @@ PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
 # Every crash that fuzzing finds becomes a seed, and so a test that needs no clang.
+add_custom_target(fuzz_targets)
 function(weir_fuzz name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPS")
   set(target fuzz_${name})
   if(WEIR_BUILD_FUZZ)
     add_executable(${target} ${arg_SOURCES})
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/targets)
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/targets)
+    add_dependencies(fuzz_targets ${target})
   elseif(WEIR_BUILD_TESTS)
     add_executable(${target} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/cmake/replay_seeds.cc)
     add_test(NAME ${target}_seeds COMMAND ${target} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})

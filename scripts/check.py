@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""The house rules that a machine can check: layers, code, documents, files.
+
+    scripts/check.py [ROOT]      prints `file:line: message (rule)`; exit 1 if any
+
+A line that has a good reason to break a rule says so, on itself or the line above:
+
+    // check:allow(columns): the table reads best in one piece
+
+Fast on purpose (it runs before every commit): it reads text with regular expressions
+and builds nothing. What needs a compiler is clang-tidy's: ./dev check --tidy.
+Tested by tests/scripts/check_test.py.
+"""
+
+import pathlib
+import sys
+
+sys.dont_write_bytecode = True
+
+from house_rules import cpp, docs, files, layers  # noqa: E402 (after the line above)
+from house_rules.tree import Tree  # noqa: E402
+
+RULES = [
+    layers.check_includes,
+    layers.check_outside_includes,
+    cpp.check_files,
+    cpp.check_lines,
+    cpp.check_functions,
+    cpp.check_tested_by,
+    docs.check_links,
+    docs.check_commands,
+    files.check_names,
+    files.check_text,
+    files.check_dead,
+]
+
+
+def check(root):
+    """All findings about the tree at `root`, sorted, without those that are waived."""
+    tree = Tree(root)
+    findings = {finding for rule in RULES for finding in rule(tree)}
+    return sorted(finding for finding in findings if not tree.is_waived(finding))
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0] if arguments else __file__).resolve()
+    if not arguments:
+        root = root.parent.parent
+    findings = check(root)
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""Rules of the documents: what they point at and tell the reader to type exists."""
+
+import os
+import re
+import urllib.parse
+
+from house_rules.tree import Finding, line_of
+
+LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*(\S+)", re.MULTILINE)
+FENCE = re.compile(r"^ {0,3}```(\w*)[^\n]*\n(.*?)^ {0,3}```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`([^`\n]+)`")
+SHELLS = {"", "sh", "bash", "shell", "console"}
+
+
+def check_links(tree):
+    for path in tree.matching(".md"):
+        prose = without_code(tree.text(path))
+        for match in LINK.finditer(prose):
+            target = urllib.parse.unquote(match[1] or match[2])
+            message = link_fault(tree, path, target)
+            if message:
+                yield Finding(path, line_of(prose, match.start()), "link", message)
+
+
+def without_code(text):
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match[0])
+    return INLINE.sub(blank, FENCE.sub(blank, text))
+
+
+def link_fault(tree, path, target):
+    if re.match(r"[a-z][a-z0-9+.-]*:", target):
+        return None  # the world's; checking it would need a network
+    file, _, heading = target.partition("#")
+    base = "" if file.startswith("/") else os.path.dirname(path)
+    file = os.path.normpath(os.path.join(base, file.lstrip("/"))) if file else path
+    if not tree.exists(file):
+        return f"there is no {file}"
+    if heading and file.endswith(".md") and heading not in headings(tree.text(file)):
+        return f"{file} has no heading #{heading}"
+    return None
+
+
+def headings(text):
+    """The names that GitHub gives to the headings of a document."""
+    names = []
+    for title in re.findall(r"^#+ +(.*?)\s*#*$", FENCE.sub("", text), re.MULTILINE):
+        title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+        name = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+        names.append(f"{name}-{names.count(name)}" if name in names else name)
+    return names
+
+
+def check_commands(tree):
+    """`./dev VERB` and `weir SUBCOMMAND` in code are verbs and subcommands that exist."""
+    verbs = dev_verbs(tree)
+    subcommands = weir_subcommands(tree)
+    for path in tree.matching(".md"):
+        for line, code, is_shell in code_of(tree.text(path)):
+            for verb in re.findall(r"(?:^|[\s(])\./dev ([a-z]+)", code):
+                if verbs and verb not in verbs:
+                    yield Finding(path, line, "command", f"dev has no verb {verb!r}")
+            for subcommand in named_subcommands(code) if is_shell else ():
+                if subcommands and subcommand not in subcommands:
+                    yield Finding(path, line, "command", f"weir has no subcommand {subcommand!r}")
+
+
+def dev_verbs(tree):
+    if not tree.exists("dev"):
+        return set()
+    table = re.search(r"<<'TABLE'\n(.*?)^TABLE", tree.text("dev"), re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"^  ([a-z]+)", table[1], re.MULTILINE)) if table else set()
+
+
+def weir_subcommands(tree):
+    return {
+        name for path in tree.matching(".h", ".cc", under="src/cli/")
+        for name in re.findall(r'add_subcommand\(\s*"([a-z-]+)"', tree.text(path))
+    }
+
+
+def code_of(text):
+    """(line number, code, may it be typed into a shell) of fenced lines and inline code."""
+    for fence in FENCE.finditer(text):
+        first = line_of(text, fence.start(2))
+        for number, line in enumerate(fence[2].split("\n"), first):
+            yield number, line, fence[1] in SHELLS
+    prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    for inline in INLINE.finditer(prose):
+        yield line_of(prose, inline.start()), inline[1], True
+
+
+def named_subcommands(code):
+    for command in re.split(r"&&|\|\||[;|]", code):
+        words = [w for w in command.split() if not re.match(r"[A-Z_]+=", w)]
+        while words and words[0] in ("$", "sudo", "exec", "time"):
+            words = words[1:]
+        if len(words) > 1 and words[0].split("/")[-1] == "weir":
+            if re.fullmatch(r"[a-z][a-z-]*", words[1]):
+                yield words[1]

@@ -1,0 +1,70 @@
+"""Rules of files of any kind: where they lie, how large they are, what none may contain."""
+
+import os
+import re
+
+from house_rules.cpp import FILE_LINES_MAX
+from house_rules.tree import Finding
+
+BYTES_MAX = 512 * 1024  # git keeps every version for ever
+COLUMNS_MAX = 100  # two files fit side by side
+
+# A new name at the top is a decision about where things are found: add it here.
+TOP_LEVEL = set("""
+    .ci .clang-format .clang-tidy .dockerignore .gitattributes .github .gitignore
+    ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CONTRIBUTING.md Dockerfile
+    LICENSE README.md SECURITY.md bench cmake deploy dev docs examples fuzz include scripts src
+    tests web
+""".split())
+
+CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", ".proto", ".ts",
+        ".js", ".css")
+# Spelled so that this line does not find itself.
+LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+
+
+def check_names(tree):
+    for path in tree.paths:
+        top = path.split("/")[0]
+        if top not in TOP_LEVEL:
+            yield Finding(path, 1, "top-level", f"{top} is not among the names known at the top; "
+                          "put it in a folder, or add it to scripts/house_rules/files.py")
+        if tree.size(path) > BYTES_MAX:
+            yield Finding(path, 1, "size", f"{tree.size(path) // 1024} KiB; at most "
+                          f"{BYTES_MAX // 1024}: git keeps every version for ever, so generate it")
+
+
+def check_text(tree):
+    for path in tree.paths:
+        lines = tree.lines(path)
+        for number, line in enumerate(lines, 1):
+            if LEFTOVER.search(line):
+                yield Finding(path, number, "leftover",
+                              "finish it, or open an issue: nobody comes back to a note")
+        if is_code(tree, path):
+            yield from check_code_shape(path, lines)
+
+
+def is_code(tree, path):
+    return path.endswith(CODE) or tree.text(path).startswith("#!")
+
+
+def check_code_shape(path, lines):
+    for number, line in enumerate(lines, 1):
+        if len(line) > COLUMNS_MAX:
+            yield Finding(path, number, "columns", f"{len(line)} columns; at most {COLUMNS_MAX}, "
+                          "so that two files fit side by side")
+    if len(lines) - 1 > FILE_LINES_MAX:
+        yield Finding(path, 1, "file-length", f"{len(lines) - 1} lines; at most {FILE_LINES_MAX}: "
+                      "it has more than one subject, split it")
+
+
+def check_dead(tree):
+    """A source that no CMakeLists.txt names is not built, and a test that is not built passes."""
+    listed = "\n".join(tree.text(path) for path in tree.matching("CMakeLists.txt"))
+    names = set(re.findall(r"[\w.-]+", listed))
+    folders = ("src/", "tests/", "bench/", "fuzz/")
+    for path in tree.matching(".cc", "_test.py"):
+        if path.startswith(folders) and os.path.basename(path) not in names:
+            yield Finding(path, 1, "dead", "no CMakeLists.txt names it: it is not built, "
+                          "and a test that is not run always passes")

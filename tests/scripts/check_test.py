@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+"""Every house rule fires on a small bad tree, and keeps quiet about its good twin."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check  # noqa: E402 (after the path is set)
+
+HEADER = "// What it is.\n#pragma once\n"
+
+
+def findings(files):
+    """(rule, path, line) of everything check finds in a tree of these files."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, content in files.items():
+            file = pathlib.Path(root, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content, encoding="utf-8")
+        return [(f.rule, f.path, f.line) for f in check.check(root)]
+
+
+def with_sources_listed(files):
+    names = "\n".join(pathlib.PurePath(path).name for path in files)
+    return {**files, "CMakeLists.txt": names}
+
+
+class CheckTest(unittest.TestCase):
+    def expect(self, files, *expected):
+        by_place = sorted(expected, key=lambda finding: finding[1:])
+        self.assertEqual(findings(with_sources_listed(files)), by_place)
+
+    def expect_line(self, path, line, *rules):
+        """The rules that fire on one line of code, the third of a file."""
+        self.expect({path: HEADER + line + "\n"}, *((rule, path, 3) for rule in rules))
+
+
+class Layers(CheckTest):
+    def test_downward_and_own_folder(self):
+        for path, included in [
+            ("src/algo/a.h", "weir/quota.h"), ("src/algo/a.h", "base/hash.h"),
+            ("src/algo/a.h", "algo/b.h"), ("src/observe/a.h", "base/hash.h"),
+            ("src/engine/a.h", "rules/b.h"), ("src/store/memory/a.h", "engine/b.h"),
+            ("src/store/memory/a.h", "store/memory/b.h"), ("src/cli/a.h", "net/b.h"),
+            ("tests/a.h", "net/b.h"),
+        ]:
+            self.expect_line(path, f'#include "{included}"')
+
+    def test_upward(self):
+        for path, included in [
+            ("src/base/a.h", "observe/b.h"), ("src/algo/a.h", "rules/b.h"),
+            ("src/engine/a.h", "store/memory/b.h"), ("src/net/a.h", "cli/b.h"),
+            ("src/base/a.h", "algo/b.h"),
+        ]:
+            self.expect_line(path, f'#include "{included}"', "layer")
+            self.expect_line(path, f"#include <{included}>", "layer")
+
+    def test_sideways(self):
+        self.expect_line("src/engine/a.h", '#include "proto/b.h"', "layer")
+        self.expect_line("src/server/http/a.h", '#include "server/resp/b.h"', "layer")
+        self.expect_line("src/store/redis/a.h", '#include "store/memory/b.h"', "layer")
+        self.expect_line("src/net/a.h", '#include "server/http/b.h"', "layer")
+
+    def test_public_headers_include_only_each_other(self):
+        public = "// X. Tested by include/weir/a.h.\n#pragma once\n"
+        self.expect({"include/weir/a.h": public + '#include "base/b.h"\n'},
+                    ("layer", "include/weir/a.h", 3))
+        self.expect({"include/weir/a.h": public + '#include "weir/b.h"\n#include <vector>\n'})
+
+    def test_examples_include_only_public_headers(self):
+        self.expect_line("examples/a.h", '#include "weir/limiter.h"')
+        self.expect_line("examples/a.h", '#include "engine/engine.h"', "layer")
+
+    def test_unknown_folder_and_bare_name(self):
+        self.expect({"src/misc/a.h": HEADER}, ("layer", "src/misc/a.h", 1))
+        self.expect_line("src/algo/a.h", '#include "b.h"', "layer")
+
+    def test_sockets_and_threads_have_their_place(self):
+        self.expect_line("src/net/a.h", "#include <boost/asio.hpp>")
+        self.expect_line("src/server/http/a.h", "#include <boost/asio/ip/tcp.hpp>", "outside")
+        self.expect_line("src/store/memory/a.h", "#include <mutex>")
+        self.expect_line("src/algo/a.h", "#include <thread>", "outside")
+        self.expect({"src/algo/a_test.cc": "#include <thread>\n"})
+
+
+class Code(CheckTest):
+    def test_clock(self):
+        for code in ["auto t = std::chrono::steady_clock::now();", "time(nullptr);",
+                     "clock_gettime(CLOCK_REALTIME, &t);"]:
+            self.expect_line("src/algo/a.h", code, "clock")
+            self.expect_line("src/net/a.h", code)
+            self.expect_line("bench/a.h", code)
+        self.expect_line("src/algo/a.h", "auto t = clock.now(); slot.time(); time(1);")
+
+    def test_randomness(self):
+        self.expect_line("src/algo/a.h", "std::random_device device;", "random")
+        self.expect_line("src/algo/a.h", "int operand(int);")
+
+    def test_comments_and_literals_are_not_code(self):
+        self.expect_line("src/algo/a.h", "// clock::now()")
+        self.expect_line("src/algo/a.h", 'auto s = "clock::now()"; auto n = 1\'000;')
+        self.expect_line("src/algo/a.h", 'auto s = R"x(clock::now() ")x"; char c = \'"\';')
+
+    def test_waiver_needs_a_reason(self):
+        call = "steady_clock::now();"
+        self.expect_line("src/algo/a.h", call + "  // check:allow(clock): it is a stopwatch")
+        self.expect_line("src/algo/a.h", call + "  // check:allow(clock):", "clock")
+        self.expect_line("src/algo/a.h", call + "  // check:allow(sleep): other", "clock")
+        self.expect({"src/algo/a.h": HEADER + "// check:allow(clock): why\n" + call + "\n"})
+
+    def test_sleep_in_tests(self):
+        code = "std::this_thread::sleep_for(1ms);\n"
+        self.expect({"src/net/a_test.cc": code}, ("sleep", "src/net/a_test.cc", 1))
+        self.expect({"tests/a.cc": "usleep(1);\n"}, ("sleep", "tests/a.cc", 1))
+        self.expect({"tests/a.py": "time.sl" + "eep(1)\n"}, ("sleep", "tests/a.py", 1))
+        self.expect({"src/net/a.cc": code})
+
+    def test_using_namespace_std(self):
+        self.expect_line("src/algo/a.h", "using namespace std;", "using-std")
+        self.expect_line("src/algo/a.h", "using namespace std::chrono_literals;")
+
+    def test_header_shape(self):
+        self.expect({"src/algo/a.h": "// X.\n"}, ("pragma-once", "src/algo/a.h", 1))
+        self.expect({"src/algo/a.h": "#pragma once\n"}, ("header-comment", "src/algo/a.h", 1))
+
+    def test_file_names(self):
+        self.expect({"src/algo/a.cpp": ""}, ("file-name", "src/algo/a.cpp", 1))
+        self.expect({"src/algo/TokenBucket.cc": ""}, ("file-name", "src/algo/TokenBucket.cc", 1))
+
+    def test_function_length(self):
+        body = "  x();\n" * 69
+        long = "class C {\n  void f(int a,\n         int b) {\n" + body + "  }\n};\n"
+        self.expect({"src/algo/a.cc": long}, ("function-length", "src/algo/a.cc", 2))
+        self.expect({"src/algo/a.cc": "void f() {\n" + body[:-7] + "}\n"})
+        self.expect({"src/algo/a.cc": "namespace weir {\n" + "void f();\n" * 80 + "}\n"})
+        self.expect({"src/algo/a.cc": "constexpr int kTable[] = {\n" + "1,\n" * 80 + "};\n"})
+        self.expect({"src/algo/a.cc": "class C final : public B {\n" + "int a;\n" * 80 + "};\n"})
+
+    def test_tested_by(self):
+        path = "include/weir/a.h"
+        self.expect({path: HEADER}, ("tested-by", path, 1))
+        named = "// A.\n//\n// Tested by src/algo/{}.\n#pragma once\n"
+        self.expect({path: named.format("a_test.cc")}, ("tested-by", path, 3))
+        self.expect({path: named.format("a_test.cc"), "src/algo/a_test.cc": ""})
+        self.expect({path: named.format("*_test.cc (cases)"), "src/algo/a_test.cc": ""})
+        self.expect({"src/algo/a.h": "// A. Tested by a_test.cc and\n// b_test.cc.\n#pragma once\n",
+                     "src/algo/a_test.cc": ""}, ("tested-by", "src/algo/a.h", 1))
+
+
+class Docs(CheckTest):
+    def test_links(self):
+        self.expect({"docs/a.md": "[b](b.md) [c](../src/algo) [d](https://example.com/x)\n",
+                     "docs/b.md": "# B\n", "src/algo/a.cc": ""})
+        self.expect({"docs/a.md": "\n[b](c.md)\n"}, ("link", "docs/a.md", 2))
+        self.expect({"docs/a.md": "`[b](c.md)`\n```\n[b](c.md)\n```\n"})
+
+    def test_headings(self):
+        self.expect({"docs/a.md": "# One `two`, three\n[x](#one-two-three)\n"})
+        self.expect({"docs/a.md": "# One\n[x](#two)\n"}, ("link", "docs/a.md", 2))
+
+    def test_verbs_of_dev(self):
+        dev = "verbs() {\ncat <<'TABLE'\n  test [args]   test\nTABLE\n}\n"
+        self.expect({"dev": dev, "docs/a.md": "```sh\n./dev test\n```\n`./dev test -R x`\n"})
+        self.expect({"dev": dev, "docs/a.md": "```sh\n./dev tset\n```\n"},
+                    ("command", "docs/a.md", 2))
+
+    def test_subcommands_of_weir(self):
+        main = {"src/cli/main.cc": 'app.add_subcommand("serve", "x");\n'}
+        self.expect({**main, "docs/a.md": "```sh\nx/weir serve --x\nweir --help\n```\n"})
+        self.expect({**main, "docs/a.md": "```sh\ncd x && weir sreve | tee y\n```\n"},
+                    ("command", "docs/a.md", 2))
+        self.expect({"docs/a.md": "`weir anything`\n"})  # until there is a src/cli
+
+
+class Files(CheckTest):
+    def test_columns(self):
+        self.expect({"src/algo/a.cc": "x" * 101 + "\n"}, ("columns", "src/algo/a.cc", 1))
+        self.expect({"src/algo/a.cc": "─" * 100 + "\n", "docs/a.md": "x" * 200 + "\n"})
+
+    def test_length(self):
+        self.expect({"src/algo/a.cc": "\n" * 501}, ("file-length", "src/algo/a.cc", 1))
+        self.expect({"src/algo/a.cc": "\n" * 500})
+
+    def test_leftovers(self):
+        for word in ["TO" + "DO", "FIX" + "ME", "XX" + "X"]:
+            self.expect({"docs/a.md": f"{word}: later\n"}, ("leftover", "docs/a.md", 1))
+        self.expect({"docs/a.md": "mktemp XXXXXX\n"})
+
+    def test_size_and_place(self):
+        self.expect({"docs/a.bin": "\0" * 600_000}, ("size", "docs/a.bin", 1))
+        self.expect({"notes.md": ""}, ("top-level", "notes.md", 1))
+
+    def test_dead_sources(self):
+        files = {"src/algo/a.cc": "", "tests/b_test.py": "", "CMakeLists.txt": "xa.cc"}
+        self.assertEqual(findings(files), [("dead", "src/algo/a.cc", 1),
+                                           ("dead", "tests/b_test.py", 1)])
+
+
+class CommandLine(unittest.TestCase):
+    def test_prints_place_and_fails(self):
+        with tempfile.TemporaryDirectory() as root:
+            pathlib.Path(root, "notes.md").write_text("x\n", encoding="utf-8")
+            result = subprocess.run([sys.executable, ROOT / "scripts/check.py", root],
+                                    capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stdout.startswith("notes.md:1: "), result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
