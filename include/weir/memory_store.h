@@ -27,7 +27,8 @@ namespace weir {
 struct MemoryStoreOptions {
   // Keys in the compact table. 1,024 to 2^32.
   std::size_t max_keys = std::size_t{1} << 20;
-  // Keys in the locked store; 0 means max_keys / 16, at least 1,024.
+  // Keys in the locked store (128 bytes each, taken as they are used); 0 means
+  // max_keys / 4.
   std::size_t max_wide_keys = 0;
   // Times remembered by all sliding logs together (16 bytes each); 0 means
   // 16 * max_wide_keys. A log that gets no room forgets nothing: it merges its oldest

@@ -51,9 +51,10 @@ struct Batch {
   std::span<const Charge> charges;     // in; at most kChargesMax
   std::span<Decision> decisions;       // out; parallel to charges
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
-  // Called exactly once when the answer is there. May be null if the caller knows
-  // that the store answers before decide() returns.
+  // Called exactly once when the answer is there; after it the store no longer touches
+  // the batch. `context` is the caller's own.
   void (*on_done)(Batch&) noexcept = nullptr;
+  void* context = nullptr;
 };
 
 class Store {
@@ -62,6 +63,7 @@ class Store {
 
   // Decides the batch as of `now`: before returning (memory) or later, from its own
   // thread or event loop (Redis, which uses its own time instead of `now`).
+  // Then calls batch.on_done.
   //
   // Each charge is decided atomically, whatever else runs. For kSpendAll: if any
   // charge is denied, all the others report what they would have answered (their
@@ -70,7 +72,8 @@ class Store {
   // it never sees too little charged.
   //
   // Thread rule: any thread, concurrently.
-  // REQUIRES: charges.size() == decisions.size() <= kChargesMax; |cost| <= kCostMax
+  // REQUIRES: charges.size() == decisions.size() <= kChargesMax; |cost| <= kCostMax;
+  // on_done is set
   virtual void decide(Batch& batch, Instant now) noexcept = 0;
 };
 

@@ -66,6 +66,7 @@ class Engine {
 
  private:
   static void finish(Batch& batch) noexcept;
+  void count(const Check& check) noexcept;
 
   Store& store_;
   const KeyHasher& hasher_;

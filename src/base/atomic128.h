@@ -1,0 +1,75 @@
+// Atomic128: sixteen bytes that change together.
+//
+// On x86-64 compare_exchange is one `lock cmpxchg16b`, and a load is one aligned
+// 16-byte move, which Intel and AMD document as atomic on every processor with AVX
+// (Intel SDM vol. 3A 9.1.1; AMD64 APM vol. 2 7.3.2). On a processor without AVX the
+// load is a compare-exchange of zero with zero. Elsewhere the compiler's own 16-byte
+// atomics are used. std::atomic is not: GCC turns it into library calls.
+//
+// Memory order: sequentially consistent throughout. A locked instruction is a full
+// barrier on x86-64 whatever one asks for, so a weaker order would buy nothing there.
+//
+// Thread rule: any thread. Tested by atomic128_test.cc, under TSan too.
+
+#pragma once
+
+#include <cstdint>
+
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__has_feature)
+#define WEIR_ATOMIC128_SSE 1
+#elif !__has_feature(thread_sanitizer)
+#define WEIR_ATOMIC128_SSE 1
+#endif
+#endif
+
+#ifdef WEIR_ATOMIC128_SSE
+#include <emmintrin.h>
+#endif
+
+namespace weir {
+
+__extension__ typedef unsigned __int128 Uint128;
+
+class alignas(16) Atomic128 {
+ public:
+  Uint128 load() const noexcept {
+#ifdef WEIR_ATOMIC128_SSE
+    if (kLoadsAreAtomic) [[likely]] {
+      __m128i both;  // by hand: a compiler may split an ordinary 16-byte load in two
+      asm volatile("movdqa %1, %0" : "=x"(both) : "m"(value_) : "memory");
+      const auto low = static_cast<std::uint64_t>(_mm_cvtsi128_si64(both));
+      const auto high =
+          static_cast<std::uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(both, both)));
+      return (Uint128{high} << 64) | low;
+    }
+    return __sync_val_compare_and_swap(const_cast<Uint128*>(&value_), Uint128{0}, Uint128{0});
+#else
+    return __atomic_load_n(&value_, __ATOMIC_SEQ_CST);
+#endif
+  }
+
+  // The upper eight bytes alone: cheaper where they say enough.
+  std::uint64_t load_high() const noexcept {
+    const auto* halves = reinterpret_cast<const HalfWord*>(&value_);
+    return __atomic_load_n(halves + kHighHalf, __ATOMIC_SEQ_CST);
+  }
+
+  // Stores `desired` if the value is `expected`; says whether it did.
+  bool compare_exchange(Uint128 expected, Uint128 desired) noexcept {
+    return __sync_bool_compare_and_swap(&value_, expected, desired);
+  }
+
+ private:
+  // May alias the value it is half of.
+  typedef std::uint64_t __attribute__((may_alias)) HalfWord;
+  static constexpr int kHighHalf = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
+
+  static const bool kLoadsAreAtomic;
+
+  Uint128 value_ = 0;
+};
+
+static_assert(sizeof(Atomic128) == 16 && alignof(Atomic128) == 16);
+
+}  // namespace weir

@@ -1,0 +1,360 @@
+// CompactTable: the counters of millions of keys in one array, shared by all threads
+// without a lock.
+//
+// Layout. The array is divided into sets of eight 16-byte slots (two neighbouring
+// cache lines). A key's hash names two sets; the key lives in one of their sixteen slots
+// or nowhere. That bounds every operation: at most sixteen slots are looked at, four
+// cache lines fetched, all four at once. A new key takes the first set while that has
+// more than three free slots, else the emptier of the two: so seven of eight keys are
+// found in the first, and yet with 1/kLoadMax slots a key the table fills to max_keys
+// without a single eviction (simulated up to 16 M slots: the first pair of sets
+// overflows at a load of 0.63 or more).
+//
+//   hash ──┬─ first set   │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 0..7
+//          └─ second set  │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 8..15
+//
+// A slot is one SlotWord: the key's fingerprint, when its state expires, how much it is
+// worth keeping, and the state. All of it changes in one 16-byte compare-exchange, so
+// a slot can never hold one key's name and another one's counts, and a thread that
+// decided on an outdated word fails its exchange and decides again.
+//
+// A key is in at most one slot. Finding none, a thread must put the key somewhere, and
+// two threads may do so at once in different slots. So a slot is taken in two steps:
+//
+//   1. claim   exchange an empty, expired or evicted word for a claim: the fingerprint
+//              and a number never used before, but no state;
+//   2. settle  look at all candidates again. Another slot with the key's state: give the
+//              claim up. Another claim for the key: the one in the earlier candidate
+//              survives. Nothing: exchange the claim for the first state.
+//
+// Anyone who meets a claim settles it himself, with his own charge; nobody waits. Why
+// no two slots of one key ever both get a state: suppose both did. Each was claimed
+// before its settler looked at the other, and neither saw the other there, so each
+// settler looked before the other's claim; but each claim came before its own
+// settler's look: a circle. This needs one order of all loads and exchanges that every
+// thread agrees on, which Atomic128 gives (sequential consistency), and it needs the
+// final exchange to fail if the claim was given up in between, for which its number is.
+//
+// What is evicted when all sixteen candidates are in use: an expired key, else the
+// lowest rank (a key in cooldown after one over its limit after all others), then the
+// nearest to expiry.
+//
+// `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
+//
+// Thread rule: any thread, concurrently. Progress: lock-free.
+// Tested by compact_table_test.cc, compact_table_race_test.cc and the store's tests.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "base/atomic128.h"
+#include "base/huge_array.h"
+#include "store/memory/packing.h"
+#include "store/memory/slot_word.h"
+#include "weir/key.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// Where a test may stop a thread.
+enum class TablePoint : std::uint8_t { kBeforeClaim, kBeforeSettle, kBeforeCommit, kBeforeUpdate };
+
+struct NoProbe {
+  static void reached(TablePoint) noexcept {}
+};
+
+// What a charge did, so that it can be undone: nothing if the words are equal.
+struct SlotChange {
+  SlotWord before;  // empty if the key was new
+  SlotWord after;
+};
+
+template <typename Probe = NoProbe>
+class CompactTable {
+ public:
+  // Keys per slot up to which no live key has to make room.
+  static constexpr double kLoadMax = 0.6;
+
+  CompactTable(std::size_t max_keys, Instant base)
+      : slots_(kSetSlots * sets_for(max_keys)),
+        set_count_(slots_.size() / kSetSlots),
+        packing_(base) {}
+
+  // Fetches the key's cache lines ahead of a call about it.
+  void prefetch(KeyHash key) const noexcept {
+    const Place place = place_of(key);
+    for (const Atomic128* set : {place.first, place.second}) {
+      __builtin_prefetch(set);
+      __builtin_prefetch(set + kSetSlots / 2);
+    }
+  }
+
+  // Decides and, if it is allowed, charges. `change` says how to undo it.
+  // REQUIRES: Packing::fits(*charge.quota), and State is that of its algorithm
+  template <typename State>
+  Decision spend(const Charge& charge, Instant now, SlotChange& change) noexcept;
+
+  // The key's state; State{} if it is not here.
+  template <typename State>
+  State find(KeyHash key, const Quota& quota) const noexcept;
+
+  // Takes back a charge exactly, unless the key has been charged again since.
+  // Says whether it did.
+  bool undo(KeyHash key, const SlotChange& change) noexcept;
+
+  void erase(KeyHash key) noexcept;
+
+  std::size_t capacity() const noexcept {
+    return static_cast<std::size_t>(static_cast<double>(slots_.size()) * kLoadMax);
+  }
+  std::size_t bytes() const noexcept { return slots_.bytes(); }
+  std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
+  std::uint64_t count_live(Instant now) const noexcept;
+
+ private:
+  static constexpr std::size_t kSetSlots = 8;
+  static constexpr std::size_t kCandidates = 2 * kSetSlots;
+  static constexpr std::size_t kFirstSetReserve = 3;  // see the top of this file
+
+  struct Place {
+    std::uint64_t fingerprint;
+    Atomic128* first;
+    Atomic128* second;
+
+    Atomic128& operator[](std::size_t candidate) const {
+      return candidate < kSetSlots ? first[candidate] : second[candidate - kSetSlots];
+    }
+  };
+
+  static std::size_t sets_for(std::size_t max_keys);
+  Place place_of(KeyHash key) const noexcept;
+
+  // The first candidate that names the key; kCandidates if none does.
+  static std::size_t candidate_of(const Place& place) noexcept;
+  static unsigned slots_naming(const Atomic128* set, std::uint64_t fingerprint) noexcept;
+  static SlotWord load(const Atomic128& slot) noexcept { return SlotWord(slot.load()); }
+  static bool exchange(Atomic128& slot, SlotWord expected, SlotWord desired) noexcept {
+    return slot.compare_exchange(expected.bits(), desired.bits());
+  }
+
+  // Which candidate a new key takes.
+  std::size_t choose_victim(const Place& place, std::array<SlotWord, kCandidates>& words,
+                            Instant now) const noexcept;
+  bool claim(const Place& place, Instant now) noexcept;
+  bool settle(const Place& place, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
+  static void mark_denied(Atomic128& slot, SlotWord word) noexcept;
+
+  mutable HugeArray<Atomic128> slots_;  // a reader of a const table still gets Atomic128&
+  std::size_t set_count_;
+  Packing packing_;
+
+  // Both change only when a new key moves in, and each has a line of its own.
+  alignas(64) std::atomic<std::uint64_t> claims_{0};
+  alignas(64) std::atomic<std::uint64_t> evictions_{0};
+};
+
+template <typename Probe>
+template <typename State>
+Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
+                                    SlotChange& change) noexcept {
+  const Quota& quota = *charge.quota;
+  const Place place = place_of(charge.key);
+  for (;;) {
+    const std::size_t candidate = candidate_of(place);
+    SlotWord word;  // empty: what a new key starts from
+    if (candidate < kCandidates) {
+      word = load(place[candidate]);
+      if (word.fingerprint() != place.fingerprint) continue;  // replaced meanwhile
+    }
+    State state{};
+    const bool known = candidate < kCandidates && !word.claimed();
+    if (known) packing_.unpack(quota, word, state);
+    const algo::Step<State> step = algo::decide(quota, state, charge.cost, now);
+    if (!step.changed) {
+      if (known && step.decision.verdict == Verdict::kDenied) mark_denied(place[candidate], word);
+      change = {word, word};
+      return step.decision;
+    }
+    const Rank rank = step.decision.allowed() ? Rank::kPlain : Rank::kOverLimit;
+    const SlotWord next =
+        SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
+    change = {known ? word : SlotWord{}, next};
+    if (candidate == kCandidates) {
+      claim(place, now);  // whether or not it succeeds: look again
+      continue;
+    }
+    if (known) {
+      Probe::reached(TablePoint::kBeforeUpdate);
+      if (exchange(place[candidate], word, next)) return step.decision;
+    } else if (settle(place, candidate, word, next)) {
+      return step.decision;
+    }
+  }
+}
+
+template <typename Probe>
+template <typename State>
+State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept {
+  const Place place = place_of(key);
+  for (;;) {
+    const std::size_t candidate = candidate_of(place);
+    if (candidate == kCandidates) return State{};
+    const SlotWord word = load(place[candidate]);
+    if (word.fingerprint() != place.fingerprint) continue;
+    State state{};
+    if (!word.claimed()) packing_.unpack(quota, word, state);
+    return state;
+  }
+}
+
+template <typename Probe>
+bool CompactTable<Probe>::undo(KeyHash key, const SlotChange& change) noexcept {
+  if (change.before == change.after) return true;
+  const Place place = place_of(key);
+  const std::size_t candidate = candidate_of(place);
+  return candidate < kCandidates && exchange(place[candidate], change.after, change.before);
+}
+
+template <typename Probe>
+void CompactTable<Probe>::erase(KeyHash key) noexcept {
+  const Place place = place_of(key);
+  for (;;) {
+    const std::size_t candidate = candidate_of(place);
+    if (candidate == kCandidates) return;
+    const SlotWord word = load(place[candidate]);
+    if (word.fingerprint() == place.fingerprint) exchange(place[candidate], word, SlotWord{});
+  }
+}
+
+template <typename Probe>
+std::uint64_t CompactTable<Probe>::count_live(Instant now) const noexcept {
+  std::uint64_t live = 0;
+  for (const Atomic128& slot : slots_) {
+    const SlotWord word = load(slot);
+    if (!word.empty() && !word.claimed() && !packing_.expired(word, now)) ++live;
+  }
+  return live;
+}
+
+template <typename Probe>
+std::size_t CompactTable<Probe>::sets_for(std::size_t max_keys) {
+  const auto slots = static_cast<std::size_t>(static_cast<double>(max_keys) / kLoadMax) + 1;
+  return (slots + kSetSlots - 1) / kSetSlots + 1;  // at least two, so that a key has two sets
+}
+
+template <typename Probe>
+auto CompactTable<Probe>::place_of(KeyHash key) const noexcept -> Place {
+  // The high 64 bits of hash * count spread evenly over the sets, without a division.
+  const auto set_of = [this](std::uint64_t hash) {
+    return static_cast<std::size_t>((Uint128{hash} * set_count_) >> 64);
+  };
+  const std::size_t first = set_of(key.low);
+  std::size_t second = set_of((key.low << 32 | key.low >> 32) ^ key.high);
+  if (second == first) second = (first + 1) % set_count_;
+  const std::uint64_t fingerprint = key.high >> (64 - SlotWord::kFingerprintBits);
+  // An empty slot's fingerprint is 0; no key's is.
+  return {fingerprint == 0 ? 1 : fingerprint, &slots_[first * kSetSlots],
+          &slots_[second * kSetSlots]};
+}
+
+template <typename Probe>
+std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
+  // Both sets are on their way while the first is looked through.
+  __builtin_prefetch(place.second);
+  __builtin_prefetch(place.second + kSetSlots / 2);
+  const unsigned in_first = slots_naming(place.first, place.fingerprint);
+  if (in_first != 0) return static_cast<std::size_t>(std::countr_zero(in_first));
+  const unsigned in_second = slots_naming(place.second, place.fingerprint);
+  if (in_second != 0) return kSetSlots + static_cast<std::size_t>(std::countr_zero(in_second));
+  return kCandidates;
+}
+
+// A bit for each slot of the set that names the key. No branches: which slot it is
+// can't be predicted, and a wrong guess costs more than seven comparisons.
+template <typename Probe>
+unsigned CompactTable<Probe>::slots_naming(const Atomic128* set,
+                                           std::uint64_t fingerprint) noexcept {
+  unsigned found = 0;
+  for (unsigned slot = 0; slot < kSetSlots; ++slot) {
+    const bool names = SlotWord::high_half_is(set[slot].load_high(), fingerprint);
+    found |= static_cast<unsigned>(names) << slot;
+  }
+  return found;
+}
+
+template <typename Probe>
+std::size_t CompactTable<Probe>::choose_victim(const Place& place,
+                                               std::array<SlotWord, kCandidates>& words,
+                                               Instant now) const noexcept {
+  std::array<std::size_t, 2> free_slots{};  // in each set
+  std::array<std::size_t, 2> a_free_slot{};
+  std::size_t cheapest = 0;
+  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    const SlotWord word = words[candidate] = load(place[candidate]);
+    const std::size_t set = candidate / kSetSlots;
+    if (word.empty() || packing_.expired(word, now)) {
+      ++free_slots[set];
+      a_free_slot[set] = candidate;
+    }
+    const SlotWord best = words[cheapest];
+    if (word.rank() < best.rank() ||
+        (word.rank() == best.rank() && word.expiry_us() < best.expiry_us())) {
+      cheapest = candidate;
+    }
+  }
+  if (free_slots[0] == 0 && free_slots[1] == 0) return cheapest;
+  const bool first = free_slots[0] > kFirstSetReserve || free_slots[0] >= free_slots[1];
+  return first ? a_free_slot[0] : a_free_slot[1];
+}
+
+// Takes a slot for the key. The caller looks for it again in any case: if the slot
+// changed meanwhile nothing was taken, and if it was taken it must be settled.
+template <typename Probe>
+bool CompactTable<Probe>::claim(const Place& place, Instant now) noexcept {
+  std::array<SlotWord, kCandidates> words;
+  const std::size_t victim = choose_victim(place, words, now);
+  const std::uint64_t number = claims_.fetch_add(1, std::memory_order_relaxed);
+  Probe::reached(TablePoint::kBeforeClaim);
+  if (!exchange(place[victim], words[victim], SlotWord::claim(place.fingerprint, number))) {
+    return false;
+  }
+  if (!words[victim].empty() && !packing_.expired(words[victim], now)) {
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+// Turns the claim in `candidate` into the key's first state. False if it must not, or
+// if someone else was faster: look again.
+template <typename Probe>
+bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, SlotWord claim,
+                                 SlotWord first) noexcept {
+  Probe::reached(TablePoint::kBeforeSettle);
+  for (std::size_t other = 0; other < kCandidates; ++other) {
+    if (other == candidate) continue;
+    const SlotWord word = load(place[other]);
+    if (word.fingerprint() != place.fingerprint) continue;
+    const bool gives_way = word.claimed() && other > candidate;
+    if (!gives_way) {
+      exchange(place[candidate], claim, SlotWord{});
+      return false;
+    }
+    if (!exchange(place[other], word, SlotWord{})) return false;
+  }
+  Probe::reached(TablePoint::kBeforeCommit);
+  return exchange(place[candidate], claim, first);
+}
+
+// A denied key is worth keeping longer than others; that is all a denial writes.
+template <typename Probe>
+void CompactTable<Probe>::mark_denied(Atomic128& slot, SlotWord word) noexcept {
+  if (word.rank() == Rank::kPlain) exchange(slot, word, word.with_rank(Rank::kOverLimit));
+}
+
+}  // namespace weir

@@ -1,0 +1,181 @@
+// The embedded store: routes each charge to the table that holds its key's kind, and
+// makes several charges one.
+//
+// All or nothing without a lock over several keys: first look at all of them; only if
+// every one would be allowed charge them in turn, and if one is denied after all,
+// because someone else came in between, undo the others. So a request that is plainly
+// over a limit never disturbs its other keys, and in the rare race the others are
+// charged too much for a moment, never too little.
+//
+// Undoing restores the very state from before, if the key has not been touched since.
+// If it has, the windows' counts go down by what was charged, which is exact at any
+// time; a token bucket stays charged, because what it was refilled meanwhile may already
+// have been spent, and admitting too much is the one thing that must not happen.
+
+#include "weir/memory_store.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/assert.h"
+#include "store/memory/compact_table.h"
+#include "store/memory/wide_store.h"
+#include "store/memory/with_state.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kKeysMin = 1024;
+constexpr std::size_t kKeysMax = std::size_t{1} << 32;
+constexpr Duration kSlackBeforeStart = std::chrono::hours(24 * 400);
+constexpr Duration kServiceTime = std::chrono::hours(24 * 366 * 8);
+
+MemoryStoreOptions checked(MemoryStoreOptions options) {
+  if (options.max_keys < kKeysMin || options.max_keys > kKeysMax) {
+    throw std::invalid_argument("max_keys must be from 1024 to 4294967296");
+  }
+  if (options.max_wide_keys == 0) options.max_wide_keys = options.max_keys / 4;
+  if (options.log_entries_max == 0) options.log_entries_max = 16 * options.max_wide_keys;
+  return options;
+}
+
+// What one charge did, in whichever half of the store.
+struct Change {
+  SlotChange slot;
+  WideChange wide;
+};
+
+class MemoryStoreImpl final : public MemoryStore {
+ public:
+  MemoryStoreImpl(const MemoryStoreOptions& options, Instant start)
+      : start_(start),
+        table_(options.max_keys, start - kSlackBeforeStart),
+        wide_(options.max_wide_keys, options.log_entries_max) {}
+
+  void decide(Batch& batch, Instant now) noexcept override {
+    WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
+    WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
+    now = std::clamp(now, start_ - kWindowMax, start_ + kServiceTime);
+    batch.error = StoreError::kNone;
+    prefetch(batch);
+    switch (batch.operation) {
+      case Operation::kSpendEach: spend_each(batch, now); break;
+      case Operation::kSpendAll: spend_all(batch, now); break;
+      case Operation::kLook: look_each(batch, now); break;
+      case Operation::kReset: reset_each(batch, now); break;
+    }
+    batch.on_done(batch);
+  }
+
+  MemoryStoreStats stats() const noexcept override {
+    return {.capacity = table_.capacity(),
+            .evictions = table_.evictions() + wide_.evictions(),
+            .bytes = table_.bytes() + wide_.bytes(),
+            .log_entries = wide_.log_entries()};
+  }
+
+  std::uint64_t count_live(Instant now) const noexcept override {
+    return table_.count_live(now) + wide_.count_live(now);
+  }
+
+ private:
+  // A single charge fetches its lines as it looks for its key.
+  void prefetch(const Batch& batch) const noexcept {
+    if (batch.charges.size() < 2) return;
+    for (const Charge& charge : batch.charges) table_.prefetch(charge.key);
+  }
+
+  Decision spend(const Charge& charge, Instant now, Change& change) noexcept {
+    if (!Packing::fits(*charge.quota)) return wide_.spend(charge, now, change.wide);
+    return with_compact_state(
+        charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
+          return table_.template spend<State>(charge, now, change.slot);
+        });
+  }
+
+  Decision look(const Charge& charge, Instant now) const noexcept {
+    if (!Packing::fits(*charge.quota)) return wide_.look(charge, now);
+    return with_compact_state(
+        charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
+          const State state = table_.template find<State>(charge.key, *charge.quota);
+          return look_at(*charge.quota, state, charge.cost, now);
+        });
+  }
+
+  void undo(const Charge& charge, const Change& change, Instant now) noexcept {
+    if (!Packing::fits(*charge.quota)) return wide_.undo(charge, change.wide, now);
+    if (table_.undo(charge.key, change.slot)) return;
+    with_compact_state(charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
+      if (!kGivesBackExactly<State>) return;
+      SlotChange ignored;
+      Charge refund = charge;
+      refund.cost = -charge.cost;
+      table_.template spend<State>(refund, now, ignored);
+    });
+  }
+
+  void spend_each(Batch& batch, Instant now) noexcept {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      Change ignored;
+      batch.decisions[index] = spend(batch.charges[index], now, ignored);
+    }
+  }
+
+  void look_each(Batch& batch, Instant now) const noexcept {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      batch.decisions[index] = look(batch.charges[index], now);
+    }
+  }
+
+  void reset_each(Batch& batch, Instant now) noexcept {
+    for (const Charge& charge : batch.charges) {
+      if (Packing::fits(*charge.quota)) {
+        table_.erase(charge.key);
+      } else {
+        wide_.erase(charge.key);
+      }
+    }
+    look_each(batch, now);
+  }
+
+  void spend_all(Batch& batch, Instant now) noexcept {
+    if (batch.charges.size() == 1) return spend_each(batch, now);
+    look_each(batch, now);
+    if (!std::ranges::all_of(batch.decisions, &Decision::allowed)) return deny_all(batch, now);
+
+    std::array<Change, Batch::kChargesMax> changes;
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      const Decision decision = spend(batch.charges[index], now, changes[index]);
+      if (!decision.allowed()) {
+        for (std::size_t done = index; done > 0; --done) {
+          undo(batch.charges[done - 1], changes[done - 1], now);
+        }
+        look_each(batch, now);
+        batch.decisions[index] = decision;
+        return;
+      }
+      batch.decisions[index] = decision;
+    }
+  }
+
+  // Nothing is charged, but a key's own denial is noted where its algorithm counts them.
+  void deny_all(Batch& batch, Instant now) noexcept {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      if (batch.decisions[index].verdict == Verdict::kDenied) {
+        wide_.record_denial(batch.charges[index], now);
+      }
+    }
+  }
+
+  Instant start_;
+  CompactTable<> table_;
+  mutable WideStore wide_;  // looking takes its locks
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options, Instant start) {
+  return std::make_unique<MemoryStoreImpl>(checked(options), start);
+}
+
+}  // namespace weir

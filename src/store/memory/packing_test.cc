@@ -1,0 +1,119 @@
+#include "store/memory/packing.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "store/memory/memory_testing.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kBase = kStart;
+constexpr std::int64_t kYearUs = 366LL * 24 * 3600 * 1'000'000;
+const Packing kPacking(kBase);
+
+template <typename State>
+void expect_same_after_packing(const Quota& quota, const State& state) {
+  const SlotWord word = SlotWord::make(0xabcdef, Rank::kOverLimit, kPacking.pack(quota, state));
+  State unpacked{};
+  kPacking.unpack(quota, word, unpacked);
+  EXPECT_TRUE(unpacked == state);
+  EXPECT_EQ(word.fingerprint(), 0xabcdefu);
+  EXPECT_EQ(word.rank(), Rank::kOverLimit);
+  EXPECT_FALSE(word.claimed());
+  EXPECT_FALSE(word.empty());
+}
+
+// A window of any allowed length, more often a usual one.
+rc::Gen<Duration> windows() {
+  return rc::gen::map(
+      rc::gen::oneOf(rc::gen::element<std::int64_t>(1'000, 1'000'000, 60'000'000, 3'600'000'000,
+                                                    86'400'000'000, kYearUs),
+                     rc::gen::inRange<std::int64_t>(1'000, kYearUs)),
+      [](std::int64_t us) { return Duration{us}; });
+}
+
+RC_GTEST_PROP(Packing, FixedWindowsComeBackExactly, ()) {
+  const Duration window = *windows();
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, kLimitMax);
+  const Quota quota = quota_of({Algorithm::kFixedWindow, limit, window});
+  RC_PRE(Packing::fits(quota));
+  const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
+  const algo::FixedWindowState state{now_us / window.count() * window.count(),
+                                     *rc::gen::inRange<std::int64_t>(0, limit + 1)};
+  expect_same_after_packing(quota, state);
+}
+
+RC_GTEST_PROP(Packing, SlidingWindowsComeBackExactly, ()) {
+  const Duration window = *windows();
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 70'000);
+  const Quota quota = quota_of({Algorithm::kSlidingWindow, limit, window});
+  RC_PRE(Packing::fits(quota));
+  const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
+  const algo::SlidingWindowState state{now_us / window.count() * window.count(),
+                                       *rc::gen::inRange<std::int64_t>(0, limit + 1),
+                                       *rc::gen::inRange<std::int64_t>(0, limit + 1)};
+  expect_same_after_packing(quota, state);
+}
+
+RC_GTEST_PROP(Packing, TokenBucketsComeBackExactly, ()) {
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 8'000'000);
+  const Quota quota = quota_of({Algorithm::kTokenBucket, limit, 1s});
+  RC_PRE(Packing::fits(quota));
+  const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
+  expect_same_after_packing(
+      quota, algo::TokenBucketState{
+                 now_us, *rc::gen::inRange<std::int64_t>(0, quota.ticks_per_us())});
+}
+
+// Nobody may reuse a slot whose state still counts.
+RC_GTEST_PROP(Packing, NothingExpiresBeforeItsStateIsVoid, ()) {
+  const Duration window = *windows();
+  const Quota quota = quota_of({Algorithm::kSlidingWindow, 100, window});
+  const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
+  const algo::SlidingWindowState state{now_us / window.count() * window.count(), 1, 1};
+  const SlotWord word = SlotWord::make(1, Rank::kPlain, kPacking.pack(quota, state));
+  const Instant is_void = algo::expiry(quota, state);
+  RC_ASSERT(!kPacking.expired(word, is_void - 1us));
+  RC_ASSERT(kPacking.expired(word, is_void + 3 * window));
+}
+
+TEST(Packing, UsualQuotasFit) {
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 65'535, 1ms})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 2'000'000, 1s})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 16'000'000, 1min})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kFixedWindow, kLimitMax, 1s})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 3, 1s})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 5'000'000, 1s})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, kLimitMax, 24h})));
+}
+
+TEST(Packing, HugeOnesDoNot) {
+  EXPECT_FALSE(Packing::fits(quota_of({Algorithm::kSlidingWindow, kLimitMax, 24h})));
+  EXPECT_FALSE(Packing::fits(quota_of({Algorithm::kTokenBucket, 999'999'999'989, 24h})));
+  EXPECT_FALSE(Packing::fits(quota_of({Algorithm::kSlidingLog, 1, 1s})));
+  EXPECT_FALSE(Packing::fits(quota_of({Algorithm::kExponentialBackoff, 1, 1s})));
+}
+
+TEST(Packing, ClaimsAreNoStates) {
+  const SlotWord claim = SlotWord::claim(7, 42);
+  EXPECT_TRUE(claim.claimed());
+  EXPECT_EQ(claim.fingerprint(), 7u);
+  EXPECT_FALSE(kPacking.expired(claim, kBase + 17 * Duration{kYearUs}));
+  EXPECT_FALSE(claim == SlotWord::claim(7, 43));
+}
+
+TEST(Packing, ARankChangesNothingElse) {
+  const Quota quota = quota_of({Algorithm::kFixedWindow, 10, 1s});
+  const SlotWord plain = SlotWord::make(
+      9, Rank::kPlain, kPacking.pack(quota, algo::FixedWindowState{epoch_us(kBase), 3}));
+  const SlotWord over = plain.with_rank(Rank::kOverLimit);
+  EXPECT_EQ(over.rank(), Rank::kOverLimit);
+  EXPECT_EQ(over.fingerprint(), plain.fingerprint());
+  EXPECT_TRUE(over.with_rank(Rank::kPlain) == plain);
+}
+
+}  // namespace
+}  // namespace weir

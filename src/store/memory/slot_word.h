@@ -1,0 +1,120 @@
+// SlotWord: one key's whole record in sixteen bytes.
+//
+//   127        80 79   74 73  72 71                                     0
+//   +------------+-------+------+---------------------------------------+
+//   | fingerprint| shift | rank | time (49-shift) | counts (23+shift)   |
+//   |     48     |   6   |  2   |              payload 72               |
+//   +------------+-------+------+---------------------------------------+
+//
+// `time` is the instant that the state hangs on: the start of the window it counts,
+// or the TAT of a token bucket, in units of 2^shift microseconds since the table's
+// base. A window's shift is floor(log2 window): one multiple of the window lies in each
+// unit, so the start is found again exactly, and what a coarser time saves is there
+// for larger counts. A token bucket's shift is 0.
+//
+// From the word alone, without its quota, anyone can tell when it is surely void
+// (expiry_us below). That is what lets any thread reuse any slot.
+//
+// A word of zeros is an empty slot. Shift 63 marks a claim: a slot taken for a key
+// whose first state is about to be written (compact_table.h); its payload is the claim's number.
+//
+// Thread rule: values. Tested by packing_test.cc.
+
+#pragma once
+
+#include <cstdint>
+
+#include "base/atomic128.h"
+
+namespace weir {
+
+// Who may be evicted: lower ranks first.
+enum class Rank : std::uint8_t {
+  kPlain,
+  kOverLimit,  // the last request was denied
+  kBlocked,    // in a cooldown
+  kClaimed,    // a slot whose first state is being written (compact_table.h)
+};
+
+class SlotWord {
+ public:
+  static constexpr int kFingerprintBits = 48;
+  static constexpr int kPayloadBits = 72;
+  static constexpr int kTimeBits = 49;  // at shift 0: 17.8 years of microseconds
+  static constexpr int kCountBits = kPayloadBits - kTimeBits;  // at shift 0
+
+  constexpr SlotWord() = default;
+  explicit constexpr SlotWord(Uint128 bits) : bits_(bits) {}
+
+  // What a packed state is made of, before it has a key and a rank.
+  struct Payload {
+    int shift;
+    std::int64_t time;  // 0 <= time < 2^(kTimeBits - shift)
+    Uint128 counts;     // < 2^(kCountBits + shift)
+  };
+
+  static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
+    const Uint128 state =
+        (static_cast<Uint128>(payload.time) << (kCountBits + payload.shift)) | payload.counts;
+    return SlotWord(head(fingerprint, payload.shift, rank) | state);
+  }
+
+  // `number` tells this claim from any other, so that a compare-exchange on it can't
+  // mistake a later claim of the same slot for this one.
+  static constexpr SlotWord claim(std::uint64_t fingerprint, std::uint64_t number) {
+    return SlotWord(head(fingerprint, kClaimShift, Rank::kClaimed) | number);
+  }
+
+  constexpr Uint128 bits() const { return bits_; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool claimed() const { return shift() == kClaimShift; }
+  constexpr std::uint64_t fingerprint() const {
+    return static_cast<std::uint64_t>(bits_ >> (kPayloadBits + 8));
+  }
+  constexpr int shift() const { return static_cast<int>(bits_ >> (kPayloadBits + 2)) & 63; }
+  constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(bits_ >> 72) & 3); }
+  constexpr SlotWord with_rank(Rank rank) const {
+    const Uint128 others = bits_ & ~(Uint128{3} << kPayloadBits);
+    return SlotWord(others | (static_cast<Uint128>(rank) << kPayloadBits));
+  }
+
+  // REQUIRES: !claimed()
+  constexpr std::int64_t time() const {
+    return static_cast<std::int64_t>(payload() >> (kCountBits + shift()));
+  }
+  constexpr Uint128 counts() const {
+    return payload() & ((Uint128{1} << (kCountBits + shift())) - 1);
+  }
+
+  // Microseconds since the table's base from which the state is surely void: at the
+  // latest two windows after its start for sliding windows, where window < 2^(shift+1)
+  // and start < (time + 1) << shift; so at most (time + 5) << shift. Fixed windows and
+  // TATs (a fraction after `time`) are void earlier. A claim never expires.
+  constexpr std::int64_t expiry_us() const {
+    return claimed() ? INT64_MAX : (time() + 5) << shift();
+  }
+
+  // The part of the upper half that names the key, to compare without the rest.
+  static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint) {
+    return high_half >> 16 == fingerprint;
+  }
+
+  friend constexpr bool operator==(const SlotWord&, const SlotWord&) = default;
+
+ private:
+  static constexpr int kClaimShift = 63;
+
+  static constexpr Uint128 head(std::uint64_t fingerprint, int shift, Rank rank) {
+    return (static_cast<Uint128>(fingerprint) << (kPayloadBits + 8)) |
+           (static_cast<Uint128>(shift) << (kPayloadBits + 2)) |
+           (static_cast<Uint128>(rank) << kPayloadBits);
+  }
+  constexpr Uint128 payload() const { return bits_ & ((Uint128{1} << kPayloadBits) - 1); }
+
+  Uint128 bits_ = 0;
+};
+
+static_assert(SlotWord::kFingerprintBits + 6 + 2 + SlotWord::kPayloadBits == 128);
+static_assert(sizeof(SlotWord) == sizeof(Atomic128));
+
+}  // namespace weir

@@ -1,0 +1,256 @@
+#include "store/memory/wide_store.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include "algo/exponential_backoff.h"
+#include "algo/sliding_log.h"
+#include "base/assert.h"
+#include "store/memory/with_state.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kShardsMax = 64;
+
+template <typename State>
+State unpack(const StateBytes& bytes) {
+  static_assert(std::is_trivially_copyable_v<State> && sizeof(State) <= sizeof(StateBytes));
+  State state{};
+  std::memcpy(&state, bytes.data(), sizeof(state));
+  return state;
+}
+
+template <typename State>
+StateBytes pack(const State& state) {
+  StateBytes bytes{};
+  std::memcpy(bytes.data(), &state, sizeof(state));
+  return bytes;
+}
+
+static_assert(sizeof(TimeRing) <= sizeof(StateBytes));
+
+std::size_t shards_for(std::size_t max_keys) {
+  return std::clamp<std::size_t>(std::bit_floor(max_keys / 256 + 1), 1, kShardsMax);
+}
+
+Rank rank_of(const Decision& decision) {
+  if (decision.allowed()) return Rank::kPlain;
+  return decision.backoff_level == algo::kBackoffLevelMax ? Rank::kBlocked : Rank::kOverLimit;
+}
+
+TimeRing& ring_in(StateBytes& state) { return *std::launder(reinterpret_cast<TimeRing*>(&state)); }
+
+}  // namespace
+
+WideStore::WideStore(std::size_t max_keys, std::size_t log_entries_max)
+    : shard_count_(shards_for(max_keys)),
+      records_per_shard_(std::max(kCandidates, kRecordsPerKey * max_keys / shard_count_)),
+      records_(shard_count_ * records_per_shard_),
+      shards_(shard_count_) {
+  for (Shard& shard : shards_) shard.budget.entries_max = log_entries_max / shard_count_;
+}
+
+WideStore::~WideStore() {
+  for (std::size_t index = 0; index < records_.size(); ++index) {
+    if (records_[index].used) clear(shards_[index / records_per_shard_], records_[index]);
+  }
+}
+
+WideStore::Place WideStore::place_of(KeyHash key) noexcept {
+  const std::size_t shard = key.low % shard_count_;
+  return {.shard = shards_[shard],
+          .first_record = shard * records_per_shard_,
+          .home = key.high % records_per_shard_};
+}
+
+WideStore::Record& WideStore::record_at(const Place& place, std::size_t candidate) noexcept {
+  return records_[place.first_record + (place.home + candidate) % records_per_shard_];
+}
+
+WideStore::Record* WideStore::find(const Place& place, KeyHash key) noexcept {
+  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    Record& record = record_at(place, candidate);
+    if (record.used && record.key == key) return &record;
+  }
+  return nullptr;
+}
+
+// An unused record among the candidates, made so if need be.
+WideStore::Record& WideStore::make_room(const Place& place, Instant now) noexcept {
+  Record* cheapest = nullptr;
+  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
+    Record& record = record_at(place, candidate);
+    if (!record.used) return record;
+    const bool expired = record.expiry_us <= epoch_us(now);
+    if (expired) {
+      clear(place.shard, record);
+      return record;
+    }
+    if (cheapest == nullptr || record.rank < cheapest->rank ||
+        (record.rank == cheapest->rank && record.expiry_us < cheapest->expiry_us)) {
+      cheapest = &record;
+    }
+  }
+  ++place.shard.evictions;
+  clear(place.shard, *cheapest);
+  return *cheapest;
+}
+
+void WideStore::clear(Shard& shard, Record& record) noexcept {
+  if (record.has_ring) RingView(ring_in(record.state), shard.budget).clear();
+  record = Record{};
+}
+
+// The key's record, new if it had none.
+WideStore::Record& WideStore::keep(const Place& place, Record* record, KeyHash key,
+                                   Instant now) noexcept {
+  if (record != nullptr) return *record;
+  Record& fresh = make_room(place, now);
+  fresh.used = true;
+  fresh.key = key;
+  return fresh;
+}
+
+Decision WideStore::spend(const Charge& charge, Instant now, WideChange& change) noexcept {
+  const Place place = place_of(charge.key);
+  const std::lock_guard lock(place.shard.mutex);
+  return charge.quota->algorithm() == Algorithm::kSlidingLog
+             ? spend_log(charge, place, now, change)
+             : spend_state(charge, place, now, change);
+}
+
+Decision WideStore::spend_state(const Charge& charge, const Place& place, Instant now,
+                                WideChange& change) noexcept {
+  const Quota& quota = *charge.quota;
+  Record* record = find(place, charge.key);
+  return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
+    change.before = record != nullptr ? record->state : StateBytes{};
+    const auto step = algo::decide(quota, unpack<State>(change.before), charge.cost, now);
+    change.after = step.changed ? pack(step.state) : change.before;
+    if (step.changed) {
+      record = &keep(place, record, charge.key, now);
+      record->state = change.after;
+      record->expiry_us = epoch_us(algo::expiry(quota, step.state));
+    }
+    if (record != nullptr && charge.cost > 0 && step.decision.verdict != Verdict::kNever) {
+      record->rank = rank_of(step.decision);
+    }
+    return step.decision;
+  });
+}
+
+Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant now,
+                              WideChange& change) noexcept {
+  const Quota& quota = *charge.quota;
+  Record* record = find(place, charge.key);
+  TimeRing never_seen{};
+  if (record == nullptr) {
+    RingView fresh(never_seen, place.shard.budget);
+    const Decision decision = algo::look(quota, fresh, std::max<std::int64_t>(0, charge.cost), now);
+    if (!decision.allowed() || charge.cost <= 0) return decision;
+  }
+  record = &keep(place, record, charge.key, now);
+  record->has_ring = true;
+  RingView log(ring_in(record->state), place.shard.budget);
+  const Decision decision = algo::decide(quota, log, charge.cost, now);
+  if (log.size() > 0) change.charged_at_us = log[log.size() - 1].at_us;
+  record->expiry_us = epoch_us(algo::expiry(quota, log));
+  if (charge.cost > 0 && decision.verdict != Verdict::kNever) record->rank = rank_of(decision);
+  return decision;
+}
+
+Decision WideStore::look(const Charge& charge, Instant now) noexcept {
+  const Quota& quota = *charge.quota;
+  const Place place = place_of(charge.key);
+  const std::lock_guard lock(place.shard.mutex);
+  Record* record = find(place, charge.key);
+  if (quota.algorithm() != Algorithm::kSlidingLog) {
+    return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
+      const State state = record != nullptr ? unpack<State>(record->state) : State{};
+      return look_at(quota, state, charge.cost, now);
+    });
+  }
+  TimeRing never_seen{};
+  const RingView log(record != nullptr ? ring_in(record->state) : never_seen, place.shard.budget);
+  Decision decision = algo::look(quota, log, std::max<std::int64_t>(0, charge.cost), now);
+  const Decision before = algo::look(quota, log, 0, now);
+  decision.remaining = before.remaining;
+  decision.reset_after = before.reset_after;
+  return decision;
+}
+
+void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
+  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) return;
+  const Place place = place_of(charge.key);
+  const std::lock_guard lock(place.shard.mutex);
+  Record* record = find(place, charge.key);
+  const auto before = record != nullptr ? unpack<algo::ExponentialBackoffState>(record->state)
+                                        : algo::ExponentialBackoffState{};
+  const auto step = algo::record_denial(*charge.quota, before, now);
+  if (!step.changed) return;
+  record = &keep(place, record, charge.key, now);
+  record->state = pack(step.state);
+  record->expiry_us = epoch_us(algo::expiry(*charge.quota, step.state));
+  record->rank = rank_of(step.decision);
+}
+
+void WideStore::undo(const Charge& charge, const WideChange& change, Instant now) noexcept {
+  const Quota& quota = *charge.quota;
+  const Place place = place_of(charge.key);
+  const std::lock_guard lock(place.shard.mutex);
+  Record* record = find(place, charge.key);
+  if (record == nullptr) return;
+  if (quota.algorithm() == Algorithm::kSlidingLog) {
+    RingView log(ring_in(record->state), place.shard.budget);
+    algo::undo(log, charge.cost, change.charged_at_us);
+    return;
+  }
+  if (record->state == change.after) {
+    record->state = change.before;
+    return;
+  }
+  with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
+    if (!kGivesBackExactly<State>) return;
+    const auto step = algo::decide(quota, unpack<State>(record->state), -charge.cost, now);
+    if (step.changed) record->state = pack(step.state);
+  });
+}
+
+void WideStore::erase(KeyHash key) noexcept {
+  const Place place = place_of(key);
+  const std::lock_guard lock(place.shard.mutex);
+  if (Record* record = find(place, key)) clear(place.shard, *record);
+}
+
+std::uint64_t WideStore::evictions() noexcept {
+  std::uint64_t sum = 0;
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    sum += shard.evictions;
+  }
+  return sum;
+}
+
+std::uint64_t WideStore::log_entries() noexcept {
+  std::uint64_t sum = 0;
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    sum += shard.budget.entries;
+  }
+  return sum;
+}
+
+std::uint64_t WideStore::count_live(Instant now) noexcept {
+  std::uint64_t live = 0;
+  for (std::size_t index = 0; index < records_.size(); ++index) {
+    const std::lock_guard lock(shards_[index / records_per_shard_].mutex);
+    const Record& record = records_[index];
+    if (record.used && record.expiry_us > epoch_us(now)) ++live;
+  }
+  return live;
+}
+
+}  // namespace weir

@@ -1,0 +1,113 @@
+// WideStore: the keys that need more than a slot of the compact table.
+//
+// These are all keys of sliding_log and exponential_backoff, and those of the rare quotas
+// that Packing::fits refuses. Their records lie in shards, each with its own mutex; a
+// record is one of sixteen neighbours that the key's hash names. When all sixteen are
+// in use the same order as in the compact table says which has to go.
+//
+// A sliding log's times are in a ring that grows by doubling, as long as its shard has
+// entries left of its share of `log_entries_max`. When it may not grow it merges its two
+// oldest entries into the later one: those units then count up to one entry longer than
+// they should, so the log may deny too early but never admits too much.
+//
+// Thread rule: any thread, concurrently. Tested by wide_store_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "base/huge_array.h"
+#include "store/memory/slot_word.h"
+#include "store/memory/time_ring.h"
+#include "weir/key.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// Any algorithm's state, as bytes; zeros are a key never seen.
+using StateBytes = std::array<std::byte, 48>;
+
+// What a charge did, so that it can be undone.
+struct WideChange {
+  StateBytes before{};
+  StateBytes after{};
+  std::int64_t charged_at_us = 0;  // sliding_log: the time it was entered under
+};
+
+class WideStore {
+ public:
+  // Keys per record up to which hardly any live key has to make room.
+  static constexpr std::size_t kRecordsPerKey = 2;
+
+  WideStore(std::size_t max_keys, std::size_t log_entries_max);
+  ~WideStore();
+  WideStore(const WideStore&) = delete;
+  WideStore& operator=(const WideStore&) = delete;
+
+  // Decides and, if it is allowed, charges. `change` says how to undo it.
+  Decision spend(const Charge& charge, Instant now, WideChange& change) noexcept;
+
+  // What spend() would answer; `remaining` is before the cost.
+  Decision look(const Charge& charge, Instant now) noexcept;
+
+  // Notes that the charge was denied, for the algorithms that care.
+  void record_denial(const Charge& charge, Instant now) noexcept;
+
+  // Takes back an allowed charge. `now` is that of the charge.
+  void undo(const Charge& charge, const WideChange& change, Instant now) noexcept;
+
+  void erase(KeyHash key) noexcept;
+
+  std::size_t bytes() const noexcept { return records_.bytes(); }
+  std::uint64_t evictions() noexcept;
+  std::uint64_t log_entries() noexcept;
+  std::uint64_t count_live(Instant now) noexcept;
+
+ private:
+  static constexpr std::size_t kCandidates = 16;
+
+  struct Record {
+    KeyHash key;
+    std::int64_t expiry_us;
+    bool used;
+    bool has_ring;  // `state` is a TimeRing
+    Rank rank;
+    alignas(8) StateBytes state;
+  };
+
+  struct alignas(64) Shard {
+    std::mutex mutex;  // guards the shard's records and what follows
+    RingBudget budget;
+    std::uint64_t evictions = 0;
+  };
+
+  // The records of one key's neighbourhood.
+  struct Place {
+    Shard& shard;
+    std::size_t first_record;  // of the shard
+    std::size_t home;          // within the shard
+  };
+
+  Place place_of(KeyHash key) noexcept;
+  Record& record_at(const Place& place, std::size_t candidate) noexcept;
+  Record* find(const Place& place, KeyHash key) noexcept;
+  Record& make_room(const Place& place, Instant now) noexcept;
+  void clear(Shard& shard, Record& record) noexcept;
+
+  Decision spend_state(const Charge& charge, const Place& place, Instant now,
+                       WideChange& change) noexcept;
+  Decision spend_log(const Charge& charge, const Place& place, Instant now,
+                     WideChange& change) noexcept;
+  Record& keep(const Place& place, Record* record, KeyHash key, Instant now) noexcept;
+
+  std::size_t shard_count_;
+  std::size_t records_per_shard_;
+  HugeArray<Record> records_;
+  std::vector<Shard> shards_;
+};
+
+}  // namespace weir

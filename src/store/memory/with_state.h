@@ -1,0 +1,64 @@
+// From an algorithm's name to its state's type: the one switch that both halves of the
+// memory store use.
+//
+// Thread rule: pure functions. Tested through wide_store_test.cc and memory_store_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "algo/exponential_backoff.h"
+#include "algo/fixed_window.h"
+#include "algo/sliding_window.h"
+#include "algo/token_bucket.h"
+#include "base/assert.h"
+#include "weir/quota.h"
+
+namespace weir {
+
+// Calls `action` with the type of the algorithm's state, as a std::type_identity.
+// REQUIRES: not kSlidingLog, whose state is no value
+template <typename Action>
+decltype(auto) with_state(Algorithm algorithm, Action&& action) {
+  switch (algorithm) {
+    case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
+    case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
+    case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
+    case Algorithm::kExponentialBackoff:
+      return action(std::type_identity<algo::ExponentialBackoffState>{});
+    case Algorithm::kSlidingLog: break;
+  }
+  report_bug("algorithm has a state value", __FILE__, __LINE__);
+}
+
+// The states of the lock-free table only.
+template <typename Action>
+decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
+  switch (algorithm) {
+    case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
+    case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
+    case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
+    case Algorithm::kExponentialBackoff:
+    case Algorithm::kSlidingLog: break;
+  }
+  report_bug("algorithm is compact", __FILE__, __LINE__);
+}
+
+// Whether giving back what was charged leaves the state as if it had not been charged,
+// whatever else was charged meanwhile. Not so for a token bucket: the refill that the
+// charge delayed may have been spent by others.
+template <typename State>
+inline constexpr bool kGivesBackExactly = !std::is_same_v<State, algo::TokenBucketState>;
+
+// The answer to a look: would `cost` be allowed, and what is left before it.
+template <typename State>
+Decision look_at(const Quota& quota, const State& state, std::int64_t cost, Instant now) {
+  Decision decision = algo::decide(quota, state, std::max<std::int64_t>(0, cost), now).decision;
+  const Decision before = algo::decide(quota, state, 0, now).decision;
+  decision.remaining = before.remaining;
+  decision.reset_after = before.reset_after;
+  return decision;
+}
+
+}  // namespace weir
