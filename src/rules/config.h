@@ -44,16 +44,19 @@ struct Config {
 struct ConfigError {
   std::string file;
   std::size_t line = 0;    // from 1; 0 when the file could not be read at all
-  std::size_t column = 0;  // from 1
+  std::size_t column = 0;  // from 1, in bytes
   std::string message;     // what is wrong and what would be right
 
   // "rules.yaml:4:7: unknown key 'limt'; did you mean 'limit'?"
   std::string to_string() const;
 };
 
-using ConfigErrors = std::vector<ConfigError>;  // never empty when returned
+// In the order of the file. Never empty when returned, and never endless: beyond
+// kConfigErrorsMax one last entry says that there are more.
+using ConfigErrors = std::vector<ConfigError>;
+inline constexpr std::size_t kConfigErrorsMax = 100;
 
-// `file` is only a name, for the errors.
+// `file` is only a name, for the errors. An empty file is an empty configuration.
 std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
 std::variant<Config, ConfigErrors> load_config(const std::string& path);
 

@@ -1,0 +1,67 @@
+// The fields of a configuration file, in one table.
+//
+// The loader's checks, its messages and the JSON Schema are all made from it, so they
+// cannot disagree. To add a field: add it to the table, read it in config.cc, and run
+// config_test, which says what else to refresh (docs/weir.schema.json).
+//
+// Thread rule: constants. Tested by config_fields_test.cc and config_schema_test.py.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace weir {
+
+enum class FieldType : std::uint8_t {
+  kSection,      // a map with fields of its own
+  kSectionList,  // a list of such maps
+  kInteger,      // min to max
+  kBoolean,
+  kChoice,    // one of `choices`
+  kName,      // 1 to 64 of letters, digits and _ . : -
+  kDuration,  // min to max, in microseconds
+  kHostPort,
+};
+
+struct Section;
+
+// Another field of the same section and the value it must have.
+struct Condition {
+  std::string_view field;  // a kChoice; empty: there is no condition
+  std::string_view value;
+};
+
+struct Field {
+  enum class Presence : std::uint8_t { kOptional, kRequired };
+
+  std::string_view name;
+  FieldType type;
+  Presence presence = Presence::kOptional;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  std::span<const std::string_view> choices{};
+  const Section* section = nullptr;
+  Condition only_if{};
+  // As it would stand in the file. Empty: required, or decided elsewhere.
+  std::string_view default_text{};
+  std::string_view description;
+};
+
+struct Section {
+  std::string_view name;  // as messages call it: "a rule"
+  std::string_view description;
+  std::span<const Field> fields;
+
+  // Null if there is none.
+  const Field* find(std::string_view field_name) const;
+  std::vector<std::string_view> field_names() const;
+};
+
+const Section& config_section();  // the whole file
+const Section& listen_section();
+const Section& rule_section();
+
+}  // namespace weir
