@@ -1,0 +1,169 @@
+#include "load/http_codec.h"
+
+#include <strings.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace weir::load {
+namespace {
+
+// A head longer than this is not one we asked for.
+constexpr std::size_t kHeadMax = 16 * 1024;
+// Far above any reply to a check; a bound, so that a length cannot overflow.
+constexpr std::size_t kBodyMax = std::size_t{1} << 30;
+
+// Two hexadecimal digits a byte: four lookups write a key.
+constexpr auto kHexPairs = [] {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<std::array<char, 2>, 256> pairs{};
+  for (std::size_t byte = 0; byte < pairs.size(); ++byte) {
+    pairs[byte] = {kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return pairs;
+}();
+
+void write_key(std::uint32_t key, char* out) noexcept {
+  for (std::size_t pair = 0; pair < HttpRequest::kKeyDigits / 2; ++pair) {
+    const std::uint32_t byte = (key >> (24 - 8 * pair)) & 0xff;
+    std::memcpy(out + 2 * pair, kHexPairs[byte].data(), 2);
+  }
+}
+
+// "HTTP/1.1 200": nothing unless it is a final status of HTTP/1.x.
+std::optional<int> read_status(std::string_view bytes) noexcept {
+  if (!bytes.starts_with("HTTP/1.") || bytes[8] != ' ') return {};
+  int status = 0;
+  const auto [end, error] = std::from_chars(bytes.data() + 9, bytes.data() + 12, status);
+  if (error != std::errc{} || end != bytes.data() + 12 || status < 200) return {};
+  return status;
+}
+
+enum class Header : std::uint8_t { kOther, kLength, kBad };
+
+// `line` ends before its CR LF, or anywhere after: numbers end by themselves.
+Header read_header(std::string_view line, std::size_t& length) noexcept {
+  constexpr std::string_view kLength = "content-length:";
+  if (line.size() < kLength.size() || (line[0] | 0x20) != 'c' ||
+      ::strncasecmp(line.data(), kLength.data(), kLength.size()) != 0) {
+    return Header::kOther;
+  }
+  line.remove_prefix(kLength.size());
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), length);
+  return error == std::errc{} && length <= kBodyMax ? Header::kLength : Header::kBad;
+}
+
+// Reads "allowed":true or false, with or without a space, in a JSON object.
+std::optional<bool> read_allowed(std::string_view body) noexcept {
+  constexpr std::string_view kName = "\"allowed\":";
+  const void* found = ::memmem(body.data(), body.size(), kName.data(), kName.size());
+  if (found == nullptr) return {};
+  body.remove_prefix(static_cast<std::size_t>(static_cast<const char*>(found) - body.data()) +
+                     kName.size());
+  while (body.starts_with(' ')) body.remove_prefix(1);
+  if (body.starts_with("true")) return true;
+  if (body.starts_with("false")) return false;
+  return {};
+}
+
+void count(const HttpReply& reply, Tally& tally) noexcept {
+  ++tally.replies;
+  const bool denied_by_status = reply.status == 429;
+  if (reply.status >= 300 && !denied_by_status) {
+    ++tally.failed;
+    return;
+  }
+  const std::optional<bool> allowed = read_allowed(reply.body);
+  if (allowed.value_or(false)) ++tally.allowed;
+  if (allowed.has_value() ? !*allowed : denied_by_status) ++tally.denied;
+}
+
+}  // namespace
+
+HttpRequest make_get(std::string_view authority, std::string_view path) {
+  HttpRequest request;
+  request.bytes.append("GET ").append(path).append(" HTTP/1.1\r\nHost: ").append(authority);
+  request.bytes.append("\r\n\r\n");
+  return request;
+}
+
+HttpRequest make_check(std::string_view authority, const CheckSpec& spec) {
+  std::string body = "{\"key\":\"k";
+  const std::size_t key_in_body = body.size();
+  body.append(HttpRequest::kKeyDigits, '0').append("\"");
+  if (spec.limit) body.append(",\"limit\":").append(std::to_string(*spec.limit));
+  if (spec.window) body.append(",\"window\":").append(*spec.window);
+  if (spec.algorithm) body.append(",\"algorithm\":\"").append(*spec.algorithm).append("\"");
+  if (spec.cost) body.append(",\"cost\":").append(std::to_string(*spec.cost));
+  body.append("}");
+
+  HttpRequest request;
+  request.bytes.append("POST ").append(spec.path).append(" HTTP/1.1\r\nHost: ").append(authority);
+  request.bytes.append("\r\nContent-Type: application/json\r\nContent-Length: ");
+  request.bytes.append(std::to_string(body.size())).append("\r\n\r\n");
+  request.key_at = request.bytes.size() + key_in_body;
+  request.bytes.append(body);
+  return request;
+}
+
+Framing frame_http_reply(std::string_view bytes, HttpReply& reply) noexcept {
+  constexpr std::size_t kStatusEnd = 12;  // "HTTP/1.1 200"
+  if (bytes.size() < kStatusEnd) return Framing::kPartial;
+  const std::optional<int> status = read_status(bytes);
+  if (!status) return Framing::kBroken;
+
+  std::optional<std::size_t> length;
+  if (*status == 204 || *status == 304) length = 0;
+  std::size_t line_at = 0;
+  for (;;) {
+    const void* found = std::memchr(bytes.data() + line_at, '\n', bytes.size() - line_at);
+    if (found == nullptr) return bytes.size() < kHeadMax ? Framing::kPartial : Framing::kBroken;
+    const auto line_end = static_cast<std::size_t>(static_cast<const char*>(found) - bytes.data());
+    const std::string_view line = bytes.substr(line_at, line_end - line_at);
+    line_at = line_end + 1;
+    if (line.empty() || line == "\r") break;
+    std::size_t value = 0;
+    const Header header = read_header(line, value);
+    if (header == Header::kBad) return Framing::kBroken;
+    if (header == Header::kLength) length = value;
+  }
+  if (!length) return Framing::kBroken;
+  if (bytes.size() - line_at < *length) return Framing::kPartial;
+  reply = {.status = *status, .body = bytes.substr(line_at, *length), .size = line_at + *length};
+  return Framing::kComplete;
+}
+
+HttpCodec::HttpCodec(const HttpRequest& request, std::size_t depth) : request_(request) {
+  batch_.reserve(depth * request.bytes.size());
+  for (std::size_t index = 0; index < depth; ++index) batch_.append(request.bytes);
+}
+
+std::string_view HttpCodec::requests(std::span<const std::uint32_t> keys) {
+  const std::size_t size = keys.size() * request_.bytes.size();
+  WEIR_ASSERT(size <= batch_.size());
+  if (request_.key_at) {
+    char* hole = batch_.data() + *request_.key_at;
+    for (const std::uint32_t key : keys) {
+      write_key(key, hole);
+      hole += request_.bytes.size();
+    }
+  }
+  return std::string_view(batch_).substr(0, size);
+}
+
+std::optional<std::size_t> HttpCodec::replies(std::string_view bytes, Tally& tally) {
+  std::size_t used = 0;
+  for (HttpReply reply; used < bytes.size(); used += reply.size) {
+    const Framing framing = frame_http_reply(bytes.substr(used), reply);
+    if (framing == Framing::kBroken) return {};
+    if (framing == Framing::kPartial) break;
+    count(reply, tally);
+  }
+  return used;
+}
+
+}  // namespace weir::load
