@@ -1,0 +1,19 @@
+// What a load run prints: for a person, and as one line of JSON for a script.
+//
+// Thread rule: pure functions. Tested by report_test.cc.
+
+#pragma once
+
+#include <string>
+
+#include "load/load.h"
+
+namespace weir::load {
+
+// `what` names the requests: "POST http://127.0.0.1:8080/check".
+std::string text_report(const std::string& what, const LoadPlan& plan, const LoadResult& result);
+
+// Times in milliseconds, rates a second. Fields are only ever added.
+std::string json_report(const LoadPlan& plan, const LoadResult& result);
+
+}  // namespace weir::load

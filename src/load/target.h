@@ -1,0 +1,42 @@
+// Target: the address a load run is aimed at.
+//
+// Loopback only, unless its user says otherwise: a load generator pointed at a host
+// by mistake is an attack on it. What counts is the address that would be connected
+// to, whatever name it was given by.
+//
+// Thread rule: values. Tested by target_test.cc.
+
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace weir::load {
+
+// Why a run cannot begin: one sentence for its user.
+class LoadError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Target {
+  sockaddr_storage address{};
+  socklen_t address_size = 0;
+  std::string authority;  // host:port as written, for the Host header
+
+  const sockaddr* socket_address() const {
+    return reinterpret_cast<const sockaddr*>(&address);  // what the socket calls want
+  }
+};
+
+enum class Reach : std::uint8_t { kLoopbackOnly, kAnywhere };
+
+// `url` is http://HOST:PORT or HOST:PORT, IPv6 addresses in brackets; the port is 80
+// unless given. Looks names up. Throws LoadError.
+Target resolve_target(std::string_view url, Reach reach);
+
+}  // namespace weir::load
