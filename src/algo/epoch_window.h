@@ -2,7 +2,7 @@
 // one after the other since 1970, so that every node agrees where they begin without
 // asking anyone.
 //
-// Thread rule: pure functions. Tested by fixed_window_test.cc.
+// Thread rule: pure functions. Tested by wide_math_test.cc.
 
 #pragma once
 

@@ -1,0 +1,37 @@
+// run_table: decisions as a table that can be read aloud.
+//
+//   quota token_bucket 10/1s burst 10
+//   at 0ms     spend 10      -> allow left 0 reset 1s
+//   at 0ms     spend 1       -> deny retry 100ms
+//   at +100ms  spend 1       -> allow left 0        # 100 ms after the line above
+//   at -50ms   look          -> allow left 0        # the clock stepped back
+//
+// One key lives from the first line to the last. `quota` sets what applies from there
+// on; naming another algorithm or `fresh` starts with a new key.
+//
+//   times      absolute since the epoch, or + or - from the last line: 90s, 1m30s, 100us
+//   requests   spend N · look (cost 0) · ask N (what spend N would answer) · give N ·
+//              undo N (a charge of that very time) · denied (by something else:
+//              record_denial); any of them xM: M times, each gets the verdict and the
+//              last one the rest
+//   expected   allow, deny or never, then any of
+//              left N · limit N · retry D · reset D · level N
+//
+// Whatever a line says, each `spend` is checked to have told the truth (truth.h): about
+// when a denied request is admitted, what is left, and when the key is fresh.
+//
+// Thread rule: one thread. Tested by decision_table_test.cc.
+
+#pragma once
+
+#include <source_location>
+#include <string_view>
+
+namespace weir::algo::testing {
+
+// Reports every line that is not as expected as a failure of the running test, and
+// names its line in the file, counted from the one of the call.
+void run_table(std::string_view table,
+               std::source_location where = std::source_location::current());
+
+}  // namespace weir::algo::testing

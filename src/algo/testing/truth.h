@@ -1,0 +1,23 @@
+// What a decision promises about the future, checked by going there.
+//
+// Thread rule: one thread. Tested by decision_table_test.cc, which uses it.
+
+#pragma once
+
+#include <cstdint>
+
+#include "algo/testing/any_key.h"
+
+namespace weir::algo::testing {
+
+// After `decision` on a request of `cost` as of `now` left `key` as it is:
+//   retry_after   the same request is admitted then, and not a microsecond earlier
+//                 (exponential_backoff: it may be later, but not before 2^level seconds)
+//   remaining     that many units are admitted now, and not one more
+//   reset_after   the key then decides as a fresh one; a microsecond earlier it does not
+// REQUIRES: the decision is of decide() with cost > 0, or of a look at a key that no
+// mistaken clock wrote
+void expect_truthful(const AnyKey& key, const Quota& quota, std::int64_t cost,
+                     const Decision& decision, Instant now);
+
+}  // namespace weir::algo::testing
