@@ -218,7 +218,10 @@ bool CompactTable<Probe>::undo(KeyHash key, const SlotChange& change) noexcept {
   if (change.before == change.after) return true;
   const Place place = place_of(key);
   const std::size_t candidate = candidate_of(place);
-  return candidate < kCandidates && exchange(place[candidate], change.after, change.before);
+  if (candidate == kCandidates) return false;
+  const SlotWord word = load(place[candidate]);
+  const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for denials
+  return untouched && exchange(place[candidate], word, change.before);
 }
 
 template <typename Probe>

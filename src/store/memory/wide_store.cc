@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
+#include <tuple>
 #include <type_traits>
 
 #include "algo/exponential_backoff.h"
@@ -36,6 +38,12 @@ std::size_t shards_for(std::size_t max_keys) {
   return std::clamp<std::size_t>(std::bit_floor(max_keys / 256 + 1), 1, kShardsMax);
 }
 
+// A whole number of sets, two at least.
+std::size_t records_for(std::size_t keys) {
+  const std::size_t records = WideStore::kRecordsPerKey * keys;
+  return (records / WideStore::kSetRecords + 2) * WideStore::kSetRecords;
+}
+
 Rank rank_of(const Decision& decision) {
   if (decision.allowed()) return Rank::kPlain;
   return decision.backoff_level == algo::kBackoffLevelMax ? Rank::kBlocked : Rank::kOverLimit;
@@ -47,7 +55,7 @@ TimeRing& ring_in(StateBytes& state) { return *std::launder(reinterpret_cast<Tim
 
 WideStore::WideStore(std::size_t max_keys, std::size_t log_entries_max)
     : shard_count_(shards_for(max_keys)),
-      records_per_shard_(std::max(kCandidates, kRecordsPerKey * max_keys / shard_count_)),
+      records_per_shard_(records_for(max_keys / shard_count_)),
       records_(shard_count_ * records_per_shard_),
       shards_(shard_count_) {
   for (Shard& shard : shards_) shard.budget.entries_max = log_entries_max / shard_count_;
@@ -61,42 +69,46 @@ WideStore::~WideStore() {
 
 WideStore::Place WideStore::place_of(KeyHash key) noexcept {
   const std::size_t shard = key.low % shard_count_;
+  const std::size_t sets = records_per_shard_ / kSetRecords;
+  Record* const records = &records_[shard * records_per_shard_];
+  const std::size_t first = (key.high >> 32) % sets;
+  std::size_t second = (key.high & 0xffffffff) % sets;
+  if (second == first) second = (first + 1) % sets;
   return {.shard = shards_[shard],
-          .first_record = shard * records_per_shard_,
-          .home = key.high % records_per_shard_};
-}
-
-WideStore::Record& WideStore::record_at(const Place& place, std::size_t candidate) noexcept {
-  return records_[place.first_record + (place.home + candidate) % records_per_shard_];
+          .first = records + first * kSetRecords,
+          .second = records + second * kSetRecords};
 }
 
 WideStore::Record* WideStore::find(const Place& place, KeyHash key) noexcept {
   for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-    Record& record = record_at(place, candidate);
+    Record& record = place[candidate];
     if (record.used && record.key == key) return &record;
   }
   return nullptr;
 }
 
-// An unused record among the candidates, made so if need be.
+// An unused record among the candidates, made so if need be: one of the emptier set.
 WideStore::Record& WideStore::make_room(const Place& place, Instant now) noexcept {
-  Record* cheapest = nullptr;
+  std::array<std::size_t, 2> free_records{};
+  std::array<Record*, 2> a_free_record{};
+  Record* cheapest = &place[0];
   for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-    Record& record = record_at(place, candidate);
-    if (!record.used) return record;
-    const bool expired = record.expiry_us <= epoch_us(now);
-    if (expired) {
-      clear(place.shard, record);
-      return record;
+    Record& record = place[candidate];
+    if (!record.used || record.expiry_us <= epoch_us(now)) {
+      ++free_records[candidate / kSetRecords];
+      a_free_record[candidate / kSetRecords] = &record;
     }
-    if (cheapest == nullptr || record.rank < cheapest->rank ||
-        (record.rank == cheapest->rank && record.expiry_us < cheapest->expiry_us)) {
+    if (std::tie(record.rank, record.expiry_us) < std::tie(cheapest->rank, cheapest->expiry_us)) {
       cheapest = &record;
     }
   }
-  ++place.shard.evictions;
-  clear(place.shard, *cheapest);
-  return *cheapest;
+  Record* room = a_free_record[free_records[0] >= free_records[1] ? 0 : 1];
+  if (room == nullptr) {
+    ++place.shard.evictions;
+    room = cheapest;
+  }
+  if (room->used) clear(place.shard, *room);
+  return *room;
 }
 
 void WideStore::clear(Shard& shard, Record& record) noexcept {

@@ -2,8 +2,9 @@
 //
 // These are all keys of sliding_log and exponential_backoff, and those of the rare quotas
 // that Packing::fits refuses. Their records lie in shards, each with its own mutex; a
-// record is one of sixteen neighbours that the key's hash names. When all sixteen are
-// in use the same order as in the compact table says which has to go.
+// record is in one of two sets of eight that the key's hash names, the emptier one when
+// it was new. When all sixteen are in use the same order as in the compact table says
+// which has to go.
 //
 // A sliding log's times are in a ring that grows by doubling, as long as its shard has
 // entries left of its share of `log_entries_max`. When it may not grow it merges its two
@@ -40,7 +41,8 @@ struct WideChange {
 
 class WideStore {
  public:
-  // Keys per record up to which hardly any live key has to make room.
+  static constexpr std::size_t kSetRecords = 8;
+  // So many that no live key has to make room before there are max_keys.
   static constexpr std::size_t kRecordsPerKey = 2;
 
   WideStore(std::size_t max_keys, std::size_t log_entries_max);
@@ -68,7 +70,7 @@ class WideStore {
   std::uint64_t count_live(Instant now) noexcept;
 
  private:
-  static constexpr std::size_t kCandidates = 16;
+  static constexpr std::size_t kCandidates = 2 * kSetRecords;
 
   struct Record {
     KeyHash key;
@@ -85,15 +87,18 @@ class WideStore {
     std::uint64_t evictions = 0;
   };
 
-  // The records of one key's neighbourhood.
+  // Where one key may be.
   struct Place {
     Shard& shard;
-    std::size_t first_record;  // of the shard
-    std::size_t home;          // within the shard
+    Record* first;
+    Record* second;
+
+    Record& operator[](std::size_t candidate) const {
+      return candidate < kSetRecords ? first[candidate] : second[candidate - kSetRecords];
+    }
   };
 
   Place place_of(KeyHash key) noexcept;
-  Record& record_at(const Place& place, std::size_t candidate) noexcept;
   Record* find(const Place& place, KeyHash key) noexcept;
   Record& make_room(const Place& place, Instant now) noexcept;
   void clear(Shard& shard, Record& record) noexcept;

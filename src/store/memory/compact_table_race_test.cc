@@ -1,0 +1,166 @@
+// Races of the compact table: chosen ones, all nested ones, and many at random.
+//
+// The probe stops an operation right before one of its exchanges and runs another
+// operation there, from start to end, in the same thread. That is what a race comes
+// down to, and it happens the same way each time.
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/memory/compact_table.h"
+#include "store/memory/memory_testing.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using algo::FixedWindowState;
+
+thread_local std::function<void(TablePoint)> interrupt;
+
+struct InterruptingProbe {
+  static void reached(TablePoint point) noexcept {
+    if (interrupt) interrupt(point);
+  }
+};
+
+class TableRaceTest : public ::testing::Test {
+ protected:
+  void TearDown() override { interrupt = nullptr; }
+
+  bool spend(std::uint64_t key) {
+    SlotChange change;
+    return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, kNow, change).allowed();
+  }
+  std::int64_t count(std::uint64_t key) {
+    return table_.find<FixedWindowState>(key_of(key), quota_).count;
+  }
+  // Runs `action` once, when an operation gets to `point`.
+  void interrupt_at(TablePoint point, std::function<void()> action) {
+    interrupt = [point, action = std::move(action)](TablePoint reached) {
+      if (reached != point) return;
+      const auto once = std::exchange(interrupt, nullptr);  // this very function: keep it alive
+      action();
+    };
+  }
+
+  const Quota quota_ = quota_of({Algorithm::kFixedWindow, 1000, 1min});
+  CompactTable<InterruptingProbe> table_{1024, kStart};
+};
+
+constexpr TablePoint kPoints[] = {TablePoint::kBeforeClaim, TablePoint::kBeforeSettle,
+                                  TablePoint::kBeforeCommit, TablePoint::kBeforeUpdate};
+
+TEST_F(TableRaceTest, TwoFirstRequestsOfAKeyAreCountedInOneSlot) {
+  std::uint64_t key = 0;
+  for (const TablePoint point :
+       {TablePoint::kBeforeClaim, TablePoint::kBeforeSettle, TablePoint::kBeforeCommit}) {
+    ++key;
+    bool ran = false;
+    interrupt_at(point, [&] {
+      spend(key);
+      ran = true;
+    });
+    spend(key);
+    ASSERT_TRUE(ran);
+    EXPECT_EQ(count(key), 2) << "interrupted at point " << static_cast<int>(point);
+    EXPECT_EQ(table_.count_live(kNow), key);
+  }
+}
+
+TEST_F(TableRaceTest, AnUpdateInBetweenIsNotLost) {
+  spend(1);
+  interrupt_at(TablePoint::kBeforeUpdate, [&] { spend(1); });
+  spend(1);
+  EXPECT_EQ(count(1), 3);
+}
+
+TEST_F(TableRaceTest, AKeyErasedInBetweenStartsOver) {
+  for (const TablePoint point : kPoints) {
+    spend(1);
+    if (point != TablePoint::kBeforeUpdate) table_.erase(key_of(1));
+    interrupt_at(point, [&] { table_.erase(key_of(1)); });
+    spend(1);
+    interrupt = nullptr;
+    EXPECT_EQ(count(1), 1) << "interrupted at point " << static_cast<int>(point);
+    table_.erase(key_of(1));
+  }
+}
+
+// What is charged to a key must never end up on the one that took its slot.
+TEST_F(TableRaceTest, AKeyEvictedInBetweenChargesNobodyElse) {
+  constexpr std::uint64_t kOthers = 20'000;
+  for (const TablePoint point : kPoints) {
+    const std::uint64_t key = 1'000'000 + static_cast<std::uint64_t>(point);
+    if (point == TablePoint::kBeforeUpdate) spend(key);
+    std::int64_t survived = -1;
+    interrupt_at(point, [&] {
+      for (std::uint64_t other = 0; other < kOthers; ++other) spend(other);
+      survived = count(key);
+    });
+    spend(key);
+    ASSERT_NE(survived, -1);
+    EXPECT_EQ(count(key), survived + 1);
+    for (std::uint64_t other = 0; other < kOthers; ++other) ASSERT_LE(count(other), 1);
+    for (std::uint64_t other = 0; other < kOthers; ++other) table_.erase(key_of(other));
+  }
+}
+
+// Four requests for one new key; at each exchange that any of them gets to, a bit of
+// `schedule` says whether the next one runs right there. All schedules of 12 bits.
+TEST_F(TableRaceTest, EveryNestedScheduleCountsEveryRequestOnce) {
+  constexpr unsigned kBits = 12;
+  constexpr int kRequests = 4;
+  for (std::uint64_t schedule = 0; schedule < (1u << kBits); ++schedule) {
+    int started = 0;
+    unsigned bit = 0;
+    const auto next_request = [&] {
+      ++started;
+      spend(schedule);
+    };
+    interrupt = [&](TablePoint) {
+      const bool runs = bit < kBits && ((schedule >> bit) & 1) != 0 && started < kRequests;
+      ++bit;
+      if (runs) next_request();
+    };
+    while (started < kRequests) next_request();
+    interrupt = nullptr;
+    ASSERT_EQ(count(schedule), kRequests) << "schedule " << schedule;
+    ASSERT_EQ(table_.count_live(kNow), 1u) << "schedule " << schedule;
+    table_.erase(key_of(schedule));
+  }
+}
+
+// As above, with each request in a thread of its own, as it comes.
+TEST_F(TableRaceTest, ThreadsMeetingAtNewKeysAdmitExactlyTheLimit) {
+  constexpr int kThreads = 8;
+  constexpr std::uint64_t kRounds = 500;
+  constexpr std::int64_t kLimit = 5;
+  const Quota five = quota_of({Algorithm::kFixedWindow, kLimit, 1min});
+  std::atomic<int> admitted{0};
+  std::barrier round_starts(kThreads);
+  const auto run = [&] {
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+      round_starts.arrive_and_wait();
+      SlotChange change;
+      const Charge charge{key_of(round), &five, 1};
+      const auto decision = table_.spend<FixedWindowState>(charge, kNow, change);
+      if (decision.allowed()) admitted.fetch_add(1);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) threads.emplace_back(run);
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(admitted.load(), static_cast<int>(kLimit * kRounds));
+  EXPECT_EQ(table_.evictions(), 0u);
+  EXPECT_EQ(table_.count_live(kNow), kRounds);
+}
+
+}  // namespace
+}  // namespace weir
