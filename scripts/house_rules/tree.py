@@ -29,8 +29,8 @@ class Tree:
     def _list(self):
         """What git would commit: tracked or new, not ignored. Without git: everything."""
         listing = subprocess.run(
-            ["git", "-C", self.root, "ls-files", "-z", "--cached", "--others",
-             "--exclude-standard"], capture_output=True, text=True, check=False)
+            ["git", "-c", "safe.directory=*", "-C", self.root, "ls-files", "-z", "--cached",
+             "--others", "--exclude-standard"], capture_output=True, text=True, check=False)
         if listing.returncode == 0 and (self.root / ".git").exists():
             paths = set(listing.stdout.split("\0")) - {""}
         else:
@@ -38,6 +38,7 @@ class Tree:
                 os.path.relpath(os.path.join(folder, name), self.root)
                 for folder, _, names in os.walk(self.root) for name in names
             }
+            paths = {path for path in paths if not path.startswith((".git/", "build/"))}
         # A listed file may have been removed since, or be a link to nowhere.
         return [path for path in paths if (self.root / path).is_file()]
 
