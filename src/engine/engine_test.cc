@@ -1,0 +1,93 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
+
+int calls = 0;
+void count_call(Check&) noexcept { ++calls; }
+
+class EngineTest : public ::testing::Test {
+ protected:
+  void SetUp() override { calls = 0; }
+
+  // Decides `charges` requests of the same key.
+  void decide(Operation operation, int charges) {
+    check_.begin(operation, count_call);
+    const KeyHash key = engine_.hash({"rule", "bucket", "key"}, quota_);
+    for (int charge = 0; charge < charges; ++charge) check_.add(key, quota_, 1);
+    engine_.decide(check_, kNow);
+  }
+
+  const Quota quota_ = *Quota::make({.limit = 3, .window = 1min});
+  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kNow);
+  KeyHasher hasher_{HashSecret{}};
+  Traffic traffic_;
+  Engine engine_{*store_, hasher_, traffic_.add_core()};
+  Check check_;
+};
+
+TEST_F(EngineTest, DecidesAndCallsBackOnce) {
+  decide(Operation::kSpendEach, 1);
+  EXPECT_EQ(calls, 1);
+  ASSERT_EQ(check_.decisions().size(), 1u);
+  EXPECT_EQ(check_.decisions()[0].remaining, 2);
+}
+
+TEST_F(EngineTest, AReusedCheckKeepsNothing) {
+  decide(Operation::kSpendEach, 2);
+  decide(Operation::kSpendEach, 1);
+  ASSERT_EQ(check_.decisions().size(), 1u);
+  EXPECT_EQ(check_.decisions()[0].remaining, 0);
+}
+
+TEST_F(EngineTest, CountsEveryDecidedCharge) {
+  decide(Operation::kSpendEach, 5);
+  decide(Operation::kLook, 2);
+  const TrafficSummary summary = traffic_.summary(kNow);
+  EXPECT_EQ(summary.total_allowed(), 3u);
+  EXPECT_EQ(summary.total_denied(), 2u);
+  EXPECT_EQ(summary.looks, 2u);
+}
+
+class UnreachableStore final : public Store {
+  void decide(Batch& batch, Instant) noexcept override {
+    batch.error = StoreError::kUnavailable;
+    batch.on_done(batch);
+  }
+};
+
+TEST_F(EngineTest, AnOutageIsNoDenial) {
+  UnreachableStore store;
+  Engine engine(store, hasher_, traffic_.add_core());
+  check_.begin(Operation::kSpendEach, count_call);
+  check_.add({1, 2}, quota_, 1);
+  engine.decide(check_, kNow);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(check_.error(), StoreError::kUnavailable);
+  EXPECT_EQ(traffic_.summary(kNow).store_errors, 1u);
+  EXPECT_EQ(traffic_.summary(kNow).total_denied(), 0u);
+}
+
+TEST(EngineDeathTest, ChecksHaveABound) {
+  Check check;
+  check.begin(Operation::kSpendEach, count_call);
+  const Quota quota;
+  EXPECT_DEATH(
+      {
+        for (std::size_t charge = 0; charge <= Batch::kChargesMax; ++charge) {
+          check.add({1, 2}, quota, 1);
+        }
+      },
+      "size_ < Batch::kChargesMax");
+}
+
+}  // namespace
+}  // namespace weir

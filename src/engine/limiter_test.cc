@@ -1,0 +1,144 @@
+#include "weir/limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ManualClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  void advance(Duration duration) { now_ += duration; }
+
+ private:
+  Instant now_ = instant_from_epoch_us(1'700'006'400'000'000);
+};
+
+class LimiterTest : public ::testing::Test {
+ protected:
+  ManualClock clock_;
+  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, clock_.now());
+  Limiter limiter_{*store_, clock_, {.limit = 3, .window = 1min}, HashSecret{}};
+};
+
+TEST_F(LimiterTest, HitsWithTheDefaults) {
+  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 2);
+  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 1);
+  EXPECT_EQ(limiter_.hit("login", "ann")->remaining, 0);
+  const auto denied = limiter_.hit("login", "ann");
+  ASSERT_TRUE(denied);
+  EXPECT_EQ(denied->verdict, Verdict::kDenied);
+  clock_.advance(denied->retry_after);
+  EXPECT_TRUE(limiter_.hit("login", "ann")->allowed());
+}
+
+TEST_F(LimiterTest, BucketsIsolate) {
+  for (int hit = 0; hit < 3; ++hit) EXPECT_TRUE(limiter_.hit("login", "ann")->allowed());
+  EXPECT_FALSE(limiter_.hit("login", "ann")->allowed());
+  EXPECT_TRUE(limiter_.hit("search", "ann")->allowed());
+  EXPECT_TRUE(limiter_.hit("login", "bob")->allowed());
+}
+
+TEST_F(LimiterTest, EachCallMayOverrideTheDefaults) {
+  EXPECT_EQ(limiter_.hit("b", "k", {.cost = 2})->remaining, 1);
+  EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);  // goes on counting
+  EXPECT_EQ(limiter_.hit("b", "k", {.window = 1h})->remaining, 2);  // another counter
+  EXPECT_EQ(limiter_.hit("b", "k", {.algorithm = Algorithm::kTokenBucket, .burst = 7})->limit, 7);
+}
+
+TEST_F(LimiterTest, ABurstByDefaultIsTheTokenBucketsOnly) {
+  const QuotaSpec bucket{Algorithm::kTokenBucket, 3, 1min, 9};
+  const Limiter limiter(*store_, clock_, bucket, HashSecret{});
+  EXPECT_EQ(limiter.hit("b", "k")->limit, 9);
+  EXPECT_EQ(limiter.hit("b", "k", {.algorithm = Algorithm::kFixedWindow})->limit, 3);
+}
+
+TEST_F(LimiterTest, DefaultsMayBeMissingIfEachHitBringsThem) {
+  const Limiter limiter(*store_, clock_, {}, HashSecret{});
+  const auto missing = limiter.hit("b", "k");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kInvalidQuota);
+  EXPECT_EQ(missing.error().field, "window");
+  EXPECT_TRUE(limiter.hit("b", "k", {.limit = 1, .window = 1s})->allowed());
+}
+
+TEST_F(LimiterTest, RefusesWhatCannotBeEnforced) {
+  EXPECT_EQ(limiter_.hit("b", "k", {.limit = -1}).error().field, "limit");
+  EXPECT_EQ(limiter_.hit("b", "k", {.window = 1us}).error().field, "window");
+  EXPECT_EQ(limiter_.hit("b", "k", {.burst = 5}).error().field, "burst");
+  EXPECT_EQ(limiter_.hit("b", "k", {.cost = kCostMax + 1}).error().code,
+            ErrorCode::kInvalidCost);
+  EXPECT_EQ(limiter_.hit("b", "k")->remaining, 2) << "none of them was charged";
+}
+
+TEST_F(LimiterTest, LooksAndResets) {
+  (void)limiter_.hit("b", "k");
+  EXPECT_EQ(limiter_.look("b", "k")->remaining, 2);
+  EXPECT_EQ(limiter_.look("b", "k")->remaining, 2);
+  EXPECT_FALSE(limiter_.look("b", "k", {.cost = 3})->allowed());
+  EXPECT_EQ(limiter_.reset("b", "k")->remaining, 3);
+  EXPECT_EQ(limiter_.look("b", "k")->remaining, 3);
+}
+
+TEST_F(LimiterTest, SeveralHitsAreAllOrNothing) {
+  const std::array hits = {Hit{"user", "ann", {}}, Hit{"address", "::1", {.limit = 1}}};
+  std::array<Decision, 2> decisions;
+  EXPECT_TRUE(*limiter_.hit(hits, decisions));
+  EXPECT_EQ(decisions[0].remaining, 2);
+  EXPECT_FALSE(*limiter_.hit(hits, decisions));
+  EXPECT_TRUE(decisions[0].allowed());
+  EXPECT_EQ(decisions[1].verdict, Verdict::kDenied);
+  EXPECT_EQ(limiter_.look("user", "ann")->remaining, 2) << "the denial charged nothing";
+}
+
+TEST_F(LimiterTest, RefusesMoreHitsThanFitABatch) {
+  const std::vector<Hit> hits(Batch::kChargesMax + 1, Hit{"b", "k", {}});
+  std::vector<Decision> decisions(hits.size());
+  EXPECT_EQ(limiter_.hit(hits, decisions).error().code, ErrorCode::kTooManyCharges);
+}
+
+// A store of somebody else's that answers from another thread, or not at all.
+class DistantStore final : public Store {
+ public:
+  ~DistantStore() override {
+    for (auto& thread : threads_) thread.join();
+  }
+  void decide(Batch& batch, Instant) noexcept override {
+    threads_.emplace_back([this, &batch] {
+      batch.error = error;
+      for (Decision& decision : batch.decisions) decision.remaining = 42;
+      batch.on_done(batch);
+    });
+  }
+  StoreError error = StoreError::kNone;
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(LimiterTest, WaitsForAStoreThatAnswersLater) {
+  DistantStore store;
+  const Limiter limiter(store, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+  for (int hit = 0; hit < 20; ++hit) EXPECT_EQ(limiter.hit("b", "k")->remaining, 42);
+}
+
+TEST_F(LimiterTest, AnOutageIsAnErrorAndNoDenial) {
+  DistantStore store;
+  store.error = StoreError::kUnavailable;
+  const Limiter limiter(store, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+  const auto decision = limiter.hit("b", "k");
+  ASSERT_FALSE(decision);
+  EXPECT_EQ(decision.error().code, ErrorCode::kStoreUnavailable);
+}
+
+}  // namespace
+}  // namespace weir
