@@ -1,0 +1,96 @@
+// Connection: moves bytes between one socket and one Session.
+//
+// One recv when the socket is readable, one send when that made output; epoll is asked
+// for writability only after a send that did not take everything, and not asked for
+// input while the session has no room. About 100 bytes; the buffers are the session's.
+//
+// How it ends:
+//   the session is finished   our side is shut, and what the peer still sends is thrown
+//                             away for up to kLingerMax: closing with unread input would
+//                             reset the connection and could destroy the last reply
+//   the peer has gone         closed
+//   output not taken for 30 s, or the drain took too long    reset
+//
+// At a drain, a connection that has been silent for kDrainPatience is closed at once.
+// Another may have a request under way that we have not seen: it is told to finish when
+// its next byte arrives (so that the reply to that request says it is the last), or
+// when it has been silent for long enough.
+//
+// Thread rule: on the core that accepted it. Tested by server_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "net/event_loop.h"
+#include "net/unique_fd.h"
+#include "proto/session.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class ConnectionSet;
+
+class Connection final : public EventLoop::Watcher {
+ public:
+  // Longer than a slow network's worst pause, short enough that a peer which stopped
+  // reading does not hold its place for minutes.
+  static constexpr Duration kStallMax = std::chrono::seconds(30);
+  static constexpr Duration kLingerMax = std::chrono::seconds(1);
+  static constexpr Duration kDrainPatience = std::chrono::seconds(1);
+
+  Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session);
+
+  // Registers with the loop. False if that is impossible.
+  [[nodiscard]] bool start();
+
+  void ready(std::uint32_t events) override;
+
+  // Acts on what has become due. May destroy this.
+  void sweep();
+
+  // Finish what has arrived, then close. May destroy this.
+  void drain();
+
+  int socket() const { return socket_.get(); }
+
+ private:
+  friend class ConnectionSet;
+
+  enum class Phase : std::uint8_t {
+    kTalking,
+    kPeerDone,   // the peer has closed its side; replies are still written
+    kLingering,  // we have closed ours; input is thrown away
+    kDead,       // to be destroyed before control returns to the loop
+  };
+  enum class Drain : std::uint8_t { kNo, kAtNextByte, kTold };
+
+  void read();
+  void discard_input();
+  void write();
+  bool send_once();
+  void settle();
+  void linger();
+  void tell_session_to_drain();
+  void give_up_stalled();
+  void update_interest();
+  void destroy_if_dead();
+
+  EventLoop& loop_;
+  ConnectionSet& owner_;
+  std::unique_ptr<Session> session_;
+  Instant last_heard_;      // when bytes last arrived, or the connection was made
+  Instant phase_deadline_;  // kLingering: when to stop
+  Instant stalled_since_;   // while blocked_: when output last moved
+  UniqueFd socket_;
+  std::uint32_t index_ = 0;     // in ConnectionSet
+  std::uint32_t interest_ = 0;  // what epoll has been asked for
+  Phase phase_ = Phase::kTalking;
+  Drain drain_ = Drain::kNo;
+  bool blocked_ = false;  // the last send did not take everything
+  bool paused_ = false;   // the session had no room for input
+};
+
+}  // namespace weir

@@ -1,0 +1,59 @@
+#include "net/connection_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "net/socket_options.h"
+
+namespace weir {
+namespace {
+
+// Connections looked at in one go: 4,096 take about half a millisecond, most of it
+// cache misses.
+constexpr std::size_t kSweepMax = 4'096;
+
+}  // namespace
+
+ConnectionSet::~ConnectionSet() { reset_all(); }
+
+void ConnectionSet::add(UniqueFd socket, std::unique_ptr<Session> session) {
+  auto connection = std::make_unique<Connection>(*this, std::move(socket), std::move(session));
+  connection->index_ = static_cast<std::uint32_t>(connections_.size());
+  connections_.push_back(std::move(connection));
+  if (!connections_.back()->start()) destroy(*connections_.back());
+}
+
+void ConnectionSet::destroy(Connection& connection) {
+  const auto index = connection.index_;
+  connections_.back()->index_ = index;
+  std::swap(connections_[index], connections_.back());
+  connections_.pop_back();
+  budget_.give_back();
+  if (connections_.empty() && when_empty_) when_empty_();
+}
+
+Duration ConnectionSet::sweep_some(Duration whole_round) {
+  // Downward, because destroying one moves the last, which has been looked at, to its place.
+  if (sweep_from_ == 0) sweep_from_ = connections_.size();
+  auto next = std::min(sweep_from_, connections_.size());
+  const auto end = next - std::min(next, kSweepMax);
+  while (next > end) connections_[--next]->sweep();
+  sweep_from_ = end;
+  const auto parts = connections_.size() / kSweepMax + 1;
+  return whole_round / static_cast<Duration::rep>(parts);
+}
+
+void ConnectionSet::drain_all() {
+  for (auto next = connections_.size(); next > 0;) connections_[--next]->drain();
+}
+
+std::size_t ConnectionSet::reset_all() {
+  const auto count = connections_.size();
+  while (!connections_.empty()) {
+    reset_on_close(connections_.back()->socket());
+    destroy(*connections_.back());
+  }
+  return count;
+}
+
+}  // namespace weir

@@ -1,0 +1,58 @@
+// ConnectionSet: the connections of one core.
+//
+// Owns them, and walks over them: about once a second each is asked whether something
+// of its own has become due, a few thousand at a time, so that a core with 100,000
+// connections does not pause all requests while it looks at them.
+//
+// Thread rule: on its core. Tested by server_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "net/connection.h"
+#include "net/connection_budget.h"
+
+namespace weir {
+
+class ConnectionSet {
+ public:
+  // All must outlive the set.
+  ConnectionSet(EventLoop& loop, ConnectionBudget& budget) : loop_(loop), budget_(budget) {}
+  ~ConnectionSet();
+  ConnectionSet(const ConnectionSet&) = delete;
+  ConnectionSet& operator=(const ConnectionSet&) = delete;
+
+  // A new connection, for which place has been taken in the budget.
+  void add(UniqueFd socket, std::unique_ptr<Session> session);
+
+  // Sweeps the next part of the connections and returns how long to wait before the next.
+  Duration sweep_some(Duration whole_round);
+
+  void drain_all();
+  // Destroys all, telling the peers by a reset. Returns how many there were.
+  std::size_t reset_all();
+
+  // Calls `action` each time the last one goes.
+  void when_empty(std::function<void()> action) { when_empty_ = std::move(action); }
+
+  std::size_t size() const { return connections_.size(); }
+  bool empty() const { return connections_.empty(); }
+
+  EventLoop& loop() { return loop_; }
+  ConnectionBudget& budget() { return budget_; }
+  void destroy(Connection& connection);
+
+ private:
+  EventLoop& loop_;
+  ConnectionBudget& budget_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  std::size_t sweep_from_ = 0;
+  std::function<void()> when_empty_;
+};
+
+}  // namespace weir

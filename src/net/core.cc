@@ -1,0 +1,51 @@
+#include "net/core.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// How long a look at all connections takes. Deadlines are kept to about this.
+constexpr Duration kSweepRound = std::chrono::seconds(1);
+constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
+
+}  // namespace
+
+bool Core::listen(UniqueFd socket, SessionFactory& factory) {
+  listeners_.push_back(std::make_unique<Listener>(std::move(socket), factory, connections_));
+  return listeners_.back()->start();
+}
+
+void Core::run() {
+  loop_.set_alarm(loop_.now() + kSweepRound, [this] { tick(); });
+  loop_.run();
+  // Sessions and factories belong to this thread, so their last moments do, too.
+  listeners_.clear();
+  cut_off_ = connections_.reset_all();
+}
+
+void Core::tick() {
+  for (const auto& listener : listeners_) listener->resume();
+  auto next = loop_.now() + connections_.sweep_some(draining_ ? kSweepRoundDraining : kSweepRound);
+  if (draining_) {
+    if (loop_.now() >= drain_deadline_) return end_drain();
+    next = std::min(next, drain_deadline_);
+  }
+  loop_.set_alarm(next, [this] { tick(); });
+}
+
+void Core::drain(Duration patience) {
+  draining_ = true;
+  drain_deadline_ = loop_.now() + patience;
+  for (const auto& listener : listeners_) listener->close();
+  listeners_.clear();
+  connections_.when_empty([this] { end_drain(); });
+  connections_.drain_all();
+  if (connections_.empty()) return end_drain();
+  loop_.set_alarm(loop_.now(), [this] { tick(); });
+}
+
+void Core::end_drain() { loop_.stop(); }
+
+}  // namespace weir

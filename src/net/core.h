@@ -1,0 +1,49 @@
+// Core: one thread's share of the server: its loop, its listeners, its connections.
+//
+// Thread rule: construct anywhere; run() on the core's thread; the rest through
+// loop().post(). Tested by server_test.cc.
+
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "net/connection_set.h"
+#include "net/event_loop.h"
+#include "net/listener.h"
+
+namespace weir {
+
+class Core {
+ public:
+  // Both must outlive the core.
+  Core(const Clock& clock, ConnectionBudget& budget) : loop_(clock), connections_(loop_, budget) {}
+
+  // Before run(). The factory must outlive the core. False if the kernel has no room.
+  [[nodiscard]] bool listen(UniqueFd socket, SessionFactory& factory);
+
+  EventLoop& loop() { return loop_; }
+
+  // Serves until a drain has ended.
+  void run();
+
+  // Stops accepting, lets every session finish, and ends run() when all have, or after
+  // `patience`. On the core's thread; once.
+  void drain(Duration patience);
+
+  // Connections that were cut off because the drain took too long. After run().
+  std::size_t cut_off() const { return cut_off_; }
+
+ private:
+  void tick();
+  void end_drain();
+
+  EventLoop loop_;
+  ConnectionSet connections_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  bool draining_ = false;
+  Instant drain_deadline_;
+  std::size_t cut_off_ = 0;
+};
+
+}  // namespace weir

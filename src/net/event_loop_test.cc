@@ -1,0 +1,124 @@
+#include "net/event_loop.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "net/net_testing.h"
+
+namespace weir {
+namespace {
+
+std::pair<UniqueFd, UniqueFd> socket_pair() {
+  auto ends = std::array<int, 2>();
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+struct CountingWatcher final : EventLoop::Watcher {
+  void ready(std::uint32_t events) override {
+    ++calls;
+    last_events = events;
+    if (then) then();
+  }
+  int calls = 0;
+  std::uint32_t last_events = 0;
+  std::function<void()> then;
+};
+
+TEST(EventLoop, CallsAWatcherWhenItsSocketIsReadyAndAsLongAsItIs) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  const auto [ours, theirs] = socket_pair();
+  auto watcher = CountingWatcher();
+  ASSERT_TRUE(loop.watch(ours.get(), EPOLLIN, watcher));
+  watcher.then = [&] {
+    if (watcher.calls == 3) loop.stop();
+  };
+  ASSERT_EQ(::send(theirs.get(), "x", 1, 0), 1);
+  loop.run();
+  EXPECT_EQ(watcher.calls, 3);
+  EXPECT_EQ(watcher.last_events, EPOLLIN);
+}
+
+TEST(EventLoop, AsksForWhatItWasLastToldTo) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  const auto [ours, theirs] = socket_pair();
+  auto watcher = CountingWatcher();
+  ASSERT_TRUE(loop.watch(ours.get(), EPOLLIN, watcher));
+  loop.change(ours.get(), EPOLLOUT, watcher);
+  watcher.then = [&] { loop.stop(); };
+  loop.run();
+  EXPECT_EQ(watcher.last_events, EPOLLOUT);
+}
+
+TEST(EventLoop, RunsPostsOfOtherThreadsInTheirOrder) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto order = std::vector<int>();
+  auto poster = std::thread([&] {
+    for (int i = 0; i < 1'000; ++i) loop.post([&order, i] { order.push_back(i); });
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  poster.join();
+  ASSERT_EQ(order.size(), 1'000);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(EventLoop, RunsWhatWasPostedBeforeItRan) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  loop.post([&] { loop.post([&] { loop.stop(); }); });
+  loop.run();
+}
+
+TEST(EventLoop, TheAlarmRingsOnceAndNotBeforeItsTime) {
+  auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  const auto start = loop.now();
+  auto rang_at = std::vector<Duration>();
+  loop.set_alarm(start + std::chrono::seconds(5), [&] { rang_at.push_back(loop.now() - start); });
+  for (int second = 0; second < 10; ++second) {
+    // One turn of the loop a second.
+    loop.post([&] { clock.advance(std::chrono::seconds(1)); });
+  }
+  auto turns = 0;
+  auto turn = std::function<void()>();
+  turn = [&] {
+    if (++turns == 20) return loop.stop();
+    loop.post(turn);
+  };
+  loop.post(turn);
+  loop.run();
+  ASSERT_EQ(rang_at.size(), 1);
+  EXPECT_GE(rang_at.front(), std::chrono::seconds(5));
+}
+
+TEST(EventLoop, AnAlarmWithoutAnyEventRings) {
+  const auto clock = SystemClock();
+  auto loop = EventLoop(clock);
+  loop.set_alarm(loop.now() + std::chrono::milliseconds(2), [&] { loop.stop(); });
+  const auto start = clock.now();
+  loop.run();
+  EXPECT_GE(clock.now() - start, std::chrono::milliseconds(2));
+}
+
+TEST(UniqueFd, ClosesOnceAndMoves) {
+  auto [ours, theirs] = socket_pair();
+  const auto number = ours.get();
+  auto moved = std::move(ours);
+  EXPECT_EQ(moved.get(), number);
+  moved = UniqueFd();
+  EXPECT_FALSE(moved.is_open());
+  char byte = 0;
+  EXPECT_EQ(::recv(theirs.get(), &byte, 1, 0), 0);  // the end: the other side is closed
+}
+
+}  // namespace
+}  // namespace weir

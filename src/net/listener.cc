@@ -1,0 +1,135 @@
+#include "net/listener.h"
+
+#include <linux/filter.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "net/socket_options.h"
+
+namespace weir {
+namespace {
+
+// Connections the kernel completes ahead of us. It cuts this to net.core.somaxconn.
+constexpr int kBacklog = 4'096;
+
+// Accepted at once, before connections that are already there get their turn.
+constexpr int kAcceptsMax = 64;
+
+StartError listen_error(const Address& address, int error) {
+  const auto where = address.to_string();
+  switch (error) {
+    case EADDRINUSE:
+      return {where + " is in use; stop the program that listens there or choose another port"};
+    case EADDRNOTAVAIL: return {where + " is not an address of this machine"};
+    case EACCES: return {where + " needs privileges; choose a port from 1024 up"};
+    default: return {"cannot listen on " + where + ": " + std::strerror(error)};
+  }
+}
+
+UniqueFd make_socket(const Address& address) {
+  constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  auto socket = UniqueFd(::socket(address.family(), kType, IPPROTO_TCP));
+  // Restart while connections of the previous run are in TIME_WAIT.
+  if (socket.is_open()) switch_on(socket.get(), SOL_SOCKET, SO_REUSEADDR);
+  return socket;
+}
+
+bool bind_to(const UniqueFd& socket, const Address& address) {
+  return socket.is_open() && ::bind(socket.get(), address.data(), address.size()) == 0;
+}
+
+// Makes the kernel drop requests for new connections, which then have time to go
+// elsewhere, while it completes and keeps those already begun. Best effort.
+void refuse_new_handshakes(int socket) {
+  constexpr std::uint32_t kFlagsOffset = 13;  // of the TCP header, where the packet starts
+  constexpr std::uint32_t kSyn = 0x02;
+  auto drop_syn = std::array{
+      sock_filter{BPF_LD | BPF_B | BPF_ABS, 0, 0, kFlagsOffset},
+      sock_filter{BPF_JMP | BPF_JSET | BPF_K, 0, 1, kSyn},
+      sock_filter{BPF_RET | BPF_K, 0, 0, 0},
+      sock_filter{BPF_RET | BPF_K, 0, 0, 0xffff'ffff},
+  };
+  const auto program = sock_fprog{.len = drop_syn.size(), .filter = drop_syn.data()};
+  ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+}  // namespace
+
+std::variant<UniqueFd, StartError> listen_first(const Address& address) {
+  if (address.port() != 0) {
+    const auto probe = make_socket(address);
+    if (!bind_to(probe, address)) return listen_error(address, errno);
+  }
+  return listen_again(address);
+}
+
+std::variant<UniqueFd, StartError> listen_again(const Address& address) {
+  auto socket = make_socket(address);
+  if (socket.is_open()) {
+    switch_on(socket.get(), SOL_SOCKET, SO_REUSEPORT);
+    switch_on(socket.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
+  }
+  if (!bind_to(socket, address) || ::listen(socket.get(), kBacklog) != 0) {
+    return listen_error(address, errno);
+  }
+  return socket;
+}
+
+Listener::Listener(UniqueFd socket, SessionFactory& factory, ConnectionSet& connections)
+    : socket_(std::move(socket)), factory_(factory), connections_(connections) {}
+
+bool Listener::start() { return connections_.loop().watch(socket_.get(), EPOLLIN, *this); }
+
+void Listener::ready(std::uint32_t) {
+  for (int i = 0; i < kAcceptsMax; ++i) {
+    if (!accept_one()) return;
+  }
+}
+
+// False if there is nothing more to accept now.
+bool Listener::accept_one() {
+  auto socket = UniqueFd(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.is_open()) {
+    switch (errno) {
+      case EAGAIN: return false;
+      case EINTR:
+      case ECONNABORTED:
+      case EPROTO:
+        return true;  // this one broke before we took it
+      // Out of descriptors or memory. The listener stays readable, so going on would spin.
+      default: pause(); return false;
+    }
+  }
+  if (connections_.budget().take()) {
+    connections_.add(std::move(socket), factory_.make_session(connections_.loop().now()));
+  } else {
+    reset_on_close(socket.get());
+  }
+  return true;
+}
+
+void Listener::pause() {
+  paused_ = true;
+  connections_.loop().change(socket_.get(), 0, *this);
+}
+
+void Listener::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  connections_.loop().change(socket_.get(), EPOLLIN, *this);
+}
+
+void Listener::close() {
+  refuse_new_handshakes(socket_.get());
+  for (int i = 0; i < kBacklog && accept_one(); ++i) {
+  }
+  socket_ = UniqueFd();
+}
+
+}  // namespace weir

@@ -1,0 +1,90 @@
+// Server: listens on addresses with a thread per core, and stops without dropping anyone.
+//
+// It knows no protocol: each address comes with the factories (one a core) that make
+// the sessions of its connections.
+//
+// Thread rule: one thread opens, starts, drains and destroys it; post() from any.
+// Tested by server_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "net/address.h"
+#include "net/connection_budget.h"
+#include "net/core.h"
+#include "net/gate.h"
+#include "proto/session.h"
+#include "weir/clock.h"
+
+namespace weir {
+
+struct ServerOptions {
+  std::size_t connections_max = 100'000;  // the process's
+};
+
+// An address and, for each core, who speaks there. The factories must outlive the
+// server; each is used on its core only.
+struct Endpoint {
+  Address address;
+  std::vector<SessionFactory*> factories;
+};
+
+class Server {
+ public:
+  // Binds and listens on all addresses; clients may connect and will wait until start().
+  // There are as many cores as factories. REQUIRES: each endpoint has the same number,
+  // at least one. `clock` must outlive the server.
+  static std::variant<std::unique_ptr<Server>, StartError> open(
+      const std::vector<Endpoint>& endpoints, const ServerOptions& options, const Clock& clock);
+
+  // Cuts off whoever is still connected. A server that has been started and is to be kind
+  // to its clients is drained first.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Where it really listens: with port 0, the port that the system chose.
+  const Address& address(std::size_t endpoint) const { return addresses_[endpoint]; }
+
+  std::size_t cores() const { return cores_.size(); }
+
+  // Starts the threads. Signals that were blocked in the caller are blocked in them.
+  void start();
+
+  // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
+  void post(std::size_t core, std::function<void()> action);
+
+  // Stops accepting and lets every session finish, for at most `patience`. Returns at
+  // once; stopped() opens when done.
+  void drain(Duration patience);
+  const Gate& stopped() const { return stopped_; }
+
+  // Connections that the drain cut off. After stopped().
+  std::size_t cut_off() const { return cut_off_; }
+
+  ConnectionFigures connections() const { return budget_.figures(); }
+
+ private:
+  Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
+  std::variant<std::monostate, StartError> listen(const Endpoint& endpoint);
+  void run_core(std::size_t core);
+
+  ConnectionBudget budget_;
+  std::vector<std::unique_ptr<Core>> cores_;
+  std::vector<Address> addresses_;
+  std::vector<std::thread> threads_;
+  // The core that leaves last opens the gate; acquire and release, because whoever
+  // passes it reads what the cores have written.
+  std::atomic<std::size_t> running_{0};
+  std::atomic<std::size_t> cut_off_{0};
+  Gate stopped_;
+};
+
+}  // namespace weir

@@ -1,0 +1,335 @@
+// The server over loopback: sessions of a few lines, ports of the system's choosing,
+// and a clock moved by hand, so that half a minute of silence takes no time.
+
+#include "net/server.h"
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <future>
+#include <mutex>
+#include <set>
+
+#include "net/net_testing.h"
+#include "net/open_files.h"
+#include "net/socket_options.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::seconds;
+
+class ServerTest : public testing::Test {
+ protected:
+  void start(std::size_t cores = 1, TestFactory::Make make = nullptr,
+             const ServerOptions& options = {}) {
+    if (make) factory_ = TestFactory(std::move(make));
+    auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
+                             .factories = std::vector<SessionFactory*>(cores, &factory_)};
+    auto opened = Server::open({endpoint}, options, clock_);
+    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Server>>(opened));
+    server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+    server_->start();
+  }
+
+  TestClient client() { return TestClient(server_->address(0)); }
+
+  // Returns when the core has handled what was ready before, alarms included.
+  void let_core_run(std::size_t core = 0) {
+    auto done = std::promise<void>();
+    server_->post(core, [&done] { done.set_value(); });
+    done.get_future().wait();
+  }
+
+  void advance(Duration step) {
+    clock_.advance(step);
+    for (std::size_t core = 0; core < server_->cores(); ++core) let_core_run(core);
+  }
+
+  ManualClock clock_;
+  TestFactory factory_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, AnswersOnAPortOfTheSystemsChoice) {
+  start();
+  EXPECT_NE(server_->address(0).port(), 0);
+  auto peer = client();
+  EXPECT_EQ(peer.ask("hello"), "hello");
+  EXPECT_EQ(peer.ask("again"), "again");
+}
+
+TEST_F(ServerTest, SpreadsConnectionsOverCoresThatShareThePort) {
+  auto mutex = std::mutex();
+  auto threads = std::set<std::thread::id>();
+  start(2, [&](Instant) {
+    const auto lock = std::scoped_lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    return std::make_unique<EchoSession>();
+  });
+  auto clients = std::vector<TestClient>();
+  for (int i = 0; i < 64; ++i) clients.push_back(client());
+  for (auto& peer : clients) ASSERT_EQ(peer.ask("x"), "x");
+  EXPECT_EQ(threads.size(), 2);  // but once in 2^63 runs
+  EXPECT_EQ(server_->connections().open, 64);
+}
+
+TEST_F(ServerTest, RefusesAPortInUseAndSaysWhichAndWhatToDo) {
+  start();
+  const auto taken = server_->address(0);
+  auto second = Server::open({{.address = taken, .factories = {&factory_}}}, {}, clock_);
+  ASSERT_TRUE(std::holds_alternative<StartError>(second));
+  EXPECT_THAT(std::get<StartError>(second).message,
+              testing::StartsWith(taken.to_string() + " is in use; "));
+}
+
+TEST_F(ServerTest, RefusesAnAddressThatIsNotThisMachines) {
+  auto opened = Server::open({{.address = address_of("192.0.2.1:8080"), .factories = {&factory_}}},
+                             {}, clock_);
+  ASSERT_TRUE(std::holds_alternative<StartError>(opened));
+  EXPECT_EQ(std::get<StartError>(opened).message,
+            "192.0.2.1:8080 is not an address of this machine");
+}
+
+TEST_F(ServerTest, StopsReadingFromAPeerThatDoesNotReadAndGoesOnWhenItDoes) {
+  start();
+  auto peer = client();
+  constexpr std::size_t kBytes = 32 << 20;  // more than both socket buffers and the session hold
+  auto writer = std::async(std::launch::async, [&] { return peer.send(std::string(kBytes, 'x')); });
+  EXPECT_EQ(client().ask("others are served"), "others are served");
+  EXPECT_EQ(peer.receive(kBytes).size(), kBytes);
+  EXPECT_TRUE(writer.get());
+  EXPECT_EQ(peer.ask("y"), "y");
+}
+
+TEST_F(ServerTest, WritesWhatIsDueToAPeerThatHasClosedItsSide) {
+  start();
+  auto peer = client();
+  ASSERT_TRUE(peer.send("last words"));
+  peer.finish_sending();
+  EXPECT_EQ(peer.receive(10), "last words");
+  EXPECT_EQ(peer.read_to_end(), 0);
+}
+
+// Replies to anything, then wants no more.
+struct OneReplySession : EchoSession {
+  void received(std::size_t, Instant) override {
+    output_ = "no";
+    finished_ = true;
+  }
+};
+
+TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
+  start(1, [](Instant) { return std::make_unique<OneReplySession>(); });
+  auto peer = client();
+  ASSERT_TRUE(peer.send(std::string(1 << 20, 'x')));
+  EXPECT_EQ(peer.receive(2), "no");
+  EXPECT_EQ(peer.read_to_end(), 0);
+  peer.finish_sending();
+}
+
+TEST_F(ServerTest, DoesNotLingerForLongerThanASecond) {
+  start(1, [](Instant) { return std::make_unique<OneReplySession>(); });
+  auto peer = client();
+  EXPECT_EQ(peer.ask("x x"), "no");  // and its end, as two bytes come of three asked for
+  EXPECT_EQ(server_->connections().open, 1);
+  advance(seconds(3));
+  EXPECT_EQ(server_->connections().open, 0);
+}
+
+struct PatientSession : EchoSession {
+  explicit PatientSession(Instant now) { deadline_ = now + seconds(5); }
+  void expired(Instant) override {
+    output_ = "too slow";
+    finished_ = true;
+  }
+};
+
+TEST_F(ServerTest, TellsASessionThatItsDeadlineHasPassed) {
+  start(1, [](Instant now) { return std::make_unique<PatientSession>(now); });
+  auto peer = client();
+  EXPECT_EQ(peer.ask("x"), "x");
+  advance(seconds(4));
+  EXPECT_EQ(peer.ask("x"), "x");
+  advance(seconds(2));
+  EXPECT_EQ(peer.receive(8), "too slow");
+  EXPECT_EQ(peer.read_to_end(), 0);
+}
+
+// Makes more output than any socket buffer takes, and tells when the socket was full.
+struct FloodSession : EchoSession {
+  explicit FloodSession(std::promise<void>& full) : full_(full) {}
+  void received(std::size_t, Instant) override { output_ = std::string(64 << 20, 'x'); }
+  void sent(std::size_t size, Instant now) override {
+    EchoSession::sent(size, now);
+    if (!output_.empty() && !std::exchange(told_, true)) full_.set_value();
+  }
+  std::promise<void>& full_;
+  bool told_ = false;
+};
+
+TEST_F(ServerTest, DropsAPeerThatDoesNotReadForHalfAMinute) {
+  auto full = std::promise<void>();
+  start(1, [&](Instant) { return std::make_unique<FloodSession>(full); });
+  auto peer = client();
+  ASSERT_TRUE(peer.send("x"));
+  full.get_future().wait();
+  advance(seconds(29));
+  EXPECT_EQ(server_->connections().stalled, 0);
+  advance(seconds(2));
+  EXPECT_EQ(server_->connections().stalled, 1);
+  EXPECT_EQ(server_->connections().open, 0);
+  EXPECT_EQ(peer.read_to_end(), ECONNRESET);
+}
+
+TEST_F(ServerTest, ResetsConnectionsBeyondTheBoundAndServesTheOthers) {
+  start(1, nullptr, {.connections_max = 2});
+  auto one = client();
+  auto two = std::make_unique<TestClient>(server_->address(0));
+  ASSERT_EQ(one.ask("1"), "1");
+  ASSERT_EQ(two->ask("2"), "2");
+  EXPECT_EQ(client().read_to_end(), ECONNRESET);
+  EXPECT_EQ(server_->connections().refused, 1);
+  EXPECT_EQ(one.ask("still here"), "still here");
+
+  two->finish_sending();
+  EXPECT_EQ(two->read_to_end(), 0);
+  EXPECT_EQ(client().ask("3"), "3");
+}
+
+// While it lives the process can open no file.
+class NoFilesLeft {
+ public:
+  NoFilesLeft() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const auto probe = UniqueFd(::dup(0));  // the lowest free number
+    auto none = before_;
+    none.rlim_cur = static_cast<rlim_t>(probe.get());
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoFilesLeft() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(ServerTest, WaitsForDescriptorsWithoutSpinning) {
+  start();
+  auto served = client();
+  ASSERT_EQ(served.ask("x"), "x");
+  auto waiting = TestClient();
+  {
+    const auto none_left = NoFilesLeft();
+    waiting.connect(server_->address(0));
+    let_core_run();
+    const auto reads = clock_.reads();
+    constexpr int kRequests = 100;
+    for (int i = 0; i < kRequests; ++i) ASSERT_EQ(served.ask("x"), "x");
+    // A turn of the loop reads the clock once, a reply once more. Spinning: thousands.
+    EXPECT_LE(clock_.reads() - reads, 2 * kRequests + 10);
+  }
+  advance(seconds(1));
+  EXPECT_EQ(waiting.ask("y"), "y");
+}
+
+TEST_F(ServerTest, RunsWhatIsPostedOnTheCoreItIsPostedTo) {
+  start(2);
+  auto ids = std::array<std::thread::id, 2>();
+  for (std::size_t core = 0; core < 2; ++core) {
+    auto done = std::promise<std::thread::id>();
+    server_->post(core, [&done] { done.set_value(std::this_thread::get_id()); });
+    ids[core] = done.get_future().get();
+  }
+  EXPECT_NE(ids[0], ids[1]);
+}
+
+TEST_F(ServerTest, DrainClosesSilentConnectionsAtOnce) {
+  start(2);
+  auto clients = std::vector<TestClient>();
+  for (int i = 0; i < 20; ++i) clients.push_back(client());
+  for (auto& peer : clients) ASSERT_EQ(peer.ask("x"), "x");
+  clock_.advance(seconds(2));
+  server_->drain(seconds(10));
+  for (auto& peer : clients) EXPECT_EQ(peer.read_to_end(), 0);
+  server_->stopped().wait();
+  EXPECT_EQ(server_->cut_off(), 0);
+}
+
+TEST_F(ServerTest, DrainAnswersTheNextRequestOfABusyConnection) {
+  start();
+  auto peer = client();
+  ASSERT_EQ(peer.ask("x"), "x");
+  server_->drain(seconds(10));
+  let_core_run();
+  EXPECT_FALSE(peer.has_input());
+  EXPECT_EQ(peer.ask("y"), "y");
+  EXPECT_EQ(peer.read_to_end(), 0);
+  peer.finish_sending();
+  server_->stopped().wait();
+}
+
+TEST_F(ServerTest, DrainServesAConnectionThatTheKernelHasCompleted) {
+  auto holding = std::promise<void>();
+  auto go_on = std::promise<void>();
+  start();
+  server_->post(0, [&] {
+    holding.set_value();
+    go_on.get_future().wait();
+  });
+  holding.get_future().wait();  // the core is held: it accepts nothing
+  auto peer = client();
+  ASSERT_TRUE(peer.send("x"));
+  server_->drain(seconds(10));
+  go_on.set_value();
+  EXPECT_EQ(peer.receive(1), "x");
+  EXPECT_EQ(peer.read_to_end(), 0);
+  peer.finish_sending();
+  server_->stopped().wait();
+}
+
+// Has something under way that does not end.
+struct StubbornSession : EchoSession {
+  void drain() override {}
+};
+
+TEST_F(ServerTest, DrainCutsOffWhoTakesTooLong) {
+  start(1, [](Instant) { return std::make_unique<StubbornSession>(); });
+  auto peer = client();
+  ASSERT_EQ(peer.ask("x"), "x");
+  server_->drain(seconds(10));
+  let_core_run();
+  clock_.advance(seconds(11));
+  server_->post(0, [] {});
+  server_->stopped().wait();
+  EXPECT_EQ(server_->cut_off(), 1);
+  EXPECT_EQ(peer.read_to_end(), ECONNRESET);
+}
+
+TEST_F(ServerTest, NobodyCanConnectAfterADrain) {
+  start();
+  const auto address = server_->address(0);
+  server_->drain(seconds(10));
+  server_->stopped().wait();
+  const auto peer = TestClient();
+  EXPECT_EQ(::connect(peer.fd(), address.data(), address.size()), -1);
+  EXPECT_EQ(errno, ECONNREFUSED);
+}
+
+TEST_F(ServerTest, SurvivesPeersThatVanish) {
+  start(2);
+  for (int i = 0; i < 200; ++i) {
+    auto peer = client();
+    peer.send("x");
+    reset_on_close(peer.fd());
+  }
+  EXPECT_EQ(client().ask("x"), "x");
+}
+
+TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
+  EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 40);
+  EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense
+  EXPECT_GE(raise_open_files_limit(), 256);
+}
+
+}  // namespace
+}  // namespace weir
