@@ -1,0 +1,167 @@
+#include "proto/http1_head.h"
+
+#include <boost/beast/http/basic_parser.hpp>
+
+#include <functional>
+
+namespace weir::http1 {
+namespace {
+
+namespace beast = boost::beast;
+using BeastError = beast::http::error;
+using BeastText = beast::string_view;
+
+constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
+constexpr Refusal kTargetTooLong{414, "The request target is longer than 4 KiB."};
+constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 8 KiB."};
+
+std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
+
+Method method_of(beast::http::verb verb) {
+  switch (verb) {
+    case beast::http::verb::get: return Method::kGet;
+    case beast::http::verb::head: return Method::kHead;
+    case beast::http::verb::post: return Method::kPost;
+    default: return Method::kOther;
+  }
+}
+
+// Takes from Beast's parser what we want to know, and refuses what it would let pass.
+class HeadParser final : public beast::http::basic_parser<true> {
+ public:
+  HeadParser(std::string_view arrived, RequestHead& head) : arrived_(arrived), head_(head) {
+    header_limit(2 * kHeadMax);  // the limit is ours, and counts from the first byte
+    body_limit(boost::none);
+  }
+
+  const Refusal& refusal() const { return refusal_; }
+
+  // What remains to be judged when all fields are known.
+  bool accept_framing() {
+    const bool is_1_0 = head_.http_1_0;
+    if (hosts_ > 1) return refuse({400, "There is more than one Host field."});
+    if (hosts_ == 0 && !is_1_0) return refuse({400, "HTTP/1.1 requires a Host field."});
+    if (head_.chunked && is_1_0) return refuse({400, "HTTP/1.0 has no chunked transfer coding."});
+    head_.keep_alive = keep_alive();
+    head_.content_length = content_length().value_or(0);
+    return true;
+  }
+
+ private:
+  using Error = beast::error_code;
+
+  void on_request_impl(beast::http::verb verb, BeastText, BeastText target, int version,
+                       Error& error) override {
+    head_.method = method_of(verb);
+    head_.target = text_of(target);
+    head_.http_1_0 = version == 10;
+    if (target.size() > kTargetMax) refuse(kTargetTooLong, error);
+  }
+
+  void on_field_impl(beast::http::field name, BeastText, BeastText value, Error& error) override {
+    using beast::http::field;
+    // Beast joins a folded line in memory of its own, which is about to go away.
+    if (!is_part_of_input(value)) return refuse({400, "A header field is folded."}, error);
+    switch (name) {
+      case field::host: ++hosts_; break;
+      case field::accept: head_.accept = text_of(value); break;
+      case field::authorization: head_.authorization = text_of(value); break;
+      case field::expect: on_expect(value, error); break;
+      case field::transfer_encoding: on_transfer_encoding(value, error); break;
+      default: break;
+    }
+  }
+
+  void on_expect(BeastText value, Error& error) {
+    if (!beast::iequals(value, "100-continue")) {
+      return refuse({417, "The only expectation we can meet is 100-continue."}, error);
+    }
+    head_.expects_continue = true;
+  }
+
+  void on_transfer_encoding(BeastText value, Error& error) {
+    if (!beast::iequals(value, "chunked")) {
+      return refuse({501, "The only transfer coding we know is chunked."}, error);
+    }
+    head_.chunked = true;
+  }
+
+  bool is_part_of_input(BeastText value) const {
+    // Unrelated pointers: only std::less orders them by right.
+    const std::less<> before;
+    return !before(value.data(), arrived_.data()) &&
+           !before(arrived_.data() + arrived_.size(), value.data() + value.size());
+  }
+
+  bool refuse(const Refusal& refusal) {
+    refusal_ = refusal;
+    return false;
+  }
+  void refuse(const Refusal& refusal, Error& error) {
+    refusal_ = refusal;
+    error = BeastError::bad_value;
+  }
+
+  // Never reached: we stop where the body begins.
+  void on_response_impl(int, BeastText, int, Error&) override {}
+  void on_header_impl(Error&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, Error&) override {}
+  std::size_t on_body_impl(BeastText, Error&) override { return 0; }
+  void on_chunk_header_impl(std::uint64_t, BeastText, Error&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, BeastText, Error&) override { return 0; }
+  void on_finish_impl(Error&) override {}
+
+  std::string_view arrived_;
+  RequestHead& head_;
+  Refusal refusal_;
+  int hosts_ = 0;
+};
+
+// Beast calls both an unknown version and a malformed one bad; clients deserve to know.
+Refusal version_refusal(std::string_view request_line) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  request_line = request_line.substr(request_line.find(' ') + 1);
+  const std::string_view version = request_line.substr(request_line.find(' ') + 1, 8);
+  const bool well_formed = version.size() == 8 && version.starts_with("HTTP/") &&
+                           digit(version[5]) && version[6] == '.' && digit(version[7]);
+  if (!well_formed || version == "HTTP/1.0" || version == "HTTP/1.1") return kMalformed;
+  return {505, "The versions we speak here are HTTP/1.0 and HTTP/1.1."};
+}
+
+Refusal refusal_of(const beast::error_code& error, std::string_view arrived) {
+  if (error == BeastError::bad_version) return version_refusal(arrived);
+  if (error == BeastError::header_limit) return kHeadTooLong;
+  if (error == BeastError::bad_content_length || error == BeastError::multiple_content_length ||
+      error == BeastError::bad_transfer_encoding) {
+    return {400, "Content-Length or Transfer-Encoding is malformed, repeated, or both are there."};
+  }
+  return kMalformed;
+}
+
+// More than we read, and still no end.
+Refusal too_long(std::string_view arrived) {
+  return arrived.find('\n') == std::string_view::npos ? kTargetTooLong : kHeadTooLong;
+}
+
+}  // namespace
+
+HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal) {
+  arrived = arrived.substr(0, kHeadMax);
+  head = {};
+  HeadParser parser(arrived, head);
+  beast::error_code error;
+  const std::size_t parsed = parser.put({arrived.data(), arrived.size()}, error);
+  if (error == BeastError::need_more) {
+    if (arrived.size() < kHeadMax) return HeadStatus::kNeedMore;
+    refusal = too_long(arrived);
+    return HeadStatus::kRefused;
+  }
+  if (error || !parser.accept_framing()) {
+    refusal = parser.refusal().status != 0 ? parser.refusal() : refusal_of(error, arrived);
+    return HeadStatus::kRefused;
+  }
+  head.size = parsed;
+  return HeadStatus::kComplete;
+}
+
+}  // namespace weir::http1

@@ -1,0 +1,52 @@
+// JsonWriter: JSON for pages that are asked for now and then. Puts the commas.
+//
+//   JsonWriter json;
+//   json.begin_object().key("status").string("ok").key("cores").number(2).end_object();
+//   json.text()  ->  {"status":"ok","cores":2}
+//
+// Not for the hot path, which has its own formats (server/http/check_reply.cc).
+// Thread rule: a value. Tested by json_writer_test.cc.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+class JsonWriter {
+ public:
+  JsonWriter& begin_object() { return open('{'); }
+  JsonWriter& end_object() { return close('}'); }
+  JsonWriter& begin_array() { return open('['); }
+  JsonWriter& end_array() { return close(']'); }
+
+  // The name of the next value.
+  JsonWriter& key(std::string_view name);
+
+  // REQUIRES: `text` is UTF-8, or the JSON isn't.
+  JsonWriter& string(std::string_view text);
+  JsonWriter& number(std::integral auto number) { return raw(std::to_string(number)); }
+  // The shortest text that reads back as the same number; null for what JSON cannot say.
+  JsonWriter& number(double number);
+  JsonWriter& boolean(bool value) { return raw(value ? "true" : "false"); }
+  JsonWriter& null() { return raw("null"); }
+
+  // A value that is JSON already.
+  JsonWriter& raw(std::string_view json);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  JsonWriter& open(char bracket);
+  JsonWriter& close(char bracket);
+  void separate();
+  void append_quoted(std::string_view text);
+
+  std::string text_;
+  bool needs_comma_ = false;
+};
+
+}  // namespace weir

@@ -1,0 +1,46 @@
+// The header fields that tell a client its limit, in both notations in use:
+//
+//   X-RateLimit-Limit: 100                       what most clients know; seconds, not
+//   X-RateLimit-Remaining: 58                    a date, in -Reset
+//   X-RateLimit-Reset: 42
+//   RateLimit: "default";r=58;t=42               draft-ietf-httpapi-ratelimit-headers-10
+//   RateLimit-Policy: "default";q=100;w=60
+//   Retry-After: 3                               only if waiting helps
+//
+// Seconds are rounded up, so that nobody is told to come back too early. `t` is when
+// there is more to spend: for a denied request when it fits, for any other when the
+// quota is whole again. `w` is left out where the window is not a whole number of
+// seconds, because the draft has no other way to say it.
+//
+// Thread rule: pure. Tested by rate_limit_headers_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "proto/text_writer.h"
+#include "weir/decision.h"
+#include "weir/time.h"
+
+namespace weir {
+
+struct RateLimitPolicy {
+  std::string_view name;  // anything; what a structured field cannot hold becomes '?'
+  std::int64_t limit = 0;
+  Duration window{0};
+};
+
+// No more than this is written.
+constexpr std::size_t rate_limit_headers_max(std::string_view policy_name) {
+  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 141
+  constexpr std::size_t kNumbers = 8;
+  const std::size_t quoted = 2 + 2 * policy_name.size();
+  return kFixed + kNumbers * kNumberTextMax + 2 * quoted;
+}
+
+void write_rate_limit_headers(TextWriter& writer, const RateLimitPolicy& policy,
+                              const Decision& decision);
+
+}  // namespace weir

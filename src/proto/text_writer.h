@@ -1,0 +1,78 @@
+// TextWriter: puts text and numbers one after the other into memory.
+//
+//   TextWriter writer(out.reserve(kSizeMax));
+//   writer.put("X-RateLimit-Limit: ").number(limit).put("\r\n");
+//   out.commit(writer.end());
+//
+// It does not measure: whoever makes one has made room for all that will be put. The
+// bounds of the variable parts are the k...Max constants here and beside each format.
+//
+// Thread rule: a value. Tested by text_writer_test.cc.
+
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "weir/time.h"
+
+namespace weir {
+
+inline constexpr std::size_t kNumberTextMax = 20;   // -9223372036854775808
+inline constexpr std::size_t kSecondsTextMax = 21;  // -9223372036854.775808
+
+class TextWriter {
+ public:
+  explicit TextWriter(char* at) : at_(at) {}
+
+  // A literal: its length is known, so this is a few moves.
+  template <std::size_t N>
+  TextWriter& put(const char (&literal)[N]) {
+    std::memcpy(at_, literal, N - 1);
+    at_ += N - 1;
+    return *this;
+  }
+
+  // Any other text. Empty is fine.
+  TextWriter& text(std::string_view text) {
+    if (!text.empty()) std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+    return *this;
+  }
+
+  TextWriter& character(char c) {
+    *at_++ = c;
+    return *this;
+  }
+
+  TextWriter& number(std::integral auto number) {
+    at_ = std::to_chars(at_, at_ + kNumberTextMax, number).ptr;
+    return *this;
+  }
+
+  // Seconds with as few decimals as say it exactly: 60, 0.25, 0.000001.
+  // REQUIRES: duration >= 0
+  TextWriter& seconds(Duration duration) {
+    constexpr std::int64_t kSecondUs = 1'000'000;
+    number(duration.count() / kSecondUs);
+    auto fraction_us = duration.count() % kSecondUs;
+    if (fraction_us == 0) return *this;
+    *at_++ = '.';
+    for (auto digit_us = kSecondUs / 10; fraction_us > 0; digit_us /= 10) {
+      *at_++ = static_cast<char>('0' + fraction_us / digit_us);
+      fraction_us %= digit_us;
+    }
+    return *this;
+  }
+
+  char* end() const { return at_; }
+
+ private:
+  char* at_;
+};
+
+}  // namespace weir

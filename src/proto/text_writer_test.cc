@@ -1,0 +1,52 @@
+#include "proto/text_writer.h"
+
+#include <array>
+#include <limits>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <typename Write>
+std::string written(Write write) {
+  std::array<char, 128> memory{};
+  TextWriter writer(memory.data());
+  write(writer);
+  return {memory.data(), writer.end()};
+}
+
+std::string seconds(Duration duration) {
+  return written([&](TextWriter& writer) { writer.seconds(duration); });
+}
+
+TEST(TextWriter, PutsOneAfterTheOther) {
+  EXPECT_EQ(written([](TextWriter& writer) {
+              writer.put("a: ").text("b").text("").character(',').number(-7).number(7u);
+            }),
+            "a: b,-77");
+}
+
+TEST(TextWriter, NumbersFitTheirBound) {
+  const auto longest =
+      written([](TextWriter& writer) { writer.number(std::numeric_limits<std::int64_t>::min()); });
+  EXPECT_EQ(longest, "-9223372036854775808");
+  EXPECT_EQ(longest.size(), kNumberTextMax);
+}
+
+TEST(TextWriter, SecondsHaveNoDecimalsToSpare) {
+  EXPECT_EQ(seconds(0s), "0");
+  EXPECT_EQ(seconds(60s), "60");
+  EXPECT_EQ(seconds(250ms), "0.25");
+  EXPECT_EQ(seconds(1500ms), "1.5");
+  EXPECT_EQ(seconds(1us), "0.000001");
+  EXPECT_EQ(seconds(10s + 10us), "10.00001");
+  EXPECT_EQ(seconds(Duration::max()), "9223372036854.775807");
+  EXPECT_LT(seconds(Duration::max()).size(), kSecondsTextMax);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,393 @@
+#include "server/http/check_body.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/duration_text.h"
+#include "base/nearest_name.h"
+#include "proto/input_buffer.h"
+#include "weir/store.h"
+
+namespace weir {
+namespace {
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+
+static_assert(InputBuffer::kPadding >= simdjson::SIMDJSON_PADDING);
+
+// Bodies up to this size are read without allocating.
+constexpr std::size_t kUsualBodyMax = 16 << 10;
+
+constexpr std::string_view kKeyExpected = "a string of 1 to 4096 bytes";
+constexpr std::string_view kLimitExpected = "an integer from 0 to 1000000000000";
+constexpr std::string_view kCostExpected = "an integer from -1000000000000 to 1000000000000";
+constexpr std::string_view kBurstExpected = "an integer from 1 to 1000000000000";
+constexpr std::string_view kWindowExpected =
+    "a number of seconds, or a text like \"1m\" or \"500ms\"";
+constexpr std::string_view kBucketExpected = "a string of up to 4096 bytes";
+constexpr std::string_view kRuleExpected = "the id of a rule";
+constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
+static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
+
+// No field has a longer name; must not exceed the padding.
+constexpr std::size_t kPlainNameMax = 16;
+
+// Beyond any window, so that it need not be exact; Quota::make says that it is too long.
+constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
+
+constexpr std::uint8_t bit(CheckField field) {
+  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(field));
+}
+
+template <std::size_t N>
+std::optional<std::size_t> index_of(const std::array<std::string_view, N>& names,
+                                    std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+// The name of a field as it stands in the body, if it is short and needs no unescaping;
+// else empty. `raw` points behind its opening quote.
+std::string_view plain_name(const char* raw) {
+  for (std::size_t size = 0; size < kPlainNameMax; ++size) {
+    if (raw[size] == '"') return {raw, size};
+    if (raw[size] == '\\') break;
+  }
+  return {};
+}
+
+std::optional<Duration> duration_of(od::value value) {
+  od::json_type type;
+  if (value.type().get(type)) return std::nullopt;
+  if (type == od::json_type::string) {
+    std::string_view text;
+    if (value.get_string().get(text)) return std::nullopt;
+    return parse_duration(text);
+  }
+  od::number number;
+  if (type != od::json_type::number || value.get_number().get(number)) return std::nullopt;
+  const bool is_exact =
+      number.is_int64() && number.get_int64() >= 0 && number.get_int64() <= kExactSecondsMax;
+  if (!is_exact) return duration_from_seconds(number.as_double());
+  return std::chrono::seconds(number.get_int64());
+}
+
+std::string syntax_detail(error_code error) {
+  switch (error) {
+    case simdjson::EMPTY: return "The body is empty; expected a JSON object.";
+    case simdjson::INCORRECT_TYPE: return "The body is JSON, but not an object.";
+    case simdjson::UTF8_ERROR: return "The body is not valid UTF-8.";
+    case simdjson::UNCLOSED_STRING: return "A string has no closing quote.";
+    case simdjson::UNESCAPED_CHARS: return "A string has a control character that is not escaped.";
+    case simdjson::TRAILING_CONTENT: return "Something follows the JSON object.";
+    default: return "The body is not valid JSON.";
+  }
+}
+
+// The token of a string reaches up to the next one; this is the string itself.
+std::string_view without_trailing_space(std::string_view token) {
+  const auto last = token.find_last_not_of(" \t\r\n");
+  return token.substr(0, last + 1);
+}
+
+}  // namespace
+
+struct CheckReader::Parser {
+  od::parser parser;
+};
+
+// Reading one body. Every step returns whether to go on; if not, problem_ is set.
+class CheckReader::Pass {
+ public:
+  Pass(CheckReader& reader, CheckForm form)
+      : parser_(reader.parser_->parser),
+        specs_(*reader.specs_),
+        body_(reader.body_),
+        problem_(reader.problem_),
+        form_(form) {}
+
+  bool read(const Source& source);
+
+ private:
+  bool read_object(od::object object);
+  bool read_check(od::object object, CheckSpec& spec);
+  bool read_list_field(std::size_t field, od::value value);
+  bool read_checks(od::value value);
+  bool read_field(CheckField field, od::value value, CheckSpec& spec);
+  bool read_key(od::value value, CheckSpec& spec);
+  bool read_name(CheckField field, od::value value, std::string_view& text);
+  bool read_integer(CheckField field, od::value value, std::int64_t& number);
+  bool read_window(od::value value, Duration& window);
+  bool read_algorithm(od::value value, Algorithm& algorithm);
+
+  bool next_field(simdjson::simdjson_result<od::field> result, std::string_view& name,
+                  od::value& value);
+  bool mark(CheckField field, CheckSpec& spec);
+  bool require_all(const CheckSpec& spec);
+  bool require(CheckField field, const CheckSpec& spec, std::string_view expected);
+  bool forbid(CheckField field, const CheckSpec& spec);
+  bool check_list();
+
+  bool fail(std::string_view name, std::string_view expected);
+  bool fail(CheckField field, std::string_view expected) {
+    return fail(kCheckFieldNames[static_cast<std::size_t>(field)], expected);
+  }
+  bool fail_unknown(std::string_view name);
+  bool fail_syntax(error_code error);
+
+  od::parser& parser_;
+  std::array<CheckSpec, kChecksMax>& specs_;
+  CheckBody& body_;
+  Problem& problem_;
+  CheckForm form_;
+  bool has_atomic_ = false;
+  std::optional<std::size_t> item_;  // of "checks"; none outside
+};
+
+bool CheckReader::Pass::read(const Source& source) {
+  od::document document;
+  od::object object;
+  const auto padded =
+      simdjson::padded_string_view(source.text.data(), source.text.size(), source.readable);
+  if (auto error = parser_.iterate(padded).get(document)) return fail_syntax(error);
+  if (auto error = document.get_object().get(object)) return fail_syntax(error);
+  if (!read_object(object)) return false;
+  // What was read is right; nothing may follow it.
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+    return fail_syntax(simdjson::TRAILING_CONTENT);
+  }
+  if (body_.is_list) return check_list();
+  body_.checks = {specs_.data(), 1};
+  return require_all(specs_[0]);
+}
+
+// The outermost object: a check, or a list of them.
+bool CheckReader::Pass::read_object(od::object object) {
+  CheckSpec& spec = specs_[0];
+  spec = {};
+  for (auto result : object) {
+    std::string_view name;
+    od::value value;
+    if (!next_field(std::move(result), name, value)) return false;
+    if (const auto field = index_of(kCheckFieldNames, name)) {
+      if (body_.is_list || has_atomic_) return fail(name, "nothing: with \"checks\" it is in each");
+      const auto check_field = static_cast<CheckField>(*field);
+      if (!mark(check_field, spec) || !read_field(check_field, value, spec)) return false;
+      continue;
+    }
+    const auto list_field = index_of(kCheckListFieldNames, name);
+    if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(name);
+    if (spec.present != 0) return fail(name, "nothing: the body is a single check");
+    if (!read_list_field(*list_field, value)) return false;
+  }
+  return true;
+}
+
+bool CheckReader::Pass::next_field(simdjson::simdjson_result<od::field> result,
+                                   std::string_view& name, od::value& value) {
+  od::field field;
+  if (auto error = std::move(result).get(field)) return fail_syntax(error);
+  name = plain_name(field.key().raw());
+  if (name.empty()) {
+    if (auto error = field.unescaped_key().get(name)) return fail_syntax(error);
+  }
+  value = std::move(field).value();
+  return true;
+}
+
+bool CheckReader::Pass::read_list_field(std::size_t field, od::value value) {
+  const std::string_view name = kCheckListFieldNames[field];
+  if (name == "checks") {
+    if (body_.is_list) return fail(name, "the field only once");
+    body_.is_list = true;
+    return read_checks(value);
+  }
+  if (has_atomic_) return fail(name, "the field only once");
+  has_atomic_ = true;
+  if (value.get_bool().get(body_.atomic)) return fail(name, "true or false");
+  return true;
+}
+
+bool CheckReader::Pass::read_checks(od::value value) {
+  od::array checks;
+  if (value.get_array().get(checks)) return fail("checks", kChecksExpected);
+  std::size_t count = 0;
+  for (auto result : checks) {
+    if (count == kChecksMax) return fail("checks", kChecksExpected);
+    od::value item;
+    od::object object;
+    if (auto error = std::move(result).get(item)) return fail_syntax(error);
+    item_ = count;
+    if (item.get_object().get(object)) return fail("", "an object: one check");
+    if (!read_check(object, specs_[count]) || !require_all(specs_[count])) return false;
+    ++count;
+  }
+  item_.reset();
+  body_.checks = {specs_.data(), count};
+  return count > 0 || fail("checks", kChecksExpected);
+}
+
+bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
+  spec = {};
+  for (auto result : object) {
+    std::string_view name;
+    od::value value;
+    if (!next_field(std::move(result), name, value)) return false;
+    const auto index = index_of(kCheckFieldNames, name);
+    if (!index) return fail_unknown(name);
+    const auto field = static_cast<CheckField>(*index);
+    if (!mark(field, spec) || !read_field(field, value, spec)) return false;
+  }
+  return true;
+}
+
+bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec& spec) {
+  switch (field) {
+    case CheckField::kKey: return read_key(value, spec);
+    case CheckField::kLimit:
+      return read_integer(field, value, spec.limit) &&
+             ((spec.limit >= 0 && spec.limit <= kLimitMax) || fail(field, kLimitExpected));
+    case CheckField::kWindow: return read_window(value, spec.window);
+    case CheckField::kBucket: return read_name(field, value, spec.bucket);
+    case CheckField::kCost:
+      return read_integer(field, value, spec.cost) &&
+             ((spec.cost >= -kCostMax && spec.cost <= kCostMax) || fail(field, kCostExpected));
+    case CheckField::kBurst:
+      return read_integer(field, value, spec.burst) &&
+             ((spec.burst >= 1 && spec.burst <= kLimitMax) || fail(field, kBurstExpected));
+    case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
+    case CheckField::kRule: return read_name(field, value, spec.rule);
+  }
+  return false;
+}
+
+bool CheckReader::Pass::read_key(od::value value, CheckSpec& spec) {
+  const std::string_view token = value.raw_json_token();
+  if (value.get_string().get(spec.key)) return fail(CheckField::kKey, kKeyExpected);
+  if (spec.key.empty() || spec.key.size() > kKeyMax) return fail(CheckField::kKey, kKeyExpected);
+  spec.key_json = without_trailing_space(token);
+  return true;
+}
+
+bool CheckReader::Pass::read_name(CheckField field, od::value value, std::string_view& text) {
+  const bool may_be_empty = field == CheckField::kBucket;
+  if (!value.get_string().get(text) && text.size() <= kKeyMax && (may_be_empty || !text.empty())) {
+    return true;
+  }
+  return fail(field, may_be_empty ? kBucketExpected : kRuleExpected);
+}
+
+bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t& number) {
+  if (!value.get_int64().get(number)) return true;
+  const bool is_limit = field == CheckField::kLimit;
+  const bool is_cost = field == CheckField::kCost;
+  return fail(field, is_limit ? kLimitExpected : is_cost ? kCostExpected : kBurstExpected);
+}
+
+// Only whether it is a duration at all: which ones make a window, Quota::make knows.
+bool CheckReader::Pass::read_window(od::value value, Duration& window) {
+  const auto duration = duration_of(value);
+  if (!duration) return fail(CheckField::kWindow, kWindowExpected);
+  window = *duration;
+  return true;
+}
+
+bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
+  std::string_view name;
+  if (!value.get_string().get(name)) {
+    if (const auto known = algorithm_from_name(name)) {
+      algorithm = *known;
+      return true;
+    }
+  }
+  std::string expected = "one of";
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    expected += i == 0 ? " " : ", ";
+    expected += algorithm_name(static_cast<Algorithm>(i));
+  }
+  return fail(CheckField::kAlgorithm, expected);
+}
+
+bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
+  if (spec.has(field)) return fail(field, "the field only once");
+  spec.present = static_cast<std::uint8_t>(spec.present | bit(field));
+  return true;
+}
+
+// A check brings its quota or the rule that has one, not both.
+bool CheckReader::Pass::require_all(const CheckSpec& spec) {
+  if (!require(CheckField::kKey, spec, kKeyExpected)) return false;
+  if (spec.has(CheckField::kRule)) {
+    return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&
+           forbid(CheckField::kBurst, spec) && forbid(CheckField::kAlgorithm, spec);
+  }
+  return require(CheckField::kLimit, spec, kLimitExpected) &&
+         require(CheckField::kWindow, spec, kWindowExpected);
+}
+
+bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec,
+                                std::string_view expected) {
+  return spec.has(field) || fail(field, std::string(expected) + ", but the field is missing");
+}
+
+bool CheckReader::Pass::forbid(CheckField field, const CheckSpec& spec) {
+  return !spec.has(field) || fail(field, "nothing: it comes from the rule");
+}
+
+bool CheckReader::Pass::check_list() {
+  if (body_.atomic && body_.checks.size() > Batch::kChargesMax) {
+    return fail("checks", "at most 16 checks when they are atomic");
+  }
+  return true;
+}
+
+bool CheckReader::Pass::fail(std::string_view name, std::string_view expected) {
+  std::string field;
+  if (item_) field = "checks[" + std::to_string(*item_) + "]";
+  if (item_ && !name.empty()) field += '.';
+  field += name;
+  problem_ = invalid_field(field, expected);
+  return false;
+}
+
+bool CheckReader::Pass::fail_unknown(std::string_view name) {
+  std::array<std::string_view, kCheckFieldNames.size() + kCheckListFieldNames.size()> known;
+  const auto end = std::copy(kCheckFieldNames.begin(), kCheckFieldNames.end(), known.begin());
+  std::copy(kCheckListFieldNames.begin(), kCheckListFieldNames.end(), end);
+  const bool list_allowed = form_ == CheckForm::kSingleOrList && !item_;
+  const std::span<const std::string_view> candidates(
+      known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
+
+  const std::string hint = name_hint(name, candidates);
+  fail(name.size() <= kNameLengthMax ? name : "(a long name)", hint);
+  problem_.detail = problem_.field + ": there is no such field; " + hint;
+  return false;
+}
+
+bool CheckReader::Pass::fail_syntax(error_code error) {
+  problem_ = {.kind = ProblemKind::kMalformedJson, .status = 400, .detail = syntax_detail(error)};
+  return false;
+}
+
+CheckReader::CheckReader()
+    : parser_(std::make_unique<Parser>()),
+      specs_(std::make_unique<std::array<CheckSpec, kChecksMax>>()) {
+  // Without it the first large body would do this; a failure shows there.
+  (void)!parser_->parser.allocate(kUsualBodyMax);
+}
+
+CheckReader::~CheckReader() = default;
+
+bool CheckReader::read(const Source& source, CheckForm form) {
+  body_ = {};
+  return Pass(*this, form).read(source);
+}
+
+}  // namespace weir

@@ -1,0 +1,64 @@
+#include "server/http/check_terms.h"
+
+#include <string>
+#include <vector>
+
+#include "base/nearest_name.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kDefaultPolicy = "default";
+
+Problem unknown_rule(std::string_view id, const RuleSet& rules) {
+  std::vector<std::string_view> ids;
+  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
+  std::string detail = "There is no rule with this id";
+  const std::string_view nearest = nearest_name(id, ids);
+  if (ids.empty()) {
+    detail += "; there are no rules at all.";
+  } else if (nearest.empty()) {
+    detail += "; GET /admin/stats lists those in force.";
+  } else {
+    detail += "; did you mean '" + std::string(nearest) + "'?";
+  }
+  return {.kind = ProblemKind::kUnknownRule,
+          .status = 404,
+          .detail = std::move(detail),
+          .field = "rule",
+          .expected = nearest.empty() ? std::string("the id of a rule") : std::string(nearest)};
+}
+
+}  // namespace
+
+bool make_terms(const CheckSpec& spec, const RuleSet& rules, const Engine& engine,
+                CheckTerms& terms, Problem& problem) {
+  terms.key_json = spec.key_json;
+  terms.cost = spec.cost;
+  if (spec.has(CheckField::kRule)) {
+    const Rule* const rule = rules.find(spec.rule);
+    if (rule == nullptr) {
+      problem = unknown_rule(spec.rule, rules);
+      return false;
+    }
+    terms.policy = rule->id;
+    terms.quota = rule->quota;
+    terms.counts = rule->enabled;
+  } else {
+    const auto quota = Quota::make({.algorithm = spec.algorithm,
+                                    .limit = spec.limit,
+                                    .window = spec.window,
+                                    .burst = spec.burst});
+    if (!quota) {
+      problem = invalid_field(quota.error().field, quota.error().expected);
+      return false;
+    }
+    terms.policy = kDefaultPolicy;
+    terms.quota = *quota;
+    terms.counts = true;
+  }
+  terms.key = engine.hash({.rule = spec.rule, .bucket = spec.bucket, .key = spec.key}, terms.quota);
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,185 @@
+#include "server/http/http_core.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/nearest_name.h"
+#include "server/http/access.h"
+#include "server/http/check_reply.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kScratchInitial = 32 << 10;  // the longest key, escaped, and more
+
+// "http://host/path" is how a proxy is asked; RFC 9112 wants servers to accept it, too.
+std::string_view without_authority(std::string_view target) {
+  if (target.starts_with('/')) return target;
+  const auto scheme_end = target.find("://");
+  if (scheme_end == std::string_view::npos) return target;
+  const auto path = target.find('/', scheme_end + 3);
+  return path == std::string_view::npos ? "/" : target.substr(path);
+}
+
+void split_target(Exchange& exchange) {
+  const std::string_view target = without_authority(exchange.head.target);
+  const auto question_mark = target.find('?');
+  exchange.path = target.substr(0, question_mark);
+  if (question_mark != std::string_view::npos) exchange.query = target.substr(question_mark + 1);
+}
+
+bool handles(const Route& route, http1::Method method) {
+  return route.method == method ||
+         (route.method == http1::Method::kGet && method == http1::Method::kHead);
+}
+
+Problem not_found(std::string_view path) {
+  std::array<std::string_view, kRouteIdCount> paths;
+  const auto end = std::transform(routes().begin(), routes().end(), paths.begin(),
+                                  [](const Route& route) { return route.path; });
+  const std::span<const std::string_view> candidates(paths.begin(), end);
+  return http_problem(404, "There is nothing here; " + name_hint(path, candidates));
+}
+
+}  // namespace
+
+void ImmediateCheck::begin(Operation operation) {
+  done_ = false;
+  Check::begin(operation,
+               [](Check& check) noexcept { static_cast<ImmediateCheck&>(check).done_ = true; });
+}
+
+bool ImmediateCheck::decide(Engine& engine, Instant now) {
+  engine.decide(*this, now);
+  WEIR_ASSERT(done_);
+  return error() == StoreError::kNone;
+}
+
+HttpCore::HttpCore(HttpNode& node, Engine& engine, RuleSetPtr rules)
+    : node_(node),
+      engine_(engine),
+      counts_(node.counts().add_core()),
+      rules_(std::move(rules)),
+      scratch_(std::make_unique<char[]>(kScratchInitial)),
+      scratch_size_(kScratchInitial) {
+  if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
+}
+
+void HttpCore::use_rules(RuleSetPtr rules) {
+  WEIR_ASSERT(queued_ == 0 && rules != nullptr);
+  rules_ = std::move(rules);
+}
+
+void HttpCore::answer(Exchange& exchange) {
+  split_target(exchange);
+  const Route* found = nullptr;
+  for (const Route& route : routes()) {
+    if (route.path == exchange.path) {
+      found = &route;
+      break;
+    }
+  }
+  if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
+
+  exchange.route = found->id;
+  if (!handles(*found, exchange.head.method)) {
+    const bool is_get = found->method == http1::Method::kGet;
+    return reply_problem(exchange, http_problem(405, is_get ? "Use GET." : "Use POST."),
+                         is_get ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n");
+  }
+  if (found->access == RouteAccess::kAdmin) {
+    const auto refusal = access_refusal(node_.access(), exchange.head.authorization);
+    if (refusal) return reply_problem(exchange, refusal->problem, refusal->fields);
+  }
+  found->handle(*this, exchange);
+}
+
+void HttpCore::reply(const Exchange& exchange, ReplyHead head, std::string_view body) {
+  flush(exchange.out, exchange.now);
+  head.after = exchange.after;
+  if (exchange.head.method == http1::Method::kHead) head.send_body = SendBody::kNo;
+  exchange.out.add(head, body, date(exchange.now));
+  counts_.record(exchange.route, head.status);
+}
+
+void HttpCore::reply_problem(const Exchange& exchange, const Problem& problem,
+                             std::string_view fields) {
+  reply(exchange, {.status = problem.status, .content_type = kProblemContentType, .fields = fields},
+        to_json(problem));
+}
+
+void HttpCore::queue(const Exchange& exchange, const CheckTerms& terms) {
+  if (queued_ == 0) check_.begin(Operation::kSpendEach);
+  queue_[queued_] = {.terms = terms, .route = exchange.route, .after = exchange.after};
+  ++queued_;
+  if (terms.counts) check_.add(terms.key, terms.quota, terms.cost);
+  if (queued_ == queue_.size()) flush(exchange.out, exchange.now);
+}
+
+void HttpCore::flush(Replies& out, Instant now) {
+  if (queued_ == 0) return;
+  const bool store_answered = check_.size() == 0 || check_.decide(engine_, now);
+  const auto decisions = check_.decisions();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < queued_; ++i) {
+    const Queued& queued = queue_[i];
+    if (!queued.terms.counts) {
+      add_decision(out, queued, untouched(queued.terms.quota), now);
+    } else if (store_answered) {
+      add_decision(out, queued, decisions[next++], now);
+    } else {
+      const Problem problem = store_unavailable();
+      out.add(
+          {.status = problem.status, .content_type = kProblemContentType, .after = queued.after},
+          to_json(problem), date(now));
+      counts_.record(queued.route, problem.status);
+    }
+  }
+  queued_ = 0;
+}
+
+void HttpCore::reply_decision(const Exchange& exchange, const CheckTerms& terms,
+                              const Decision& decision) {
+  flush(exchange.out, exchange.now);
+  add_decision(exchange.out, {.terms = terms, .route = exchange.route, .after = exchange.after},
+               decision, exchange.now);
+}
+
+void HttpCore::add_decision(Replies& out, const Queued& queued, const Decision& decision,
+                            Instant now) {
+  const CheckTerms& terms = queued.terms;
+  char* const fields =
+      scratch(rate_limit_headers_max(terms.policy) + kDecisionJsonMax + terms.key_json.size());
+  TextWriter writer(fields);
+  write_rate_limit_headers(writer, policy_of(terms), decision);
+  char* const body = writer.end();
+  write_decision_json(writer, terms, decision);
+  const auto size = [](const char* from, const char* to) {
+    return static_cast<std::size_t>(to - from);
+  };
+  out.add({.fields = {fields, size(fields, body)}, .after = queued.after},
+          {body, size(body, writer.end())}, date(now));
+  counts_.record(queued.route, 200);
+}
+
+const HttpDate& HttpCore::date(Instant now) {
+  const auto epoch_s = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+  if (epoch_s != date_epoch_s_) {
+    date_ = http_date(now);
+    date_epoch_s_ = epoch_s;
+  }
+  return date_;
+}
+
+char* HttpCore::scratch(std::size_t size) {
+  if (scratch_size_ < size) {
+    scratch_ = std::make_unique<char[]>(size);
+    scratch_size_ = size;
+  }
+  return scratch_.get();
+}
+
+}  // namespace weir

@@ -1,0 +1,123 @@
+// HttpCore: one core's workbench for answering HTTP requests: the engine, the rules in
+// force, and everything that is reused from request to request.
+//
+// An Exchange is one request on its way to its answer. Handlers (handlers.h) turn one
+// into the other through the functions here.
+//
+// Single checks are not answered one by one: up to 16 that arrived together are
+// queued, decided in one batch and answered in order (CheckQueue). reply() sees to it
+// that they go out before anything that came after them.
+//
+// Thread rule: one core. Tested by http_check_test.cc and http_session_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "proto/http1_head.h"
+#include "rules/rule_set.h"
+#include "server/http/check_body.h"
+#include "server/http/check_terms.h"
+#include "server/http/http_counts.h"
+#include "server/http/http_node.h"
+#include "server/http/problem.h"
+#include "server/http/replies.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// One request. All texts are in the input buffer.
+struct Exchange {
+  const http1::RequestHead& head;
+  CheckReader::Source body;
+  Instant now;
+  Replies& out;
+  AfterReply after = AfterReply::kStay;
+
+  // Set by routing.
+  std::string_view path;
+  std::string_view query;  // without the '?'
+  RouteId route = RouteId::kNone;
+};
+
+// A check that a store in memory answers before decide() returns. Other stores need a
+// session that waits for them.
+class ImmediateCheck : public Check {
+ public:
+  void begin(Operation operation);
+  // False if the store could not answer.
+  bool decide(Engine& engine, Instant now);
+
+ private:
+  bool done_ = false;
+};
+
+class HttpCore {
+ public:
+  HttpCore(HttpNode& node, Engine& engine, RuleSetPtr rules);
+
+  HttpNode& node() { return node_; }
+  Engine& engine() { return engine_; }
+  CoreHttpCounts& counts() { return counts_; }
+  CheckReader& reader() { return reader_; }
+
+  const RuleSet& rules() const { return *rules_; }
+  // REQUIRES: no check is queued.
+  void use_rules(RuleSetPtr rules);
+
+  // Finds the handler of the request and calls it.
+  void answer(Exchange& exchange);
+
+  // Answers with what is in `body`.
+  void reply(const Exchange& exchange, ReplyHead head, std::string_view body);
+  void reply_json(const Exchange& exchange, std::string_view body) { reply(exchange, {}, body); }
+  void reply_problem(const Exchange& exchange, const Problem& problem,
+                     std::string_view fields = {});
+
+  // Answers a single check, later: at the latest with flush().
+  void queue(const Exchange& exchange, const CheckTerms& terms);
+
+  // Decides and answers the checks that wait. To be called before control goes back to
+  // the event loop.
+  void flush(Replies& out, Instant now);
+
+  // Answers a single check with a decision that has been made.
+  void reply_decision(const Exchange& exchange, const CheckTerms& terms, const Decision& decision);
+
+  // Memory to format a reply in before its length is known. At least `size` bytes.
+  char* scratch(std::size_t size);
+
+  // For deciding what is not queued.
+  ImmediateCheck& check() { return check_; }
+
+ private:
+  struct Queued {
+    CheckTerms terms;
+    RouteId route = RouteId::kNone;
+    AfterReply after = AfterReply::kStay;
+  };
+
+  const HttpDate& date(Instant now);
+  void add_decision(Replies& out, const Queued& queued, const Decision& decision, Instant now);
+
+  HttpNode& node_;
+  Engine& engine_;
+  CoreHttpCounts& counts_;
+  RuleSetPtr rules_;
+  CheckReader reader_;
+  ImmediateCheck check_;
+
+  std::array<Queued, Batch::kChargesMax> queue_;
+  std::size_t queued_ = 0;
+
+  std::unique_ptr<char[]> scratch_;
+  std::size_t scratch_size_ = 0;
+  HttpDate date_{};
+  std::int64_t date_epoch_s_ = -1;
+};
+
+}  // namespace weir

@@ -1,0 +1,68 @@
+// HttpCounts: how many HTTP requests were answered, by route and class of status, and
+// how many connections are open.
+//
+// As with Traffic, each core counts in its own and whoever asks adds them up.
+// Thread rule: record(), opened(), closed() on the owning core; summary() from anywhere.
+// Tested by http_pages_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+namespace weir {
+
+// In the order of the routing table (routes.h).
+enum class RouteId : std::uint8_t {
+  kCheck,
+  kCheckV1,
+  kLook,
+  kReset,
+  kHealth,
+  kMetrics,
+  kAdminStats,
+  kOpenApi,
+  kIndex,
+  kNone,  // no such path, or no request at all
+};
+inline constexpr std::size_t kRouteIdCount = 10;
+
+// 2xx to 5xx.
+inline constexpr std::size_t kStatusClassCount = 4;
+
+struct HttpCountsSummary {
+  std::array<std::array<std::uint64_t, kStatusClassCount>, kRouteIdCount> requests{};
+  std::uint64_t connections = 0;  // open now
+};
+
+// On cache lines of its own: another core must not wait for ours.
+class alignas(64) CoreHttpCounts {
+ public:
+  // REQUIRES: 200 <= status < 600
+  void record(RouteId route, int status) noexcept;
+  void opened() noexcept;
+  void closed() noexcept;
+
+ private:
+  friend class HttpCounts;
+  std::array<std::array<std::atomic<std::uint64_t>, kStatusClassCount>, kRouteIdCount> requests_{};
+  std::atomic<std::uint64_t> connections_{0};
+};
+
+class HttpCounts {
+ public:
+  // The counters of a new core. They live as long as this object.
+  CoreHttpCounts& add_core();
+
+  HttpCountsSummary summary() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards cores_ against add_core during summary
+  std::deque<CoreHttpCounts> cores_;
+};
+
+}  // namespace weir

@@ -1,0 +1,11 @@
+#include "server/http/http_door.h"
+
+#include "server/http/http_session.h"
+
+namespace weir {
+
+std::unique_ptr<Session> HttpDoor::make_session(Instant now) {
+  return std::make_unique<HttpSession>(core_, now);
+}
+
+}  // namespace weir

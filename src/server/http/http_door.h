@@ -1,0 +1,33 @@
+// HttpDoor: makes the HTTP sessions of one core.
+//
+//   HttpNode node({.info = ..., .access = ...}, traffic);        one a process
+//   HttpDoor door(node, engine, rules);                          one a core
+//
+// Thread rule: the core that owns it. Tested by http_session_test.cc.
+
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "proto/session.h"
+#include "server/http/http_core.h"
+
+namespace weir {
+
+class HttpDoor final : public SessionFactory {
+ public:
+  // `node` and `engine` must outlive the door, and the door its sessions.
+  HttpDoor(HttpNode& node, Engine& engine, RuleSetPtr rules)
+      : core_(node, engine, std::move(rules)) {}
+
+  std::unique_ptr<Session> make_session(Instant now) override;
+
+  // From the next request on. To be called on the core, outside any session's call.
+  void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }
+
+ private:
+  HttpCore core_;
+};
+
+}  // namespace weir

@@ -1,0 +1,100 @@
+// HttpNode: what the HTTP doors of all cores share and show about this node.
+//
+// Thread rule: any thread; the options do not change.
+// Tested by http_pages_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "observe/traffic.h"
+#include "server/http/http_counts.h"
+#include "weir/time.h"
+
+namespace weir {
+
+struct ServerInfo {
+  std::string version;
+  Instant started{};
+  int threads = 1;
+  std::uint64_t max_keys = 0;
+};
+
+// Figures of the store, for metrics and admin pages.
+struct StoreFigures {
+  std::uint64_t capacity = 0;   // keys that fit
+  std::uint64_t evictions = 0;  // live keys that had to make room
+  std::uint64_t bytes = 0;      // reserved
+};
+
+// From where the listening socket can be reached.
+enum class Exposure : std::uint8_t { kLoopback, kNetwork };
+
+// Who may reset keys and see the admin pages: on loopback anybody, unless there is a
+// token; elsewhere only who brings the token.
+struct HttpAccess {
+  Exposure exposure = Exposure::kLoopback;
+  std::optional<std::string> admin_token;
+};
+
+// How the configuration was last loaded, for metrics.
+struct ReloadFigures {
+  bool succeeded = true;   // the last attempt
+  Instant last_success{};  // when the rules in force were loaded
+};
+
+class HttpNode {
+ public:
+  struct Options {
+    ServerInfo info;
+    HttpAccess access;
+    // Called when somebody looks at the figures, on that one's core. May be empty.
+    std::function<StoreFigures()> store_figures;
+  };
+
+  // `traffic` must outlive the node. The rules in force now count as loaded at
+  // info.started.
+  HttpNode(Options options, const Traffic& traffic)
+      : options_(std::move(options)),
+        traffic_(traffic),
+        last_success_us_(epoch_us(options_.info.started)) {}
+
+  const ServerInfo& info() const { return options_.info; }
+  const HttpAccess& access() const { return options_.access; }
+  const Traffic& traffic() const { return traffic_; }
+  HttpCounts& counts() { return counts_; }
+  StoreFigures store_figures() const {
+    return options_.store_figures ? options_.store_figures() : StoreFigures{};
+  }
+
+  // From now on /health says 503, so that a load balancer sends nobody here.
+  // Relaxed, here and below: each is a fact by itself that orders nothing else.
+  void start_draining() { draining_.store(true, std::memory_order_relaxed); }
+  bool draining() const { return draining_.load(std::memory_order_relaxed); }
+
+  // The configuration has been read again, and is in force or was refused.
+  void reload_succeeded(Instant now) {
+    last_success_us_.store(epoch_us(now), std::memory_order_relaxed);
+    reload_succeeded_.store(true, std::memory_order_relaxed);
+  }
+  void reload_failed() { reload_succeeded_.store(false, std::memory_order_relaxed); }
+  ReloadFigures reload_figures() const {
+    return {
+        .succeeded = reload_succeeded_.load(std::memory_order_relaxed),
+        .last_success = instant_from_epoch_us(last_success_us_.load(std::memory_order_relaxed))};
+  }
+
+ private:
+  const Options options_;
+  const Traffic& traffic_;
+  HttpCounts counts_;
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> reload_succeeded_{true};
+  std::atomic<std::int64_t> last_success_us_;
+};
+
+}  // namespace weir

@@ -1,0 +1,64 @@
+#include "server/http/problem.h"
+
+#include "proto/json_writer.h"
+#include "server/http/replies.h"
+
+namespace weir {
+namespace {
+
+struct KindText {
+  std::string_view type;
+  std::string_view title;
+};
+
+KindText text_of(const Problem& problem) {
+  switch (problem.kind) {
+    case ProblemKind::kHttp: break;
+    case ProblemKind::kMalformedJson:
+      return {"urn:weir:problem:malformed-json", "The body is not the JSON that is expected"};
+    case ProblemKind::kInvalidField:
+      return {"urn:weir:problem:invalid-field", "A field is not valid"};
+    case ProblemKind::kUnknownRule:
+      return {"urn:weir:problem:unknown-rule", "There is no such rule"};
+    case ProblemKind::kStoreUnavailable:
+      return {"urn:weir:problem:store-unavailable", "The store is unavailable"};
+  }
+  return {"about:blank", reason_phrase(problem.status)};
+}
+
+}  // namespace
+
+Problem http_problem(int status, std::string_view detail) {
+  return {.status = status, .detail = std::string(detail)};
+}
+
+Problem invalid_field(std::string_view field, std::string_view expected) {
+  std::string detail(field);
+  detail += ": expected ";
+  detail += expected;
+  return {.kind = ProblemKind::kInvalidField,
+          .status = 400,
+          .detail = std::move(detail),
+          .field = std::string(field),
+          .expected = std::string(expected)};
+}
+
+Problem store_unavailable() {
+  return {.kind = ProblemKind::kStoreUnavailable,
+          .status = 503,
+          .detail = "The store did not answer. Nothing was decided."};
+}
+
+std::string to_json(const Problem& problem) {
+  const KindText text = text_of(problem);
+  JsonWriter json;
+  json.begin_object();
+  json.key("type").string(text.type).key("title").string(text.title);
+  json.key("status").number(problem.status).key("detail").string(problem.detail);
+  if (!problem.field.empty()) json.key("field").string(problem.field);
+  if (!problem.expected.empty()) json.key("expected").string(problem.expected);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace weir
