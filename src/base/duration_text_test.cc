@@ -44,16 +44,14 @@ TEST(ParseDuration, ReadsWhatPeopleWrite) {
 }
 
 TEST(ParseDuration, RefusesTheRest) {
-  for (const std::string_view text : {
-           "",       " ",      "s",        "1 s",     " 1s",    "1s ",        "-1",      "+1",
-           "-1s",    "1.",     ".5",       "1.5s",    "1.5h",   "1..5",       "1.5.5",   "1e3",
-           "1_000",  "0x10",   "1M",       "1H",      "1min",   "1sec",       "1 minute", "30m1h",
-           "1m1m",   "1s1",    "1h30",     "1\xC2\xB5s", "nan", "inf",        "1month",  "1y",
-           "1.0000001", "9223372036854775808us", "9223372036854.775808", "15250284452472w",
-           "99999999999999999999", "1h99999999999999999999us",
-       }) {
-    EXPECT_EQ(parse_duration(text), std::nullopt) << text;
-  }
+  constexpr std::string_view kTexts[] = {
+      "", " ", "s", "1 s", " 1s", "1s ", "-1", "+1", "-1s", "1.", ".5", "1.5s", "1.5h", "1..5",
+      "1.5.5", "1e3", "1_000", "0x10", "1M", "1H", "1min", "1sec", "1 minute", "1month", "1y",
+      "30m1h", "1m1m", "1s1", "1h30", "1\xC2\xB5s", "nan", "inf", "1.0000001",
+      // More than a Duration holds.
+      "9223372036854775808us", "9223372036854.775808", "15250284452472w", "99999999999999999999",
+      "1h99999999999999999999us"};
+  for (const std::string_view text : kTexts) EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   EXPECT_EQ(parse_duration(std::string_view("1s\0", 3)), std::nullopt);
 }
 

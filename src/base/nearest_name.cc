@@ -51,8 +51,8 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
     for (std::size_t j = 1; j <= to.size(); ++j) {
       const std::size_t change = same(from[i - 1], to[j - 1]) ? 0 : 1;
       current[j] = std::min({previous[j] + 1, current[j - 1] + 1, previous[j - 1] + change});
-      const bool swapped = i > 1 && j > 1 && same(from[i - 1], to[j - 2]) &&
-                           same(from[i - 2], to[j - 1]);
+      const bool swapped =
+          i > 1 && j > 1 && same(from[i - 1], to[j - 2]) && same(from[i - 2], to[j - 1]);
       if (swapped) current[j] = std::min(current[j], before[j - 2] + 1);
     }
   }
@@ -79,7 +79,7 @@ std::string name_hint(std::string_view name, std::span<const std::string_view> c
   const std::string_view nearest = nearest_name(name, candidates);
   if (!nearest.empty()) return "did you mean '" + std::string(nearest) + "'?";
 
-  std::string hint = "expected one of ";
+  std::string hint = candidates.size() > 1 ? "expected one of " : "expected ";
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i > 0) hint += ", ";
     hint += candidates[i];

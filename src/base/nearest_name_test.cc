@@ -62,6 +62,7 @@ TEST(NameHint, OffersTheNameOrAllOfThem) {
   EXPECT_EQ(name_hint("limt", kKeys), "did you mean 'limit'?");
   EXPECT_EQ(name_hint("colour", kKeys),
             "expected one of id, algorithm, limit, window, burst, enabled");
+  EXPECT_EQ(name_hint("colour", std::span(kKeys).first(1)), "expected id");
 }
 
 }  // namespace
