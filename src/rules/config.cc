@@ -52,8 +52,7 @@ std::optional<Rule> read_rule(const YamlNode& node, IdsSeen& ids, Mistakes& mist
     reader.reject(quota.error().field, std::string(quota.error().expected));
     return std::nullopt;
   }
-  return Rule{
-      .id = *id, .quota = *quota, .enabled = reader.get<bool>("enabled").value_or(true)};
+  return Rule{.id = *id, .quota = *quota, .enabled = reader.get<bool>("enabled").value_or(true)};
 }
 
 std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mistakes& mistakes) {
@@ -64,9 +63,10 @@ std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mista
     if (item.kind != YamlNode::Kind::kMap) {
       // An empty item has no place of its own.
       const bool empty = item.kind == YamlNode::Kind::kEmpty;
-      mistakes.add(empty ? place : item.place,
-                   "rule " + std::to_string(i + 1) + " of the list must be a map with id, limit "
-                   "and window, but is " + found_text(item));
+      mistakes.add(empty ? place : item.place, "rule " + std::to_string(i + 1) +
+                                                   " of the list must be a map with id, limit "
+                                                   "and window, but is " +
+                                                   found_text(item));
     } else if (auto rule = read_rule(item, ids, mistakes)) {
       rules.push_back(*std::move(rule));
     }
@@ -124,8 +124,10 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
   const YamlNode* root = std::get<YamlDocument>(parsed).root();
   const bool empty = root == nullptr || root->kind == YamlNode::Kind::kEmpty;
   if (!empty && root->kind != YamlNode::Kind::kMap) {
-    mistakes.add(root->place, "the file must be a map of keys and values, such as 'rules:' with "
-                              "a list below it, but is " + found_text(*root));
+    mistakes.add(root->place,
+                 "the file must be a map of keys and values, such as 'rules:' with "
+                 "a list below it, but is " +
+                     found_text(*root));
   } else if (!empty) {
     read_config(*root, config, mistakes);
   }

@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithms = {
 
 constexpr Field kListenFields[] = {
     {.name = "http",
-     .type = FieldType::kHostPort,
-     .description = "Address of the HTTP door, HOST:PORT. Port 0 takes any free one. Put an "
-                    "IPv6 address in quotes: \"[::1]:8080\"."},
+     .type = FieldType::kListenAddress,
+     .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost. Port "
+                    "0 takes any free one. Put an IPv6 address in quotes: \"[::1]:8080\"."},
 };
 
 constexpr Section kListen = {
@@ -95,7 +95,7 @@ constexpr Field kConfigFields[] = {
 };
 
 constexpr Section kConfig = {
-    .name = "the file",
+    .name = "the top level",
     .description = "Configuration of weir, a distributed rate limiter.",
     .fields = kConfigFields,
 };

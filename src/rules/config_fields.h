@@ -23,7 +23,7 @@ enum class FieldType : std::uint8_t {
   kChoice,    // one of `choices`
   kName,      // 1 to 64 of letters, digits and _ . : -
   kDuration,  // min to max, in microseconds
-  kHostPort,
+  kListenAddress,
 };
 
 struct Section;

@@ -25,9 +25,9 @@ constexpr std::string_view kDurationPattern =
 
 constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
 
-// Close to rules/host_port.h: the port is exact, the host is left to the loader.
-constexpr std::string_view kHostPortPattern =
-    "^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9_.-]+)"
+// Close to rules/listen_address.h: what is within an IP address is left to the loader.
+constexpr std::string_view kListenAddressPattern =
+    "^(\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
     ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$";
 
 // boost::json::string_view is not std::string_view in 1.81.
@@ -62,7 +62,8 @@ json::object type_schema(const Field& field) {
               {"minimum", static_cast<double>(field.min) / kSecondUs},
               {"maximum", static_cast<double>(field.max) / kSecondUs}};
     }
-    case FieldType::kHostPort: return {{"type", "string"}, {"pattern", view(kHostPortPattern)}};
+    case FieldType::kListenAddress:
+      return {{"type", "string"}, {"pattern", view(kListenAddressPattern)}};
   }
   return {};
 }

@@ -9,7 +9,7 @@
 
 #include "base/duration_text.h"
 #include "base/nearest_name.h"
-#include "rules/host_port.h"
+#include "rules/listen_address.h"
 
 namespace weir {
 namespace {
@@ -60,19 +60,18 @@ CheckedValue wrong(const Field& field, const YamlNode& node, std::string_view hi
 
 CheckedValue out_of_range(const Field& field, const YamlNode& node, const std::string& min,
                           const std::string& max) {
-  return {{}, "'" + std::string(field.name) + "' must be from " + min + " to " + max +
-                  ", but is " + printable(node.text)};
+  return {{},
+          "'" + std::string(field.name) + "' must be from " + min + " to " + max + ", but is " +
+              printable(node.text)};
 }
 
 std::string_view integer_hint(const YamlNode& node) {
   if (!is_plain(node)) return is_plain_integer(node.text) ? "remove the quotes" : "";
-  if (node.text.find_first_of("_,'") != std::string::npos &&
-      only_of(node.text, "0123456789_,'")) {
+  if (node.text.find_first_of("_,'") != std::string::npos && only_of(node.text, "0123456789_,'")) {
     return "write the digits without anything between them";
   }
-  const bool integer_of_another_form =
-      only_of(node.text, "+0123456789") || node.text.starts_with("0x") ||
-      node.text.starts_with("0o");
+  const bool integer_of_another_form = only_of(node.text, "+0123456789") ||
+                                       node.text.starts_with("0x") || node.text.starts_with("0o");
   return integer_of_another_form ? "write plain decimal digits" : "";
 }
 
@@ -114,19 +113,25 @@ CheckedValue check_name(const Field& field, const YamlNode& node) {
   if (is_plain(node) && (is_number(node.text) || parse_boolean(node.text))) {
     return wrong(field, node, "put it in quotes to make it a text");
   }
-  if (node.text.size() > kNameMax) {
-    return {{}, "'" + std::string(field.name) + "' must be " + expected_text(field) +
-                    ", but has " + std::to_string(node.text.size())};
-  }
   constexpr std::string_view kNameCharacters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
   if (!only_of(node.text, kNameCharacters)) return wrong(field, node);
+  if (node.text.size() > kNameMax) {
+    return wrong(field, node, "these are " + std::to_string(node.text.size()));
+  }
   return {node.text, {}};
+}
+
+std::string_view duration_hint(const YamlNode& node) {
+  const bool starts_like_one = only_of(std::string_view(node.text).substr(0, 1), kDigits);
+  if (!starts_like_one) return "";
+  if (only_of(node.text, "0123456789.")) return "six decimals at most";
+  return "the units are w, d, h, m, s, ms and us; whole numbers, largest unit first";
 }
 
 CheckedValue check_duration(const Field& field, const YamlNode& node) {
   const auto duration = parse_duration(node.text);
-  if (!duration) return wrong(field, node);
+  if (!duration) return wrong(field, node, duration_hint(node));
   const Duration min{field.min};
   const Duration max{field.max};
   if (*duration < min || *duration > max) {
@@ -135,8 +140,8 @@ CheckedValue check_duration(const Field& field, const YamlNode& node) {
   return {*duration, {}};
 }
 
-CheckedValue check_host_port(const Field& field, const YamlNode& node) {
-  if (!parse_host_port(node.text)) return wrong(field, node);
+CheckedValue check_listen_address(const Field& field, const YamlNode& node) {
+  if (!is_listen_address(node.text)) return wrong(field, node);
   return {node.text, {}};
 }
 
@@ -147,7 +152,7 @@ CheckedValue check_text(const Field& field, const YamlNode& node) {
     case FieldType::kChoice: return check_choice(field, node);
     case FieldType::kName: return check_name(field, node);
     case FieldType::kDuration: return check_duration(field, node);
-    case FieldType::kHostPort: return check_host_port(field, node);
+    case FieldType::kListenAddress: return check_listen_address(field, node);
     case FieldType::kSection:
     case FieldType::kSectionList: break;
   }
@@ -193,8 +198,8 @@ std::string expected_text(const Field& field) {
     case FieldType::kName: return "a text of 1 to 64 letters, digits, '_', '.', ':' or '-'";
     case FieldType::kDuration:
       return "a duration such as 500ms, 90s or 1h30m, or a number of seconds";
-    case FieldType::kHostPort:
-      return "HOST:PORT such as 127.0.0.1:8080, \"[::1]:8080\" or localhost:8080";
+    case FieldType::kListenAddress:
+      return "HOST:PORT with an IP address or localhost, such as 127.0.0.1:8080";
   }
   return {};
 }

@@ -31,7 +31,7 @@ std::string unknown_key(const YamlNode& key, const Section& section) {
   const std::vector<std::string_view> names = section.field_names();
   const Section* home = home_of(key.text, section);
   if (home != nullptr && nearest_name(key.text, names).empty()) {
-    return message + " here; it belongs in " + std::string(home->name);
+    return message + " here; it belongs to " + std::string(home->name);
   }
   return message + "; " + name_hint(key.text, names);
 }
@@ -59,8 +59,8 @@ ConfigErrors Mistakes::take() {
   return std::move(errors_);
 }
 
-SectionReader::SectionReader(const Section& section, const YamlNode& node,
-                             const TextPlace& place, Mistakes& mistakes)
+SectionReader::SectionReader(const Section& section, const YamlNode& node, const TextPlace& place,
+                             Mistakes& mistakes)
     : section_(section), place_(place), mistakes_(mistakes), slots_(section.fields.size()) {
   WEIR_ASSERT(node.kind == YamlNode::Kind::kMap);
   for (const YamlNode::Entry& entry : node.entries) {

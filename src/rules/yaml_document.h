@@ -38,9 +38,9 @@ struct YamlNode {
   Style style = Style::kPlain;
   // Of an empty node, where the next thing stands: use its key's instead.
   TextPlace place;
-  std::string text;                     // kText
-  std::vector<const YamlNode*> items;   // kList
-  std::vector<Entry> entries;           // kMap, in file order, duplicates included
+  std::string text;                    // kText
+  std::vector<const YamlNode*> items;  // kList
+  std::vector<Entry> entries;          // kMap, in file order, duplicates included
 };
 
 class YamlDocument {

@@ -1,0 +1,169 @@
+// The files in testdata/ are the specification: each in good/ must load, and each in
+// broken/ must give exactly the lines of its .expected file. After a deliberate change of
+// messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files and
+// docs/weir.schema.json, to be read through in the diff.
+
+#include "rules/config.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void expect_file(const fs::path& path, const std::string& actual) {
+  if (std::getenv("WEIR_UPDATE_EXPECTED") != nullptr) {
+    std::ofstream(path, std::ios::binary) << actual;
+  }
+  EXPECT_EQ(read_file(path), actual) << path;
+}
+
+std::vector<fs::path> yaml_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> mistakes_of(std::string_view text) {
+  std::vector<std::string> lines;
+  const auto parsed = parse_config(text, "weir.yaml");
+  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+    for (const ConfigError& error : *errors) lines.push_back(error.to_string());
+  }
+  return lines;
+}
+
+TEST(BrokenConfigs, GiveTheExpectedMessages) {
+  const auto files = yaml_files("testdata/broken");
+  EXPECT_GE(files.size(), 20u);
+  for (const fs::path& path : files) {
+    const auto parsed = parse_config(read_file(path), path.filename().string());
+    std::string lines;
+    if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+      for (const ConfigError& error : *errors) lines += error.to_string() + '\n';
+    }
+    EXPECT_NE(lines, "") << path << " is accepted";
+    expect_file(fs::path(path).replace_extension(".expected"), lines);
+  }
+}
+
+TEST(GoodConfigs, Load) {
+  const auto files = yaml_files("testdata/good");
+  EXPECT_GE(files.size(), 5u);
+  for (const fs::path& path : files) {
+    EXPECT_THAT(mistakes_of(read_file(path)), IsEmpty()) << path;
+  }
+}
+
+TEST(Config, HoldsEveryField) {
+  const auto parsed = load_config("testdata/good/full.yaml");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  const Config& config = std::get<Config>(parsed);
+  EXPECT_EQ(config.http, "127.0.0.1:8080");
+  EXPECT_EQ(config.threads, 2);
+  EXPECT_EQ(config.max_keys, 1'048'576u);
+  ASSERT_THAT(config.rules, SizeIs(5));
+
+  const Rule& login = config.rules[0];
+  EXPECT_EQ(login.id, "login");
+  EXPECT_EQ(login.quota.algorithm(), Algorithm::kSlidingWindow);
+  EXPECT_EQ(login.quota.limit(), 5);
+  EXPECT_EQ(login.quota.window(), 1min);
+  EXPECT_TRUE(login.enabled);
+
+  EXPECT_EQ(config.rules[1].quota.algorithm(), Algorithm::kFixedWindow);
+  EXPECT_EQ(config.rules[2].quota.algorithm(), Algorithm::kSlidingLog);
+  EXPECT_FALSE(config.rules[2].enabled);
+  EXPECT_EQ(config.rules[3].quota.algorithm(), Algorithm::kTokenBucket);
+  EXPECT_EQ(config.rules[3].quota.capacity(), 250);
+  EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
+}
+
+TEST(Config, LeavesUnsetFieldsUnset) {
+  for (const std::string_view text : {"", "# nothing\n", "---\n", "{}", "rules:\nlisten:\n"}) {
+    const auto parsed = parse_config(text, "weir.yaml");
+    ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << text;
+    const Config& config = std::get<Config>(parsed);
+    EXPECT_EQ(config.http, std::nullopt);
+    EXPECT_EQ(config.threads, std::nullopt);
+    EXPECT_EQ(config.max_keys, std::nullopt);
+    EXPECT_THAT(config.rules, IsEmpty());
+  }
+}
+
+TEST(Config, ReadsWindowsToTheMicrosecond) {
+  const auto parsed = load_config("testdata/good/windows.yaml");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  std::vector<Duration> windows;
+  for (const Rule& rule : std::get<Config>(parsed).rules) windows.push_back(rule.quota.window());
+  EXPECT_THAT(windows, ElementsAre(60s, 1500ms, 60s, 90min, 9 * 24h + 3h + 4min + 5s + 6ms + 7us,
+                                   500ms, 1001us));
+}
+
+TEST(Config, ReportsAFileThatCannotBeReadWithoutALine) {
+  const auto parsed = load_config("testdata/no_such_file.yaml");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(parsed));
+  const ConfigErrors& errors = std::get<ConfigErrors>(parsed);
+  ASSERT_THAT(errors, SizeIs(1));
+  EXPECT_EQ(errors[0].line, 0u);
+  EXPECT_EQ(errors[0].to_string(),
+            "testdata/no_such_file.yaml: cannot be read: No such file or directory");
+  EXPECT_TRUE(std::holds_alternative<ConfigErrors>(load_config("testdata")));
+}
+
+TEST(Config, RefusesAFileBeyondItsBound) {
+  const std::string full(std::size_t{1} << 20, '#');
+  EXPECT_THAT(mistakes_of(full), IsEmpty());
+  EXPECT_THAT(mistakes_of(full + '#'),
+              ElementsAre("weir.yaml:1:1: the file is larger than 1 MiB, more than a "
+                          "configuration can be"));
+}
+
+TEST(Config, StopsReportingAfterAHundredMistakes) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(mistakes_of(text), SizeIs(100));
+  const auto lines = mistakes_of(text + "y: 1\nz: 1\n");
+  EXPECT_THAT(lines, SizeIs(101));
+  EXPECT_EQ(lines.back(), "weir.yaml:101:1: more mistakes follow; mend the ones above first");
+}
+
+TEST(Config, ReportsAMistakeBehindAnAliasWhereItStands) {
+  EXPECT_THAT(mistakes_of("rules:\n"
+                          "  - {id: a, limit: &limit ten, window: 1m}\n"
+                          "  - {id: b, limit: *limit, window: 1m}\n"),
+              ElementsAre("weir.yaml:2:20: 'limit' must be a whole number from 0 to "
+                          "1000000000000, but is the text 'ten'",
+                          "weir.yaml:2:20: 'limit' must be a whole number from 0 to "
+                          "1000000000000, but is the text 'ten'"));
+}
+
+// docs/weir.schema.json is what editors download.
+TEST(ConfigSchema, IsTheOneInTheDocumentation) {
+  expect_file("../../docs/weir.schema.json", config_schema());
+}
+
+}  // namespace
+}  // namespace weir
