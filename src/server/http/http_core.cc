@@ -141,6 +141,28 @@ void HttpCore::flush(Replies& out, Instant now) {
   queued_ = 0;
 }
 
+bool HttpCore::decide(const Exchange& exchange, Operation operation,
+                      std::span<const CheckTerms> terms, std::span<Decision> decisions) {
+  WEIR_ASSERT(terms.size() == decisions.size() && terms.size() <= Batch::kChargesMax);
+  flush(exchange.out, exchange.now);  // check_ is theirs until then
+  check_.begin(operation);
+  for (const CheckTerms& term : terms) {
+    if (term.counts) check_.add(term.key, term.quota, term.cost);
+  }
+  if (check_.size() > 0 && !check_.decide(engine_, exchange.now)) return false;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    decisions[i] = terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota);
+  }
+  return true;
+}
+
+std::span<CheckTerms> HttpCore::list_terms(std::size_t size) {
+  WEIR_ASSERT(size <= kChecksMax);
+  if (list_terms_.size() < size) list_terms_.resize(kChecksMax);
+  return {list_terms_.data(), size};
+}
+
 void HttpCore::reply_decision(const Exchange& exchange, const CheckTerms& terms,
                               const Decision& decision) {
   flush(exchange.out, exchange.now);

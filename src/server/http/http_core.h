@@ -15,7 +15,9 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/engine.h"
 #include "proto/http1_head.h"
@@ -85,14 +87,19 @@ class HttpCore {
   // the event loop.
   void flush(Replies& out, Instant now);
 
+  // Decides at most Batch::kChargesMax checks at once. False if the store could not
+  // answer. REQUIRES: sizes equal.
+  bool decide(const Exchange& exchange, Operation operation, std::span<const CheckTerms> terms,
+              std::span<Decision> decisions);
+
   // Answers a single check with a decision that has been made.
   void reply_decision(const Exchange& exchange, const CheckTerms& terms, const Decision& decision);
 
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
 
-  // For deciding what is not queued.
-  ImmediateCheck& check() { return check_; }
+  // Room for the terms of a list of checks. REQUIRES: size <= kChecksMax
+  std::span<CheckTerms> list_terms(std::size_t size);
 
  private:
   struct Queued {
@@ -114,6 +121,7 @@ class HttpCore {
   std::array<Queued, Batch::kChargesMax> queue_;
   std::size_t queued_ = 0;
 
+  std::vector<CheckTerms> list_terms_;
   std::unique_ptr<char[]> scratch_;
   std::size_t scratch_size_ = 0;
   HttpDate date_{};

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <string_view>
 
 namespace weir {
 
@@ -31,8 +32,9 @@ enum class RouteId : std::uint8_t {
 };
 inline constexpr std::size_t kRouteIdCount = 10;
 
-// 2xx to 5xx.
 inline constexpr std::size_t kStatusClassCount = 4;
+inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",
+                                                                                      "4xx", "5xx"};
 
 struct HttpCountsSummary {
   std::array<std::array<std::uint64_t, kStatusClassCount>, kRouteIdCount> requests{};

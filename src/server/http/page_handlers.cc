@@ -1,47 +1,153 @@
-// The handlers that describe this node: health, index.
+// The handlers that describe this node: health, metrics, statistics, index.
+
+#include <algorithm>
+#include <string>
 
 #include "proto/json_writer.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
+#include "server/http/media_range.h"
+#include "server/http/prometheus_text.h"
+#include "server/http/routes.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kNoStore = "Cache-Control: no-store\r\n";
+constexpr std::string_view kNegotiated = "Cache-Control: no-store\r\nVary: Accept\r\n";
 
-double seconds_since(Instant start, Instant now) {
-  return std::chrono::duration<double>(now - start).count();
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// The algorithm that has decided most; before the first decision, the default.
+Algorithm most_used(const TrafficSummary& traffic) {
+  auto most = static_cast<std::size_t>(Algorithm::kSlidingWindow);
+  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+    const auto requests = [&](std::size_t a) { return traffic.allowed[a] + traffic.denied[a]; };
+    if (requests(i) > requests(most)) most = i;
+  }
+  return static_cast<Algorithm>(most);
+}
+
+// A scraper says that it prefers text; a browser or curl takes what comes.
+bool wants_prometheus(const Exchange& exchange) {
+  if (exchange.query == "format=prometheus") return true;
+  if (exchange.query == "format=json") return false;
+  const std::string_view accept = exchange.head.accept;
+  const int text = std::max(quality_of(accept, "text/plain"),
+                            quality_of(accept, "application/openmetrics-text"));
+  return text > quality_of(accept, "application/json");
+}
+
+void write_totals(JsonWriter& json, const TrafficSummary& traffic) {
+  json.key("totals").begin_object();
+  json.key("requests").number(traffic.total_allowed() + traffic.total_denied());
+  json.key("allowed").number(traffic.total_allowed()).key("denied").number(traffic.total_denied());
+  json.key("looks").number(traffic.looks).key("store_errors").number(traffic.store_errors);
+  json.end_object();
+
+  json.key("algorithms").begin_object();
+  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+    json.key(algorithm_name(static_cast<Algorithm>(i))).begin_object();
+    json.key("allowed").number(traffic.allowed[i]).key("denied").number(traffic.denied[i]);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void write_rules(JsonWriter& json, const RuleSet& rules) {
+  json.key("rules").begin_array();
+  for (const Rule& rule : rules.rules()) {
+    json.begin_object().key("id").string(rule.id);
+    json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
+    json.key("limit").number(rule.quota.limit());
+    json.key("window_seconds").number(seconds(rule.quota.window()));
+    if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
+      json.key("burst").number(rule.quota.capacity());
+    }
+    json.key("enabled").boolean(rule.enabled).end_object();
+  }
+  json.end_array();
+}
+
+void write_http(JsonWriter& json, const HttpCountsSummary& http) {
+  json.key("http").begin_object().key("connections").number(http.connections);
+  json.key("requests").begin_object();
+  for (std::size_t route = 0; route < kRouteIdCount; ++route) {
+    const auto& counts = http.requests[route];
+    if (std::ranges::all_of(counts, [](std::uint64_t count) { return count == 0; })) continue;
+    json.key(route_name(static_cast<RouteId>(route))).begin_object();
+    for (std::size_t status = 0; status < kStatusClassCount; ++status) {
+      if (counts[status] > 0) json.key(kStatusClassNames[status]).number(counts[status]);
+    }
+    json.end_object();
+  }
+  json.end_object().end_object();
+}
+
+void write_node(JsonWriter& json, const HttpNode& node, Instant now) {
+  const ServerInfo& info = node.info();
+  json.key("version").string(info.version);
+  json.key("uptime_seconds").number(seconds(now - info.started));
+  json.key("threads").number(info.threads).key("draining").boolean(node.draining());
+
+  const ReloadFigures reload = node.reload_figures();
+  json.key("config").begin_object();
+  json.key("last_reload_successful").boolean(reload.succeeded);
+  json.key("in_force_for_seconds").number(seconds(now - reload.last_success)).end_object();
+
+  const StoreFigures store = node.store_figures();
+  json.key("store").begin_object().key("max_keys").number(info.max_keys);
+  json.key("keys_capacity").number(store.capacity).key("evictions").number(store.evictions);
+  json.key("bytes").number(store.bytes).end_object();
 }
 
 }  // namespace
 
 void handle_health(HttpCore& core, Exchange& exchange) {
-  const ServerInfo& info = core.node().info();
-  const bool draining = core.node().draining();
+  const HttpNode& node = core.node();
   JsonWriter json;
-  json.begin_object().key("status").string(draining ? "draining" : "ok");
-  json.key("redis").string("disabled");
-  json.key("version").string(info.version);
-  json.key("uptime_seconds").number(seconds_since(info.started, exchange.now)).end_object();
-  core.reply(exchange, {.status = draining ? 503 : 200, .fields = kNoStore}, json.text());
+  json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
+  json.key("redis").string("disabled").key("version").string(node.info().version);
+  json.key("uptime_seconds").number(seconds(exchange.now - node.info().started)).end_object();
+  core.reply(exchange, {.status = node.draining() ? 503 : 200, .fields = kNoStore}, json.text());
+}
+
+void handle_metrics(HttpCore& core, Exchange& exchange) {
+  if (wants_prometheus(exchange)) {
+    const std::string text =
+        prometheus_text(core.node(), {.rules = core.rules().rules().size(), .now = exchange.now});
+    return core.reply(exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated},
+                      text);
+  }
+  const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
+  JsonWriter json;
+  json.begin_object().key("req_per_sec").number(traffic.requests_per_second);
+  json.key("burst_ratio").number(traffic.burst_ratio);
+  json.key("deny_rate").number(traffic.denied_share);
+  json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
+  json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
+  json.key("total_denied").number(traffic.total_denied()).end_object();
+  core.reply(exchange, {.fields = kNegotiated}, json.text());
+}
+
+void handle_admin_stats(HttpCore& core, Exchange& exchange) {
+  const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
+  JsonWriter json;
+  json.begin_object();
+  write_node(json, core.node(), exchange.now);
+  json.key("req_per_sec").number(traffic.requests_per_second);
+  json.key("burst_ratio").number(traffic.burst_ratio);
+  json.key("deny_rate").number(traffic.denied_share);
+  write_totals(json, traffic);
+  write_rules(json, core.rules());
+  write_http(json, core.node().counts().summary());
+  json.end_object();
+  core.reply(exchange, {.fields = kNoStore}, json.text());
 }
 
 void handle_index(HttpCore& core, Exchange& exchange) {
-  core.reply_json(exchange, R"({"service":"weir","openapi":"/openapi.json","health":"/health"})");
+  core.reply_json(exchange, R"({"service":"weir","health":"/health","metrics":"/metrics",)"
+                            R"("check":"POST /check","openapi":"/openapi.json"})");
 }
 
-}  // namespace weir
-// In the table, and still to be written.
-namespace weir {
-namespace {
-void answer_later(HttpCore& core, Exchange& exchange) {
-  core.reply_problem(exchange, http_problem(501, "Not here yet."));
-}
-}  // namespace
-void handle_check_v1(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
-void handle_look(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
-void handle_reset(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
-void handle_metrics(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
-void handle_admin_stats(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
-void handle_openapi(HttpCore& core, Exchange& exchange) { answer_later(core, exchange); }
 }  // namespace weir

@@ -1,0 +1,114 @@
+#include "server/http/prometheus_text.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+#include <vector>
+
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+using Families = std::vector<MetricFamily>;
+
+MetricFamily& add_family(Families& families, std::string name, std::string help, MetricType type) {
+  MetricFamily& family = families.emplace_back();
+  family.name = std::move(name);
+  family.help = std::move(help);
+  family.type = type;
+  return family;
+}
+
+void add_sample(MetricFamily& family, double value, Labels labels = {}) {
+  ClientMetric& metric = family.metric.emplace_back();
+  metric.label = std::move(labels);
+  metric.counter.value = value;  // the serializer reads the one that the type says
+  metric.gauge.value = value;
+}
+
+void add_counter(Families& families, std::string name, std::string help, std::uint64_t value) {
+  add_sample(add_family(families, std::move(name), std::move(help), MetricType::Counter),
+             static_cast<double>(value));
+}
+
+void add_gauge(Families& families, std::string name, std::string help, double value) {
+  add_sample(add_family(families, std::move(name), std::move(help), MetricType::Gauge), value);
+}
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+void add_traffic(Families& families, const TrafficSummary& traffic) {
+  MetricFamily& decisions = add_family(families, "weir_decisions_total",
+                                       "Decisions, by algorithm and outcome.", MetricType::Counter);
+  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+    const std::string name(algorithm_name(static_cast<Algorithm>(i)));
+    add_sample(decisions, static_cast<double>(traffic.allowed[i]),
+               {{"algorithm", name}, {"decision", "allowed"}});
+    add_sample(decisions, static_cast<double>(traffic.denied[i]),
+               {{"algorithm", name}, {"decision", "denied"}});
+  }
+  add_counter(families, "weir_looks_total", "Questions that spent nothing.", traffic.looks);
+  add_counter(families, "weir_store_errors_total", "Batches that the store did not answer.",
+              traffic.store_errors);
+}
+
+void add_http(Families& families, const HttpCountsSummary& http) {
+  MetricFamily& requests =
+      add_family(families, "weir_http_requests_total",
+                 "HTTP requests answered, by route and class of status.", MetricType::Counter);
+  for (std::size_t route = 0; route < kRouteIdCount; ++route) {
+    const std::string name(route_name(static_cast<RouteId>(route)));
+    for (std::size_t status = 0; status < kStatusClassCount; ++status) {
+      if (http.requests[route][status] == 0) continue;
+      add_sample(requests, static_cast<double>(http.requests[route][status]),
+                 {{"route", name}, {"status", std::string(kStatusClassNames[status])}});
+    }
+  }
+  add_gauge(families, "weir_connections", "HTTP connections open.",
+            static_cast<double>(http.connections));
+}
+
+void add_store(Families& families, const StoreFigures& store) {
+  add_gauge(families, "weir_keys_capacity", "Keys that the store has room for.",
+            static_cast<double>(store.capacity));
+  add_gauge(families, "weir_store_bytes", "Memory that the store has reserved.",
+            static_cast<double>(store.bytes));
+  add_counter(families, "weir_evictions_total", "Live keys that had to make room.",
+              store.evictions);
+}
+
+void add_node(Families& families, const HttpNode& node, const PrometheusInput& input) {
+  add_sample(add_family(families, "weir_build_info", "Always 1; the version is a label.",
+                        MetricType::Gauge),
+             1, {{"version", node.info().version}});
+  add_gauge(families, "weir_uptime_seconds", "Time since the start.",
+            seconds(input.now - node.info().started));
+  add_gauge(families, "weir_rules", "Rules in force.", static_cast<double>(input.rules));
+  const ReloadFigures reload = node.reload_figures();
+  add_gauge(families, "weir_config_last_reload_successful",
+            "Whether the configuration was accepted when it was last read.",
+            reload.succeeded ? 1 : 0);
+  add_gauge(families, "weir_config_last_reload_success_timestamp_seconds",
+            "When the configuration in force was read, in seconds since 1970.",
+            seconds(reload.last_success.time_since_epoch()));
+}
+
+}  // namespace
+
+std::string prometheus_text(HttpNode& node, const PrometheusInput& input) {
+  Families families;
+  families.reserve(16);  // add_family() hands out references
+  add_traffic(families, node.traffic().summary(input.now));
+  add_http(families, node.counts().summary());
+  add_store(families, node.store_figures());
+  add_node(families, node, input);
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace weir
