@@ -34,7 +34,7 @@
 namespace weir {
 
 struct Config {
-  // Each unset field leaves the command line's value or the built-in default.
+  // The command line wins over these; what neither sets has its built-in default.
   std::optional<std::string> http;  // HOST:PORT, checked
   std::optional<int> threads;       // 1 to 256
   std::optional<std::uint64_t> max_keys;

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithms = {
 constexpr Field kListenFields[] = {
     {.name = "http",
      .type = FieldType::kListenAddress,
+     .default_text = "127.0.0.1:8080",
      .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost. Port "
                     "0 takes any free one. Put an IPv6 address in quotes: \"[::1]:8080\"."},
 };

@@ -16,6 +16,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "rules/config_fields.h"
+
 namespace weir {
 namespace {
 
@@ -158,6 +160,20 @@ TEST(Config, ReportsAMistakeBehindAnAliasWhereItStands) {
                           "1000000000000, but is the text 'ten'",
                           "weir.yaml:2:20: 'limit' must be a whole number from 0 to "
                           "1000000000000, but is the text 'ten'"));
+}
+
+TEST(ConfigManual, HasARowForEveryField) {
+  const std::string manual = read_file("../../docs/configuration.md");
+  const auto expect_row = [&](std::string_view name) {
+    EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(name) + "` |"));
+  };
+  for (const Field& field : config_section().fields) {
+    if (field.type != FieldType::kSection) expect_row(field.name);
+  }
+  for (const Field& field : listen_section().fields) {
+    expect_row("listen." + std::string(field.name));
+  }
+  for (const Field& field : rule_section().fields) expect_row(field.name);
 }
 
 // docs/weir.schema.json is what editors download.
