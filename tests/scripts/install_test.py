@@ -17,10 +17,19 @@ BUILD = pathlib.Path(os.environ["WEIR_BUILD_DIR"])
 
 PROGRAM = """
 #include <cstdio>
+#include "weir/limiter.h"
+#include "weir/memory_store.h"
 #include "weir/version.h"
+using namespace std::chrono_literals;
 int main() {
   static_assert(WEIR_VERSION_NUMBER > 0);
   std::printf("%.*s", static_cast<int>(weir::kVersion.size()), weir::kVersion.data());
+  weir::SystemClock clock;
+  auto store = weir::make_memory_store({.max_keys = 1024}, clock.now());
+  weir::Limiter limiter(*store, clock, {.limit = 2, .window = 1h});
+  for (int i = 0; i < 3; ++i) {
+    std::printf(" %s", limiter.hit("login", "user")->allowed() ? "allowed" : "denied");
+  }
 }
 """
 PROJECT = """
@@ -57,14 +66,14 @@ class InstallTest(unittest.TestCase):
             f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={self.compiler}",
             *sanitizer_flags("-DCMAKE_CXX_FLAGS="))
         run("cmake", "--build", self.user / "build")
-        self.assertEqual(run(self.user / "build/app"), cache_entry("CMAKE_PROJECT_VERSION"))
+        self.assertEqual(run(self.user / "build/app"), expected_output())
 
     def test_pkg_config(self):
         pkg_config_file = next(self.prefix.rglob("weir.pc"))
         environment = {**os.environ, "PKG_CONFIG_PATH": str(pkg_config_file.parent)}
         flags = run("pkg-config", "--cflags", "--libs", "weir", env=environment).split()
         self.compile(*flags)
-        self.assertEqual(run(self.user / "app"), cache_entry("CMAKE_PROJECT_VERSION"))
+        self.assertEqual(run(self.user / "app"), expected_output())
 
     def test_archive_needs_nothing_else(self):
         archive = next(self.prefix.rglob("libweir.a"))
@@ -88,6 +97,10 @@ def cache_entry(name):
         if key.split(":")[0] == name:
             return value
     raise KeyError(name)
+
+
+def expected_output():
+    return cache_entry("CMAKE_PROJECT_VERSION") + " allowed allowed denied"
 
 
 def sanitizer_flags(prefix):
