@@ -8,16 +8,15 @@
 
 #include <cstdint>
 
-#include "algo/wide_math.h"
-
 namespace weir::algo {
 
 // Where `now_us` lies as seen from the window that starts at `start_us`.
 enum class WindowAge : std::uint8_t {
-  kCurrent,   // in it, or up to one window before it (step.h: clocks may step back)
+  kCurrent,   // in it
   kPrevious,  // in the one right after it
   kOld,       // later than that
-  kFuture,    // more than one window before it: a mistaken clock wrote it
+  kAhead,     // up to one window before it: a clock that lags, which is believed (step.h)
+  kFuture,    // earlier than that: a mistaken clock wrote it
 };
 
 // No division: this is all a check costs while its window lasts.
@@ -25,14 +24,14 @@ enum class WindowAge : std::uint8_t {
 inline WindowAge window_age(std::int64_t start_us, std::int64_t window_us,
                             std::int64_t now_us) noexcept {
   const std::int64_t elapsed_us = now_us - start_us;
-  if (elapsed_us < window_us) {
-    return elapsed_us >= -window_us ? WindowAge::kCurrent : WindowAge::kFuture;
-  }
+  if (elapsed_us < 0) return elapsed_us >= -window_us ? WindowAge::kAhead : WindowAge::kFuture;
+  if (elapsed_us < window_us) return WindowAge::kCurrent;
   return elapsed_us < 2 * window_us ? WindowAge::kPrevious : WindowAge::kOld;
 }
 
+// REQUIRES: now_us >= 0
 inline std::int64_t window_start(std::int64_t window_us, std::int64_t now_us) noexcept {
-  return floor_div(now_us, window_us) * window_us;
+  return now_us - now_us % window_us;
 }
 
 }  // namespace weir::algo

@@ -29,6 +29,14 @@ State enter_window(const State& state, std::int64_t window_us, std::int64_t star
   return entered;
 }
 
+// Windows, from the one counted in, until only a cooldown may be left of the state.
+int windows_until_fresh(const State& state) noexcept {
+  // Quiet ones that have to pass: one for each level, and at least one for the row.
+  const int quiet = std::max<int>(state.level, state.deny_run > 0 ? 1 : 0);
+  const int windows = quiet + (quiet > 0 && state.denied_in_window ? 1 : 0);
+  return std::max(windows, state.count > 0 ? 1 : 0);
+}
+
 // The state as of `now`: what it holds, in the window that counts now.
 State roll(const Quota& quota, const State& state, Instant now) noexcept {
   const std::int64_t window_us = quota.window().count();
@@ -39,6 +47,9 @@ State roll(const Quota& quota, const State& state, Instant now) noexcept {
     case WindowAge::kOld:
       rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
       break;
+    case WindowAge::kAhead:
+      if (windows_until_fresh(state) > 0) break;
+      [[fallthrough]];
     case WindowAge::kFuture: rolled.start_us = window_start(window_us, epoch_us(now)); break;
   }
   rolled.cooldown_until_us = std::min(rolled.cooldown_until_us, epoch_us(now + kCooldown));
@@ -151,12 +162,9 @@ Step<State> record_denial(const Quota& quota, const State& state, Instant now) n
 }
 
 Instant expiry(const Quota& quota, const State& state) noexcept {
-  // Quiet windows that have to pass: one for each level, and at least one for the row.
-  const int quiet = std::max<int>(state.level, state.deny_run > 0 ? 1 : 0);
-  int windows = quiet + (quiet > 0 && state.denied_in_window ? 1 : 0);
-  if (state.count > 0) windows = std::max(windows, 1);
   const Instant cooldown_end = instant_from_epoch_us(state.cooldown_until_us);
-  if (windows == 0) return std::max(Instant{}, cooldown_end);
+  const int windows = windows_until_fresh(state);
+  if (windows == 0) return cooldown_end;
   return std::max(instant_from_epoch_us(state.start_us) + windows * quota.window(), cooldown_end);
 }
 

@@ -62,7 +62,7 @@ struct ExponentialBackoffState {
                                                           const ExponentialBackoffState& state,
                                                           Instant now) noexcept;
 
-// From then on the key is as good as never seen. Instant{} if it already holds nothing.
+// From then on the key is as good as never seen. Not after any `now` if it holds nothing.
 [[nodiscard]] Instant expiry(const Quota& quota, const ExponentialBackoffState& state) noexcept;
 
 }  // namespace weir::algo

@@ -46,6 +46,9 @@ inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
     case WindowAge::kCurrent: return state;
     case WindowAge::kPrevious: return {state.start_us + window_us, 0};
     case WindowAge::kOld: return {window_start(window_us, epoch_us(now)), 0};
+    case WindowAge::kAhead:
+      if (state.count > 0) return state;
+      [[fallthrough]];
     case WindowAge::kFuture: return {window_start(window_us, epoch_us(now)), state.count};
   }
   return state;

@@ -125,16 +125,6 @@ TEST(FixedWindow, AClockFurtherBehindTakesTheCountAlong) {
   )");
 }
 
-TEST(FixedWindow, BeforeTheEpochWindowsAreTheSame) {
-  run_table(R"(
-    quota fixed_window 2/1s
-    at -10100ms spend 2  ->  allow  left 0  reset 100ms      # before the one of line 1, 0 s
-    at +99ms    spend 1  ->  deny   retry 1ms
-    at +1ms     spend 2  ->  allow  left 0  reset 1s
-    at -10s     spend 1  ->  deny   retry 1s
-  )");
-}
-
 TEST(FixedWindow, AChangedLimitGoesOnWithTheCount) {
   run_table(R"(
     quota fixed_window 10/1s

@@ -63,6 +63,9 @@ inline SlidingWindowState roll(const Quota& quota, const SlidingWindowState& sta
     case WindowAge::kCurrent: return state;
     case WindowAge::kPrevious: return {state.start_us + window_us, state.current, 0};
     case WindowAge::kOld: return {window_start(window_us, now_us), 0, 0};
+    case WindowAge::kAhead:
+      if (state.current > 0 || state.previous > 0) return state;
+      [[fallthrough]];
     case WindowAge::kFuture:
       return {window_start(window_us, now_us), state.previous, state.current};
   }

@@ -19,7 +19,7 @@
 // key nor blocks it for more than two windows. Spending and denials store that move,
 // looking and giving back do not.
 //
-// REQUIRES, of every decide(): |cost| <= kCostMax, and `now` within 100,000 years of 1970.
+// REQUIRES, of every decide(): |cost| <= kCostMax; `now` is from 1970 to the year 100,000.
 
 #pragma once
 

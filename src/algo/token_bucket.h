@@ -48,9 +48,15 @@ struct TokenBucketState {
   friend bool operator==(const TokenBucketState&, const TokenBucketState&) = default;
 };
 
+// The ticks of `state`, which may have been written under another limit: then they may be
+// more than a microsecond has now.
+inline std::int64_t ticks_of(const Quota& quota, const TokenBucketState& state) noexcept {
+  return std::min(state.tat_ticks, quota.ticks_per_us() - 1);
+}
+
 // From then on the key is as good as never seen: TAT, rounded up.
-inline Instant expiry(const Quota&, const TokenBucketState& state) noexcept {
-  return instant_from_epoch_us(state.tat_us + (state.tat_ticks > 0 ? 1 : 0));
+inline Instant expiry(const Quota& quota, const TokenBucketState& state) noexcept {
+  return instant_from_epoch_us(state.tat_us + (ticks_of(quota, state) > 0 ? 1 : 0));
 }
 
 // Debts and capacities up to this many ticks are computed in 64 bits: their sums and
@@ -111,9 +117,7 @@ Step<TokenBucketState> decide_ticks(const Quota& quota, const TokenBucketState& 
 inline Int128 debt_ticks(const Quota& quota, const TokenBucketState& state, Instant now) noexcept {
   const std::int64_t ahead_us = state.tat_us - epoch_us(now);
   if (ahead_us < 0) return 0;
-  // Ticks written under another limit may be more than one microsecond has now.
-  const std::int64_t ticks = std::min(state.tat_ticks, quota.ticks_per_us() - 1);
-  return Int128{ahead_us} * quota.ticks_per_us() + ticks;
+  return Int128{ahead_us} * quota.ticks_per_us() + ticks_of(quota, state);
 }
 
 // Gives back `units`; never beyond a full bucket.

@@ -21,12 +21,6 @@ constexpr Int ceil_div(Int dividend, Int divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
-// Rounds towards minus infinity, so that windows before 1970 are like those after.
-// REQUIRES: divisor > 0
-constexpr std::int64_t floor_div(std::int64_t dividend, std::int64_t divisor) noexcept {
-  return dividend / divisor - (dividend % divisor < 0 ? 1 : 0);
-}
-
 // value * factor / divisor, rounded down.
 // REQUIRES: value, factor >= 0; divisor > 0; the result fits
 inline std::int64_t mul_div_floor(std::int64_t value, std::int64_t factor,

@@ -126,7 +126,9 @@ class Runner {
         break;
       }
     }
-    if (verb == "spend") expect_truthful(key_, *quota_, units, decision, now_);
+    if (verb == "spend") {
+      EXPECT_EQ(untruth(key_, *quota_, units, decision, now_), "");
+    }
     return decision;
   }
 

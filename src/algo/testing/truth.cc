@@ -1,6 +1,6 @@
 #include "algo/testing/truth.h"
 
-#include <gtest/gtest.h>
+#include <chrono>
 
 namespace weir::algo::testing {
 namespace {
@@ -11,54 +11,55 @@ bool is_admitted(const AnyKey& key, const Quota& quota, std::int64_t cost, Insta
   return key.look(quota, cost, at).allowed();
 }
 
-void expect_retry_truthful(const AnyKey& key, const Quota& quota, std::int64_t cost,
-                           const Decision& decision, Instant now) {
+std::string retry_untruth(const AnyKey& key, const Quota& quota, std::int64_t cost,
+                          const Decision& decision, Instant now) {
   const Instant retry = now + decision.retry_after;
-  EXPECT_TRUE(is_admitted(key, quota, cost, retry)) << "retry_after is too early";
-  if (quota.algorithm() != Algorithm::kExponentialBackoff) {
-    EXPECT_FALSE(is_admitted(key, quota, cost, retry - kMicrosecond)) << "retry_after is late";
-    return;
-  }
-  const Duration least = std::chrono::seconds(1 << decision.backoff_level);
-  EXPECT_GE(decision.retry_after, least);
-  if (decision.retry_after > least) {
-    EXPECT_FALSE(is_admitted(key, quota, cost, retry - kMicrosecond)) << "retry_after is late";
-  }
+  if (!is_admitted(key, quota, cost, retry)) return "retry_after is too early";
+  const bool is_backoff = quota.algorithm() == Algorithm::kExponentialBackoff;
+  const Duration least =
+      is_backoff ? std::chrono::seconds(1 << decision.backoff_level) : Duration{0};
+  if (decision.retry_after < least) return "retry_after is under 2^level seconds";
+  if (decision.retry_after == least) return "";
+  return is_admitted(key, quota, cost, retry - kMicrosecond) ? "retry_after is late" : "";
 }
 
-void expect_remaining_truthful(const AnyKey& key, const Quota& quota, const Decision& decision,
-                               Instant now) {
-  if (decision.remaining > 0) {
-    EXPECT_TRUE(is_admitted(key, quota, decision.remaining, now)) << "remaining is too much";
+std::string remaining_untruth(const AnyKey& key, const Quota& quota, const Decision& decision,
+                              Instant now) {
+  if (decision.remaining > 0 && !is_admitted(key, quota, decision.remaining, now)) {
+    return "remaining is too much";
   }
-  EXPECT_FALSE(is_admitted(key, quota, decision.remaining + 1, now)) << "remaining is too little";
+  const bool one_more = is_admitted(key, quota, decision.remaining + 1, now);
+  return one_more ? "remaining is too little" : "";
 }
 
-void expect_reset_truthful(const AnyKey& key, const Quota& quota, const Decision& decision,
-                           Instant now) {
+std::string reset_untruth(const AnyKey& key, const Quota& quota, const Decision& decision,
+                          Instant now) {
   const AnyKey fresh(quota.algorithm());
   const Instant reset = now + decision.reset_after;
-  EXPECT_EQ(key.look(quota, 0, reset), fresh.look(quota, 0, reset)) << "reset_after is too early";
-  EXPECT_LE(key.expiry(quota), reset);
+  if (key.look(quota, 0, reset) != fresh.look(quota, 0, reset)) return "reset_after is too early";
+  if (key.expiry(quota) > reset) return "reset_after is before expiry()";
   // A row of denials is held, too, but does not show in a look.
   if (decision.reset_after.count() == 0 || quota.limit() == 0 ||
       quota.algorithm() == Algorithm::kExponentialBackoff) {
-    return;
+    return "";
   }
-  EXPECT_LT(key.look(quota, 0, reset - kMicrosecond).remaining, quota.capacity())
-      << "reset_after is late";
+  const bool was_fresh = key.look(quota, 0, reset - kMicrosecond).remaining == quota.capacity();
+  return was_fresh ? "reset_after is late" : "";
 }
 
 }  // namespace
 
-void expect_truthful(const AnyKey& key, const Quota& quota, std::int64_t cost,
-                     const Decision& decision, Instant now) {
-  if (decision.verdict == Verdict::kDenied) {
-    expect_retry_truthful(key, quota, cost, decision, now);
+std::string untruth(const AnyKey& key, const Quota& quota, std::int64_t cost,
+                    const Decision& decision, Instant now) {
+  std::string untrue = remaining_untruth(key, quota, decision, now);
+  if (untrue.empty() && decision.verdict == Verdict::kDenied) {
+    untrue = retry_untruth(key, quota, cost, decision, now);
   }
-  expect_remaining_truthful(key, quota, decision, now);
   // kNever leaves no trace, not even of a correction, so its reset is a look's.
-  if (decision.verdict != Verdict::kNever) expect_reset_truthful(key, quota, decision, now);
+  if (untrue.empty() && decision.verdict != Verdict::kNever) {
+    untrue = reset_untruth(key, quota, decision, now);
+  }
+  return untrue;
 }
 
 }  // namespace weir::algo::testing

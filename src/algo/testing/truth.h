@@ -5,19 +5,20 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "algo/testing/any_key.h"
 
 namespace weir::algo::testing {
 
-// After `decision` on a request of `cost` as of `now` left `key` as it is:
+// What is untrue about `decision`, on a request of `cost` as of `now` that left `key`
+// as it is; empty if nothing is:
 //   retry_after   the same request is admitted then, and not a microsecond earlier
 //                 (exponential_backoff: it may be later, but not before 2^level seconds)
 //   remaining     that many units are admitted now, and not one more
 //   reset_after   the key then decides as a fresh one; a microsecond earlier it does not
-// REQUIRES: the decision is of decide() with cost > 0, or of a look at a key that no
-// mistaken clock wrote
-void expect_truthful(const AnyKey& key, const Quota& quota, std::int64_t cost,
-                     const Decision& decision, Instant now);
+// REQUIRES: cost > 0, or no mistaken clock wrote the key
+std::string untruth(const AnyKey& key, const Quota& quota, std::int64_t cost,
+                    const Decision& decision, Instant now);
 
 }  // namespace weir::algo::testing
