@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace weir::http1 {
 namespace {
@@ -17,6 +18,13 @@ int hex_digit(char c) {
 bool is_text(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return c == '\t' || (byte >= 0x20 && byte != 0x7F);
+}
+
+// What the name of a field is made of.
+bool is_token(char c) {
+  constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         kMarks.find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -56,8 +64,11 @@ bool ChunkDecoder::take(char c) {
     case State::kContentLf: return expect(c, '\n', State::kSizeStart);
     case State::kTrailerStart:
       if (c == '\r') return expect(c, '\r', State::kEnd);
-      state_ = State::kTrailer;
-      return take_extra(c, State::kTrailerEnd);
+      state_ = State::kTrailerName;
+      return is_token(c) && spend_extra();
+    case State::kTrailerName:
+      if (c == ':') state_ = State::kTrailer;
+      return (c == ':' || is_token(c)) && spend_extra();
     case State::kTrailer: return take_extra(c, State::kTrailerEnd);
     case State::kTrailerEnd: return expect(c, '\n', State::kTrailerStart);
     case State::kEnd: return expect(c, '\n', State::kComplete);

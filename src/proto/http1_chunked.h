@@ -45,6 +45,7 @@ class ChunkDecoder {
     kContentCr,
     kContentLf,
     kTrailerStart,  // the first character of a trailer line, or of the end
+    kTrailerName,
     kTrailer,
     kTrailerEnd,
     kEnd,

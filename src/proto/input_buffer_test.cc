@@ -1,0 +1,82 @@
+#include "proto/input_buffer.h"
+
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+void put(InputBuffer& buffer, std::string_view text) {
+  const auto space = buffer.space();
+  ASSERT_GE(space.size(), text.size());
+  std::memcpy(space.data(), text.data(), text.size());
+  buffer.received(text.size());
+}
+
+TEST(InputBuffer, HoldsWhatIsNotConsumed) {
+  InputBuffer buffer;
+  EXPECT_TRUE(buffer.empty());
+  put(buffer, "hello ");
+  put(buffer, "world");
+  EXPECT_EQ(buffer.text(), "hello world");
+  buffer.consume(6);
+  EXPECT_EQ(buffer.text(), "world");
+  buffer.truncate(1);
+  EXPECT_EQ(buffer.text(), "w");
+  put(buffer, "eir");
+  EXPECT_EQ(buffer.text(), "weir");
+}
+
+TEST(InputBuffer, GrowsOnlyWhileReadsFillIt) {
+  InputBuffer buffer;
+  EXPECT_EQ(buffer.space().size(), InputBuffer::kInitial);
+  for (int i = 0; i < 100; ++i) {
+    put(buffer, "small");
+    buffer.consume(5);
+  }
+  EXPECT_EQ(buffer.space().size(), InputBuffer::kInitial);
+  for (int i = 0; i < 100; ++i) {
+    const std::size_t size = buffer.space().size();
+    buffer.received(size);
+    buffer.consume(size);
+  }
+  EXPECT_EQ(buffer.space().size(), InputBuffer::kComfortable);
+}
+
+TEST(InputBuffer, GivesALargeBodyBack) {
+  InputBuffer buffer;
+  put(buffer, "head");
+  buffer.reserve(1 << 20);
+  EXPECT_EQ(buffer.text(), "head");
+  const std::size_t size = buffer.space().size();
+  EXPECT_GE(size, (1u << 20) - 4);
+  buffer.received(size);
+  buffer.consume(size + 4);
+  EXPECT_EQ(buffer.space().size(), InputBuffer::kInitial);
+}
+
+TEST(InputBuffer, MovesOnlyWhenItMust) {
+  InputBuffer buffer;
+  put(buffer, std::string(3'000, 'x') + "rest");
+  buffer.consume(3'000);
+  const char* const place = buffer.text().data();
+  EXPECT_GE(buffer.space().size(), InputBuffer::kSpaceMin);
+  EXPECT_EQ(buffer.text().data(), place);
+  put(buffer, std::string(500, 'y'));
+  EXPECT_GE(buffer.space().size(), InputBuffer::kSpaceMin);  // now it had to
+  EXPECT_NE(buffer.text().data(), place);
+  EXPECT_EQ(buffer.text(), "rest" + std::string(500, 'y'));
+}
+
+TEST(InputBuffer, PaddingMayBeRead) {
+  InputBuffer buffer;
+  const std::size_t size = buffer.space().size();
+  buffer.received(size);
+  const char* const end = buffer.data().data() + size;
+  for (std::size_t i = 0; i < InputBuffer::kPadding; ++i) EXPECT_EQ(end[i], '\0');
+}
+
+}  // namespace
+}  // namespace weir
