@@ -54,9 +54,7 @@ LoadResult Worker::run(Time start) {
   end_ = start + plan_.duration;
   if (plan_.rate) pace_ = std::make_unique<Pace>(*plan_.rate, start);
   if (!pace_) {
-    for (std::size_t index = 0; index < connections_.size() && connections_[index]; ++index) {
-      refill(index);
-    }
+    for (std::size_t index = 0; index < connections_.size(); ++index) refill(index);
   }
   Time now = LoadClock::now();
   while (!over(now)) {
@@ -123,7 +121,7 @@ void Worker::handle(std::size_t index, std::uint32_t events) {
 
 // Closed loop: the next batch, once the last is answered.
 void Worker::refill(std::size_t index) {
-  if (connections_[index]->outstanding() > 0) return;
+  if (!connections_[index] || connections_[index]->outstanding() > 0) return;
   const Time now = LoadClock::now();
   if (!may_send(now)) return;
   ask(index, std::min<std::uint64_t>(plan_.depth, plan_.requests_max - sent_), now);
