@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""Runs the benchmarks: every row beside its yardstick, measured in the same run.
+
+    bench/run.py [suite ...] [--quick]      ./dev bench builds the release first
+
+Prints a table and writes it to bench/results/latest.md and .json, which README quotes.
+A suite that is not run keeps its last rows. --quick is a rehearsal: its figures are
+too short to quote and go to build/bench-quick. What is measured, and how to read it:
+docs/benchmarks.md.
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import harness  # noqa: E402 (after the line above)
+import results  # noqa: E402
+from suites import http, http_latency, library  # noqa: E402
+
+SUITES = {"library": library, "http": http, "http_latency": http_latency}
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def main():
+    arguments = parse_arguments()
+    bench = harness.Bench(build=arguments.build, quick=arguments.quick)
+    folder = ROOT / ("build/bench-quick" if arguments.quick else "bench/results")
+    for name in arguments.suites or SUITES:
+        started = time.monotonic()
+        machine = results.machine(ROOT)  # its load before we add ours
+        rows = SUITES[name].run(bench)
+        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
+        results.keep(folder, name, rows, machine, order=list(SUITES))
+    print((folder / "latest.md").read_text())
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", metavar="suite",
+                        help=f"{', '.join(SUITES)}; all unless given")
+    parser.add_argument("--quick", action="store_true", help="short runs, not to be quoted")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+                        help="the build to measure (build/release)")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.suites if name not in SUITES]
+    if unknown:
+        parser.error(f"no suite {unknown[0]!r}; there are {', '.join(SUITES)}")
+    return arguments
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Servers under test: started on a free port of loopback, pinned, stopped at the end."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import harness
+
+STOP_TIMEOUT_S = 10
+
+# As fast as nginx gets: one worker, no log, no file, no body to read, connections kept.
+NGINX_CONFIG = """
+daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{ worker_connections 4096; multi_accept on; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    location / {{ return 200 "ok"; }}
+  }}
+}}
+"""
+
+
+class Server:
+    """A running server: where it listens, and how much CPU it has used."""
+
+    def __init__(self, process, port):
+        self.process = process
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+
+    def cpu_seconds(self):
+        ticks = sum(cpu_ticks(pid) for pid in family(self.process.pid))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def family(pid):
+    """`pid` and its children: nginx works in a child."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+def cpu_ticks(pid):
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    fields = stat.rpartition(")")[2].split()  # the name before may contain anything
+    return int(fields[11]) + int(fields[12])  # utime and stime, fields 14 and 15
+
+
+@contextlib.contextmanager
+def started(command, port):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        harness.wait_until_listening(port, process)
+        yield Server(process, port)
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextlib.contextmanager
+def weir(bench, max_keys=1 << 20):
+    port = harness.free_port()
+    command = [bench.weir, "serve", "--http", f"127.0.0.1:{port}", "--threads", "1",
+               "--max-keys", max_keys]
+    with started(bench.on_server_cpu(command), port) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def nginx(bench):
+    program = harness.require("nginx")
+    port = harness.free_port()
+    with tempfile.TemporaryDirectory(prefix="weir-bench-nginx-") as folder:
+        config = pathlib.Path(folder, "nginx.conf")
+        config.write_text(NGINX_CONFIG.format(folder=folder, port=port))
+        command = [program, "-p", folder, "-c", config, "-e", f"{folder}/error.log"]
+        with started(bench.on_server_cpu(command), port) as server:
+            yield server
