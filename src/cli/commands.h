@@ -1,0 +1,24 @@
+// The subcommands of `weir`, one file each.
+//
+// Each function declares its command line and registers what to do. The work is done
+// while the command line is parsed; a command that fails throws CLI::RuntimeError with
+// its exit code, which main() returns. A wrong command line is exit code 2 everywhere.
+//
+// Thread rule: main's thread. Tested by tests/e2e/commands_test.py.
+
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace weir {
+
+void add_serve_command(CLI::App& app);
+void add_check_command(CLI::App& app);
+void add_validate_command(CLI::App& app);
+void add_schema_command(CLI::App& app);
+void add_bench_command(CLI::App& app);
+void add_version_command(CLI::App& app);
+
+}  // namespace weir

@@ -1,0 +1,43 @@
+// weir: a distributed rate limiter. What each subcommand does is in its own file.
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "cli/commands.h"
+
+namespace {
+
+constexpr int kExitUsage = 2;
+
+// Help is a success and a command's own exit code is its answer; what remains is a
+// command line that makes no sense.
+int exit_code(const CLI::ParseError& error, const CLI::App& app) {
+  if (const auto* done = dynamic_cast<const CLI::RuntimeError*>(&error)) {
+    return done->get_exit_code();
+  }
+  return app.exit(error) == 0 ? 0 : kExitUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto app = CLI::App("Weir, a distributed rate limiter.", "weir");
+  app.require_subcommand(1);
+  weir::add_serve_command(app);
+  weir::add_check_command(app);
+  weir::add_validate_command(app);
+  weir::add_schema_command(app);
+  weir::add_bench_command(app);
+  weir::add_version_command(app);
+
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return exit_code(error, app);
+  } catch (const std::exception& error) {
+    std::cerr << "weir: " << error.what() << '\n';
+    return 1;
+  }
+}

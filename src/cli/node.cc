@@ -1,0 +1,81 @@
+#include "cli/node.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "net/open_files.h"
+#include "weir/version.h"
+
+namespace weir {
+namespace {
+
+// A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
+// memory as well as descriptors.
+constexpr std::size_t kConnectionsMax = 100'000;
+
+StoreFigures figures_of(const MemoryStore& store) {
+  const auto stats = store.stats();
+  return {.capacity = stats.capacity, .evictions = stats.evictions, .bytes = stats.bytes};
+}
+
+}  // namespace
+
+Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
+    : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
+      door(*node.http_, engine, rules) {}
+
+std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
+                                                           std::optional<std::string> admin_token,
+                                                           RuleSetPtr rules) {
+  try {
+    auto node = std::unique_ptr<Node>(new Node(settings, std::move(admin_token)));
+    if (auto error = node->listen(settings, rules)) return std::move(*error);
+    return node;
+  } catch (const std::bad_alloc&) {
+    return StartError{"there is not enough memory for " + std::to_string(settings.max_keys) +
+                      " keys; lower --max-keys"};
+  }
+}
+
+Node::Node(const Settings& settings, std::optional<std::string> admin_token)
+    : store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
+      hasher_(HashSecret::random()) {
+  auto options = HttpNode::Options{
+      .info = {.version = std::string(kVersion),
+               .started = clock_.now(),
+               .threads = static_cast<int>(settings.threads),
+               .max_keys = settings.max_keys},
+      .access = {.exposure = settings.http.is_loopback() ? Exposure::kLoopback : Exposure::kNetwork,
+                 .admin_token = std::move(admin_token)},
+      .store_figures = [this] { return figures_of(*store_); }};
+  http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
+}
+
+std::optional<StartError> Node::listen(const Settings& settings, const RuleSetPtr& rules) {
+  auto endpoint = Endpoint{.address = settings.http, .factories = {}};
+  for (std::size_t i = 0; i < settings.threads; ++i) {
+    endpoint.factories.push_back(&cores_.emplace_back(*this, rules).door);
+  }
+  const auto possible = connections_possible(raise_open_files_limit(), settings.threads);
+  auto opened = Server::open({std::move(endpoint)},
+                             {.connections_max = std::min(possible, kConnectionsMax)}, clock_);
+  if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
+  server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+  return std::nullopt;
+}
+
+void Node::use_rules(const RuleSetPtr& rules) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    server_->post(i, [&door = cores_[i].door, rules] { door.use_rules(rules); });
+  }
+  http_->reload_succeeded(clock_.now());
+}
+
+void Node::drain(Duration patience) {
+  http_->start_draining();
+  server_->drain(patience);
+}
+
+}  // namespace weir

@@ -1,0 +1,70 @@
+// Node: all the parts of one running weir, put together.
+//
+//   clock -> store -> (engine, HTTP door) for each core -> server
+//
+// Thread rule: one thread makes, starts, drains and destroys it.
+// Tested by tests/e2e.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "cli/settings.h"
+#include "engine/engine.h"
+#include "net/server.h"
+#include "observe/traffic.h"
+#include "rules/rule_set.h"
+#include "server/http/http_door.h"
+#include "server/http/http_node.h"
+#include "weir/clock.h"
+#include "weir/key.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+
+class Node {
+ public:
+  // Reserves the memory and listens. Nobody is answered until server().start().
+  static std::variant<std::unique_ptr<Node>, StartError> make(
+      const Settings& settings, std::optional<std::string> admin_token, RuleSetPtr rules);
+
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Server& server() { return *server_; }
+  std::string url() const { return "http://" + server_->address(0).to_string(); }
+  MemoryStoreStats store_stats() const { return store_->stats(); }
+
+  // In force on every core, soon; a request is decided by the rules it began with.
+  void use_rules(const RuleSetPtr& rules);
+  void refused_rules() { http_->reload_failed(); }
+
+  // /health says so from now on, and every session finishes.
+  void drain(Duration patience);
+
+ private:
+  struct CoreParts {
+    CoreParts(Node& node, const RuleSetPtr& rules);
+    Engine engine;
+    HttpDoor door;
+  };
+
+  Node(const Settings& settings, std::optional<std::string> admin_token);
+  std::optional<StartError> listen(const Settings& settings, const RuleSetPtr& rules);
+
+  // Each needs those above it, and is destroyed before them.
+  SystemClock clock_;
+  std::unique_ptr<MemoryStore> store_;
+  KeyHasher hasher_;
+  Traffic traffic_;
+  std::unique_ptr<HttpNode> http_;
+  std::deque<CoreParts> cores_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace weir

@@ -1,0 +1,25 @@
+// Rules in words, for logs: what they say and what a reload changed.
+//
+// Thread rule: pure functions. Tested by rule_text_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "rules/rule_set.h"
+
+namespace weir {
+
+// "1 rule", "3 rules"
+std::string count_rules(std::size_t count);
+
+// "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
+std::string describe(const Rule& rule);
+
+// One line a change, in the order of the files: "added login: sliding_window 5 per 1m",
+// "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m".
+std::vector<std::string> describe_changes(const RuleSet& before, const RuleSet& after);
+
+}  // namespace weir

@@ -1,0 +1,195 @@
+// weir serve: the server.
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/duration_text.h"
+#include "cli/commands.h"
+#include "cli/node.h"
+#include "cli/rule_text.h"
+#include "cli/settings.h"
+#include "net/signals.h"
+#include "rules/config.h"
+#include "weir/version.h"
+
+namespace weir {
+namespace {
+
+constexpr int kExitFailed = 1;
+
+// UTC, so that the logs of machines in several places can be merged by sorting.
+void set_up_log() {
+  auto logger = spdlog::stderr_logger_mt("weir");
+  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// Ends the command: the operator has to do something before it can run.
+[[noreturn]] void fail(const std::string& message) {
+  spdlog::error("{}", message);
+  throw CLI::RuntimeError(kExitFailed);
+}
+
+template <typename Value>
+Value value_or_fail(std::variant<Value, StartError> result) {
+  if (const auto* error = std::get_if<StartError>(&result)) fail(error->message);
+  return std::move(std::get<Value>(result));
+}
+
+// Logs each error. The empty configuration without a file.
+std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
+  if (options.config_file.empty()) return Config();
+  auto loaded = load_config(options.config_file);
+  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
+    for (const auto& error : *errors) spdlog::error("{}", error.to_string());
+  }
+  return loaded;
+}
+
+// One run of the server, from a checked configuration to the end of the drain.
+class Serve {
+ public:
+  Serve(const ServeOptions& options, Config config)
+      : options_(options),
+        settings_(value_or_fail(settle(options, config))),
+        rules_(std::make_shared<const RuleSet>(std::move(config.rules))) {
+    auto token = value_or_fail(read_admin_token(options.admin_token_file));
+    has_token_ = token.has_value();
+    node_ = value_or_fail(Node::make(settings_, std::move(token), rules_));
+  }
+
+  // Beyond this point nothing is reserved or opened any more but connections.
+  void run(const Signals& signals) {
+    node_->server().start();
+    announce();
+    while (const int signal = signals.wait(node_->server().stopped())) {
+      if (signal == SIGHUP) {
+        reload();
+      } else {
+        stop(signal);
+      }
+    }
+    say_goodbye();
+  }
+
+ private:
+  void announce() const {
+    const auto stats = node_->store_stats();
+    spdlog::info("weir {}", kVersion);
+    spdlog::info("memory store: {} keys in {} bytes", stats.capacity, stats.bytes);
+    spdlog::info("threads: {}, connections: at most {}", settings_.threads,
+                 node_->server().connections().max);
+    if (options_.config_file.empty()) {
+      spdlog::info("no configuration file: each check brings its own limit");
+    } else {
+      spdlog::info("{} from {}", count_rules(rules_->rules().size()), options_.config_file);
+    }
+    if (!settings_.http.is_loopback() && !has_token_) {
+      spdlog::warn(
+          "listening beyond this machine without an admin token: admin pages and resets are "
+          "refused; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
+    }
+    spdlog::info("listening on {}", node_->url());
+  }
+
+  void reload() {
+    if (options_.config_file.empty()) {
+      return spdlog::warn("SIGHUP: there is no configuration file to reload");
+    }
+    if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
+    auto loaded = load(options_);
+    const auto wanted = std::holds_alternative<Config>(loaded)
+                            ? settle(options_, std::get<Config>(loaded))
+                            : StartError{};
+    if (std::holds_alternative<StartError>(wanted)) {
+      node_->refused_rules();
+      return spdlog::error("{} not reloaded: the {} in force stay", options_.config_file,
+                           count_rules(rules_->rules().size()));
+    }
+    auto rules = std::make_shared<const RuleSet>(std::move(std::get<Config>(loaded).rules));
+    node_->use_rules(rules);
+    const auto changes = describe_changes(*rules_, *rules);
+    spdlog::info("{} reloaded: {}, {} changes", options_.config_file,
+                 count_rules(rules->rules().size()), changes.size());
+    for (const auto& change : changes) spdlog::info("{}", change);
+    for (const auto& sentence : needs_restart(settings_, std::get<Settings>(wanted))) {
+      spdlog::warn("{}", sentence);
+    }
+    rules_ = std::move(rules);
+  }
+
+  void stop(int signal) {
+    if (std::exchange(draining_, true)) {
+      spdlog::warn("second signal: stopping at once");
+      std::_Exit(128 + signal);  // as a shell reports a death by this signal
+    }
+    spdlog::info("stopping: finishing {} connections, for at most {}",
+                 node_->server().connections().open, format_duration(options_.drain_timeout));
+    node_->drain(options_.drain_timeout);
+  }
+
+  void say_goodbye() const {
+    if (const auto cut_off = node_->server().cut_off(); cut_off > 0) {
+      spdlog::warn("stopped; {} connections did not finish in time", cut_off);
+    } else {
+      spdlog::info("stopped");
+    }
+  }
+
+  const ServeOptions& options_;
+  Settings settings_;
+  RuleSetPtr rules_;
+  bool has_token_ = false;
+  bool draining_ = false;
+  std::unique_ptr<Node> node_;
+};
+
+void serve(const ServeOptions& options) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
+  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  set_up_log();
+  auto config = load(options);
+  if (std::holds_alternative<ConfigErrors>(config)) {
+    fail("not starting: " + options.config_file + " has errors");
+  }
+  Serve(options, std::move(std::get<Config>(config))).run(signals);
+}
+
+std::string check_positive_duration(const std::string& text) {
+  return parse_duration(text) ? "" : "'" + text + "' is no duration; write 10s, 500ms or 1m30s";
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app) {
+  auto* command = app.add_subcommand("serve", "Run the server");
+  const auto options = std::make_shared<ServeOptions>();
+  command->add_option("--http", options->http,
+                      std::string("Listen for HTTP on HOST:PORT; port 0 takes any free one [") +
+                          kDefaultHttp + "]");
+  command->add_option("--threads", options->threads, "Threads that serve [one a core]")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--max-keys", options->max_keys, "Keys to reserve memory for [1048576]")
+      ->check(CLI::Range(std::uint64_t{1'024}, std::uint64_t{1} << 32));
+  command->add_option("--config", options->config_file,
+                      "YAML file with rules and settings; options given here win over it");
+  command->add_option("--admin-token-file", options->admin_token_file,
+                      "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
+  command
+      ->add_option_function<std::string>(
+          "--drain-timeout",
+          [options](const std::string& text) { options->drain_timeout = *parse_duration(text); },
+          "At SIGTERM, how long to wait for requests under way [10s]")
+      ->check(check_positive_duration);
+  command->callback([options] { serve(*options); });
+}
+
+}  // namespace weir

@@ -1,0 +1,71 @@
+#include "cli/settings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace weir {
+namespace {
+
+constexpr const char* kTokenVariable = "WEIR_ADMIN_TOKEN";
+constexpr std::size_t kThreadsMax = 256;
+
+// Short enough to be typed, too long to be guessed over a network.
+constexpr std::size_t kTokenMin = 16;
+
+// Those this process may run on, which may be fewer than the machine has.
+std::size_t available_cores() {
+  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kThreadsMax);
+}
+
+std::variant<std::optional<std::string>, StartError> checked_token(std::string token,
+                                                                   const std::string& source) {
+  const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (token.size() < kTokenMin || !std::ranges::all_of(token, is_visible)) {
+    return StartError{"the admin token in " + source + " is not fit; it must be one word of " +
+                      std::to_string(kTokenMin) + " or more visible ASCII characters"};
+  }
+  return std::optional(std::move(token));
+}
+
+}  // namespace
+
+std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
+  auto address = Address::parse(options.http.value_or(config.http.value_or(kDefaultHttp)));
+  if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
+  auto settings = Settings{.http = std::get<Address>(address)};
+  settings.threads = available_cores();
+  if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
+  if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
+  settings.max_keys = options.max_keys.value_or(config.max_keys.value_or(kDefaultMaxKeys));
+  return settings;
+}
+
+std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted) {
+  auto sentences = std::vector<std::string>();
+  const auto compare = [&](const std::string& name, const std::string& is, const std::string& to) {
+    if (is != to) sentences.push_back(name + " " + to + " needs a restart; it stays " + is);
+  };
+  compare("listen.http", running.http.to_string(), wanted.http.to_string());
+  compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
+  compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
+  return sentences;
+}
+
+std::variant<std::optional<std::string>, StartError> read_admin_token(const std::string& file) {
+  if (file.empty()) {
+    const char* value = std::getenv(kTokenVariable);
+    if (value == nullptr) return std::optional<std::string>();
+    return checked_token(value, std::string("$") + kTokenVariable);
+  }
+  auto stream = std::ifstream(file);
+  auto line = std::string();
+  if (!std::getline(stream, line)) {
+    return StartError{"cannot read the admin token from " + file};
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return checked_token(std::move(line), file);
+}
+
+}  // namespace weir

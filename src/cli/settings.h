@@ -1,0 +1,49 @@
+// Settings: how one `weir serve` is to run, from the command line and the file.
+//
+// Thread rule: values. Tested by settings_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "net/address.h"
+#include "rules/config.h"
+#include "weir/time.h"
+
+namespace weir {
+
+inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
+inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
+inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
+
+// What the command line said.
+struct ServeOptions {
+  std::optional<std::string> http;
+  std::optional<int> threads;
+  std::optional<std::uint64_t> max_keys;
+  std::string config_file;       // empty: none
+  std::string admin_token_file;  // empty: none
+  Duration drain_timeout = kDefaultDrainTimeout;
+};
+
+struct Settings {
+  Address http;
+  std::size_t threads = 1;
+  std::uint64_t max_keys = kDefaultMaxKeys;
+};
+
+// The command line wins over the file, the file over the defaults.
+std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config);
+
+// What of `wanted` only a restart can bring about, one sentence each.
+std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
+
+// The token of the admin routes: from the file, else from the environment, else none.
+std::variant<std::optional<std::string>, StartError> read_admin_token(const std::string& file);
+
+}  // namespace weir
