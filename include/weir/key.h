@@ -1,8 +1,9 @@
 // KeyHash: who is limited, as 128 bits that nobody outside can predict.
 //
-// A counter belongs to (rule, bucket, key, algorithm, window). The parts are hashed
-// with their lengths, never joined with a separator, so no choice of names makes two
-// of them meet; and with a secret, so no client can aim at another's counter.
+// A counter belongs to (rule, bucket, key, algorithm, window). Each name is hashed for
+// itself and the hashes are combined in order, never the names with a separator, so no
+// choice of names makes two of them meet; and all under a secret, so no client can aim
+// at another's counter.
 // Limit and burst are not part of it: raising a limit keeps what was counted.
 //
 // Two keys share a counter with the probability that 128-bit hashes collide; a
@@ -51,6 +52,8 @@ class KeyHasher {
   KeyHash hash(const KeyName& name, const Quota& quota) const noexcept;
 
  private:
+  KeyHash hash_text(std::string_view text) const noexcept;
+
   HashSecret secret_;
 };
 

@@ -73,7 +73,8 @@ class Limiter {
                          const HitOptions& options = {}) const noexcept;
 
  private:
-  Result<Quota> quota_for(const HitOptions& options) const noexcept;
+  std::optional<Error> find_quota(const HitOptions& options, Quota& quota) const noexcept;
+  QuotaSpec spec_for(const HitOptions& options) const noexcept;
   Result<Decision> ask(Operation operation, std::string_view bucket, std::string_view key,
                        const HitOptions& options) const noexcept;
 

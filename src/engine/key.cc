@@ -2,42 +2,40 @@
 
 #include <xxhash.h>
 
-#include <cstring>
-
 namespace weir {
 namespace {
 
-KeyHash from_xxh(XXH128_hash_t hash) noexcept { return {hash.high64, hash.low64}; }
+// 64 x 64 -> 128 bits, folded: each bit of the result depends on every bit of both.
+std::uint64_t mix(std::uint64_t left, std::uint64_t right) noexcept {
+  __extension__ typedef unsigned __int128 Product;
+  const Product product = static_cast<Product>(left) * right;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
 
-XXH128_hash_t to_xxh(KeyHash hash) noexcept { return {hash.low, hash.high}; }
+// An ordered pair of hashes as one. The operands are hashes under the secret, so nobody
+// can choose them; the constants (odd, the fractions of the square roots of 2 and 3)
+// keep the two sides apart.
+KeyHash combine(KeyHash left, KeyHash right) noexcept {
+  constexpr std::uint64_t kLeft = 0x6a09e667f3bcc909;
+  constexpr std::uint64_t kRight = 0xbb67ae8584caa73b;
+  return {.high = mix(left.high + kLeft, right.low ^ kRight) ^ left.low,
+          .low = mix(left.low + kRight, right.high ^ kLeft) ^ right.low};
+}
 
 }  // namespace
 
-// The names' hashes have fixed lengths, so putting them side by side is unambiguous
-// where the names themselves would not be.
+KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
+  const XXH128_hash_t hash = XXH3_128bits_withSecret(text.data(), text.size(),
+                                                     secret_.bytes.data(), secret_.bytes.size());
+  return {.high = hash.high64, .low = hash.low64};
+}
+
 KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
-  const auto hash_bytes = [this](const void* bytes, std::size_t size) {
-    return XXH3_128bits_withSecret(bytes, size, secret_.bytes.data(), secret_.bytes.size());
-  };
-  struct Parts {
-    XXH128_hash_t rule;
-    XXH128_hash_t bucket;
-    XXH128_hash_t key;
-    std::uint64_t window_us;
-    std::uint64_t algorithm;
-  };
-  static_assert(sizeof(Parts) == 64, "no padding: every byte is hashed");
-  const auto name_hash = [&](std::string_view text) {
-    return text.empty() ? to_xxh(KeyHash{}) : hash_bytes(text.data(), text.size());
-  };
-  const Parts parts{
-      .rule = name_hash(name.rule),
-      .bucket = name_hash(name.bucket),
-      .key = name_hash(name.key),
-      .window_us = static_cast<std::uint64_t>(quota.window().count()),
-      .algorithm = static_cast<std::uint64_t>(quota.algorithm()),
-  };
-  return from_xxh(hash_bytes(&parts, sizeof(parts)));
+  const auto window_us = static_cast<std::uint64_t>(quota.window().count());
+  KeyHash scope = hash_text(name.bucket);
+  scope.low += window_us << 8 | static_cast<std::uint64_t>(quota.algorithm());
+  if (!name.rule.empty()) scope = combine(hash_text(name.rule), scope);
+  return combine(scope, hash_text(name.key));
 }
 
 }  // namespace weir

@@ -12,8 +12,6 @@ constexpr Error kCostError{ErrorCode::kInvalidCost, "cost",
 constexpr Error kChargesError{ErrorCode::kTooManyCharges, "hits", "at most 16 at a time"};
 constexpr Error kStoreUnavailable{ErrorCode::kStoreUnavailable, "", "a store that answers"};
 
-bool valid_cost(std::int64_t cost) noexcept { return cost >= -kCostMax && cost <= kCostMax; }
-
 // A batch whose caller waits for it: not at all when the store answers at once, in
 // which case no atomic is touched.
 struct AwaitedBatch : Batch {
@@ -46,10 +44,18 @@ Limiter::Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
       default_quota_(Quota::make(defaults)),
       hasher_(secret) {}
 
-Result<Quota> Limiter::quota_for(const HitOptions& options) const noexcept {
-  if (!options.algorithm && !options.limit && !options.window && !options.burst) {
-    return default_quota_;
-  }
+// The quota that `options` and the defaults make, put into `quota`.
+std::optional<Error> Limiter::find_quota(const HitOptions& options, Quota& quota) const noexcept {
+  const bool overrides =
+      options.algorithm || options.limit || options.window || options.burst;
+  const Result<Quota> made = overrides ? Quota::make(spec_for(options)) : default_quota_;
+  if (!made) return made.error();
+  if (options.cost < -kCostMax || options.cost > kCostMax) return kCostError;
+  quota = *made;
+  return std::nullopt;
+}
+
+QuotaSpec Limiter::spec_for(const HitOptions& options) const noexcept {
   QuotaSpec spec = defaults_;
   if (options.algorithm) {
     spec.algorithm = *options.algorithm;
@@ -59,17 +65,16 @@ Result<Quota> Limiter::quota_for(const HitOptions& options) const noexcept {
   if (options.limit) spec.limit = *options.limit;
   if (options.window) spec.window = *options.window;
   if (options.burst) spec.burst = *options.burst;
-  return Quota::make(spec);
+  return spec;
 }
 
 Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std::string_view key,
                               const HitOptions& options) const noexcept {
-  const Result<Quota> quota = quota_for(options);
-  if (!quota) return quota.error();
-  if (!valid_cost(options.cost)) return kCostError;
+  Quota quota;
+  if (const auto error = find_quota(options, quota)) return *error;
 
-  const Charge charge{.key = hasher_.hash({.rule = {}, .bucket = bucket, .key = key}, *quota),
-                      .quota = &*quota,
+  const Charge charge{.key = hasher_.hash({.rule = {}, .bucket = bucket, .key = key}, quota),
+                      .quota = &quota,
                       .cost = options.cost};
   Decision decision;
   AwaitedBatch batch;
@@ -103,12 +108,9 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
   std::array<Charge, Batch::kChargesMax> charges;
   for (std::size_t index = 0; index < hits.size(); ++index) {
     const Hit& hit = hits[index];
-    const Result<Quota> quota = quota_for(hit.options);
-    if (!quota) return quota.error();
-    if (!valid_cost(hit.options.cost)) return kCostError;
-    quotas[index] = *quota;
+    if (const auto error = find_quota(hit.options, quotas[index])) return *error;
     const KeyName name{.rule = {}, .bucket = hit.bucket, .key = hit.key};
-    charges[index] = {.key = hasher_.hash(name, *quota),
+    charges[index] = {.key = hasher_.hash(name, quotas[index]),
                       .quota = &quotas[index],
                       .cost = hit.options.cost};
   }

@@ -35,8 +35,7 @@ class TableRaceTest : public ::testing::Test {
   void TearDown() override { interrupt = nullptr; }
 
   bool spend(std::uint64_t key) {
-    SlotChange change;
-    return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, kNow, change).allowed();
+    return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, kNow, nullptr).allowed();
   }
   std::int64_t count(std::uint64_t key) {
     return table_.find<FixedWindowState>(key_of(key), quota_).count;
@@ -148,9 +147,8 @@ TEST_F(TableRaceTest, ThreadsMeetingAtNewKeysAdmitExactlyTheLimit) {
   const auto run = [&] {
     for (std::uint64_t round = 0; round < kRounds; ++round) {
       round_starts.arrive_and_wait();
-      SlotChange change;
       const Charge charge{key_of(round), &five, 1};
-      const auto decision = table_.spend<FixedWindowState>(charge, kNow, change);
+      const auto decision = table_.spend<FixedWindowState>(charge, kNow, nullptr);
       if (decision.allowed()) admitted.fetch_add(1);
     }
   };

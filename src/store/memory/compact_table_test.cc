@@ -16,8 +16,7 @@ using algo::FixedWindowState;
 class CompactTableTest : public ::testing::Test {
  protected:
   Decision spend(std::uint64_t key, Instant now = kNow) {
-    SlotChange change;
-    return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, now, change);
+    return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, now, nullptr);
   }
   std::int64_t count(std::uint64_t key) {
     return table_.find<FixedWindowState>(key_of(key), quota_).count;
@@ -75,8 +74,7 @@ TEST_F(CompactTableTest, AFloodOfNewKeysDoesNotFreeOneThatIsOverItsLimit) {
 TEST_F(CompactTableTest, EvictsWhatIsNearestToExpiry) {
   const Quota hour = quota_of({Algorithm::kFixedWindow, 2, 1h});
   constexpr std::uint64_t kLong = 1'000'000'007;
-  SlotChange change;
-  table_.spend<FixedWindowState>({key_of(kLong), &hour, 1}, kNow, change);
+  table_.spend<FixedWindowState>({key_of(kLong), &hour, 1}, kNow, nullptr);
   for (std::uint64_t key = 0; key < 300'000; ++key) spend(key);
   EXPECT_EQ(table_.find<FixedWindowState>(key_of(kLong), hour).count, 1);
 }
@@ -84,8 +82,8 @@ TEST_F(CompactTableTest, EvictsWhatIsNearestToExpiry) {
 TEST_F(CompactTableTest, UndoRestoresWhatWas) {
   SlotChange first;
   SlotChange second;
-  table_.spend<FixedWindowState>({key_of(1), &quota_, 1}, kNow, first);
-  table_.spend<FixedWindowState>({key_of(1), &quota_, 1}, kNow, second);
+  table_.spend<FixedWindowState>({key_of(1), &quota_, 1}, kNow, &first);
+  table_.spend<FixedWindowState>({key_of(1), &quota_, 1}, kNow, &second);
   EXPECT_FALSE(table_.undo(key_of(1), first)) << "someone came in between";
   EXPECT_TRUE(table_.undo(key_of(1), second));
   EXPECT_EQ(count(1), 1);
@@ -104,9 +102,8 @@ TEST_F(CompactTableTest, ErasingForgetsOneKeyOnly) {
 }
 
 TEST_F(CompactTableTest, LookingAndNeverLeaveNoTrace) {
-  SlotChange change;
-  table_.spend<FixedWindowState>({key_of(1), &quota_, 0}, kNow, change);
-  table_.spend<FixedWindowState>({key_of(1), &quota_, 3}, kNow, change);
+  table_.spend<FixedWindowState>({key_of(1), &quota_, 0}, kNow, nullptr);
+  table_.spend<FixedWindowState>({key_of(1), &quota_, 3}, kNow, nullptr);
   EXPECT_EQ(table_.count_live(kNow), 0u);
 }
 

@@ -85,11 +85,14 @@ class MemoryStoreImpl final : public MemoryStore {
     for (const Charge& charge : batch.charges) table_.prefetch(charge.key);
   }
 
-  Decision spend(const Charge& charge, Instant now, Change& change) noexcept {
-    if (!Packing::fits(*charge.quota)) return wide_.spend(charge, now, change.wide);
+  Decision spend(const Charge& charge, Instant now, Change* change) noexcept {
+    if (!Packing::fits(*charge.quota)) {
+      return wide_.spend(charge, now, change == nullptr ? nullptr : &change->wide);
+    }
     return with_compact_state(
         charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
-          return table_.template spend<State>(charge, now, change.slot);
+          return table_.template spend<State>(charge, now,
+                                              change == nullptr ? nullptr : &change->slot);
         });
   }
 
@@ -107,17 +110,15 @@ class MemoryStoreImpl final : public MemoryStore {
     if (table_.undo(charge.key, change.slot)) return;
     with_compact_state(charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
       if (!kGivesBackExactly<State>) return;
-      SlotChange ignored;
       Charge refund = charge;
       refund.cost = -charge.cost;
-      table_.template spend<State>(refund, now, ignored);
+      table_.template spend<State>(refund, now, nullptr);
     });
   }
 
   void spend_each(Batch& batch, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      Change ignored;
-      batch.decisions[index] = spend(batch.charges[index], now, ignored);
+      batch.decisions[index] = spend(batch.charges[index], now, nullptr);
     }
   }
 
@@ -145,7 +146,7 @@ class MemoryStoreImpl final : public MemoryStore {
 
     std::array<Change, Batch::kChargesMax> changes;
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      const Decision decision = spend(batch.charges[index], now, changes[index]);
+      const Decision decision = spend(batch.charges[index], now, &changes[index]);
       if (!decision.allowed()) {
         for (std::size_t done = index; done > 0; --done) {
           undo(batch.charges[done - 1], changes[done - 1], now);

@@ -96,7 +96,7 @@ class SlotWord {
 
   // The part of the upper half that names the key, to compare without the rest.
   static constexpr bool high_half_is(std::uint64_t high_half, std::uint64_t fingerprint) {
-    return high_half >> 16 == fingerprint;
+    return (high_half ^ fingerprint << 16) < 1 << 16;
   }
 
   friend constexpr bool operator==(const SlotWord&, const SlotWord&) = default;

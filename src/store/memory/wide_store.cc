@@ -126,7 +126,7 @@ WideStore::Record& WideStore::keep(const Place& place, Record* record, KeyHash k
   return fresh;
 }
 
-Decision WideStore::spend(const Charge& charge, Instant now, WideChange& change) noexcept {
+Decision WideStore::spend(const Charge& charge, Instant now, WideChange* change) noexcept {
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
   return charge.quota->algorithm() == Algorithm::kSlidingLog
@@ -135,16 +135,16 @@ Decision WideStore::spend(const Charge& charge, Instant now, WideChange& change)
 }
 
 Decision WideStore::spend_state(const Charge& charge, const Place& place, Instant now,
-                                WideChange& change) noexcept {
+                                WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
   Record* record = find(place, charge.key);
   return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
-    change.before = record != nullptr ? record->state : StateBytes{};
-    const auto step = algo::decide(quota, unpack<State>(change.before), charge.cost, now);
-    change.after = step.changed ? pack(step.state) : change.before;
+    const State before = record != nullptr ? unpack<State>(record->state) : State{};
+    const auto step = algo::decide(quota, before, charge.cost, now);
+    if (change != nullptr) *change = {.before = pack(before), .after = pack(step.state)};
     if (step.changed) {
       record = &keep(place, record, charge.key, now);
-      record->state = change.after;
+      record->state = pack(step.state);
       record->expiry_us = epoch_us(algo::expiry(quota, step.state));
     }
     if (record != nullptr && charge.cost > 0 && step.decision.verdict != Verdict::kNever) {
@@ -155,7 +155,7 @@ Decision WideStore::spend_state(const Charge& charge, const Place& place, Instan
 }
 
 Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant now,
-                              WideChange& change) noexcept {
+                              WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
   Record* record = find(place, charge.key);
   TimeRing never_seen{};
@@ -168,7 +168,7 @@ Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant 
   record->has_ring = true;
   RingView log(ring_in(record->state), place.shard.budget);
   const Decision decision = algo::decide(quota, log, charge.cost, now);
-  if (log.size() > 0) change.charged_at_us = log[log.size() - 1].at_us;
+  if (change != nullptr && log.size() > 0) change->charged_at_us = log[log.size() - 1].at_us;
   record->expiry_us = epoch_us(algo::expiry(quota, log));
   if (charge.cost > 0 && decision.verdict != Verdict::kNever) record->rank = rank_of(decision);
   return decision;

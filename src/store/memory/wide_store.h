@@ -50,8 +50,8 @@ class WideStore {
   WideStore(const WideStore&) = delete;
   WideStore& operator=(const WideStore&) = delete;
 
-  // Decides and, if it is allowed, charges. `change` says how to undo it.
-  Decision spend(const Charge& charge, Instant now, WideChange& change) noexcept;
+  // Decides and, if it is allowed, charges. `change`, unless null, gets how to undo it.
+  Decision spend(const Charge& charge, Instant now, WideChange* change) noexcept;
 
   // What spend() would answer; `remaining` is before the cost.
   Decision look(const Charge& charge, Instant now) noexcept;
@@ -104,9 +104,9 @@ class WideStore {
   void clear(Shard& shard, Record& record) noexcept;
 
   Decision spend_state(const Charge& charge, const Place& place, Instant now,
-                       WideChange& change) noexcept;
+                       WideChange* change) noexcept;
   Decision spend_log(const Charge& charge, const Place& place, Instant now,
-                     WideChange& change) noexcept;
+                     WideChange* change) noexcept;
   Record& keep(const Place& place, Record* record, KeyHash key, Instant now) noexcept;
 
   std::size_t shard_count_;
