@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,9 +16,11 @@ Quota quota_of(Algorithm algorithm, std::int64_t limit, Duration window) {
   return *Quota::make({.algorithm = algorithm, .limit = limit, .window = window});
 }
 
-HashSecret secret_of(unsigned char fill) {
+// Different bytes throughout: XXH3 xors words of the secret with each other.
+HashSecret secret_of(std::uint32_t seed) {
+  std::mt19937 random(seed);
   HashSecret secret;
-  secret.bytes.fill(std::byte{fill});
+  for (std::byte& byte : secret.bytes) byte = static_cast<std::byte>(random() & 0xff);
   return secret;
 }
 
