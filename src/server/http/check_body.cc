@@ -82,7 +82,7 @@ std::optional<Duration> duration_of(od::value value) {
 std::string syntax_detail(error_code error) {
   switch (error) {
     case simdjson::EMPTY: return "The body is empty; expected a JSON object.";
-    case simdjson::INCORRECT_TYPE: return "The body is JSON, but not an object.";
+    case simdjson::INCORRECT_TYPE: return "The body is not a JSON object.";
     case simdjson::UTF8_ERROR: return "The body is not valid UTF-8.";
     case simdjson::UNCLOSED_STRING: return "A string has no closing quote.";
     case simdjson::UNESCAPED_CHARS: return "A string has a control character that is not escaped.";
@@ -147,6 +147,7 @@ class CheckReader::Pass {
   CheckBody& body_;
   Problem& problem_;
   CheckForm form_;
+  bool is_single_ = false;  // a field of a check was outermost
   bool has_atomic_ = false;
   std::optional<std::size_t> item_;  // of "checks"; none outside
 };
@@ -178,13 +179,14 @@ bool CheckReader::Pass::read_object(od::object object) {
     if (!next_field(std::move(result), name, value)) return false;
     if (const auto field = index_of(kCheckFieldNames, name)) {
       if (body_.is_list || has_atomic_) return fail(name, "nothing: with \"checks\" it is in each");
+      is_single_ = true;
       const auto check_field = static_cast<CheckField>(*field);
       if (!mark(check_field, spec) || !read_field(check_field, value, spec)) return false;
       continue;
     }
     const auto list_field = index_of(kCheckListFieldNames, name);
     if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(name);
-    if (spec.present != 0) return fail(name, "nothing: the body is a single check");
+    if (is_single_) return fail(name, "nothing: the body is a single check");
     if (!read_list_field(*list_field, value)) return false;
   }
   return true;

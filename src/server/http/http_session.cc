@@ -95,7 +95,8 @@ void HttpSession::skip_empty_lines() {
 bool HttpSession::answer_one(Instant now) {
   skip_empty_lines();
   const std::string_view arrived = in_.text();
-  if (arrived.empty() || (pending_ && arrived.size() < pending_->size)) return false;
+  if (arrived.empty() || arrived == "\r") return false;  // perhaps an empty line
+  if (pending_ && arrived.size() < pending_->size) return false;
 
   RequestHead head;
   Refusal refusal;

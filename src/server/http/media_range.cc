@@ -43,7 +43,7 @@ int thousandths(std::string_view text) {
 int quality_parameter(std::string_view parameters) {
   while (!parameters.empty()) {
     std::string_view value = take_until(parameters, ';');
-    if (same(take_until(value, '='), "q")) return thousandths(value);
+    if (same(take_until(value, '='), "q")) return thousandths(trim(value));
   }
   return kBest;
 }

@@ -1,0 +1,67 @@
+#include "server/http/access.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+const HttpAccess kLocal{.exposure = Exposure::kLoopback};
+const HttpAccess kOpen{.exposure = Exposure::kNetwork};
+const HttpAccess kLocalToken{.exposure = Exposure::kLoopback, .admin_token = "secret"};
+const HttpAccess kOpenToken{.exposure = Exposure::kNetwork, .admin_token = "secret"};
+
+int status(const HttpAccess& access, std::string_view authorization) {
+  const auto refusal = access_refusal(access, authorization);
+  return refusal ? refusal->problem.status : 200;
+}
+
+TEST(Access, DependsOnTokenAndExposure) {
+  EXPECT_EQ(status(kLocal, ""), 200);
+  EXPECT_EQ(status(kLocal, "Bearer whatever"), 200);
+  EXPECT_EQ(status(kOpen, ""), 403);
+  EXPECT_EQ(status(kOpen, "Bearer whatever"), 403);
+  for (const HttpAccess& access : {kLocalToken, kOpenToken}) {
+    EXPECT_EQ(status(access, ""), 401);
+    EXPECT_EQ(status(access, "Bearer secret"), 200);
+    EXPECT_EQ(status(access, "bearer secret"), 200);
+    EXPECT_EQ(status(access, "Bearer secre"), 401);
+    EXPECT_EQ(status(access, "Bearer secrets"), 401);
+    EXPECT_EQ(status(access, "Bearer secretsecret"), 401);
+    EXPECT_EQ(status(access, "Bearer Secret"), 401);
+    EXPECT_EQ(status(access, "Bearer "), 401);
+    EXPECT_EQ(status(access, "Bearer"), 401);
+    EXPECT_EQ(status(access, "Basic secret"), 401);
+    EXPECT_EQ(status(access, "secret"), 401);
+  }
+}
+
+TEST(Access, AnEmptyTokenOpensNothing) {
+  const HttpAccess access{.exposure = Exposure::kLoopback, .admin_token = ""};
+  EXPECT_EQ(status(access, ""), 401);
+  EXPECT_EQ(status(access, "Bearer "), 401);
+}
+
+TEST(Access, GuardsWhatChangesOrTells) {
+  const std::string body = R"({"key":"a","limit":1,"window":60})";
+  TestDoor open({.rules = {}, .access = kOpen});
+  EXPECT_EQ(open.ask(get("/admin/stats")).status, 403);
+  EXPECT_EQ(open.ask(post("/v1/reset", body)).status, 403);
+  EXPECT_EQ(open.ask(post("/check", body)).status, 200);
+  EXPECT_EQ(open.ask(get("/metrics")).status, 200);
+
+  TestDoor guarded({.rules = {}, .access = kOpenToken});
+  TestReply reply = guarded.ask(get("/admin/stats"));
+  EXPECT_EQ(reply.status, 401);
+  EXPECT_EQ(reply.fields["www-authenticate"], "Bearer");
+  EXPECT_EQ(reply.body.find("secret"), std::string::npos);
+  const std::string token = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(guarded.ask(get("/admin/stats", token)).status, 200);
+  EXPECT_EQ(guarded.ask(post("/v1/reset", body, token)).status, 200);
+}
+
+}  // namespace
+}  // namespace weir

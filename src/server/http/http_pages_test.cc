@@ -1,0 +1,155 @@
+#include <boost/json.hpp>
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+json::object page(TestDoor& door, std::string_view path) {
+  const TestReply reply = door.ask(get(path));
+  EXPECT_EQ(reply.status, 200) << path;
+  return json::parse(reply.body).as_object();
+}
+
+void check(TestDoor& door, int times) {
+  for (int i = 0; i < times; ++i) {
+    door.ask(post("/check", R"({"key":"a","limit":3,"window":60,"algorithm":"token_bucket"})"));
+  }
+}
+
+TEST(HttpPages, HealthIsOkUntilItDrains) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/health")).body,
+            R"({"status":"ok","redis":"disabled","version":"1.2.3","uptime_seconds":100})");
+  EXPECT_EQ(door.ask(get("/health")).fields["cache-control"], "no-store");
+  door.node.start_draining();
+  const TestReply reply = door.ask(get("/health"));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_TRUE(reply.body.starts_with(R"({"status":"draining")"));
+}
+
+TEST(HttpPages, MetricsAreTheTraffic) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/metrics")).body,
+            R"({"req_per_sec":0,"burst_ratio":0,"deny_rate":0,)"
+            R"("active_algorithm":"sliding_window","total_requests":0,"total_denied":0})");
+  check(door, 4);
+  door.now += 1s;
+  EXPECT_EQ(door.ask(get("/metrics")).body,
+            R"({"req_per_sec":0.4,"burst_ratio":5,"deny_rate":0.25,)"
+            R"("active_algorithm":"token_bucket","total_requests":4,"total_denied":1})");
+}
+
+TEST(HttpPages, MetricsAreTextForThoseWhoPreferIt) {
+  const auto type = [](std::string_view query, std::string_view accept) {
+    TestDoor door;
+    const std::string field = accept.empty() ? "" : "Accept: " + std::string(accept) + "\r\n";
+    return door.ask(get("/metrics" + std::string(query), field)).fields["content-type"];
+  };
+  const std::string text = "text/plain; version=0.0.4; charset=utf-8";
+  const std::string json = "application/json";
+  EXPECT_EQ(type("", ""), json);
+  EXPECT_EQ(type("", "*/*"), json);
+  EXPECT_EQ(type("", "application/json"), json);
+  EXPECT_EQ(type("", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), json);
+  EXPECT_EQ(type("", "text/plain, application/json"), json);
+  EXPECT_EQ(type("", "text/plain"), text);
+  EXPECT_EQ(type("", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"), text);
+  EXPECT_EQ(type("",
+                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
+                 "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
+            text);
+  EXPECT_EQ(type("?format=prometheus", "application/json"), text);
+  EXPECT_EQ(type("?format=json", "text/plain"), json);
+}
+
+TEST(HttpPages, PrometheusTextIsWellFormed) {
+  TestDoor door;
+  check(door, 4);
+  door.ask(get("/nothing"));
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  for (const std::string_view line : {
+           "# TYPE weir_decisions_total counter\n",
+           "weir_decisions_total{algorithm=\"token_bucket\",decision=\"allowed\"} 3\n",
+           "weir_decisions_total{algorithm=\"token_bucket\",decision=\"denied\"} 1\n",
+           "weir_decisions_total{algorithm=\"sliding_log\",decision=\"denied\"} 0\n",
+           "weir_looks_total 0\n",
+           "weir_store_errors_total 0\n",
+           "weir_http_requests_total{route=\"/check\",status=\"2xx\"} 4\n",
+           "weir_http_requests_total{route=\"other\",status=\"4xx\"} 1\n",
+           "# TYPE weir_connections gauge\n",
+           "weir_connections 1\n",
+           "weir_keys_capacity 1024\n",
+           "weir_store_bytes 16384\n",
+           "weir_evictions_total 5\n",
+           "weir_build_info{version=\"1.2.3\"} 1\n",
+           "weir_uptime_seconds 100\n",
+           "weir_rules 0\n",
+           "weir_config_last_reload_successful 1\n",
+           "weir_config_last_reload_success_timestamp_seconds 784111777\n",
+       }) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
+  EXPECT_TRUE(text.ends_with("\n"));
+}
+
+TEST(HttpPages, ReloadsShow) {
+  TestDoor door;
+  door.node.reload_failed();
+  std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_config_last_reload_successful 0\n"), std::string::npos);
+  EXPECT_FALSE(page(door, "/admin/stats")["config"].at("last_reload_successful").as_bool());
+  door.node.reload_succeeded(door.now);
+  text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_config_last_reload_successful 1\n"), std::string::npos);
+  EXPECT_NE(text.find("_timestamp_seconds 784111877\n"), std::string::npos);
+}
+
+TEST(HttpPages, StatsTellAll) {
+  const Quota quota = *Quota::make(
+      {.algorithm = Algorithm::kTokenBucket, .limit = 5, .window = 1500ms, .burst = 9});
+  TestDoor door({.rules = {{.id = "r", .quota = quota, .enabled = false}}, .access = {}});
+  check(door, 4);
+  json::object stats = page(door, "/admin/stats");
+  EXPECT_EQ(stats["version"], "1.2.3");
+  EXPECT_EQ(stats["uptime_seconds"], 100);
+  EXPECT_EQ(stats["threads"], 2);
+  EXPECT_EQ(stats["draining"], false);
+  EXPECT_EQ(json::serialize(stats["totals"]),
+            R"({"requests":4,"allowed":3,"denied":1,"looks":0,"store_errors":0})");
+  EXPECT_EQ(json::serialize(stats["algorithms"].at("token_bucket")), R"({"allowed":3,"denied":1})");
+  EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
+  EXPECT_EQ(json::serialize(stats["rules"]),
+            R"([{"id":"r","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
+            R"("burst":9,"enabled":false}])");
+  EXPECT_EQ(json::serialize(stats["store"]),
+            R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
+  EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");
+}
+
+TEST(HttpPages, IndexPointsToTheRest) {
+  TestDoor door;
+  for (const auto& [name, value] : page(door, "/")) {
+    const std::string text(value.as_string());
+    if (!text.starts_with('/')) continue;
+    EXPECT_EQ(door.ask(get(text)).status, 200) << text;
+  }
+}
+
+TEST(HttpPages, EveryGetIsNotToBeStored) {
+  TestDoor door;
+  for (const std::string_view path : {"/health", "/metrics", "/admin/stats"}) {
+    EXPECT_EQ(door.ask(get(path)).fields["cache-control"], "no-store") << path;
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,143 @@
+#include "server/http/http_test_door.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+
+HttpNode::Options node_options(HttpAccess access) {
+  return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
+          .access = std::move(access),
+          .store_figures = [] {
+            return StoreFigures{.capacity = 1024, .evictions = 5, .bytes = 16'384};
+          }};
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+int number_in(std::string_view text) {
+  int number = -1;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+void SummingStore::decide(Batch& batch, Instant) noexcept {
+  ++batches;
+  batch.error = broken ? StoreError::kUnavailable : StoreError::kNone;
+  Operation operation = batch.operation;
+  if (operation == Operation::kSpendAll && !all_fit(batch)) operation = Operation::kLook;
+  for (std::size_t i = 0; i < batch.charges.size() && !broken; ++i) {
+    batch.decisions[i] = decide_one(batch.charges[i], operation);
+  }
+  batch.on_done(batch);
+}
+
+bool SummingStore::all_fit(const Batch& batch) {
+  return std::all_of(batch.charges.begin(), batch.charges.end(), [&](const Charge& charge) {
+    return decide_one(charge, Operation::kLook).allowed();
+  });
+}
+
+Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
+  std::int64_t& spent = spent_[charge.key.low];
+  if (operation == Operation::kReset) spent = 0;
+  const std::int64_t capacity = charge.quota->capacity();
+  const bool fits = operation == Operation::kReset || spent + charge.cost <= capacity;
+  const bool spends = operation == Operation::kSpendEach || operation == Operation::kSpendAll;
+  if (fits && spends) spent = std::max<std::int64_t>(0, spent + charge.cost);
+
+  Decision decision{.limit = capacity, .remaining = std::max<std::int64_t>(0, capacity - spent)};
+  if (spent > 0) decision.reset_after = charge.quota->window();
+  if (fits) return decision;
+  decision.verdict = charge.cost > capacity ? Verdict::kNever : Verdict::kDenied;
+  if (decision.verdict == Verdict::kDenied) decision.retry_after = charge.quota->window();
+  return decision;
+}
+
+TestReply take_reply(std::string_view& bytes, bool expects_body) {
+  TestReply reply;
+  const auto head_end = bytes.find("\r\n\r\n");
+  if (!bytes.starts_with("HTTP/1.1 ") || head_end == std::string_view::npos) return {};
+  std::string_view head = bytes.substr(0, head_end + 2);
+  bytes.remove_prefix(head_end + 4);
+  reply.status = number_in(head.substr(9));
+  head.remove_prefix(head.find(kLineEnd) + 2);
+  while (!head.empty()) {
+    const auto line = head.substr(0, head.find(kLineEnd));
+    head.remove_prefix(line.size() + 2);
+    const auto colon = line.find(": ");
+    if (colon == std::string_view::npos) return {};
+    const auto added = reply.fields.emplace(lower(line.substr(0, colon)), line.substr(colon + 2));
+    if (!added.second) return {};  // said twice
+  }
+  if (reply.status == 100 || !expects_body) return reply;
+  const int length = number_in(reply.fields["content-length"]);
+  if (length < 0 || bytes.size() < static_cast<std::size_t>(length)) return {};
+  reply.body = bytes.substr(0, static_cast<std::size_t>(length));
+  bytes.remove_prefix(reply.body.size());
+  return reply;
+}
+
+std::string get(std::string_view path, std::string_view fields) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n";
+}
+
+std::string post(std::string_view path, std::string_view body, std::string_view fields) {
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
+
+TestDoor::TestDoor() : TestDoor(Options{}) {}
+
+TestDoor::TestDoor(Options options)
+    : hasher(HashSecret{}),
+      engine(store, hasher, traffic.add_core()),
+      node(node_options(std::move(options.access)), traffic),
+      door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+
+std::string TestDoor::converse(std::string_view request) {
+  const auto session = door.make_session(now);
+  feed(*session, request, now);
+  return drink(*session, now);
+}
+
+TestReply TestDoor::ask(std::string_view request) {
+  const std::string output = converse(request);
+  std::string_view rest = output;
+  TestReply reply = take_reply(rest, !request.starts_with("HEAD"));
+  return rest.empty() ? reply : TestReply{};
+}
+
+void feed(Session& session, std::string_view bytes, Instant now) {
+  while (!bytes.empty()) {
+    const auto space = session.input_space();
+    if (space.empty()) return;
+    const std::size_t size = std::min(space.size(), bytes.size());
+    std::memcpy(space.data(), bytes.data(), size);
+    bytes.remove_prefix(size);
+    session.received(size, now);
+  }
+}
+
+std::string drink(Session& session, Instant now) {
+  std::string all;
+  while (!session.output().empty()) {
+    all += session.output();
+    session.sent(session.output().size(), now);
+  }
+  return all;
+}
+
+}  // namespace weir

@@ -1,0 +1,86 @@
+// For tests: an HTTP door with a store that does sums, and a peer that hands it bytes.
+//
+//   TestDoor door;
+//   EXPECT_EQ(door.ask(post("/check", R"({"key":"a","limit":2,"window":60})")).status, 200);
+//
+// Thread rule: one thread.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "observe/traffic.h"
+#include "rules/rule_set.h"
+#include "server/http/http_door.h"
+#include "server/http/http_node.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// Counts what each key has spent and never forgets; the whole window is always ahead.
+class SummingStore : public Store {
+ public:
+  void decide(Batch& batch, Instant now) noexcept override;
+
+  bool broken = false;
+  int batches = 0;
+
+ private:
+  Decision decide_one(const Charge& charge, Operation operation);
+  bool all_fit(const Batch& batch);
+
+  std::unordered_map<std::uint64_t, std::int64_t> spent_;  // by the low half of the hash
+};
+
+struct TestReply {
+  int status = 0;
+  std::map<std::string, std::string> fields;  // names in lower case
+  std::string body;
+};
+
+// A response at the front of `bytes`, which is removed from it; status 0 if there is
+// none, or it is not well-formed. `expects_body` is false for the reply to HEAD.
+TestReply take_reply(std::string_view& bytes, bool expects_body = true);
+
+std::string get(std::string_view path, std::string_view fields = {});
+std::string post(std::string_view path, std::string_view body, std::string_view fields = {});
+
+class TestDoor {
+ public:
+  struct Options {
+    std::vector<Rule> rules;
+    HttpAccess access;
+  };
+  TestDoor();
+  explicit TestDoor(Options options);
+
+  // What a new connection answers to `request`.
+  std::string converse(std::string_view request);
+  // The same, as one reply.
+  TestReply ask(std::string_view request);
+
+  static constexpr Instant kStart = instant_from_epoch_us(784'111'777'000'000);  // in 1994
+
+  SummingStore store;
+  Traffic traffic;
+  KeyHasher hasher;
+  Engine engine;
+  HttpNode node;
+  HttpDoor door;
+  Instant now = kStart + std::chrono::seconds(100);
+};
+
+// Hands bytes over in the pieces that fit.
+void feed(Session& session, std::string_view bytes, Instant now);
+// Takes all output there is, as a loop would.
+std::string drink(Session& session, Instant now);
+
+}  // namespace weir
