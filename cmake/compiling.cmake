@@ -37,8 +37,9 @@ target_compile_options(weir_options INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   # A designated initializer may leave members to their defaults.
   -Wno-missing-field-initializers
-  # clang counts it to -Wconversion, gcc does not; what one accepts, both shall.
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>
+  # clang counts it to -Wconversion, gcc does not; what one accepts, both shall. Said to
+  # gcc, too: clang-tidy reads gcc's command lines.
+  -Wno-sign-conversion
   $<$<BOOL:${WEIR_WARNINGS_AS_ERRORS}>:-Werror>)
 
 if(WEIR_SANITIZE)
