@@ -45,12 +45,18 @@ constexpr std::uint8_t bit(CheckField field) {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(field));
 }
 
-template <std::size_t N>
-std::optional<std::size_t> index_of(const std::array<std::string_view, N>& names,
-                                    std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - names.begin());
+// The place of `name` in a constant table. Unrolled, so that each comparison is one of
+// constants: a few instructions instead of a call.
+template <const auto& kNames, std::size_t... kIndex>
+std::optional<std::size_t> index_in(std::string_view name, std::index_sequence<kIndex...>) {
+  std::optional<std::size_t> index;
+  (void)((name == kNames[kIndex] ? (index = kIndex, true) : false) || ...);
+  return index;
+}
+
+template <const auto& kNames>
+std::optional<std::size_t> index_of(std::string_view name) {
+  return index_in<kNames>(name, std::make_index_sequence<kNames.size()>());
 }
 
 // The name of a field as it stands in the body, if it is short and needs no unescaping;
@@ -177,14 +183,14 @@ bool CheckReader::Pass::read_object(od::object object) {
     std::string_view name;
     od::value value;
     if (!next_field(std::move(result), name, value)) return false;
-    if (const auto field = index_of(kCheckFieldNames, name)) {
+    if (const auto field = index_of<kCheckFieldNames>(name)) {
       if (body_.is_list || has_atomic_) return fail(name, "nothing: with \"checks\" it is in each");
       is_single_ = true;
       const auto check_field = static_cast<CheckField>(*field);
       if (!mark(check_field, spec) || !read_field(check_field, value, spec)) return false;
       continue;
     }
-    const auto list_field = index_of(kCheckListFieldNames, name);
+    const auto list_field = index_of<kCheckListFieldNames>(name);
     if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(name);
     if (is_single_) return fail(name, "nothing: the body is a single check");
     if (!read_list_field(*list_field, value)) return false;
@@ -242,7 +248,7 @@ bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
     std::string_view name;
     od::value value;
     if (!next_field(std::move(result), name, value)) return false;
-    const auto index = index_of(kCheckFieldNames, name);
+    const auto index = index_of<kCheckFieldNames>(name);
     if (!index) return fail_unknown(name);
     const auto field = static_cast<CheckField>(*index);
     if (!mark(field, spec) || !read_field(field, value, spec)) return false;
