@@ -1,0 +1,135 @@
+"""The commands that a person types: check, validate, schema, version, and curl."""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import weir_server
+from weir_server import ROOT, Weir, run_weir
+
+
+class Check(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.weir = Weir(config="rules:\n  - {id: once, limit: 1, window: 1h}\n")
+        cls.addClassCleanup(cls.weir.__exit__)
+
+    def check(self, *arguments):
+        return run_weir("check", *arguments, "--server", self.weir.url)
+
+    def test_allowed_is_0_and_denied_is_1(self):
+        limit = ("human", "--limit", "1", "--window", "1h", "--algorithm", "token_bucket")
+        self.assertEqual(self.check(*limit),
+                         (0, "allowed, 0 of 1 left, full again in 3600 s\n", ""))
+        code, said, _ = self.check(*limit)
+        self.assertEqual(code, 1)
+        self.assertRegex(said, r"^denied, retry after 3\d\d\d s\n$")
+
+    def test_a_rule_of_the_server(self):
+        self.assertEqual(self.check("ruled", "--rule", "once")[0], 0)
+        self.assertEqual(self.check("ruled", "--rule", "once")[0], 1)
+
+    def test_buckets_costs_and_bursts(self):
+        quota = ("buyer", "--limit", "10", "--window", "1h", "--algorithm", "token_bucket",
+                 "--burst", "20", "--cost", "15")
+        self.assertIn("5 of 20 left", self.check(*quota)[1])
+        self.assertEqual(self.check(*quota)[0], 1)
+        self.assertEqual(self.check(*quota, "--bucket", "other")[0], 0)
+        self.assertEqual(self.check(*quota[:-1], "21")[1],
+                         "denied, more than 20 are never allowed at once\n")
+
+    def test_json_is_the_servers_own(self):
+        code, said, _ = self.check("machine", "--limit", "5", "--window", "60", "--json")
+        self.assertEqual(code, 0)
+        self.assertEqual(json.loads(said)["remaining"], 4)
+
+    def test_curl_gets_the_documented_answer(self):
+        done = subprocess.run(
+            ["curl", "-sS", "-i", self.weir.url + "/check", "-d",
+             '{"key":"curl","limit":5,"window":60}'],
+            capture_output=True, text=True, timeout=weir_server.DEADLINE_S, check=True)
+        head, _, body = done.stdout.partition("\n\n")
+        self.assertIn("200 OK", head)
+        self.assertIn("X-RateLimit-Remaining: 4", head)
+        answer = json.loads(body)
+        self.assertEqual(
+            {name: answer[name] for name in
+             ("key", "allowed", "remaining", "algorithm", "retry_after", "backoff_level")},
+            {"key": "curl", "allowed": True, "remaining": 4, "algorithm": "sliding_window",
+             "retry_after": 0, "backoff_level": 0})
+
+    def test_what_the_server_refuses_is_2_with_its_reason(self):
+        code, _, said = self.check("nobody", "--rule", "nosuch")
+        self.assertEqual(code, 2)
+        self.assertIn("There is no rule with this id", said)
+
+
+class WrongUse(unittest.TestCase):
+    def test_no_server_is_2(self):
+        with Weir() as weir:
+            url = weir.url
+        code, _, said = run_weir("check", "a", "--limit", "1", "--window", "1s", "--server", url)
+        self.assertEqual(code, 2)
+        self.assertIn("nothing listens there", said)
+
+    def test_a_senseless_command_line_is_2(self):
+        for arguments in ([], ["nosuch"], ["check"], ["check", "a"], ["check", "a", "--limit", "x"],
+                          ["check", "a", "--limit", "1", "--window", "1.5h"],
+                          ["serve", "--threads", "0"], ["serve", "--max-keys", "3"],
+                          ["serve", "--drain-timeout", "soon"], ["validate"]):
+            code, out, err = run_weir(*arguments)
+            self.assertEqual((code, out), (2, ""), arguments)
+            self.assertTrue(err)
+
+    def test_help_is_0(self):
+        for arguments in (["--help"], ["serve", "--help"], ["check", "--help"]):
+            self.assertEqual(run_weir(*arguments)[0], 0)
+
+
+class Validate(unittest.TestCase):
+    def test_a_good_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - {id: a, limit: 1, window: 1m}\n")
+            self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 1 rule\n", ""))
+
+    def test_each_mistake_has_its_place(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - id: a\n    limt: 5\n    window: 1m\nthreads: none\n")
+            code, said, _ = run_weir("validate", path)
+            self.assertEqual(code, 1)
+            self.assertIn(f"{path}:3:5: unknown key 'limt'; did you mean 'limit'?", said)
+            self.assertIn(f"{path}:5:10: ", said)
+
+    def test_a_missing_file(self):
+        code, said, _ = run_weir("validate", "/no/such/file.yaml")
+        self.assertEqual(code, 1)
+        self.assertIn("/no/such/file.yaml", said)
+
+    def test_the_example(self):
+        path = str(ROOT / "examples" / "quickstart.yaml")
+        self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 3 rules\n", ""))
+
+
+class Schema(unittest.TestCase):
+    def test_is_the_one_in_the_documentation(self):
+        code, said, _ = run_weir("schema")
+        self.assertEqual(code, 0)
+        self.assertEqual(json.loads(said),
+                         json.loads((ROOT / "docs" / "weir.schema.json").read_text("utf-8")))
+
+
+class Version(unittest.TestCase):
+    def test_is_one_line(self):
+        code, said, _ = run_weir("version")
+        self.assertEqual(code, 0)
+        self.assertRegex(said, r"^weir \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    weir_server.main()

@@ -1,0 +1,84 @@
+"""SIGHUP: the file's new rules on every core, or the old ones and a reason."""
+
+import signal
+import unittest
+
+import weir_server
+from weir_server import Crowd, Weir
+
+
+def rules(limit, extra=""):
+    return f"rules:\n  - {{id: api, limit: {limit}, window: 365d}}\n{extra}"
+
+
+class Reload(unittest.TestCase):
+    def reload(self, weir, config, until):
+        """The lines that it logs, up to the one with `until`."""
+        weir.write_config(config)
+        before = weir.log_length()
+        weir.signal(signal.SIGHUP)
+        weir.wait_for_log(until, after=before)
+        return "".join(weir.log().splitlines(keepends=True)[before:])
+
+    def limits_seen(self, weir):
+        """The limit that each of several connections, on all cores, is told."""
+        limits = set()
+        for i in range(16):
+            limits.add(weir.check(key=f"probe-{i}", rule="api")["limit"])
+        return limits
+
+    def test_new_rules_are_in_force_on_every_core_and_no_request_fails(self):
+        with Weir("--threads", "2", config=rules(1000)) as weir:
+            with Crowd(weir.port, key="crowd", rule="api") as crowd:
+                for limit in range(1001, 1021):
+                    self.reload(weir, rules(limit), "reloaded: 1 rule")
+                    crowd.wait_for_replies(50)
+            self.assertEqual(crowd.failures, [])
+            self.assertEqual(self.limits_seen(weir), {1020})
+
+    def test_says_what_changed(self):
+        with Weir(config=rules(5, "  - {id: old, limit: 1, window: 1s}\n")) as weir:
+            said = self.reload(weir, rules(6, "  - {id: new, limit: 2, window: 1m}\n"), "removed")
+            self.assertIn("2 rules, 3 changes", said)
+            self.assertIn("added new: sliding_window 2 per 1m", said)
+            self.assertIn("changed api: sliding_window 5 per 365d, now sliding_window 6", said)
+            self.assertIn("removed old", said)
+
+    def test_counters_survive(self):
+        with Weir(config=rules(5)) as weir:
+            self.assertEqual(weir.check(key="a", rule="api")["remaining"], 4)
+            self.reload(weir, rules(100), "changed api")
+            self.assertEqual(weir.check(key="a", rule="api")["remaining"], 98)
+
+    def test_a_broken_file_leaves_the_rules_and_shows_in_the_metrics(self):
+        with Weir("--threads", "2", config=rules(5)) as weir:
+            self.assertEqual(weir.metric("weir_config_last_reload_successful"), 1)
+            with Crowd(weir.port, key="crowd", rule="api") as crowd:
+                said = self.reload(weir, rules("many", "thraeds: 2\n"), "not reloaded")
+                crowd.wait_for_replies(100)
+            self.assertEqual(crowd.failures, [])
+            self.assertIn(f"{weir.config_path}:2:22: ", said)
+            self.assertIn("did you mean 'threads'?", said)
+            self.assertEqual(self.limits_seen(weir), {5})
+            self.assertEqual(weir.metric("weir_config_last_reload_successful"), 0)
+
+            self.reload(weir, rules(7), "reloaded: 1 rule")
+            self.assertEqual(self.limits_seen(weir), {7})
+            self.assertEqual(weir.metric("weir_config_last_reload_successful"), 1)
+
+    def test_names_what_needs_a_restart(self):
+        with Weir("--max-keys", "4096", config="threads: 1\n" + rules(5)) as weir:
+            said = self.reload(weir, "threads: 2\nmax_keys: 2048\n" + rules(6), "needs a restart")
+            self.assertIn("threads 2 needs a restart; it stays 1", said)
+            self.assertNotIn("max_keys", said)  # the command line's wins, before and after
+            self.assertEqual(self.limits_seen(weir), {6})
+
+    def test_without_a_file_there_is_nothing_to_do(self):
+        with Weir() as weir:
+            weir.signal(signal.SIGHUP)
+            weir.wait_for_log("no configuration file to reload")
+            self.assertTrue(weir.check(key="a", limit=1, window=60)["allowed"])
+
+
+if __name__ == "__main__":
+    weir_server.main()

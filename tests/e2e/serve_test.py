@@ -1,0 +1,193 @@
+"""weir serve: starting, answering, limiting exactly, restarting."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import weir_server
+from weir_server import WEIR, Weir, check_request, get, run_weir
+
+YEAR_S = 365 * 24 * 3600  # a window that does not end while a test runs
+
+
+async def ask_once(port, request, start):
+    """Connects, waits for the start, asks: was it allowed?"""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    start.connected += 1
+    if start.connected == start.clients:
+        start.event.set()
+    await start.event.wait()
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    body = await reader.readexactly(size)
+    writer.close()
+    return json.loads(body)["allowed"]
+
+
+class Start:
+    def __init__(self, clients):
+        self.clients = clients
+        self.connected = 0
+        self.event = asyncio.Event()
+
+
+async def ask_all_at_once(port, request, clients):
+    start = Start(clients)
+    return await asyncio.gather(*(ask_once(port, request, start) for _ in range(clients)))
+
+
+class Exactness(unittest.TestCase):
+    def test_1000_at_once_against_a_limit_of_10_admit_10(self):
+        with Weir("--threads", "2") as weir:
+            for algorithm in ("fixed_window", "sliding_log", "sliding_window", "token_bucket"):
+                request = check_request(key=algorithm, limit=10, window=YEAR_S,
+                                        algorithm=algorithm)
+                allowed = asyncio.run(ask_all_at_once(weir.port, request, 1000))
+                self.assertEqual(sum(allowed), 10, algorithm)
+
+    def test_clients_on_connections_of_every_core_share_one_counter(self):
+        with Weir("--threads", "2") as weir:
+            connections = [weir.connect() for _ in range(16)]  # one core: once in 2^15 runs
+            left = [connection.check(key="shared", limit=16, window=YEAR_S)["remaining"]
+                    for connection in connections]
+            for connection in connections:
+                connection.socket.close()
+        self.assertEqual(left, list(range(15, -1, -1)))
+
+
+class KeepingConnections(unittest.TestCase):
+    def test_requests_follow_each_other_and_each_has_its_reply(self):
+        with Weir() as weir, weir.connect() as connection:
+            for left in range(99, 0, -1):
+                answer = connection.check(key="kept", limit=100, window=YEAR_S)
+                self.assertEqual(answer["remaining"], left)
+
+    def test_pipelined_requests_are_answered_in_order(self):
+        with Weir() as weir, weir.connect() as connection:
+            keys = [f"key-{i}" for i in range(5000)]
+            requests = b"".join(check_request(key=key, limit=1, window=60) for key in keys)
+            sender = threading.Thread(target=connection.send, args=(requests,))
+            sender.start()
+            self.assertEqual([connection.read_reply().json()["key"] for _ in keys], keys)
+            sender.join()
+
+    def test_a_client_that_asks_for_an_end_gets_one(self):
+        with Weir() as weir, weir.connect() as connection:
+            reply = connection.ask(get("/health", "Connection: close\r\n"))
+            self.assertEqual(reply.status, 200)
+            self.assertTrue(reply.says_close)
+            self.assertTrue(connection.is_closed_by_server())
+
+    def test_a_client_that_has_sent_all_still_gets_its_reply(self):
+        with Weir() as weir, weir.connect() as connection:
+            connection.send(check_request(key="a", limit=1, window=60))
+            connection.socket.shutdown(weir_server.socket.SHUT_WR)
+            self.assertTrue(connection.read_reply().json()["allowed"])
+            self.assertTrue(connection.is_closed_by_server())
+
+
+class Starting(unittest.TestCase):
+    def fails(self, *arguments, environment=None):
+        code, _, said = run_weir("serve", *arguments, environment=environment)
+        self.assertEqual(code, 1, said)
+        return said
+
+    def test_says_what_it_runs_with(self):
+        with Weir("--threads", "2", "--max-keys", "4096") as weir:
+            self.assertRegex(weir.log(), r"info weir \d+\.\d+\.\d+\n")
+            self.assertRegex(weir.log(), r"memory store: \d+ keys in \d+ bytes\n")
+            self.assertIn("threads: 2", weir.log())
+            self.assertIn("no configuration file", weir.log())
+            self.assertNotIn("warn", weir.log())
+        with Weir(config="rules:\n  - {id: a, limit: 1, window: 1m}\n") as weir:
+            self.assertIn("1 rule from ", weir.log())
+
+    def test_a_port_in_use_is_named(self):
+        with Weir() as weir:
+            said = self.fails("--http", f"127.0.0.1:{weir.port}")
+            self.assertIn(f"127.0.0.1:{weir.port} is in use", said)
+            self.assertTrue(weir.check(key="a", limit=1, window=60)["allowed"])
+
+    def test_a_wrong_address_is_named(self):
+        self.assertIn("'example.com:80'", self.fails("--http", "example.com:80"))
+
+    def test_a_broken_file_is_refused_with_its_mistakes(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write("rules: 7\n")
+            file.flush()
+            said = self.fails("--config", file.name)
+            self.assertIn(f"{file.name}:1:8: ", said)
+            self.assertIn("not starting", said)
+
+    def test_warns_when_it_can_be_reached_without_a_token(self):
+        with Weir(http="0.0.0.0:0") as weir:
+            self.assertIn("warn", weir.log())
+            self.assertIn("without an admin token", weir.log())
+            self.assertTrue(weir.check(key="a", limit=1, window=60)["allowed"])
+
+    def test_never_logs_the_token(self):
+        token = "a-token-nobody-else-knows"
+        with Weir(http="0.0.0.0:0", environment={"WEIR_ADMIN_TOKEN": token}) as weir:
+            with weir.connect() as connection:
+                self.assertEqual(connection.ask(get("/admin/stats")).status, 401)
+                allowed = get("/admin/stats", f"Authorization: Bearer {token}\r\n")
+                self.assertEqual(connection.ask(allowed).status, 200)
+            weir.stop()
+            self.assertNotIn(token, weir.log())
+            self.assertNotIn("without an admin token", weir.log())
+        short = self.fails(environment={"WEIR_ADMIN_TOKEN": "hunter2"})
+        self.assertNotIn("hunter2", short)
+
+    def test_serves_ipv6(self):
+        try:
+            probe = weir_server.socket.create_server(
+                ("::1", 0), family=weir_server.socket.AF_INET6)
+            probe.close()
+        except OSError:
+            self.skipTest("this machine has no IPv6 loopback address")
+        with Weir(http="[::1]:0") as weir:
+            self.assertIn("http://[::1]:", weir.url)
+            code, said, _ = run_weir("check", "a", "--limit", "2", "--window", "1m",
+                                     "--server", weir.url)
+            self.assertEqual(code, 0, said)
+
+
+class Restarting(unittest.TestCase):
+    def test_after_a_kill_the_same_port_serves_again(self):
+        with Weir() as weir:
+            port = weir.port
+            with weir.connect() as connection:
+                connection.check(key="a", limit=1, window=60)
+                weir.signal(signal.SIGKILL)
+                self.assertTrue(connection.is_closed_by_server())
+            weir.wait()
+        for _ in range(3):
+            with Weir(http=f"127.0.0.1:{port}") as weir:
+                self.assertTrue(weir.check(key="a", limit=1, window=60)["allowed"])
+                self.assertEqual(weir.stop(), 0)
+
+    def test_nothing_is_left_listening(self):
+        with Weir() as weir:
+            weir.stop()
+            with self.assertRaises(ConnectionRefusedError):
+                weir.connect()
+
+    def test_a_closed_log_is_no_reason_to_stop(self):
+        process = subprocess.Popen([WEIR, "serve", "--http", "127.0.0.1:0"],
+                                   stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if "listening on" in line:
+                break
+        process.stderr.close()
+        process.send_signal(signal.SIGHUP)  # it would like to log something now
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=weir_server.DEADLINE_S), 0)
+
+
+if __name__ == "__main__":
+    weir_server.main()

@@ -1,0 +1,310 @@
+"""What the end-to-end tests share: a weir of their own, and clients for it.
+
+Every server listens on a port of the system's choice, in a temporary folder, and is
+stopped by its test. Nothing here waits for a fixed time: it waits for something to be
+so, and DEADLINE_S says when to give up.
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+DEADLINE_S = 30  # the machine may be busy; nothing normal takes a tenth of it
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
+
+
+class Weir:
+    """A running `weir serve`. A context manager; leaving it kills what still runs."""
+
+    def __init__(self, *arguments, config=None, http="127.0.0.1:0", environment=None):
+        self._folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
+        self.config_path = os.path.join(self._folder.name, "weir.yaml")
+        command = [WEIR, "serve", "--http", http, *arguments]
+        if config is not None:
+            self.write_config(config)
+            command += ["--config", self.config_path]
+        self._log = []
+        self._log_grew = threading.Condition()
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, cwd=self._folder.name,
+            env={**os.environ, **(environment or {})})
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+        line = self.wait_for_log("listening on ")
+        self.url = re.search(r"http://\S+", line)[0]
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        self.process.stderr.close()
+        self._folder.cleanup()
+
+    def write_config(self, text):
+        pathlib.Path(self.config_path).write_text(text, encoding="utf-8")
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self):
+        """The exit code, when it has ended."""
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def log(self):
+        with self._log_grew:
+            return "".join(self._log)
+
+    def wait_for_log(self, text, after=0):
+        """The first line, from number `after` on, that has the text."""
+        with self._log_grew:
+            def find():
+                return next((line for line in self._log[after:] if text in line), None)
+            self._log_grew.wait_for(
+                lambda: find() or not self._reader.is_alive(), timeout=DEADLINE_S)
+            if find() is None:
+                raise AssertionError(f"no line with {text!r} in the log:\n{''.join(self._log)}")
+            return find()
+
+    def log_length(self):
+        with self._log_grew:
+            return len(self._log)
+
+    def rss_kib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+    def connect(self):
+        return Connection(self.port)
+
+    def begin_drain(self):
+        """Returns when it has begun on the core. For servers with one thread."""
+        self.signal(signal.SIGTERM)
+        wait_until(self._refuses_connections, "it stops accepting")
+
+    def _refuses_connections(self):
+        try:
+            self.connect().socket.close()
+            return False
+        except (ConnectionRefusedError, ConnectionResetError):
+            return True
+
+    def check(self, **fields):
+        """One check on a connection of its own: the answer as a dictionary."""
+        with self.connect() as connection:
+            return connection.check(**fields)
+
+    def metric(self, name):
+        with self.connect() as connection:
+            reply = connection.ask(get("/metrics", "Accept: text/plain\r\n"))
+        return float(re.search(rf"^{name}(?:{{[^}}]*}})? (\S+)$", reply.text, re.MULTILINE)[1])
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            with self._log_grew:
+                self._log.append(line)
+                self._log_grew.notify_all()
+        with self._log_grew:
+            self._log_grew.notify_all()
+
+
+class Reply:
+    def __init__(self, head, body):
+        self.head = head
+        self.text = body.decode("utf-8")
+        self.status = int(head.split(" ", 2)[1])
+        self.says_close = "\r\nconnection: close" in head.lower()
+
+    def json(self):
+        return json.loads(self.text)
+
+
+class ConnectionClosed(Exception):
+    """The server closed the connection before a whole reply had come.
+
+    `began` tells whether some of it had.
+    """
+
+    def __init__(self, began):
+        super().__init__("closed in the middle of a reply" if began else "closed")
+        self.began = began
+
+
+class Connection:
+    """A plain socket that reads whole HTTP replies."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._pending = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def read_reply(self):
+        while b"\r\n\r\n" not in self._pending:
+            self._fill()
+        head, _, rest = self._pending.partition(b"\r\n\r\n")
+        head = head.decode("latin-1")
+        size = int(re.search(r"content-length: *(\d+)", head, re.IGNORECASE)[1])
+        while len(rest) < size:
+            self._pending = head.encode("latin-1") + b"\r\n\r\n" + rest
+            self._fill()
+            rest = self._pending.partition(b"\r\n\r\n")[2]
+        self._pending = rest[size:]
+        return Reply(head, rest[:size])
+
+    def ask(self, data):
+        self.send(data)
+        return self.read_reply()
+
+    def check(self, **fields):
+        reply = self.ask(check_request(**fields))
+        assert reply.status == 200, reply.text
+        return reply.json()
+
+    def is_closed_by_server(self):
+        """Waits for the end, reading what comes before it."""
+        try:
+            while self.socket.recv(65536):
+                pass
+            return True
+        except ConnectionResetError:
+            return True
+
+    def _fill(self):
+        try:
+            chunk = self.socket.recv(65536)
+        except ConnectionResetError:
+            chunk = b""
+        if not chunk:
+            raise ConnectionClosed(began=bool(self._pending))
+        self._pending += chunk
+
+
+def get(path, fields=""):
+    return f"GET {path} HTTP/1.1\r\nHost: test\r\n{fields}\r\n".encode()
+
+
+def post(path, body, fields=""):
+    return (f"POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {len(body)}\r\n"
+            f"{fields}\r\n").encode() + body
+
+
+def check_request(**fields):
+    return post("/check", json.dumps(fields).encode())
+
+
+def run_weir(*arguments, environment=None):
+    """A command that ends by itself: (exit code, stdout, stderr)."""
+    done = subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
+                          env={**os.environ, **(environment or {})}, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Crowd:
+    """Clients that check on and on, each on its own thread, until told to stop.
+
+    After a reply that says it is the last a client connects again; a connection that is
+    refused means that the server has gone, and ends the client. Anything else, above all
+    a request without a reply, is a failure.
+    """
+
+    def __init__(self, port, clients=4, **fields):
+        self.replies = 0
+        self.failures = []
+        self._port = port
+        self._request = check_request(**fields)
+        self._lock = threading.Lock()
+        self._progress = threading.Condition(self._lock)
+        self._stopped = threading.Event()
+        self._threads = [threading.Thread(target=self._run) for _ in range(clients)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        self.wait_for_replies(100)
+        return self
+
+    def __exit__(self, *_):
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(timeout=DEADLINE_S)
+
+    def wait_for_replies(self, more):
+        """Returns when so many more replies have come, so that the load is really there."""
+        with self._progress:
+            goal = self.replies + more
+            assert self._progress.wait_for(lambda: self.replies >= goal or self.failures,
+                                           timeout=DEADLINE_S), "the clients stand still"
+
+    def wait_until_all_have_ended(self):
+        for thread in self._threads:
+            thread.join(timeout=DEADLINE_S)
+        assert not any(thread.is_alive() for thread in self._threads)
+
+    def _run(self):
+        while not self._stopped.is_set():
+            try:
+                connection = Connection(self._port)
+            except (ConnectionRefusedError, ConnectionResetError):
+                return  # the server has stopped listening
+            with connection:
+                if not self._use(connection):
+                    return
+
+    def _use(self, connection):
+        """Asks until the server says it closes. False after a failure."""
+        while not self._stopped.is_set():
+            try:
+                reply = connection.ask(self._request)
+            except (ConnectionClosed, OSError) as error:
+                self._count(failure=repr(error))
+                return False
+            self._count(failure=None if reply.status == 200 else reply.text)
+            if reply.says_close:
+                return True
+        return True
+
+    def _count(self, failure):
+        with self._progress:
+            if failure is None:
+                self.replies += 1
+            else:
+                self.failures.append(failure)
+            self._progress.notify_all()
+
+
+def wait_until(condition, what):
+    """For what nobody announces: asks again and again until it is so."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"it never became so: {what}"
+        os.sched_yield()
+
+
+def main():
+    unittest.main(verbosity=2)
