@@ -131,14 +131,14 @@ class Serve {
       spdlog::warn("second signal: stopping at once");
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
-    spdlog::info("stopping: finishing {} connections, for at most {}",
-                 node_->server().connections().open, format_duration(options_.drain_timeout));
+    spdlog::info("stopping, within {}; open connections: {}",
+                 format_duration(options_.drain_timeout), node_->server().connections().open);
     node_->drain(options_.drain_timeout);
   }
 
   void say_goodbye() const {
     if (const auto cut_off = node_->server().cut_off(); cut_off > 0) {
-      spdlog::warn("stopped; {} connections did not finish in time", cut_off);
+      spdlog::warn("stopped; connections cut off: {}", cut_off);
     } else {
       spdlog::info("stopped");
     }
