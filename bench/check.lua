@@ -9,7 +9,7 @@ function init(arguments)
   local headers = {["Content-Type"] = "application/json"}
   for key = 1, keys do
     local body = string.format(
-      '{"key":"k%08x","limit":1000000000,"window":60,"algorithm":"sliding_window"}', key)
+      '{"key":"k%08x","limit":1000000,"window":60,"algorithm":"sliding_window"}', key)
     requests[key] = wrk.format("POST", "/check", headers, body)
   end
 end

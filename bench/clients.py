@@ -20,13 +20,15 @@ def weir_bench(bench, server, seconds, *options):
          *options]))
     report["server_cpu"] = (server.cpu_seconds() - cpu_before) / report["elapsed_s"]
     report["client_cpu"] = report["client_cpu_s"] / report["elapsed_s"]
-    if report["errors"] and report["loop"] == "closed":
-        sys.exit(f"{report['errors']} errors against {server.url}: {report}")
+    # No answer in time is a figure of a busy machine; a wrong answer is no figure at all.
+    if report["bad_status"] or report["lost"]:
+        sys.exit(f"wrong answers from {server.url}: {report}")
     return report
 
 
-# High enough that nothing is denied: each check writes its key's counter.
-CHECKS = ("--limit", "1000000000", "--window", "60s", "--algorithm", "sliding_window")
+# High enough that nothing is denied: each check writes its key's counter. Not higher: a
+# limit beyond 16 million a minute is kept in the store's slower part.
+CHECKS = ("--limit", "1000000", "--window", "60s", "--algorithm", "sliding_window")
 GETS = ("--get", "/")
 
 

@@ -15,6 +15,7 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -123,8 +124,11 @@ class World {
   double resident_ = 0;
 };
 
-load::Prng prng_of(const benchmark::State& state) {
-  return load::Prng(static_cast<std::uint64_t>(state.thread_index()) + 1);
+// Another seed at each call: the library calls a benchmark several times with growing
+// counts, and the same keys again would be in the caches.
+load::Prng next_prng() {
+  static std::atomic<std::uint64_t> seed = 0;
+  return load::Prng(load::Prng(++seed).next());
 }
 
 void clock(benchmark::State& state) {
@@ -133,7 +137,7 @@ void clock(benchmark::State& state) {
 }
 
 void keys(benchmark::State& state, std::uint32_t keys) {
-  load::Prng prng = prng_of(state);
+  load::Prng prng = next_prng();
   for ([[maybe_unused]] auto step : state) {
     const KeyText key(prng.below(keys));
     benchmark::DoNotOptimize(key);
@@ -142,7 +146,7 @@ void keys(benchmark::State& state, std::uint32_t keys) {
 
 void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
   World& world = World::of(algorithm, keys);
-  load::Prng prng = prng_of(state);
+  load::Prng prng = next_prng();
   std::int64_t denied = 0;
   for ([[maybe_unused]] auto step : state) {
     const KeyText key(prng.below(keys));
@@ -157,7 +161,7 @@ void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
 void batch16(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
   World& world = World::of(algorithm, keys);
   const Quota quota = *Quota::make(quota_of(algorithm));
-  load::Prng prng = prng_of(state);
+  load::Prng prng = next_prng();
   std::array<Charge, kBatch> charges;
   std::array<Decision, kBatch> decisions;
   const Instant now = world.clock().now();
@@ -172,6 +176,7 @@ void batch16(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
     benchmark::DoNotOptimize(decisions);
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
+  world.report(state);
 }
 
 const bool kRegistered = [] {

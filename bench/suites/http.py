@@ -53,19 +53,30 @@ def warmed_up(bench, what, measures):
 
 
 def row(what, weir_runs, yardstick, nginx_runs, goal=None):
-    weir = harness.median([run["requests_per_s"] for run in weir_runs])
-    nginx = harness.median([run["requests_per_s"] for run in nginx_runs])
-    ratio = weir / nginx
-    return Row(what, f"{rate(weir)}{limited_by(weir_runs)}",
-               f"{yardstick}: {rate(nginx)}{limited_by(nginx_runs)}", f"{ratio:.2f}",
+    weir, nginx = figures(weir_runs), figures(nginx_runs)
+    ratio = weir["rate"] / nginx["rate"]
+    shown = f"{ratio:.2f}"
+    if not (weir["saturated"] and nginx["saturated"]):
+        shown += f" ({weir['per_cpu'] / nginx['per_cpu']:.2f} by CPU time)"
+    return Row(what, told(weir), f"{yardstick}: {told(nginx)}", shown,
                f"at least {goal}" if goal else "", ratio >= goal if goal else None,
                {"weir": weir_runs, "nginx": nginx_runs})
 
 
-# A server that had time to spare was not measured: its client was.
+# A server that had time to spare was not what the client waited for.
 SATURATED = 0.9
 
 
-def limited_by(runs):
+def figures(runs):
     busy = harness.median([run["server_cpu"] for run in runs])
-    return "" if busy >= SATURATED else f" (server {busy:.0%} busy: more was possible)"
+    return {"rate": harness.median([run["requests_per_s"] for run in runs]),
+            "per_cpu": harness.median([run["requests_per_s"] / run["server_cpu"] for run in runs]),
+            "busy": busy,
+            "saturated": busy >= SATURATED}
+
+
+def told(figure):
+    if figure["saturated"]:
+        return rate(figure["rate"])
+    return (f"{rate(figure['rate'])} (server only {figure['busy']:.0%} busy: "
+            f"{rate(figure['per_cpu'])} of its CPU time)")

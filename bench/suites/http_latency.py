@@ -34,4 +34,4 @@ def row(quantile, asked, samples):
 
 
 def told(errors):
-    return f" ({errors} unanswered)" if errors else ""
+    return f" ({errors} without an answer)" if errors else ""
