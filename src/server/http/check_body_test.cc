@@ -200,9 +200,8 @@ void expect_refusal(const Refusal& c, CheckForm form) {
   EXPECT_NE(problem.detail.find(c.field), std::string::npos) << problem.detail;
 }
 
-TEST(CheckReader, NamesTheFieldAtFault) {
+TEST(CheckReader, NamesTheKeyOrLimitAtFault) {
   constexpr std::string_view kInteger = "an integer from ";
-  constexpr std::string_view kDuration = "a number of seconds, or a text like \"1m\"";
   for (const Refusal& c : {
            Refusal{R"({})", "key", "a string of 1 to 4096 bytes, but the field is missing"},
            Refusal{R"({"key":"a"})", "limit", "missing"},
@@ -234,6 +233,15 @@ TEST(CheckReader, NamesTheFieldAtFault) {
            Refusal{R"({"key":"a","limit":1x})", "limit", kInteger},
            Refusal{R"({"key":"a","limit":NaN})", "limit", kInteger},
 
+       }) {
+    expect_refusal(c, kSingle);
+  }
+}
+
+TEST(CheckReader, NamesTheOtherFieldAtFault) {
+  constexpr std::string_view kInteger = "an integer from ";
+  constexpr std::string_view kDuration = "a number of seconds, or a text like \"1m\"";
+  for (const Refusal& c : {
            Refusal{R"({"key":"a","limit":1,"window":-1})", "window", kDuration},
            Refusal{R"({"key":"a","limit":1,"window":-0.5})", "window", kDuration},
            Refusal{R"({"key":"a","limit":1,"window":"soon"})", "window", kDuration},
@@ -320,8 +328,8 @@ TEST(CheckReader, DepthAndSizeAreHarmless) {
 
 // Whatever one byte is changed to: refused, or read as some check.
 TEST(CheckReader, SurvivesEveryChangedByte) {
-  const std::string text =
-      R"({"key":"a\u00e9b","limit":10,"window":"1m","cost":1,"bucket":"b","algorithm":"sliding_log"})";
+  const std::string text = R"({"key":"a\u00e9b","limit":10,"window":"1m","cost":1,)"
+                           R"("bucket":"b","algorithm":"sliding_log"})";
   int accepted = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     for (int byte = 0; byte < 256; ++byte) {

@@ -111,8 +111,7 @@ bool HttpSession::answer_one(Instant now) {
   const std::size_t size = head.size + body_size;
   if (arrived.size() >= size) return answer(head, body_size, size, now);
 
-  pending_.emplace();
-  pending_->size = size;
+  pending_ = PendingRequest{.size = size};
   invite_body(head, now);
   core_.flush(out_, now);  // before what it refers to moves
   in_.reserve(size);
@@ -121,8 +120,7 @@ bool HttpSession::answer_one(Instant now) {
 
 bool HttpSession::take_chunks(const RequestHead& head, Instant now) {
   if (!pending_) {
-    pending_.emplace();
-    pending_->decoder = ChunkDecoder(kBodyMax);
+    pending_ = PendingRequest{.decoder = ChunkDecoder(kBodyMax)};
     invite_body(head, now);
   }
   const std::size_t decoded_before = head.size + pending_->decoded;

@@ -32,6 +32,14 @@
 
 namespace weir {
 
+// What is known of a request whose body is still arriving. Its head stays in front of
+// the input and is parsed again when the body is there.
+struct PendingRequest {
+  std::size_t size = 0;     // bytes of the whole; unknown (0) if chunked
+  std::size_t decoded = 0;  // bytes of body so far, if chunked
+  http1::ChunkDecoder decoder;
+};
+
 class HttpSession final : public Session {
  public:
   static constexpr std::size_t kBodyMax = 1 << 20;
@@ -58,14 +66,6 @@ class HttpSession final : public Session {
   bool finished() const override { return finished_; }
 
  private:
-  // What is known of a request whose body is still arriving. Its head stays in front of
-  // the input and is parsed again when the body is there.
-  struct Pending {
-    std::size_t size = 0;     // bytes of the whole; unknown (0) if chunked
-    std::size_t decoded = 0;  // bytes of body so far, if chunked
-    http1::ChunkDecoder decoder;
-  };
-
   void answer_requests(Instant now);
   void skip_empty_lines();
   // These return whether to go on with what is behind the request.
@@ -78,7 +78,7 @@ class HttpSession final : public Session {
   HttpCore& core_;
   InputBuffer in_;
   Replies out_;
-  std::optional<Pending> pending_;
+  std::optional<PendingRequest> pending_;
   bool held_back_ = false;  // input waits until the peer takes output
   bool peer_closed_ = false;
   bool draining_ = false;

@@ -1,0 +1,91 @@
+// Feeds bytes to the reader of check bodies. What it accepts is valid JSON to Boost.JSON
+// too, with the same keys; what it refuses it explains.
+
+#include <boost/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "proto/input_buffer.h"
+#include "server/http/check_body.h"
+#include "server/http/check_terms.h"
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+json::value parse(std::string_view text) {
+  json::error_code error;
+  json::value value = json::parse({text.data(), text.size()}, error);
+  WEIR_ASSERT(!error);
+  return value;
+}
+
+std::string_view text_of(const json::value& value) {
+  return {value.as_string().data(), value.as_string().size()};
+}
+
+void check_problem(const Problem& problem) {
+  WEIR_ASSERT(problem.status == 400 || problem.status == 404);
+  WEIR_ASSERT(!problem.detail.empty());
+  const json::value page = parse(to_json(problem));
+  WEIR_ASSERT(page.at("status") == problem.status);
+}
+
+// What was read of one check, against its object.
+void check_spec(const CheckSpec& spec, const json::value& object) {
+  WEIR_ASSERT(!spec.key.empty() && spec.key.size() <= kKeyMax);
+  WEIR_ASSERT(text_of(object.at("key")) == spec.key);
+  WEIR_ASSERT(text_of(parse(spec.key_json)) == spec.key);
+  WEIR_ASSERT(spec.limit >= 0 && spec.limit <= kLimitMax);
+  WEIR_ASSERT(spec.cost >= -kCostMax && spec.cost <= kCostMax);
+  if (spec.has(CheckField::kRule)) WEIR_ASSERT(text_of(object.at("rule")) == spec.rule);
+  if (spec.has(CheckField::kBucket)) WEIR_ASSERT(text_of(object.at("bucket")) == spec.bucket);
+  if (spec.has(CheckField::kLimit)) WEIR_ASSERT(object.at("limit") == spec.limit);
+
+  static TestDoor door;
+  CheckTerms terms;
+  Problem problem;
+  if (!make_terms(spec, RuleSet(), door.engine, terms, problem)) check_problem(problem);
+}
+
+void check_body(const CheckBody& body, std::string_view text) {
+  json::error_code error;
+  const json::value whole = json::parse({text.data(), text.size()}, error);
+  // 0e99999999999 is a valid zero, of which Boost.JSON only sees that the exponent is large.
+  if (error == json::error::exponent_overflow) return;
+  WEIR_ASSERT(!error);
+  WEIR_ASSERT(!body.checks.empty() && body.checks.size() <= kChecksMax);
+  if (!body.is_list) return check_spec(body.checks[0], whole);
+  const json::array& checks = whole.at("checks").as_array();
+  WEIR_ASSERT(checks.size() == body.checks.size());
+  for (std::size_t i = 0; i < checks.size(); ++i) check_spec(body.checks[i], checks[i]);
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weir;
+  static CheckReader reader;
+  // In memory of its own, so that reading behind the padding is noticed; and not zeros.
+  const std::size_t readable = size + InputBuffer::kPadding;
+  const auto bytes = std::make_unique<char[]>(readable);
+  std::copy_n(data, size, bytes.get());
+  std::fill_n(bytes.get() + size, InputBuffer::kPadding, '"');
+  const std::string_view text(bytes.get(), size);
+  for (const CheckForm form : {CheckForm::kSingle, CheckForm::kSingleOrList}) {
+    if (reader.read({.text = text, .readable = readable}, form)) {
+      check_body(reader.body(), text);
+    } else {
+      check_problem(reader.problem());
+    }
+  }
+  return 0;
+}
