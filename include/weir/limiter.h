@@ -1,6 +1,6 @@
 // Limiter: Weir as a library.
 //
-//   auto clock = weir::SystemClock();
+//   const weir::SystemClock clock;
 //   auto store = weir::make_memory_store({}, clock.now());
 //   auto limiter = weir::Limiter(*store, clock, {.limit = 5, .window = 1min});
 //

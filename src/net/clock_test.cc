@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
 
 #include "weir/key.h"
 
@@ -29,12 +33,52 @@ TEST(SystemClock, TellsTheWallClocksTime) {
 }
 
 TEST(SystemClock, NeverGoesBack) {
-  const auto clock = SystemClock();
+  const SystemClock clock;
   auto last = clock.now();
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 3'000'000; ++i) {
     const auto now = clock.now();
     ASSERT_LE(last, now);
     last = now;
+  }
+}
+
+TEST(SystemClock, IsOneTimeForAllThreads) {
+  constexpr int kThreads = 4;
+  const SystemClock clock;
+  std::atomic<std::int64_t> latest_us{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50'000; ++i) {
+        // Cores may read their counters a little apart; a microsecond is a lot for that.
+        const auto seen_us = latest_us.load();
+        const auto now_us = epoch_us(clock.now());
+        ASSERT_GE(now_us, seen_us - 2);
+        auto known_us = latest_us.load();
+        while (known_us < now_us && !latest_us.compare_exchange_weak(known_us, now_us)) {
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+// Over a few anchors and measured rates it stays with the kernel's clock, however long
+// this thread is kept waiting in between.
+TEST(SystemClock, StaysWithTheMonotonicClock) {
+  const auto monotonic_us = [] {
+    return std::chrono::floor<Duration>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  const SystemClock clock;
+  const std::int64_t start_us = monotonic_us();
+  const std::int64_t offset_us = epoch_us(clock.now()) - start_us;
+  std::int64_t before_us = start_us;
+  while (before_us < start_us + 200'000) {
+    before_us = monotonic_us();
+    const std::int64_t clock_us = epoch_us(clock.now()) - offset_us;
+    ASSERT_GE(clock_us, before_us - 5);
+    ASSERT_LE(clock_us, monotonic_us() + 5);
   }
 }
 

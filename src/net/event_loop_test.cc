@@ -101,7 +101,7 @@ TEST(EventLoop, TheAlarmRingsOnceAndNotBeforeItsTime) {
 }
 
 TEST(EventLoop, AnAlarmWithoutAnyEventRings) {
-  const auto clock = SystemClock();
+  const SystemClock clock;
   auto loop = EventLoop(clock);
   loop.set_alarm(loop.now() + std::chrono::milliseconds(2), [&] { loop.stop(); });
   const auto start = clock.now();
