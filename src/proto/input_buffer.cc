@@ -40,6 +40,12 @@ void InputBuffer::reserve(std::size_t size) {
   if (size > capacity_) reallocate(size);
 }
 
+void InputBuffer::release() {
+  if (!empty()) return;
+  bytes_.reset();
+  capacity_ = begin_ = end_ = 0;
+}
+
 void InputBuffer::move_to_front() {
   if (begin_ == 0) return;
   std::memmove(bytes_.get(), bytes_.get() + begin_, end_ - begin_);

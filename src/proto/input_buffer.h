@@ -43,6 +43,10 @@ class InputBuffer {
   // Drops bytes from the end: `size` remain.
   void truncate(std::size_t size) { end_ = begin_ + size; }
 
+  // Gives the memory back, if nothing is in it; the next space() takes some.
+  void release();
+  bool holds_memory() const { return capacity_ > 0; }
+
   // Makes room for `size` bytes from data()'s first one on. Moves what is there.
   void reserve(std::size_t size);
 

@@ -26,10 +26,13 @@ void OutputBuffer::consume(std::size_t size) {
   consumed_ += size;
   if (begin_ != end_) return;
   begin_ = end_ = 0;
-  if (capacity_ > kKept) {
-    bytes_.reset();
-    capacity_ = 0;
-  }
+  if (capacity_ > kKept) release();
+}
+
+void OutputBuffer::release() {
+  if (!empty()) return;
+  bytes_.reset();
+  capacity_ = begin_ = end_ = 0;
 }
 
 void OutputBuffer::make_room(std::size_t size) {

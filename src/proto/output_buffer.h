@@ -37,6 +37,10 @@ class OutputBuffer {
   // The position of the next byte to be appended.
   std::size_t position() const { return consumed_ + size(); }
 
+  // Gives the memory back, if nothing is in it.
+  void release();
+  bool holds_memory() const { return capacity_ > 0; }
+
   // Drops bytes from the front.
   void consume(std::size_t size);
 

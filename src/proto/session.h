@@ -48,7 +48,8 @@ class Session {
   // Replies that were stamped before keep what they say.
   virtual void stamp(Duration elapsed) = 0;
 
-  // When to give up on the peer: idle too long, or too slow with a request.
+  // When to call expired(): the peer has been idle for too long, or is too slow with a
+  // request; or the session wants to give back memory.
   virtual Instant deadline() const = 0;
 
   // deadline() has passed. May append a last reply, may set a new deadline(); a peer

@@ -53,7 +53,7 @@ void HttpSession::drain() {
 Instant HttpSession::deadline() const {
   if (!out_.empty()) return taken_since_ + kStalledMax;
   if (request_since_) return *request_since_ + kRequestMax;
-  return idle_since_ + kIdleMax;
+  return idle_since_ + (is_warm() ? kWarmMax : kIdleMax);
 }
 
 void HttpSession::expired(Instant now) {
@@ -63,8 +63,14 @@ void HttpSession::expired(Instant now) {
     refuse(kTooSlow, now);
     return;
   }
+  if (out_.empty() && now < idle_since_ + kIdleMax && !finished_) return cool();
   out_.clear();
   finished_ = true;
+}
+
+void HttpSession::cool() {
+  in_.release();
+  out_.release();
 }
 
 void HttpSession::answer_requests(Instant now) {

@@ -7,7 +7,8 @@
 // Bounds: heads of 8 KiB, targets of 4 KiB, bodies of 1 MiB; replies of kOutputMax
 // waiting, beyond which nothing more is read or answered until the peer takes some;
 // kIdleMax between requests, kRequestMax for a request to arrive, kStalledMax for the
-// peer to take something of what waits for it.
+// peer to take something of what waits for it. After kWarmMax without a request the
+// buffers are given back: an idle connection is this object and no more.
 //
 // Malformed bytes get one last reply, and then the connection closes: where the next
 // request would begin is anybody's guess. Replies to requests before them stand.
@@ -46,7 +47,8 @@ class HttpSession final : public Session {
   static constexpr std::size_t kOutputMax = 1 << 20;
   static constexpr Duration kIdleMax = std::chrono::seconds(60);
   static constexpr Duration kRequestMax = std::chrono::seconds(10);
-  static constexpr Duration kStalledMax = std::chrono::seconds(60);
+  static constexpr Duration kStalledMax = std::chrono::seconds(30);
+  static constexpr Duration kWarmMax = std::chrono::seconds(2);
 
   // `core` must outlive the session.
   HttpSession(HttpCore& core, Instant now);
@@ -66,6 +68,8 @@ class HttpSession final : public Session {
   bool finished() const override { return finished_; }
 
  private:
+  bool is_warm() const { return in_.holds_memory() || out_.holds_memory(); }
+  void cool();
   void answer_requests(Instant now);
   void skip_empty_lines();
   // These return whether to go on with what is behind the request.

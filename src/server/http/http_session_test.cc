@@ -235,14 +235,30 @@ TEST(HttpSession, IdleConnectionsEnd) {
   EXPECT_EQ(session->deadline(), door.now + 60s);
   feed(*session, check("a"), door.now + 30s);
   drink(*session, door.now + 30s);
+  session->expired(door.now + 35s);  // only cools down
   EXPECT_EQ(session->deadline(), door.now + 90s);
-  feed(*session, "\r\n", door.now + 40s);
+  feed(*session, "\r\n", door.now + 40s);  // no sign of life
+  session->expired(door.now + 45s);
   EXPECT_EQ(session->deadline(), door.now + 90s);
   session->expired(door.now + 90s - 1us);
   EXPECT_FALSE(session->finished());
   session->expired(door.now + 90s);
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(session->output().empty());
+}
+
+TEST(HttpSession, IdleConnectionsGiveTheirBuffersBack) {
+  TestDoor door;
+  const auto session = door.door.make_session(door.now);
+  feed(*session, check("a"), door.now);
+  drink(*session, door.now);
+  EXPECT_EQ(session->deadline(), door.now + 2s);
+  session->expired(door.now + 2s);
+  EXPECT_FALSE(session->finished());
+  EXPECT_EQ(session->deadline(), door.now + 60s);
+  feed(*session, check("a"), door.now + 3s);
+  EXPECT_EQ(statuses(drink(*session, door.now + 3s)), (std::vector{200}));
+  EXPECT_EQ(session->deadline(), door.now + 5s);
 }
 
 TEST(HttpSession, SlowRequestsAreToldSo) {
@@ -269,10 +285,10 @@ TEST(HttpSession, PeersThatTakeNothingAreGivenUp) {
   TestDoor door;
   const auto session = door.door.make_session(door.now);
   feed(*session, get("/health"), door.now);
-  EXPECT_EQ(session->deadline(), door.now + 60s);
-  session->sent(1, door.now + 50s);
-  EXPECT_EQ(session->deadline(), door.now + 110s);
-  session->expired(door.now + 110s);
+  EXPECT_EQ(session->deadline(), door.now + 30s);
+  session->sent(1, door.now + 20s);
+  EXPECT_EQ(session->deadline(), door.now + 50s);
+  session->expired(door.now + 50s);
   EXPECT_TRUE(session->finished());
   EXPECT_TRUE(session->output().empty());
 }

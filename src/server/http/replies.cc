@@ -103,4 +103,9 @@ void Replies::sent(std::size_t size) {
   std::erase_if(unstamped_, [&](std::size_t position) { return position < first; });
 }
 
+void Replies::release() {
+  out_.release();
+  if (unstamped_.empty()) unstamped_.shrink_to_fit();
+}
+
 }  // namespace weir

@@ -55,6 +55,10 @@ class Replies {
   // `size` bytes have been written; what is left unstamped stays "0.000000".
   void sent(std::size_t size);
 
+  // Gives the memory back, if nothing waits.
+  void release();
+  bool holds_memory() const { return out_.holds_memory(); }
+
   // Drops everything.
   void clear() { sent(out_.size()); }
 
