@@ -34,7 +34,6 @@ int main() {
   std::array<weir::Decision, hits.size()> decisions;
   const auto all_allowed = limiter.hit(hits, decisions);
   if (!all_allowed) return 1;
-  std::cout << "search: " << (*all_allowed ? "allowed" : "denied") << ", "
-            << decisions[0].remaining << " left for ann, " << decisions[1].remaining
-            << " for everyone\n";
+  std::cout << "search: " << (*all_allowed ? "allowed" : "denied") << ", " << decisions[0].remaining
+            << " left for ann, " << decisions[1].remaining << " for everyone\n";
 }

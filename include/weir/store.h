@@ -48,8 +48,8 @@ struct Batch {
   static constexpr std::size_t kChargesMax = 16;
 
   Operation operation = Operation::kSpendEach;
-  std::span<const Charge> charges;     // in; at most kChargesMax
-  std::span<Decision> decisions;       // out; parallel to charges
+  std::span<const Charge> charges;       // in; at most kChargesMax
+  std::span<Decision> decisions;         // out; parallel to charges
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
   // Called exactly once when the answer is there; after it the store no longer touches
   // the batch. `context` is the caller's own.

@@ -70,7 +70,8 @@ Step<TokenBucketState> settle(const Quota& quota, Int debt, Verdict verdict, Ins
   const Int full = Int{quota.capacity()} * quota.ticks_per_unit();
   // One tick a microsecond, as whenever T is whole: a division less, some 5 ns.
   const bool ticks_are_us = quota.ticks_per_us() == 1;
-  const auto whole_us = static_cast<std::int64_t>(ticks_are_us ? debt : debt / quota.ticks_per_us());
+  const auto whole_us =
+      static_cast<std::int64_t>(ticks_are_us ? debt : debt / quota.ticks_per_us());
   const auto ticks = static_cast<std::int64_t>(ticks_are_us ? 0 : debt % quota.ticks_per_us());
   Decision decision;
   decision.verdict = verdict;

@@ -25,8 +25,8 @@ KeyHash combine(KeyHash left, KeyHash right) noexcept {
 }  // namespace
 
 KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
-  const XXH128_hash_t hash = XXH3_128bits_withSecret(text.data(), text.size(),
-                                                     secret_.bytes.data(), secret_.bytes.size());
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSecret(text.data(), text.size(), secret_.bytes.data(), secret_.bytes.size());
   return {.high = hash.high64, .low = hash.low64};
 }
 

@@ -46,8 +46,8 @@ TEST_F(KeyTest, NamesAreNeverJoined) {
   for (std::size_t first = 0; first <= text.size(); ++first) {
     for (std::size_t second = first; second <= text.size(); ++second) {
       const std::string_view view = text;
-      hashes.insert(hash({view.substr(0, first), view.substr(first, second - first),
-                          view.substr(second)}));
+      hashes.insert(
+          hash({view.substr(0, first), view.substr(first, second - first), view.substr(second)}));
       ++count;
     }
   }

@@ -46,8 +46,7 @@ Limiter::Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
 
 // The quota that `options` and the defaults make, put into `quota`.
 std::optional<Error> Limiter::find_quota(const HitOptions& options, Quota& quota) const noexcept {
-  const bool overrides =
-      options.algorithm || options.limit || options.window || options.burst;
+  const bool overrides = options.algorithm || options.limit || options.window || options.burst;
   const Result<Quota> made = overrides ? Quota::make(spec_for(options)) : default_quota_;
   if (!made) return made.error();
   if (options.cost < -kCostMax || options.cost > kCostMax) return kCostError;

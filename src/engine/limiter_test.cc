@@ -50,7 +50,7 @@ TEST_F(LimiterTest, BucketsIsolate) {
 
 TEST_F(LimiterTest, EachCallMayOverrideTheDefaults) {
   EXPECT_EQ(limiter_.hit("b", "k", {.cost = 2})->remaining, 1);
-  EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);  // goes on counting
+  EXPECT_EQ(limiter_.hit("b", "k", {.limit = 10})->remaining, 7);   // goes on counting
   EXPECT_EQ(limiter_.hit("b", "k", {.window = 1h})->remaining, 2);  // another counter
   EXPECT_EQ(limiter_.hit("b", "k", {.algorithm = Algorithm::kTokenBucket, .burst = 7})->limit, 7);
 }
@@ -75,8 +75,7 @@ TEST_F(LimiterTest, RefusesWhatCannotBeEnforced) {
   EXPECT_EQ(limiter_.hit("b", "k", {.limit = -1}).error().field, "limit");
   EXPECT_EQ(limiter_.hit("b", "k", {.window = 1us}).error().field, "window");
   EXPECT_EQ(limiter_.hit("b", "k", {.burst = 5}).error().field, "burst");
-  EXPECT_EQ(limiter_.hit("b", "k", {.cost = kCostMax + 1}).error().code,
-            ErrorCode::kInvalidCost);
+  EXPECT_EQ(limiter_.hit("b", "k", {.cost = kCostMax + 1}).error().code, ErrorCode::kInvalidCost);
   EXPECT_EQ(limiter_.hit("b", "k")->remaining, 2) << "none of them was charged";
 }
 

@@ -10,9 +10,9 @@
 //
 // The rate is measured between anchors and then lowered by 2^-12, more than it can be
 // wrong, so that between two anchors our time falls behind the kernel's, by less than
-// 0.3 us, and never has to go back. Whatever the counter does instead of counting (another core's lags, the
-// machine was suspended or moved to other hardware) makes the difference of ticks
-// negative or large, and both lead to a new anchor.
+// 0.3 us, and never has to go back. Whatever the counter does instead of counting
+// (another core's lags, the machine was suspended or moved to other hardware) makes the
+// difference of ticks negative or large, and both lead to a new anchor.
 
 #include "weir/clock.h"
 
@@ -75,12 +75,12 @@ constexpr int kRateShift = 40;  // the rate counts 2^-40 microseconds a tick
 }  // namespace
 
 struct SystemClock::State {
-  const Duration wall_minus_monotonic = since_its_epoch<std::chrono::system_clock>() -
-                                        since_its_epoch<std::chrono::steady_clock>();
+  const Duration wall_minus_monotonic =
+      since_its_epoch<std::chrono::system_clock>() - since_its_epoch<std::chrono::steady_clock>();
   const bool uses_ticks = kernel_trusts_ticks();
 
-  Atomic128 anchor;    // a Moment; zeros before the first
-  Atomic128 baseline;  // the Moment since when the rate is measured
+  Atomic128 anchor;                            // a Moment; zeros before the first
+  Atomic128 baseline;                          // the Moment since when the rate is measured
   std::atomic<std::uint64_t> rate{0};          // 0: not yet known
   std::atomic<std::uint64_t> ticks_a_life{0};  // of an anchor
 
@@ -114,11 +114,12 @@ struct SystemClock::State {
     const bool usable = base_bits != 0 && now.ticks > base.ticks;
     if (usable && span_us < kRateMeasuredOverUs) return;
     if (usable) {
-      const Uint128 exact = (static_cast<Uint128>(span_us) << kRateShift) / (now.ticks - base.ticks);
+      const Uint128 exact =
+          (static_cast<Uint128>(span_us) << kRateShift) / (now.ticks - base.ticks);
       const auto lowered = static_cast<std::uint64_t>(exact - (exact >> 12));
       rate.store(lowered, std::memory_order_relaxed);
-      const Uint128 ticks = Uint128{now.ticks - base.ticks} * kAnchorLifeUs /
-                            static_cast<Uint128>(span_us);
+      const Uint128 ticks =
+          Uint128{now.ticks - base.ticks} * kAnchorLifeUs / static_cast<Uint128>(span_us);
       ticks_a_life.store(static_cast<std::uint64_t>(ticks), std::memory_order_relaxed);
     }
     if (!usable || span_us > kRateRenewedAfterUs) baseline.compare_exchange(base_bits, now.bits());

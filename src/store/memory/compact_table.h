@@ -183,8 +183,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
       return step.decision;
     }
     const Rank rank = step.decision.allowed() ? Rank::kPlain : Rank::kOverLimit;
-    const SlotWord next =
-        SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
+    const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
     if (candidate == kCandidates) {
       claim(place, now);  // whether or not it succeeds: look again

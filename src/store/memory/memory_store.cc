@@ -89,11 +89,10 @@ class MemoryStoreImpl final : public MemoryStore {
     if (!Packing::fits(*charge.quota)) {
       return wide_.spend(charge, now, change == nullptr ? nullptr : &change->wide);
     }
-    return with_compact_state(
-        charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
-          return table_.template spend<State>(charge, now,
-                                              change == nullptr ? nullptr : &change->slot);
-        });
+    return with_compact_state(charge.quota->algorithm(), [&]<typename State>(
+                                                             std::type_identity<State>) {
+      return table_.template spend<State>(charge, now, change == nullptr ? nullptr : &change->slot);
+    });
   }
 
   Decision look(const Charge& charge, Instant now) const noexcept {

@@ -63,9 +63,8 @@ RC_GTEST_PROP(Packing, TokenBucketsComeBackExactly, ()) {
   const Quota quota = quota_of({Algorithm::kTokenBucket, limit, 1s});
   RC_PRE(Packing::fits(quota));
   const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
-  expect_same_after_packing(
-      quota, algo::TokenBucketState{
-                 now_us, *rc::gen::inRange<std::int64_t>(0, quota.ticks_per_us())});
+  expect_same_after_packing(quota, algo::TokenBucketState{now_us, *rc::gen::inRange<std::int64_t>(
+                                                                      0, quota.ticks_per_us())});
 }
 
 // Nobody may reuse a slot whose state still counts.

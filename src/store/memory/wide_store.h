@@ -11,7 +11,8 @@
 // oldest entries into the later one: those units then count up to one entry longer than
 // they should, so the log may deny too early but never admits too much.
 //
-// Thread rule: any thread, concurrently. Tested by wide_store_test.cc.
+// Thread rule: any thread, concurrently. Tested by memory_store_test.cc,
+// memory_store_race_test.cc and tests/conformance.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // From an algorithm's name to its state's type: the one switch that both halves of the
 // memory store use.
 //
-// Thread rule: pure functions. Tested through wide_store_test.cc and memory_store_test.cc.
+// Thread rule: pure functions. Tested through memory_store_test.cc and tests/conformance.
 
 #pragma once
 
