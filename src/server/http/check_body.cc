@@ -47,16 +47,16 @@ constexpr std::uint8_t bit(CheckField field) {
 
 // The place of `name` in a constant table. Unrolled, so that each comparison is one of
 // constants: a few instructions instead of a call.
-template <const auto& kNames, std::size_t... kIndex>
-std::optional<std::size_t> index_in(std::string_view name, std::index_sequence<kIndex...>) {
+template <const auto& Names, std::size_t... Index>
+std::optional<std::size_t> index_in(std::string_view name, std::index_sequence<Index...>) {
   std::optional<std::size_t> index;
-  (void)((name == kNames[kIndex] ? (index = kIndex, true) : false) || ...);
+  (void)((name == Names[Index] ? (index = Index, true) : false) || ...);
   return index;
 }
 
-template <const auto& kNames>
+template <const auto& Names>
 std::optional<std::size_t> index_of(std::string_view name) {
-  return index_in<kNames>(name, std::make_index_sequence<kNames.size()>());
+  return index_in<Names>(name, std::make_index_sequence<Names.size()>());
 }
 
 // The name of a field as it stands in the body, if it is short and needs no unescaping;
@@ -231,7 +231,7 @@ bool CheckReader::Pass::read_checks(od::value value) {
     if (count == kChecksMax) return fail("checks", kChecksExpected);
     od::value item;
     od::object object;
-    if (auto error = std::move(result).get(item)) return fail_syntax(error);
+    if (auto error = result.get(item)) return fail_syntax(error);
     item_ = count;
     if (item.get_object().get(object)) return fail("", "an object: one check");
     if (!read_check(object, specs_[count]) || !require_all(specs_[count])) return false;
