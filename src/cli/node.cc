@@ -28,7 +28,7 @@ Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            std::optional<std::string> admin_token,
-                                                           RuleSetPtr rules) {
+                                                           const RuleSetPtr& rules) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, std::move(admin_token)));
     if (auto error = node->listen(settings, rules)) return std::move(*error);

@@ -31,7 +31,7 @@ class Node {
  public:
   // Reserves the memory and listens. Nobody is answered until server().start().
   static std::variant<std::unique_ptr<Node>, StartError> make(
-      const Settings& settings, std::optional<std::string> admin_token, RuleSetPtr rules);
+      const Settings& settings, std::optional<std::string> admin_token, const RuleSetPtr& rules);
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;

@@ -26,7 +26,8 @@ std::vector<std::string> describe_changes(const RuleSet& before, const RuleSet& 
     if (old == nullptr) {
       changes.push_back("added " + rule.id + ": " + now);
     } else if (const auto was = describe(*old); was != now) {
-      changes.push_back("changed " + rule.id + ": " + was + ", now " + now);
+      auto& change = changes.emplace_back("changed ");
+      change.append(rule.id).append(": ").append(was).append(", now ").append(now);
     }
   }
   for (const auto& rule : before.rules()) {

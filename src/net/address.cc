@@ -12,6 +12,7 @@ namespace weir {
 namespace {
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;  // 010: ten or eight?
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;

@@ -157,13 +157,16 @@ TEST_F(ServerTest, TellsASessionThatItsDeadlineHasPassed) {
 }
 
 // Makes more output than any socket buffer takes, and tells when the socket was full.
-struct FloodSession : EchoSession {
+class FloodSession final : public EchoSession {
+ public:
   explicit FloodSession(std::promise<void>& full) : full_(full) {}
   void received(std::size_t, Instant) override { output_ = std::string(64 << 20, 'x'); }
   void sent(std::size_t size, Instant now) override {
     EchoSession::sent(size, now);
     if (!output_.empty() && !std::exchange(told_, true)) full_.set_value();
   }
+
+ private:
   std::promise<void>& full_;
   bool told_ = false;
 };
