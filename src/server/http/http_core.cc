@@ -94,6 +94,8 @@ void HttpCore::answer(Exchange& exchange) {
     const auto refusal = access_refusal(node_.access(), exchange.head.authorization);
     if (refusal) return reply_problem(exchange, refusal->problem, refusal->fields);
   }
+  // A page tells about all checks that came before it.
+  if (found->method == http1::Method::kGet) flush(exchange.out, exchange.now);
   found->handle(*this, exchange);
 }
 

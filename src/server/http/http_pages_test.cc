@@ -48,6 +48,18 @@ TEST(HttpPages, MetricsAreTheTraffic) {
             R"("active_algorithm":"token_bucket","total_requests":4,"total_denied":1})");
 }
 
+// Though checks wait to be decided together.
+TEST(HttpPages, PagesKnowOfTheChecksBeforeThem) {
+  TestDoor door;
+  const std::string check = post("/check", R"({"key":"a","limit":1,"window":60})");
+  const std::string output = door.converse(check + check + get("/metrics") + check);
+  std::string_view rest = output;
+  take_reply(rest);
+  take_reply(rest);
+  const std::string metrics = take_reply(rest).body;
+  EXPECT_NE(metrics.find(R"("total_requests":2,"total_denied":1)"), std::string::npos) << metrics;
+}
+
 TEST(HttpPages, MetricsAreTextForThoseWhoPreferIt) {
   const auto type = [](std::string_view query, std::string_view accept) {
     TestDoor door;
