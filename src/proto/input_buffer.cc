@@ -18,7 +18,9 @@ std::span<char> InputBuffer::space() {
     reallocate(2 * capacity_);
   }
   was_filled_ = false;
-  if (capacity_ - end_ < kSpaceMin) move_to_front();
+  // What is there is mostly the beginning of one request: moving it costs less than the
+  // additional read that little space would bring.
+  if (capacity_ - end_ < capacity_ / 2) move_to_front();
   if (capacity_ - end_ < kSpaceMin) reallocate(2 * capacity_);
   return {bytes_.get() + end_, capacity_ - end_};
 }

@@ -1,7 +1,7 @@
 // InputBuffer: what has arrived on a connection and is not handled yet, in one piece.
 //
-// Bytes are parsed where they were received. They move only when the space behind
-// them runs out, which for pipelined requests is about once a read.
+// Bytes are parsed where they were received. They move only between reads, when the
+// space behind them gets short.
 //
 // It starts small, so that idle connections cost little; grows while reads fill it, up
 // to kComfortable; and is given back when a large body has been handled.
