@@ -34,7 +34,7 @@ struct RateLimitPolicy {
 
 // No more than this is written.
 constexpr std::size_t rate_limit_headers_max(std::string_view policy_name) {
-  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 141
+  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 127
   constexpr std::size_t kNumbers = 8;
   const std::size_t quoted = 2 + 2 * policy_name.size();
   return kFixed + kNumbers * kNumberTextMax + 2 * quoted;

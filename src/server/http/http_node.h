@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "observe/traffic.h"
 #include "server/http/http_counts.h"
