@@ -27,7 +27,8 @@
 //              claim up. Another claim for the key: the one in the earlier candidate
 //              survives. Nothing: exchange the claim for the first state.
 //
-// Anyone who meets a claim settles it himself, with his own charge; nobody waits. Why
+// Anyone who meets a claim settles it himself, with his own charge; nobody waits. Who
+// made a claim and then finds the key elsewhere gives the claim up before going on. Why
 // no two slots of one key ever both get a state: suppose both did. Each was claimed
 // before its settler looked at the other, and neither saw the other there, so each
 // settler looked before the other's claim; but each claim came before its own
@@ -37,7 +38,8 @@
 //
 // What is evicted when all sixteen candidates are in use: an expired key, else the
 // lowest rank (a key in cooldown after one over its limit after all others), then the
-// nearest to expiry.
+// nearest to expiry. A claim counts as a plain key that never expires; the thread that
+// loses one starts over.
 //
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
 //
@@ -63,7 +65,13 @@
 namespace weir {
 
 // Where a test may stop a thread.
-enum class TablePoint : std::uint8_t { kBeforeClaim, kBeforeSettle, kBeforeCommit, kBeforeUpdate };
+enum class TablePoint : std::uint8_t {
+  kBeforeChoice,
+  kBeforeClaim,
+  kBeforeSettle,
+  kBeforeCommit,
+  kBeforeUpdate,
+};
 
 struct NoProbe {
   static void reached(TablePoint) noexcept {}
@@ -117,6 +125,8 @@ class CompactTable {
   std::size_t bytes() const noexcept { return slots_.bytes(); }
   std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
   std::uint64_t count_live(Instant now) const noexcept;
+  // Slots taken for a key that has no state yet. None while no thread is in spend().
+  std::uint64_t count_claims() const noexcept;
 
  private:
   static constexpr std::size_t kSetSlots = 8;
@@ -144,10 +154,17 @@ class CompactTable {
     return slot.compare_exchange(expected.bits(), desired.bits());
   }
 
+  // A slot that this call has taken; kCandidates if it has none.
+  struct Claim {
+    std::size_t candidate = kCandidates;
+    SlotWord word;
+  };
+
   // Which candidate a new key takes.
   std::size_t choose_victim(const Place& place, std::array<SlotWord, kCandidates>& words,
                             Instant now) const noexcept;
-  bool claim(const Place& place, Instant now) noexcept;
+  Claim claim(const Place& place, Instant now) noexcept;
+  static void give_up(const Place& place, Claim& claim) noexcept;
   bool settle(const Place& place, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
   static void mark_denied(Atomic128& slot, SlotWord word) noexcept;
 
@@ -166,8 +183,10 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
+  Claim own;
   for (;;) {
     const std::size_t candidate = candidate_of(place);
+    if (own.candidate != candidate) give_up(place, own);
     SlotWord word;  // empty: what a new key starts from
     if (candidate < kCandidates) {
       word = load(place[candidate]);
@@ -186,7 +205,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
     const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
     if (candidate == kCandidates) {
-      claim(place, now);  // whether or not it succeeds: look again
+      own = claim(place, now);  // whether or not it succeeds: look again
       continue;
     }
     if (known) {
@@ -243,6 +262,13 @@ std::uint64_t CompactTable<Probe>::count_live(Instant now) const noexcept {
     if (!word.empty() && !word.claimed() && !packing_.expired(word, now)) ++live;
   }
   return live;
+}
+
+template <typename Probe>
+std::uint64_t CompactTable<Probe>::count_claims() const noexcept {
+  std::uint64_t claims = 0;
+  for (const Atomic128& slot : slots_) claims += load(slot).claimed() ? 1 : 0;
+  return claims;
 }
 
 template <typename Probe>
@@ -317,21 +343,30 @@ std::size_t CompactTable<Probe>::choose_victim(const Place& place,
   return first ? a_free_slot[0] : a_free_slot[1];
 }
 
-// Takes a slot for the key. The caller looks for it again in any case: if the slot
-// changed meanwhile nothing was taken, and if it was taken it must be settled.
+// Takes a slot for the key, unless the slot changes meanwhile. The caller looks for the
+// key again in any case: someone else may have taken another slot for it.
 template <typename Probe>
-bool CompactTable<Probe>::claim(const Place& place, Instant now) noexcept {
+auto CompactTable<Probe>::claim(const Place& place, Instant now) noexcept -> Claim {
+  Probe::reached(TablePoint::kBeforeChoice);
   std::array<SlotWord, kCandidates> words;
   const std::size_t victim = choose_victim(place, words, now);
+  // Relaxed, as only the numbers' being different matters.
   const std::uint64_t number = claims_.fetch_add(1, std::memory_order_relaxed);
+  const SlotWord word = SlotWord::claim(place.fingerprint, number);
   Probe::reached(TablePoint::kBeforeClaim);
-  if (!exchange(place[victim], words[victim], SlotWord::claim(place.fingerprint, number))) {
-    return false;
-  }
+  if (!exchange(place[victim], words[victim], word)) return {};
   if (!words[victim].empty() && !packing_.expired(words[victim], now)) {
-    evictions_.fetch_add(1, std::memory_order_relaxed);
+    evictions_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
   }
-  return true;
+  return {victim, word};
+}
+
+// Empties the claimed slot, unless the claim has been settled or evicted.
+template <typename Probe>
+void CompactTable<Probe>::give_up(const Place& place, Claim& claim) noexcept {
+  if (claim.candidate == kCandidates) return;
+  exchange(place[claim.candidate], claim.word, SlotWord{});
+  claim = {};
 }
 
 // Turns the claim in `candidate` into the key's first state. False if it must not, or

@@ -32,7 +32,10 @@ struct InterruptingProbe {
 
 class TableRaceTest : public ::testing::Test {
  protected:
-  void TearDown() override { interrupt = nullptr; }
+  void TearDown() override {
+    interrupt = nullptr;
+    EXPECT_EQ(table_.count_claims(), 0u) << "a slot is lost";
+  }
 
   bool spend(std::uint64_t key) {
     return table_.spend<FixedWindowState>({key_of(key), &quota_, 1}, kNow, nullptr).allowed();
@@ -53,13 +56,15 @@ class TableRaceTest : public ::testing::Test {
   CompactTable<InterruptingProbe> table_{1024, kStart};
 };
 
-constexpr TablePoint kPoints[] = {TablePoint::kBeforeClaim, TablePoint::kBeforeSettle,
-                                  TablePoint::kBeforeCommit, TablePoint::kBeforeUpdate};
+constexpr TablePoint kPoints[] = {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim,
+                                  TablePoint::kBeforeSettle, TablePoint::kBeforeCommit,
+                                  TablePoint::kBeforeUpdate};
 
 TEST_F(TableRaceTest, TwoFirstRequestsOfAKeyAreCountedInOneSlot) {
   std::uint64_t key = 0;
   for (const TablePoint point :
-       {TablePoint::kBeforeClaim, TablePoint::kBeforeSettle, TablePoint::kBeforeCommit}) {
+       {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim, TablePoint::kBeforeSettle,
+        TablePoint::kBeforeCommit}) {
     ++key;
     bool ran = false;
     interrupt_at(point, [&] {
@@ -136,6 +141,27 @@ TEST_F(TableRaceTest, EveryNestedScheduleCountsEveryRequestOnce) {
   }
 }
 
+// A neighbour that comes and goes makes two first requests of a key choose different
+// slots: the one that finds the key already settled must not keep the slot it took.
+TEST_F(TableRaceTest, AClaimThatIsNotNeededIsGivenUp) {
+  for (const TablePoint point : {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim}) {
+    for (std::uint64_t neighbour = 0; neighbour < 64; ++neighbour) {
+      const std::uint64_t key = 1000 + neighbour;
+      KeyHash beside = key_of(key);
+      beside.high ^= (neighbour + 1) << 50;  // another fingerprint, the same first set
+      interrupt_at(point, [&] {
+        table_.spend<FixedWindowState>({beside, &quota_, 1}, kNow, nullptr);
+        spend(key);
+        table_.erase(beside);
+      });
+      spend(key);
+      EXPECT_EQ(count(key), 2);
+      ASSERT_EQ(table_.count_claims(), 0u);
+      table_.erase(key_of(key));
+    }
+  }
+}
+
 // As above, with each request in a thread of its own, as it comes.
 TEST_F(TableRaceTest, ThreadsMeetingAtNewKeysAdmitExactlyTheLimit) {
   constexpr int kThreads = 8;
@@ -158,6 +184,27 @@ TEST_F(TableRaceTest, ThreadsMeetingAtNewKeysAdmitExactlyTheLimit) {
   EXPECT_EQ(admitted.load(), static_cast<int>(kLimit * kRounds));
   EXPECT_EQ(table_.evictions(), 0u);
   EXPECT_EQ(table_.count_live(kNow), kRounds);
+}
+
+// New keys again and again, each asked about by all threads at once, in a table that is
+// always full: the eviction path, where threads choose different slots most often.
+TEST_F(TableRaceTest, AFullTableLosesNoSlotToThreadsThatMeet) {
+  constexpr int kThreads = 4;
+  constexpr std::uint64_t kKeys = 20'000;
+  for (std::uint64_t key = 0; key < 5'000; ++key) spend(key);
+  std::barrier next_key(kThreads);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (std::uint64_t key = 0; key < kKeys; ++key) {
+        if (key % 16 == 0) next_key.arrive_and_wait();
+        spend(1'000'000 + key);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(table_.count_claims(), 0u);
+  EXPECT_GT(table_.evictions(), kKeys / 2);
 }
 
 }  // namespace

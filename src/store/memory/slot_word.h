@@ -33,7 +33,6 @@ enum class Rank : std::uint8_t {
   kPlain,
   kOverLimit,  // the last request was denied
   kBlocked,    // in a cooldown
-  kClaimed,    // a slot whose first state is being written (compact_table.h)
 };
 
 class SlotWord {
@@ -62,7 +61,7 @@ class SlotWord {
   // `number` tells this claim from any other, so that a compare-exchange on it can't
   // mistake a later claim of the same slot for this one.
   static constexpr SlotWord claim(std::uint64_t fingerprint, std::uint64_t number) {
-    return SlotWord(head(fingerprint, kClaimShift, Rank::kClaimed) | number);
+    return SlotWord(head(fingerprint, kClaimShift, Rank::kPlain) | number);
   }
 
   constexpr Uint128 bits() const { return bits_; }
