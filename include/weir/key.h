@@ -6,8 +6,8 @@
 // at another's counter.
 // Limit and burst are not part of it: raising a limit keeps what was counted.
 //
-// Two keys share a counter with the probability that 128-bit hashes collide; a
-// store may keep fewer bits (the memory store keeps over 60, src/store/memory/table.h).
+// Two keys share a counter with the probability that 128-bit hashes collide; a store
+// may keep fewer bits (the memory store: 48 and the choice of a set of slots).
 //
 // Hash: XXH3 (128 bit) by Yann Collet, with a full-length secret.
 // Thread rule: KeyHasher is immutable; share it. Cost: about 10 ns for short keys.

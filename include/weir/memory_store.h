@@ -3,8 +3,9 @@
 // fixed_window, sliding_window and token_bucket keys are 16 bytes each in a lock-free
 // table; sliding_log and exponential_backoff keys, and the rare quota whose state does
 // not fit 16 bytes (about: limits over 65,000 per millisecond, 2 million a second, 16
-// million a minute), live in a second, locked store. Both have fixed sizes: nothing
-// grows after construction but the times of sliding logs, up to `log_entries_max`.
+// million a minute; docs/memory_store.md), live in a second, locked store. Both have
+// fixed sizes: nothing grows after construction but the times of sliding logs, up to
+// `log_entries_max`.
 //
 // Full is not an error: a new key takes the place of an expired one, else of the one
 // nearest to expiry among 16 candidates, and of a key over its limit only when all

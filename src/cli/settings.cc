@@ -1,5 +1,7 @@
 #include "cli/settings.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -16,7 +18,11 @@ constexpr std::size_t kTokenMin = 16;
 
 // Those this process may run on, which may be fewer than the machine has.
 std::size_t available_cores() {
-  return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kThreadsMax);
+  cpu_set_t cores;
+  const bool known = ::sched_getaffinity(0, sizeof(cores), &cores) == 0;
+  const std::size_t count =
+      known ? static_cast<std::size_t>(CPU_COUNT(&cores)) : std::thread::hardware_concurrency();
+  return std::clamp<std::size_t>(count, 1, kThreadsMax);
 }
 
 std::variant<std::optional<std::string>, StartError> checked_token(std::string token,

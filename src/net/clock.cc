@@ -79,8 +79,9 @@ struct SystemClock::State {
       since_its_epoch<std::chrono::system_clock>() - since_its_epoch<std::chrono::steady_clock>();
   const bool uses_ticks = kernel_trusts_ticks();
 
-  Atomic128 anchor;                            // a Moment; zeros before the first
-  Atomic128 baseline;                          // the Moment since when the rate is measured
+  Atomic128 anchor;    // a Moment; zeros before the first
+  Atomic128 baseline;  // the Moment since when the rate is measured
+  // Relaxed: they hardly change, and an old one with a new other is as good.
   std::atomic<std::uint64_t> rate{0};          // 0: not yet known
   std::atomic<std::uint64_t> ticks_a_life{0};  // of an anchor
 

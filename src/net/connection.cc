@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include "net/connection_set.h"
@@ -36,6 +37,15 @@ bool Connection::start() {
 }
 
 void Connection::ready(std::uint32_t events) {
+  try {
+    handle(events);
+  } catch (const std::bad_alloc&) {
+    phase_ = Phase::kDead;  // no memory for this peer; the others have theirs
+  }
+  settle();
+}
+
+void Connection::handle(std::uint32_t events) {
   constexpr std::uint32_t kBroken = EPOLLERR | EPOLLHUP;
   if ((events & kBroken) != 0 && (interest_ & EPOLLIN) == 0) {
     phase_ = Phase::kDead;  // nobody is left to take the output we were waiting to send
@@ -43,7 +53,6 @@ void Connection::ready(std::uint32_t events) {
     read();
   }
   if ((events & EPOLLOUT) != 0 && blocked_) write();
-  settle();
 }
 
 void Connection::read() {
@@ -100,6 +109,7 @@ bool Connection::send_once() {
     return false;
   }
   const bool all = sent == static_cast<ssize_t>(output.size());
+  if (!blocked_) stalled_since_ = loop_.now();
   if (sent > 0) {
     session_->sent(static_cast<std::size_t>(sent), loop_.now());
     paused_ = false;

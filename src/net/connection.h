@@ -67,6 +67,7 @@ class Connection final : public EventLoop::Watcher {
   };
   enum class Drain : std::uint8_t { kNo, kAtNextByte, kTold };
 
+  void handle(std::uint32_t events);
   void read();
   void discard_input();
   void write();

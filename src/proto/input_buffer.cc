@@ -36,12 +36,6 @@ void InputBuffer::consume(std::size_t size) {
   begin_ += size;
 }
 
-void InputBuffer::reserve(std::size_t size) {
-  if (begin_ + size <= capacity_) return;
-  move_to_front();
-  if (size > capacity_) reallocate(size);
-}
-
 void InputBuffer::release() {
   if (!empty()) return;
   bytes_.reset();
@@ -56,8 +50,9 @@ void InputBuffer::move_to_front() {
 }
 
 void InputBuffer::reallocate(std::size_t capacity) {
-  // Zeroed once, so that reading the padding is reading something.
-  auto bytes = std::make_unique<char[]>(capacity + kPadding);
+  // Not zeroed: memory that no byte has arrived in costs none of the machine's.
+  auto bytes = std::make_unique_for_overwrite<char[]>(capacity + kPadding);
+  std::memset(bytes.get() + capacity, 0, kPadding);
   if (!empty()) std::memcpy(bytes.get(), bytes_.get() + begin_, end_ - begin_);
   bytes_ = std::move(bytes);
   capacity_ = capacity;

@@ -4,7 +4,8 @@
 // space behind them gets short.
 //
 // It starts small, so that idle connections cost little; grows while reads fill it, up
-// to kComfortable; and is given back when a large body has been handled.
+// to kComfortable, and beyond only by doubling what has arrived, never by what a peer
+// announces; and is given back when a large body has been handled.
 //
 // kPadding bytes behind the end may be read (they hold anything): simdjson does.
 //
@@ -46,9 +47,6 @@ class InputBuffer {
   // Gives the memory back, if nothing is in it; the next space() takes some.
   void release();
   bool holds_memory() const { return capacity_ > 0; }
-
-  // Makes room for `size` bytes from data()'s first one on. Moves what is there.
-  void reserve(std::size_t size);
 
  private:
   void move_to_front();

@@ -1,9 +1,10 @@
 #include "proto/input_buffer.h"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cstring>
 #include <string>
-
-#include <gtest/gtest.h>
 
 namespace weir {
 namespace {
@@ -45,15 +46,18 @@ TEST(InputBuffer, GrowsOnlyWhileReadsFillIt) {
   EXPECT_EQ(buffer.space().size(), InputBuffer::kComfortable);
 }
 
-TEST(InputBuffer, GivesALargeBodyBack) {
+TEST(InputBuffer, GrowsWithALargeBodyAndGivesItBack) {
   InputBuffer buffer;
   put(buffer, "head");
-  buffer.reserve(1 << 20);
-  EXPECT_EQ(buffer.text(), "head");
-  const std::size_t size = buffer.space().size();
-  EXPECT_GE(size, (1u << 20) - 4);
-  buffer.received(size);
-  buffer.consume(size + 4);
+  std::size_t size = 4;
+  while (size < 1 << 20) {
+    const std::size_t space = buffer.space().size();
+    EXPECT_LE(space, std::max(2 * size, InputBuffer::kComfortable)) << "more than has arrived";
+    buffer.received(space);
+    size += space;
+  }
+  EXPECT_EQ(buffer.text().substr(0, 4), "head");
+  buffer.consume(size);
   EXPECT_EQ(buffer.space().size(), InputBuffer::kInitial);
 }
 

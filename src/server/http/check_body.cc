@@ -228,7 +228,10 @@ bool CheckReader::Pass::read_checks(od::value value) {
   if (value.get_array().get(checks)) return fail("checks", kChecksExpected);
   std::size_t count = 0;
   for (auto result : checks) {
-    if (count == kChecksMax) return fail("checks", kChecksExpected);
+    if (count == kChecksMax) {
+      item_.reset();  // the list is at fault, none of its items
+      return fail("checks", kChecksExpected);
+    }
     od::value item;
     od::object object;
     if (auto error = result.get(item)) return fail_syntax(error);

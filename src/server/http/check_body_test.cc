@@ -126,7 +126,10 @@ TEST(CheckReader, ReadsAsManyAsAreAllowed) {
   ASSERT_TRUE(reading.ok) << reading.reader.problem().detail;
   ASSERT_EQ(reading.reader.body().checks.size(), kChecksMax);
   EXPECT_EQ(reading.reader.body().checks[255].key, "k255");
-  EXPECT_FALSE(Reading(list_of(kChecksMax + 1), kSingleOrList).ok);
+  // The list is at fault, none of its checks.
+  const Reading too_long(list_of(kChecksMax + 1), kSingleOrList);
+  EXPECT_FALSE(too_long.ok);
+  EXPECT_EQ(too_long.reader.problem().field, "checks");
 }
 
 TEST(CheckReader, ForgetsTheLastBody) {

@@ -119,8 +119,6 @@ bool HttpSession::answer_one(Instant now) {
 
   pending_ = PendingRequest{.size = size};
   invite_body(head, now);
-  core_.flush(out_, now);  // before what it refers to moves
-  in_.reserve(size);
   return false;
 }
 

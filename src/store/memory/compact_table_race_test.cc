@@ -62,9 +62,8 @@ constexpr TablePoint kPoints[] = {TablePoint::kBeforeChoice, TablePoint::kBefore
 
 TEST_F(TableRaceTest, TwoFirstRequestsOfAKeyAreCountedInOneSlot) {
   std::uint64_t key = 0;
-  for (const TablePoint point :
-       {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim, TablePoint::kBeforeSettle,
-        TablePoint::kBeforeCommit}) {
+  for (const TablePoint point : {TablePoint::kBeforeChoice, TablePoint::kBeforeClaim,
+                                 TablePoint::kBeforeSettle, TablePoint::kBeforeCommit}) {
     ++key;
     bool ran = false;
     interrupt_at(point, [&] {

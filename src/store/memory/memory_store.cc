@@ -15,6 +15,8 @@
 #include "weir/memory_store.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <stdexcept>
 
 #include "base/assert.h"
@@ -29,6 +31,14 @@ constexpr std::size_t kKeysMin = 1024;
 constexpr std::size_t kKeysMax = std::size_t{1} << 32;
 constexpr Duration kSlackBeforeStart = std::chrono::hours(24 * 400);
 constexpr Duration kServiceTime = std::chrono::hours(24 * 366 * 8);
+
+// A thread may be kept from running between reading its clock and asking us. Its time is
+// then older than what others have asked with, which with short windows looks like a
+// clock that has stepped back. So a time up to kLateMax behind the latest counts as the
+// latest; one further behind is a step. The latest is noted every kLatestGrain, well
+// under the shortest window, so that its cache line stays shared.
+constexpr Duration kLateMax = std::chrono::seconds(1);
+constexpr Duration kLatestGrain = std::chrono::microseconds(250);
 
 MemoryStoreOptions checked(MemoryStoreOptions options) {
   if (options.max_keys < kKeysMin || options.max_keys > kKeysMax) {
@@ -55,7 +65,7 @@ class MemoryStoreImpl final : public MemoryStore {
   void decide(Batch& batch, Instant now) noexcept override {
     WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
     WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
-    now = std::clamp(now, start_ - kWindowMax, start_ + kServiceTime);
+    now = not_late(std::clamp(now, start_ - kWindowMax, start_ + kServiceTime));
     batch.error = StoreError::kNone;
     prefetch(batch);
     switch (batch.operation) {
@@ -79,6 +89,17 @@ class MemoryStoreImpl final : public MemoryStore {
   }
 
  private:
+  Instant not_late(Instant now) noexcept {
+    // Relaxed: it is a time and tells nothing about other memory.
+    std::int64_t latest_us = latest_us_.load(std::memory_order_relaxed);
+    const Instant latest = instant_from_epoch_us(latest_us);
+    if (now < latest && latest - now < kLateMax) return latest;
+    if (now < latest || now - latest >= kLatestGrain) {
+      latest_us_.compare_exchange_strong(latest_us, epoch_us(now), std::memory_order_relaxed);
+    }
+    return now;
+  }
+
   // A single charge fetches its lines as it looks for its key.
   void prefetch(const Batch& batch) const noexcept {
     if (batch.charges.size() < 2) return;
@@ -129,11 +150,8 @@ class MemoryStoreImpl final : public MemoryStore {
 
   void reset_each(Batch& batch, Instant now) noexcept {
     for (const Charge& charge : batch.charges) {
-      if (Packing::fits(*charge.quota)) {
-        table_.erase(charge.key);
-      } else {
-        wide_.erase(charge.key);
-      }
+      table_.erase(charge.key);  // in both: its limit may have been another
+      wide_.erase(charge.key);
     }
     look_each(batch, now);
   }
@@ -170,6 +188,7 @@ class MemoryStoreImpl final : public MemoryStore {
   Instant start_;
   CompactTable<> table_;
   mutable WideStore wide_;  // looking takes its locks
+  alignas(64) std::atomic<std::int64_t> latest_us_{0};
 };
 
 }  // namespace

@@ -91,6 +91,20 @@ TEST_F(MemoryStoreTest, AllLogsTogetherStayWithinTheirBound) {
   EXPECT_LE(store_->stats().log_entries, 1024u);
 }
 
+// A thread that was kept waiting for several windows comes with an old time.
+TEST_F(MemoryStoreTest, ALateRequestFreesNothing) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    store_ = make_memory_store({.max_keys = 1024}, kStart);
+    const Quota quota = quota_of({algorithm, 5, 1ms});
+    const Charge one{key_of(1), &quota, 1};
+    const Instant present = kNow + 50ms;
+    for (int hit = 0; hit < 5; ++hit) EXPECT_TRUE(spend(one, present).allowed());
+    EXPECT_FALSE(spend(one, kNow).allowed()) << algorithm_name(algorithm);
+    EXPECT_FALSE(spend(one, present).allowed()) << algorithm_name(algorithm);
+  }
+}
+
 TEST_F(MemoryStoreTest, TimesFarOutsideItsServiceAreMovedToItsEnds) {
   const Quota quota = quota_of({Algorithm::kTokenBucket, 1, 1s});
   const Charge charge{key_of(1), &quota, 1};

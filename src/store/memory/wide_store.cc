@@ -63,7 +63,9 @@ WideStore::WideStore(std::size_t max_keys, std::size_t log_entries_max)
 
 WideStore::~WideStore() {
   for (std::size_t index = 0; index < records_.size(); ++index) {
-    if (records_[index].used) clear(shards_[index / records_per_shard_], records_[index]);
+    Shard& shard = shards_[index / records_per_shard_];
+    // Reading a record that was never used would take memory for it from the system.
+    if (shard.used && records_[index].used) clear(shard, records_[index]);
   }
 }
 
@@ -122,6 +124,7 @@ WideStore::Record& WideStore::keep(const Place& place, Record* record, KeyHash k
   if (record != nullptr) return *record;
   Record& fresh = make_room(place, now);
   fresh.used = true;
+  place.shard.used = true;
   fresh.key = key;
   return fresh;
 }

@@ -86,6 +86,7 @@ class WideStore {
     std::mutex mutex;  // guards the shard's records and what follows
     RingBudget budget;
     std::uint64_t evictions = 0;
+    bool used = false;  // one of its records has been, once
   };
 
   // Where one key may be.
