@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,14 +75,16 @@ void check_body(const CheckBody& body, std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weir;
   static CheckReader reader;
-  // In memory of its own, so that reading behind the padding is noticed; and not zeros.
+  // In memory of its own, so that reading behind the padding is noticed; and padded with
+  // what might go on.
   const std::size_t readable = size + InputBuffer::kPadding;
   const auto bytes = std::make_unique<char[]>(readable);
   std::copy_n(data, size, bytes.get());
-  std::fill_n(bytes.get() + size, InputBuffer::kPadding, '"');
+  const char padding = size > 0 ? "}]\",:{0 "[data[size / 2] % 8] : ' ';
+  std::fill_n(bytes.get() + size, InputBuffer::kPadding, padding);
   const std::string_view text(bytes.get(), size);
   for (const CheckForm form : {CheckForm::kSingle, CheckForm::kSingleOrList}) {
-    if (reader.read({.text = text, .readable = readable}, form)) {
+    if (reader.read({.text = bytes.get(), .size = size, .readable = readable}, form)) {
       check_body(reader.body(), text);
     } else {
       check_problem(reader.problem());

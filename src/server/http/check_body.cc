@@ -161,8 +161,7 @@ class CheckReader::Pass {
 bool CheckReader::Pass::read(const Source& source) {
   od::document document;
   od::object object;
-  const auto padded =
-      simdjson::padded_string_view(source.text.data(), source.text.size(), source.readable);
+  const auto padded = simdjson::padded_string_view(source.text, source.size, source.readable);
   if (auto error = parser_.iterate(padded).get(document)) return fail_syntax(error);
   if (auto error = document.get_object().get(object)) return fail_syntax(error);
   if (!read_object(object)) return false;
@@ -406,7 +405,14 @@ CheckReader::~CheckReader() = default;
 
 bool CheckReader::read(const Source& source, CheckForm form) {
   body_ = {};
-  return Pass(*this, form).read(source);
+  // The end of a text that stops too early is noticed by what follows it: to simdjson the
+  // first byte behind the end is one more token. What the next request begins with, a
+  // bracket perhaps, must not be taken for it.
+  char& behind = source.text[source.size];
+  const char kept = std::exchange(behind, ' ');
+  const bool ok = Pass(*this, form).read(source);
+  behind = kept;
+  return ok;
 }
 
 }  // namespace weir

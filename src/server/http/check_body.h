@@ -79,11 +79,12 @@ class CheckReader {
   CheckReader();
   ~CheckReader();
 
-  // The bytes from `text` on, and how many of them may be read: at least
-  // InputBuffer::kPadding more than are text.
+  // Where the text is. At least InputBuffer::kPadding bytes behind it may be read, and the
+  // first of them is another one during read().
   struct Source {
-    std::string_view text;
-    std::size_t readable = 0;
+    char* text = nullptr;
+    std::size_t size = 0;
+    std::size_t readable = 0;  // bytes, the text included
   };
 
   // False if the body is refused: problem() says why.

@@ -21,8 +21,7 @@ struct Reading {
 
   explicit Reading(std::string_view text, CheckForm form = kSingle)
       : padded(std::string(text) + std::string(InputBuffer::kPadding, '}')) {
-    const std::string_view body(padded.data(), text.size());
-    ok = reader.read({.text = body, .readable = padded.size()}, form);
+    ok = reader.read({.text = padded.data(), .size = text.size(), .readable = padded.size()}, form);
   }
   const CheckSpec& check() const { return reader.body().checks[0]; }
 };
@@ -138,7 +137,7 @@ TEST(CheckReader, ForgetsTheLastBody) {
   std::string text = R"({"key":"b","limit":1,"window":1})";
   const std::size_t size = text.size();
   text.append(InputBuffer::kPadding, ' ');
-  ASSERT_TRUE(reading.reader.read({{text.data(), size}, text.size()}, kSingleOrList));
+  ASSERT_TRUE(reading.reader.read({text.data(), size, text.size()}, kSingleOrList));
   EXPECT_FALSE(reading.reader.body().is_list);
   EXPECT_FALSE(reading.reader.body().atomic);
   EXPECT_FALSE(reading.check().has(CheckField::kRule));
@@ -184,6 +183,32 @@ TEST(CheckReader, RefusesWhatIsNotJson) {
 TEST(CheckReader, NulBehindTheEndIsSomething) {
   const std::string_view text("{\"key\":\"a\",\"limit\":1,\"window\":1}\0", 34);
   EXPECT_FALSE(Reading(text).ok);
+}
+
+// The next request, say.
+TEST(CheckReader, WhatFollowsDoesNotMatter) {
+  for (const std::string_view text : {
+           R"({"key":"a","limit":1,"window":1})",
+           R"({"key":"a","limit":1,"window":1)",
+           R"({"key":"a","li&it":}}})",
+           R"({"key":"a","limit":[1})",
+           R"({"checks":[{"key":"a"}})",
+           R"({"checks":[{"key":"a","rule":"r"})",
+           R"({"checks":[{"key":"a","rule":"r"}])",
+           R"({"key":"a)",
+           "{",
+           "",
+       }) {
+    const Reading reference(text, kSingleOrList);
+    for (const char next : std::string_view("}],{[\":0x \0", 12)) {
+      std::string padded = std::string(text) + std::string(InputBuffer::kPadding, next);
+      CheckReader reader;
+      const bool ok = reader.read({padded.data(), text.size(), padded.size()}, kSingleOrList);
+      EXPECT_EQ(ok, reference.ok) << text << next;
+      EXPECT_EQ(reader.problem().detail, reference.reader.problem().detail) << text << next;
+      EXPECT_EQ(padded[text.size()], next);
+    }
+  }
 }
 
 struct Refusal {

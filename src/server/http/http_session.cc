@@ -154,7 +154,8 @@ bool HttpSession::answer(const RequestHead& head, std::size_t body_size, std::si
   const bool is_last = !head.keep_alive || (draining_ && in_.text().size() == size);
   const AfterReply stay = head.http_1_0 ? AfterReply::kSayStay : AfterReply::kStay;
   Exchange exchange{.head = head,
-                    .body = {.text = in_.text().substr(head.size, body_size),
+                    .body = {.text = in_.data().data() + head.size,
+                             .size = body_size,
                              .readable = body_size + InputBuffer::kPadding},
                     .now = now,
                     .out = out_,
