@@ -181,7 +181,7 @@ TEST(CheckReader, RefusesWhatIsNotJson) {
 }
 
 TEST(CheckReader, NulBehindTheEndIsSomething) {
-  const std::string_view text("{\"key\":\"a\",\"limit\":1,\"window\":1}\0", 34);
+  const std::string_view text("{\"key\":\"a\",\"limit\":1,\"window\":1}\0", 33);
   EXPECT_FALSE(Reading(text).ok);
 }
 
@@ -200,7 +200,7 @@ TEST(CheckReader, WhatFollowsDoesNotMatter) {
            "",
        }) {
     const Reading reference(text, kSingleOrList);
-    for (const char next : std::string_view("}],{[\":0x \0", 12)) {
+    for (const char next : std::string_view("}],{[\":0x \0", 11)) {
       std::string padded = std::string(text) + std::string(InputBuffer::kPadding, next);
       CheckReader reader;
       const bool ok = reader.read({padded.data(), text.size(), padded.size()}, kSingleOrList);
