@@ -66,6 +66,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
       case field::host: ++hosts_; break;
       case field::accept: head_.accept = text_of(value); break;
       case field::authorization: head_.authorization = text_of(value); break;
+      case field::origin: head_.origin = text_of(value); break;
       case field::expect: on_expect(value, error); break;
       case field::transfer_encoding: on_transfer_encoding(value, error); break;
       default: break;

@@ -34,6 +34,7 @@ struct RequestHead {
   std::string_view target;
   std::string_view accept;
   std::string_view authorization;
+  std::string_view origin;
 };
 
 // Why a request is refused. Static text.

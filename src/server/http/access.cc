@@ -28,15 +28,20 @@ bool is_token(std::string_view given, std::string_view token) {
 
 }  // namespace
 
-std::optional<AccessRefusal> access_refusal(const HttpAccess& access,
-                                            std::string_view authorization) {
+std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim) {
   if (access.admin_token) {
-    if (is_token(bearer_token(authorization), *access.admin_token)) return std::nullopt;
+    if (is_token(bearer_token(claim.authorization), *access.admin_token)) return std::nullopt;
     return AccessRefusal{
         http_problem(401, "Send the admin token in the field Authorization: Bearer TOKEN."),
         "WWW-Authenticate: Bearer\r\n"};
   }
-  if (access.exposure == Exposure::kLoopback) return std::nullopt;
+  if (access.exposure == Exposure::kLoopback) {
+    if (claim.origin.empty()) return std::nullopt;
+    return AccessRefusal{http_problem(403,
+                                      "Web pages may do this only with an admin token: start the "
+                                      "server with one."),
+                         {}};
+  }
   return AccessRefusal{
       http_problem(403,
                    "This server listens on more than loopback and has no admin token. Start it "

@@ -17,9 +17,14 @@ struct AccessRefusal {
   std::string_view fields;  // for the reply: whole lines, static
 };
 
-// `authorization` is the field of that name, empty if there is none. Comparing the
-// token takes the same time whatever it is compared with.
-std::optional<AccessRefusal> access_refusal(const HttpAccess& access,
-                                            std::string_view authorization);
+// What the request says of its sender: the fields of these names, empty if there is none.
+struct AccessClaim {
+  std::string_view authorization;
+  std::string_view origin;
+};
+
+// Comparing the token takes the same time whatever it is compared with. Without a token
+// whoever is on this machine may, but not a web page in its browser: those send Origin.
+std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim);
 
 }  // namespace weir

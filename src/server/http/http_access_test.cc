@@ -15,7 +15,7 @@ const HttpAccess kLocalToken{.exposure = Exposure::kLoopback, .admin_token = "se
 const HttpAccess kOpenToken{.exposure = Exposure::kNetwork, .admin_token = "secret"};
 
 int status(const HttpAccess& access, std::string_view authorization) {
-  const auto refusal = access_refusal(access, authorization);
+  const auto refusal = access_refusal(access, {.authorization = authorization, .origin = {}});
   return refusal ? refusal->problem.status : 200;
 }
 
@@ -37,6 +37,19 @@ TEST(Access, DependsOnTokenAndExposure) {
     EXPECT_EQ(status(access, "Basic secret"), 401);
     EXPECT_EQ(status(access, "secret"), 401);
   }
+}
+
+// Any page in the operator's browser can send such a request.
+TEST(Access, AWebPageNeedsAToken) {
+  EXPECT_EQ(access_refusal(kLocal, {.authorization = {}, .origin = "http://evil.example"})
+                ->problem.status,
+            403);
+  EXPECT_FALSE(access_refusal(
+      kLocalToken, {.authorization = "Bearer secret", .origin = "http://console.example"}));
+  const std::string body = R"({"key":"a","limit":1,"window":60})";
+  TestDoor door({.rules = {}, .access = kLocal});
+  EXPECT_EQ(door.ask(post("/v1/reset", body, "Origin: null\r\n")).status, 403);
+  EXPECT_EQ(door.ask(post("/v1/reset", body)).status, 200);
 }
 
 TEST(Access, AnEmptyTokenOpensNothing) {

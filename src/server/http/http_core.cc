@@ -91,7 +91,9 @@ void HttpCore::answer(Exchange& exchange) {
                          is_get ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n");
   }
   if (found->access == RouteAccess::kAdmin) {
-    const auto refusal = access_refusal(node_.access(), exchange.head.authorization);
+    const AccessClaim claim{.authorization = exchange.head.authorization,
+                            .origin = exchange.head.origin};
+    const auto refusal = access_refusal(node_.access(), claim);
     if (refusal) return reply_problem(exchange, refusal->problem, refusal->fields);
   }
   // A page tells about all checks that came before it.
