@@ -12,6 +12,10 @@ if(WEIR_BUILD_SERVER)
   find_package(CLI11 CONFIG REQUIRED)           # CLI11::CLI11
   find_package(simdjson CONFIG REQUIRED)        # simdjson::simdjson
   find_package(prometheus-cpp CONFIG REQUIRED)  # prometheus-cpp::core
+  find_package(Protobuf REQUIRED)               # protobuf::libprotobuf, protobuf_generate()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)  # PkgConfig::NGHTTP2
+  pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)             # PkgConfig::RE2
 endif()
 if(WEIR_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)       # weir_test() links it

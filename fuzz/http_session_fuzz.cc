@@ -60,7 +60,7 @@ std::string without_continue(std::string text) {
 
 class Peer {
  public:
-  explicit Peer(TestDoor& door) : door_(door), session_(door.door.make_session(door.now)) {}
+  explicit Peer(TestDoor& door) : door_(door), session_(door.door.make_session({}, door.now)) {}
 
   // False when the session takes no more.
   bool say(std::string_view bytes) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/immediate_check.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -87,6 +88,26 @@ TEST(EngineDeathTest, ChecksHaveABound) {
         }
       },
       "size_ < Batch::kChargesMax");
+}
+
+class RefusingStore final : public Store {
+ public:
+  void decide(Batch& batch, Instant) noexcept override {
+    batch.error = StoreError::kUnavailable;
+    batch.on_done(batch);
+  }
+};
+
+TEST_F(EngineTest, AnImmediateCheckReturnsWithItsAnswer) {
+  ImmediateCheck check;
+  check.begin(Operation::kSpendEach);
+  check.add(engine_.hash({"", "", "key"}, quota_), quota_, 3);
+  EXPECT_TRUE(check.decide(engine_, kNow));
+  EXPECT_TRUE(check.decisions()[0].allowed());
+
+  RefusingStore refusing;
+  Engine cut_off(refusing, hasher_, traffic_.add_core());
+  EXPECT_FALSE(check.decide(cut_off, kNow));
 }
 
 }  // namespace

@@ -44,6 +44,18 @@ bool bind_to(const UniqueFd& socket, const Address& address) {
   return socket.is_open() && ::bind(socket.get(), address.data(), address.size()) == 0;
 }
 
+Peer peer_at(const sockaddr_storage& from) {
+  if (from.ss_family == AF_INET) {
+    std::array<std::uint8_t, 4> bytes{};
+    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in&>(from).sin_addr, bytes.size());
+    return {.address = IpAddress::v4(bytes)};
+  }
+  if (from.ss_family != AF_INET6) return {};
+  std::array<std::uint8_t, 16> bytes{};
+  std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6&>(from).sin6_addr, bytes.size());
+  return {.address = IpAddress::v6(bytes)};
+}
+
 // Makes the kernel drop requests for new connections, which then have time to go
 // elsewhere, while it completes and keeps those already begun. Best effort.
 void refuse_new_handshakes(int socket) {
@@ -94,7 +106,11 @@ void Listener::ready(std::uint32_t) {
 
 // False if there is nothing more to accept now.
 bool Listener::accept_one() {
-  auto socket = UniqueFd(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  sockaddr_storage from{};
+  socklen_t from_size = sizeof(from);
+  auto* const peer_address = reinterpret_cast<sockaddr*>(&from);  // what the socket calls want
+  auto socket =
+      UniqueFd(::accept4(socket_.get(), peer_address, &from_size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.is_open()) {
     switch (errno) {
       case EAGAIN: return false;
@@ -107,7 +123,8 @@ bool Listener::accept_one() {
     }
   }
   if (connections_.budget().take()) {
-    connections_.add(std::move(socket), factory_.make_session(connections_.loop().now()));
+    connections_.add(std::move(socket),
+                     factory_.make_session(peer_at(from), connections_.loop().now()));
   } else {
     reset_on_close(socket.get());
   }

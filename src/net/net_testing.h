@@ -71,7 +71,7 @@ class TestFactory final : public SessionFactory {
   using Make = std::function<std::unique_ptr<Session>(Instant)>;
   explicit TestFactory(Make make = [](Instant) { return std::make_unique<EchoSession>(); })
       : make_(std::move(make)) {}
-  std::unique_ptr<Session> make_session(Instant now) override { return make_(now); }
+  std::unique_ptr<Session> make_session(const Peer&, Instant now) override { return make_(now); }
 
  private:
   Make make_;

@@ -15,9 +15,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "base/ip_address.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -63,11 +65,17 @@ class Session {
   virtual bool finished() const = 0;
 };
 
+// Who is at the other end of a connection, as far as the loop knows.
+struct Peer {
+  // Where it connects from, or what its PROXY header says. None at a Unix socket.
+  std::optional<IpAddress> address;
+};
+
 // Makes the session of a new connection. Called on the core that accepted it.
 class SessionFactory {
  public:
   virtual ~SessionFactory() = default;
-  virtual std::unique_ptr<Session> make_session(Instant now) = 0;
+  virtual std::unique_ptr<Session> make_session(const Peer& peer, Instant now) = 0;
 };
 
 }  // namespace weir

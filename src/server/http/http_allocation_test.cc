@@ -43,7 +43,7 @@ namespace {
 using namespace std::chrono_literals;
 
 void expect_no_allocation(TestDoor& door, const std::string& requests) {
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   std::size_t warm = 0;
   for (int round = 0; round < 200; ++round) {
     if (round == 100) warm = g_allocations;

@@ -46,18 +46,6 @@ Problem not_found(std::string_view path) {
 
 }  // namespace
 
-void ImmediateCheck::begin(Operation operation) {
-  done_ = false;
-  Check::begin(operation,
-               [](Check& check) noexcept { static_cast<ImmediateCheck&>(check).done_ = true; });
-}
-
-bool ImmediateCheck::decide(Engine& engine, Instant now) {
-  engine.decide(*this, now);
-  WEIR_ASSERT(done_);
-  return error() == StoreError::kNone;
-}
-
 HttpCore::HttpCore(HttpNode& node, Engine& engine, RuleSetPtr rules)
     : node_(node),
       engine_(engine),

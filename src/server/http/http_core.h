@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/immediate_check.h"
 #include "proto/http1_head.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
@@ -44,18 +45,6 @@ struct Exchange {
   std::string_view path;
   std::string_view query;  // without the '?'
   RouteId route = RouteId::kNone;
-};
-
-// A check that a store in memory answers before decide() returns. Other stores need a
-// session that waits for them.
-class ImmediateCheck : public Check {
- public:
-  void begin(Operation operation);
-  // False if the store could not answer.
-  bool decide(Engine& engine, Instant now);
-
- private:
-  bool done_ = false;
 };
 
 class HttpCore {

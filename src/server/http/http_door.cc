@@ -4,7 +4,7 @@
 
 namespace weir {
 
-std::unique_ptr<Session> HttpDoor::make_session(Instant now) {
+std::unique_ptr<Session> HttpDoor::make_session(const Peer&, Instant now) {
   return std::make_unique<HttpSession>(core_, now);
 }
 

@@ -21,7 +21,7 @@ class HttpDoor final : public SessionFactory {
   HttpDoor(HttpNode& node, Engine& engine, RuleSetPtr rules)
       : core_(node, engine, std::move(rules)) {}
 
-  std::unique_ptr<Session> make_session(Instant now) override;
+  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
 
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }

@@ -44,7 +44,7 @@ std::string repeat(std::string_view text, int times) {
 
 TEST(HttpSession, AnswersAPipelineInOrderAndAtOnce) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   std::string requests;
   for (int i = 0; i < 16; ++i) requests += check("key" + std::to_string(i));
   feed(*session, requests, door.now);
@@ -92,7 +92,7 @@ TEST(HttpSession, SplitsDoNotMatter) {
 
   const auto in_pieces = [&](auto next_size) {
     TestDoor door;
-    const auto session = door.door.make_session(door.now);
+    const auto session = door.door.make_session({}, door.now);
     std::string output;
     for (std::size_t at = 0; at < requests.size();) {
       const std::size_t size = std::min(next_size(), requests.size() - at);
@@ -113,7 +113,7 @@ TEST(HttpSession, SplitsDoNotMatter) {
 
 TEST(HttpSession, MalformedBytesEndItButNotWhatCameBefore) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   feed(*session, repeat(check("a"), 3) + "\x01garbage" + check("a"), door.now);
   EXPECT_TRUE(session->input_space().empty());
   EXPECT_TRUE(session->finished());
@@ -127,7 +127,7 @@ TEST(HttpSession, RefusesWhatIsTooLong) {
   const std::string start = "POST /check HTTP/1.1\r\nHost: a\r\n";
   const auto status = [](const std::string& request) {
     TestDoor door;
-    const auto session = door.door.make_session(door.now);
+    const auto session = door.door.make_session({}, door.now);
     feed(*session, request, door.now);
     EXPECT_TRUE(session->finished());
     const auto all = statuses(session->output());
@@ -161,7 +161,7 @@ TEST(HttpSession, TakesTheLargestBody) {
 
 TEST(HttpSession, BodiesShorterAndLongerThanTheySay) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string whole = check("a");
   feed(*session, whole.substr(0, whole.size() - 1), door.now);
   EXPECT_TRUE(session->output().empty());
@@ -176,7 +176,7 @@ TEST(HttpSession, BodiesShorterAndLongerThanTheySay) {
 
 TEST(HttpSession, InvitesABodyThatWaitsForIt) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string body = R"({"key":"a","limit":2,"window":60})";
   const std::string request = post("/check", body, "Expect: 100-continue\r\n");
   const std::string head = request.substr(0, request.size() - body.size());
@@ -210,7 +210,7 @@ TEST(HttpSession, HeadIsGetWithoutTheBody) {
 TEST(HttpSession, ClosesWhenAsked) {
   const auto closes = [](const std::string& request, std::string_view connection) {
     TestDoor door;
-    const auto session = door.door.make_session(door.now);
+    const auto session = door.door.make_session({}, door.now);
     feed(*session, request + check("behind"), door.now);
     std::string_view output = session->output();
     EXPECT_EQ(take_reply(output).fields["connection"], connection);
@@ -231,7 +231,7 @@ TEST(HttpSession, IgnoresEmptyLinesBetweenRequests) {
 
 TEST(HttpSession, IdleConnectionsEnd) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   EXPECT_EQ(session->deadline(), door.now + 60s);
   feed(*session, check("a"), door.now + 30s);
   drink(*session, door.now + 30s);
@@ -249,7 +249,7 @@ TEST(HttpSession, IdleConnectionsEnd) {
 
 TEST(HttpSession, IdleConnectionsGiveTheirBuffersBack) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   feed(*session, check("a"), door.now);
   drink(*session, door.now);
   EXPECT_EQ(session->deadline(), door.now + 2s);
@@ -263,7 +263,7 @@ TEST(HttpSession, IdleConnectionsGiveTheirBuffersBack) {
 
 TEST(HttpSession, SlowRequestsAreToldSo) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string request = check("a");
   feed(*session, request + request.substr(0, 1), door.now);
   drink(*session, door.now);
@@ -275,7 +275,7 @@ TEST(HttpSession, SlowRequestsAreToldSo) {
   EXPECT_EQ(statuses(session->output()), (std::vector{408}));
 
   // Nor within a body.
-  const auto another = door.door.make_session(door.now);
+  const auto another = door.door.make_session({}, door.now);
   feed(*another, request.substr(0, request.size() - 1), door.now);
   another->expired(door.now + 10s);
   EXPECT_EQ(statuses(another->output()), (std::vector{408}));
@@ -283,7 +283,7 @@ TEST(HttpSession, SlowRequestsAreToldSo) {
 
 TEST(HttpSession, PeersThatTakeNothingAreGivenUp) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   feed(*session, get("/health"), door.now);
   EXPECT_EQ(session->deadline(), door.now + 30s);
   session->sent(1, door.now + 20s);
@@ -296,7 +296,7 @@ TEST(HttpSession, PeersThatTakeNothingAreGivenUp) {
 // One read may hold more requests than their replies may take. They wait.
 TEST(HttpSession, OutputIsBounded) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string request = get("/openapi.json");
   std::size_t offered = 0;
   std::size_t largest = 0;
@@ -317,7 +317,7 @@ TEST(HttpSession, OutputIsBounded) {
 
 TEST(HttpSession, HeldBackRequestsGoOnWhenOutputIsTaken) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string request = get("/openapi.json");
   // Let the buffer grow, then fill it with requests in one read.
   for (int i = 0; i < 20; ++i) {
@@ -347,11 +347,11 @@ TEST(HttpSession, HeldBackRequestsGoOnWhenOutputIsTaken) {
 
 TEST(HttpSession, DrainsWhatHasArrived) {
   TestDoor door;
-  const auto idle = door.door.make_session(door.now);
+  const auto idle = door.door.make_session({}, door.now);
   idle->drain();
   EXPECT_TRUE(idle->finished());
 
-  const auto busy = door.door.make_session(door.now);
+  const auto busy = door.door.make_session({}, door.now);
   const std::string request = check("a");
   feed(*busy, request.substr(0, 10), door.now);
   busy->drain();
@@ -361,7 +361,7 @@ TEST(HttpSession, DrainsWhatHasArrived) {
   std::string_view output = busy->output();
   EXPECT_EQ(take_reply(output).fields["connection"], "close");
 
-  const auto pipelined = door.door.make_session(door.now);
+  const auto pipelined = door.door.make_session({}, door.now);
   feed(*pipelined, request.substr(0, 10), door.now);
   pipelined->drain();
   feed(*pipelined, request.substr(10) + request + request, door.now);
@@ -374,7 +374,7 @@ TEST(HttpSession, DrainsWhatHasArrived) {
 
 TEST(HttpSession, StampsEachReplyOnce) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const auto times = [&] {
     std::vector<std::string> result;
     std::string_view output = session->output();
@@ -399,8 +399,8 @@ TEST(HttpSession, StampsEachReplyOnce) {
 
 TEST(HttpSession, CountsConnections) {
   TestDoor door;
-  const auto one = door.door.make_session(door.now);
-  auto another = door.door.make_session(door.now);
+  const auto one = door.door.make_session({}, door.now);
+  auto another = door.door.make_session({}, door.now);
   EXPECT_EQ(door.node.counts().summary().connections, 2u);
   another.reset();
   EXPECT_EQ(door.node.counts().summary().connections, 1u);
@@ -408,7 +408,7 @@ TEST(HttpSession, CountsConnections) {
 
 TEST(HttpSession, NewRulesCountFromTheNextRequest) {
   TestDoor door;
-  const auto session = door.door.make_session(door.now);
+  const auto session = door.door.make_session({}, door.now);
   const std::string request = post("/check", R"({"key":"a","rule":"r"})");
   feed(*session, request, door.now);
   EXPECT_EQ(statuses(drink(*session, door.now)), (std::vector{404}));

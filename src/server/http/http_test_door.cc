@@ -108,7 +108,7 @@ TestDoor::TestDoor(Options options)
       door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
 
 std::string TestDoor::converse(std::string_view request) {
-  const auto session = door.make_session(now);
+  const auto session = door.make_session({}, now);
   feed(*session, request, now);
   return drink(*session, now);
 }

@@ -1,0 +1,70 @@
+// IpAddress: an IPv4 or IPv6 address, without port or zone.
+//
+// Kept as 16 bytes; IPv4 is the mapped form ::ffff:a.b.c.d, and every spelling that
+// means an IPv4 address (mapped, or NAT64's 64:ff9b::/96) is that address. So the same
+// host is one value, and no mask puts all of IPv4 in one place.
+//
+// Thread rule: values. Tested by ip_address_test.cc.
+
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+class IpAddress {
+ public:
+  using Bytes = std::array<std::uint8_t, 16>;
+  static constexpr std::size_t kTextMax = 39;  // eight groups of four digits
+
+  IpAddress() = default;  // ::
+
+  // "192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"; a zone ("%eth0") is dropped.
+  // Nothing else: no brackets, no port, no leading zeros in IPv4.
+  static std::optional<IpAddress> parse(std::string_view text);
+
+  static IpAddress v4(std::span<const std::uint8_t, 4> bytes);
+  static IpAddress v6(std::span<const std::uint8_t, 16> bytes);
+
+  bool is_v4() const;
+  bool is_loopback() const;  // 127.0.0.0/8, ::1
+
+  // Its first `bits` bits, the others zero: the network it is in. `bits` counts in its
+  // own family: 24 keeps 192.0.2.0 of 192.0.2.77.
+  // REQUIRES: bits <= 32 for IPv4, <= 128 for IPv6
+  IpAddress network(unsigned bits) const;
+
+  // As RFC 5952 writes it, into `text`; returns the part used. No allocation.
+  std::string_view write(std::span<char, kTextMax + 1> text) const;
+  std::string to_string() const;
+
+  const Bytes& bytes() const { return bytes_; }
+  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
+
+ private:
+  Bytes bytes_{};
+};
+
+// A CIDR block: "10.0.0.0/8", "2001:db8::/32", or one address.
+class IpPrefix {
+ public:
+  // Fails on bits beyond the prefix that are not zero: 10.1.2.3/8 is a slip.
+  static std::optional<IpPrefix> parse(std::string_view text);
+
+  bool contains(const IpAddress& address) const;
+  std::string to_string() const;
+
+  friend bool operator==(const IpPrefix&, const IpPrefix&) = default;
+
+ private:
+  IpAddress network_;
+  unsigned bits_ = 0;  // in the family of network_
+};
+
+}  // namespace weir

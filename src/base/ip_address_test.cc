@@ -1,0 +1,75 @@
+#include "base/ip_address.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+std::string canonical(std::string_view text) {
+  const auto address = IpAddress::parse(text);
+  return address ? address->to_string() : "none";
+}
+
+TEST(IpAddress, OneHostIsOneValueHoweverItIsWritten) {
+  EXPECT_EQ(canonical("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(canonical("::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(canonical("::ffff:c000:201"), "192.0.2.1");
+  EXPECT_EQ(canonical("64:ff9b::192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(canonical("2001:DB8:0:0::1"), "2001:db8::1");
+  EXPECT_EQ(canonical("fe80::1%eth0"), "fe80::1");
+  EXPECT_EQ(canonical("2001:db8:1111:2222:3333:4444:5555:6666"),
+            "2001:db8:1111:2222:3333:4444:5555:6666");
+}
+
+TEST(IpAddress, RefusesWhatIsNone) {
+  for (const auto* text : {"", "1.2.3", "1.2.3.4.5", "256.1.1.1", "1.2.3.4:80", "[::1]",
+                           "::1::", "unknown", "01.2.3.4", "1.2.3.4 ", "%eth0",
+                           "12345::", "1111:2222:3333:4444:5555:6666:255.255.255.2551"}) {
+    EXPECT_EQ(canonical(text), "none") << text;
+  }
+}
+
+TEST(IpAddress, NetworkCountsBitsInItsOwnFamily) {
+  EXPECT_EQ(IpAddress::parse("192.0.2.77")->network(24).to_string(), "192.0.2.0");
+  EXPECT_EQ(IpAddress::parse("192.0.2.77")->network(0).to_string(), "0.0.0.0");
+  EXPECT_EQ(IpAddress::parse("192.0.2.77")->network(31).to_string(), "192.0.2.76");
+  EXPECT_EQ(IpAddress::parse("192.0.2.77")->network(32).to_string(), "192.0.2.77");
+  EXPECT_EQ(IpAddress::parse("2001:db8:1:2:3::4")->network(64).to_string(), "2001:db8:1:2::");
+  EXPECT_EQ(IpAddress::parse("2001:db8:1:2ff::4")->network(57).to_string(), "2001:db8:1:280::");
+  EXPECT_EQ(IpAddress::parse("2001:db8::4")->network(0).to_string(), "::");
+}
+
+TEST(IpAddress, KnowsLoopback) {
+  EXPECT_TRUE(IpAddress::parse("127.3.2.1")->is_loopback());
+  EXPECT_TRUE(IpAddress::parse("::1")->is_loopback());
+  EXPECT_TRUE(IpAddress::parse("::ffff:127.0.0.1")->is_loopback());
+  EXPECT_FALSE(IpAddress::parse("::")->is_loopback());
+  EXPECT_FALSE(IpAddress::parse("128.0.0.1")->is_loopback());
+}
+
+bool contains(std::string_view prefix, std::string_view address) {
+  return IpPrefix::parse(prefix)->contains(*IpAddress::parse(address));
+}
+
+TEST(IpPrefix, ContainsItsOwnFamilyOnly) {
+  EXPECT_TRUE(contains("10.0.0.0/8", "10.255.1.2"));
+  EXPECT_FALSE(contains("10.0.0.0/8", "11.0.0.0"));
+  EXPECT_TRUE(contains("10.0.0.0/8", "::ffff:10.1.2.3"));
+  EXPECT_TRUE(contains("0.0.0.0/0", "203.0.113.9"));
+  EXPECT_FALSE(contains("0.0.0.0/0", "2001:db8::1"));
+  EXPECT_FALSE(contains("::/0", "203.0.113.9"));
+  EXPECT_TRUE(contains("2001:db8::/32", "2001:db8:ffff::1"));
+  EXPECT_TRUE(contains("192.0.2.1", "192.0.2.1"));
+  EXPECT_FALSE(contains("192.0.2.1", "192.0.2.2"));
+}
+
+TEST(IpPrefix, RefusesSlips) {
+  for (const auto* text : {"10.1.2.3/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/08", "::/129",
+                           "10.0.0.0/-1", "ten/8", "fe80::%eth0/64", "/8", ""}) {
+    EXPECT_FALSE(IpPrefix::parse(text)) << text;
+  }
+  EXPECT_EQ(IpPrefix::parse("10.0.0.0/8")->to_string(), "10.0.0.0/8");
+}
+
+}  // namespace
+}  // namespace weir
