@@ -76,7 +76,11 @@ std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mista
 
 void read_listen(const YamlNode& node, Config& config, Mistakes& mistakes) {
   const SectionReader reader(listen_section(), node, node.place, mistakes);
-  config.http = reader.get<std::string>("http");
+  for (const Field& field : listen_section().fields) {
+    if (field.type != FieldType::kListenAddress) continue;
+    const auto address = reader.get<std::string>(field.name);
+    if (address) config.listen.emplace(field.name, *address);
+  }
 }
 
 void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {

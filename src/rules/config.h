@@ -23,6 +23,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,8 +37,9 @@ namespace weir {
 
 struct Config {
   // The command line wins over these; what neither sets has its built-in default.
-  std::optional<std::string> http;  // HOST:PORT, checked
-  std::optional<int> threads;       // 1 to 256
+  // What `listen` says: the name of the field ("http") -> the address, checked.
+  std::map<std::string, std::string, std::less<>> listen;
+  std::optional<int> threads;  // 1 to 256
   std::optional<std::uint64_t> max_keys;
   std::vector<Rule> rules;
 };

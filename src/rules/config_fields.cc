@@ -18,8 +18,9 @@ constexpr Field kListenFields[] = {
     {.name = "http",
      .type = FieldType::kListenAddress,
      .default_text = "127.0.0.1:8080",
-     .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost. Port "
-                    "0 takes any free one. Put an IPv6 address in quotes: \"[::1]:8080\"."},
+     .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost, or "
+                    "unix:/absolute/path. Port 0 takes any free one. Put an IPv6 address in "
+                    "quotes: \"[::1]:8080\"."},
 };
 
 constexpr Section kListen = {

@@ -27,8 +27,9 @@ constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
 
 // Close to rules/listen_address.h: what is within an IP address is left to the loader.
 constexpr std::string_view kListenAddressPattern =
-    "^(\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
-    ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$";
+    "^((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
+    ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+    "|unix:/.*[^/])$";
 
 // boost::json::string_view is not std::string_view in 1.81.
 json::string_view view(std::string_view text) { return {text.data(), text.size()}; }

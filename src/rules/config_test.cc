@@ -83,7 +83,7 @@ TEST(Config, HoldsEveryField) {
   const auto parsed = load_config("testdata/good/full.yaml");
   ASSERT_TRUE(std::holds_alternative<Config>(parsed));
   const Config& config = std::get<Config>(parsed);
-  EXPECT_EQ(config.http, "127.0.0.1:8080");
+  EXPECT_EQ(config.listen.at("http"), "127.0.0.1:8080");
   EXPECT_EQ(config.threads, 2);
   EXPECT_EQ(config.max_keys, 1'048'576u);
   ASSERT_THAT(config.rules, SizeIs(5));
@@ -108,7 +108,7 @@ TEST(Config, LeavesUnsetFieldsUnset) {
     const auto parsed = parse_config(text, "weir.yaml");
     ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << text;
     const Config& config = std::get<Config>(parsed);
-    EXPECT_EQ(config.http, std::nullopt);
+    EXPECT_TRUE(config.listen.empty());
     EXPECT_EQ(config.threads, std::nullopt);
     EXPECT_EQ(config.max_keys, std::nullopt);
     EXPECT_THAT(config.rules, IsEmpty());

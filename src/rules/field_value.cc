@@ -199,7 +199,8 @@ std::string expected_text(const Field& field) {
     case FieldType::kDuration:
       return "a duration such as 500ms, 90s or 1h30m, or a number of seconds";
     case FieldType::kListenAddress:
-      return "HOST:PORT with an IP address or localhost, such as 127.0.0.1:8080";
+      return "HOST:PORT with an IP address or localhost, such as 127.0.0.1:8080, or "
+             "unix:/absolute/path";
   }
   return {};
 }

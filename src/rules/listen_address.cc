@@ -11,6 +11,8 @@
 namespace weir {
 namespace {
 
+constexpr std::string_view kUnixScheme = "unix:";
+
 bool is_port(std::string_view text) {
   if (text.empty() || (text.size() > 1 && text.front() == '0')) return false;
   std::uint16_t port = 0;
@@ -26,9 +28,15 @@ bool is_address(int family, std::string_view text) {
   return inet_pton(family, std::string(text).c_str(), bytes) == 1;
 }
 
+bool is_socket_path(std::string_view path) {
+  return path.starts_with('/') && !path.ends_with('/') && path.size() <= kUnixPathMax &&
+         path.find('\0') == std::string_view::npos;
+}
+
 }  // namespace
 
 bool is_listen_address(std::string_view text) {
+  if (text.starts_with(kUnixScheme)) return is_socket_path(text.substr(kUnixScheme.size()));
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return false;
 

@@ -6,7 +6,8 @@
 
 namespace weir {
 
-RuleSet::RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {
+RuleSet::RuleSet(std::vector<Rule> rules)
+    : rules_(std::move(rules)), traffic_(rules_), descriptors_(rules_) {
   by_id_.reserve(rules_.size());
   for (const Rule& rule : rules_) {
     const bool fresh = by_id_.emplace(rule.id, &rule).second;
@@ -18,5 +19,15 @@ const Rule* RuleSet::find(std::string_view id) const {
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : found->second;
 }
+
+std::span<const Rule*> RuleSet::match(const Request& request, MatchedRules& matched) const {
+  return traffic_.match(request, matched);
+}
+
+const Rule* RuleSet::match(const Descriptor& descriptor) const {
+  return descriptors_.find(descriptor);
+}
+
+bool RuleSet::has_domain(std::string_view domain) const { return descriptors_.has_domain(domain); }
 
 }  // namespace weir

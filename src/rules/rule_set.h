@@ -1,33 +1,34 @@
 // RuleSet: the rules in force, compiled and immutable.
 //
-// A door asks it for a rule by id. To change the rules a new set is made and swapped
-// in whole, core by core; a request is decided by the set it started with.
+// A door asks it for a rule by id, for the rules that apply to a request, or for the
+// one that a descriptor leads to. To change the rules a new set is made and swapped in
+// whole, core by core; a request is decided by the set it started with.
 //
-// Thread rule: immutable after construction. Tested by rule_set_test.cc.
+// Thread rule: immutable after construction. Tested by rule_set_test.cc, traffic_rules_test.cc and
+// descriptor_tree_test.cc.
 
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "weir/quota.h"
+#include "rules/descriptor_tree.h"
+#include "rules/request.h"
+#include "rules/rule.h"
+#include "rules/traffic_rules.h"
 
 namespace weir {
-
-struct Rule {
-  std::string id;
-  Quota quota;
-  bool enabled = true;  // a disabled rule allows everything and counts nothing
-};
 
 class RuleSet {
  public:
   RuleSet() = default;
 
-  // REQUIRES: ids are unique (the loader has refused the file otherwise).
+  // REQUIRES: what rules/rule_conflicts.h checks (the loader has refused the file
+  // otherwise): unique ids, unique descriptors, at most kGroupsMax groups.
   explicit RuleSet(std::vector<Rule> rules);
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;
@@ -35,13 +36,28 @@ class RuleSet {
   // Null if there is none. Valid as long as the set. Cost: one hash.
   const Rule* find(std::string_view id) const;
 
+  // The enabled rules that apply to the request: the first of each group, in the order
+  // of the file. Returns the part of `matched` that is used.
+  std::span<const Rule*> match(const Request& request, MatchedRules& matched) const;
+
+  // The rule that the descriptor leads to, disabled ones included; null if there is none.
+  const Rule* match(const Descriptor& descriptor) const;
+  bool has_domain(std::string_view domain) const;
+
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, const Rule*> by_id_;  // views into rules_
+  TrafficRules traffic_;
+  DescriptorTree descriptors_;
 };
 
 using RuleSetPtr = std::shared_ptr<const RuleSet>;
+
+// The key under which the rule counts the request or descriptor it has matched: a view
+// of one of their texts, or of `scratch`, which is reused.
+std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch);
+std::string_view key_of(const Rule& rule, const Descriptor& descriptor, std::string& scratch);
 
 }  // namespace weir

@@ -21,7 +21,8 @@ TEST(RuleSet, IsEmptyByDefault) {
 
 TEST(RuleSet, FindsRulesByTheirExactId) {
   // Ids short enough to live within a std::string, whose bytes move along with it.
-  const RuleSet rules({{"login", quota_of(5)}, {"search", quota_of(50), false}});
+  const RuleSet rules({{.id = "login", .quota = quota_of(5)},
+                       {.id = "search", .quota = quota_of(50), .enabled = false}});
   const Rule* login = rules.find("login");
   ASSERT_NE(login, nullptr);
   EXPECT_EQ(login->id, "login");
@@ -39,7 +40,9 @@ TEST(RuleSet, FindsRulesByTheirExactId) {
 }
 
 TEST(RuleSet, KeepsTheOrderOfTheFile) {
-  const RuleSet rules({{"b", quota_of(1)}, {"a", quota_of(2)}, {"c", quota_of(3)}});
+  const RuleSet rules({{.id = "b", .quota = quota_of(1)},
+                       {.id = "a", .quota = quota_of(2)},
+                       {.id = "c", .quota = quota_of(3)}});
   ASSERT_EQ(rules.rules().size(), 3u);
   EXPECT_EQ(rules.rules()[0].id, "b");
   EXPECT_EQ(rules.rules()[1].id, "a");
@@ -48,7 +51,9 @@ TEST(RuleSet, KeepsTheOrderOfTheFile) {
 
 TEST(RuleSet, FindsEachOfMany) {
   std::vector<Rule> many;
-  for (int i = 0; i < 10'000; ++i) many.push_back({"rule-" + std::to_string(i), quota_of(i)});
+  for (int i = 0; i < 10'000; ++i) {
+    many.push_back({.id = "rule-" + std::to_string(i), .quota = quota_of(i)});
+  }
   const RuleSet rules(std::move(many));
   for (int i = 0; i < 10'000; ++i) {
     const Rule* rule = rules.find("rule-" + std::to_string(i));
@@ -58,7 +63,8 @@ TEST(RuleSet, FindsEachOfMany) {
 }
 
 TEST(RuleSetDeathTest, RefusesTwoRulesOfOneId) {
-  EXPECT_DEATH(RuleSet({{"a", quota_of(1)}, {"a", quota_of(2)}}), "fresh");
+  EXPECT_DEATH(RuleSet({{.id = "a", .quota = quota_of(1)}, {.id = "a", .quota = quota_of(2)}}),
+               "fresh");
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// ASCII letters, whatever the locale says.
+//
+// Thread rule: pure functions. Tested by ascii_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+constexpr char ascii_lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+constexpr bool equal_ignoring_case(std::string_view one, std::string_view other) noexcept {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](char a, char b) { return ascii_lower(a) == ascii_lower(b); });
+}
+
+inline std::string to_ascii_lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), ascii_lower);
+  return lower;
+}
+
+}  // namespace weir

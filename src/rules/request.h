@@ -1,0 +1,46 @@
+// Request: the properties of what is to be limited, whichever door it came through.
+//
+// A door fills in what it knows: forward-auth and a gateway the HTTP request, Envoy's
+// service a Descriptor. Rules look at nothing else.
+//
+// Thread rule: values that refer to texts elsewhere, normally a door's input buffer.
+// Tested by traffic_rules_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/ip_address.h"
+
+namespace weir {
+
+// A header, or an entry of a descriptor.
+struct NameValue {
+  std::string_view name;
+  std::string_view value;
+};
+
+struct Request {
+  std::string_view method{};
+  std::string_view host{};  // in lower case, without port
+  std::string_view path{};  // as sent, without query; begins with '/'
+  std::string_view query{};
+  std::span<const NameValue> headers{};  // in the order sent; names in any case
+  std::optional<IpAddress> client{};     // rules/client_address.h says who that is
+
+  // The first header of that name, in any case.
+  std::optional<std::string_view> header(std::string_view name) const;
+};
+
+// What Envoy's rate limit service is asked about: a domain and entries, outermost first.
+struct Descriptor {
+  static constexpr std::size_t kEntriesMax = 32;
+
+  std::string_view domain{};
+  std::span<const NameValue> entries{};
+};
+
+}  // namespace weir

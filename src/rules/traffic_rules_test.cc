@@ -1,0 +1,108 @@
+#include "rules/traffic_rules.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rules/rule_set.h"
+
+namespace weir {
+namespace {
+
+std::vector<TextPattern> patterns(std::initializer_list<const char*> texts) {
+  std::vector<TextPattern> made;
+  for (const char* text : texts) made.emplace_back(text);
+  return made;
+}
+
+Rule rule(std::string id, RequestMatch match, std::string group = "") {
+  return {.id = std::move(id), .group = std::move(group), .match = std::move(match)};
+}
+
+// The ids of the rules that apply, in order.
+std::string matched(const RuleSet& rules, const Request& request) {
+  MatchedRules room;
+  std::string ids;
+  for (const Rule* found : rules.match(request, room)) ids += found->id + " ";
+  return ids;
+}
+
+TEST(TrafficRules, AllThatIsGivenMustHoldAndOfAListOne) {
+  const RuleSet rules({rule("r", {.methods = {"GET", "POST"},
+                                  .hosts = patterns({"*.example.com"}),
+                                  .paths = patterns({"/login", "/api/*"}),
+                                  .headers = {{"X-Plan", TextPattern("gold*")}},
+                                  .clients = {*IpPrefix::parse("192.0.2.0/24")}})});
+  const std::vector<NameValue> gold = {{"accept", "*/*"}, {"x-plan", "gold-2"}};
+  const Request fits{.method = "POST",
+                     .host = "www.example.com",
+                     .path = "/api/x",
+                     .headers = gold,
+                     .client = IpAddress::parse("192.0.2.9")};
+  EXPECT_EQ(matched(rules, fits), "r ");
+  const auto without = [&](auto change) {
+    Request request = fits;
+    change(request);
+    return matched(rules, request);
+  };
+  EXPECT_EQ(without([](Request& r) { r.path = "/login"; }), "r ");
+  EXPECT_EQ(without([](Request& r) { r.method = "PUT"; }), "");
+  EXPECT_EQ(without([](Request& r) { r.method = "post"; }), "");
+  EXPECT_EQ(without([](Request& r) { r.host = "example.com"; }), "");
+  EXPECT_EQ(without([](Request& r) { r.path = "/login/"; }), "");
+  EXPECT_EQ(without([](Request& r) { r.headers = {}; }), "");
+  EXPECT_EQ(without([](Request& r) { r.client = IpAddress::parse("198.51.100.1"); }), "");
+  EXPECT_EQ(without([](Request& r) { r.client.reset(); }), "");
+}
+
+TEST(TrafficRules, OfAGroupTheFirstInTheFileApplies) {
+  const RuleSet rules(
+      {rule("prefix", {.paths = patterns({"/a*"})}), rule("exact", {.paths = patterns({"/a"})}),
+       rule("other exact", {.paths = patterns({"/b", "/b"})}), rule("all", {}),
+       rule("each", {}, "address"), rule("late", {.paths = patterns({"/a"})}, "address")});
+  EXPECT_EQ(matched(rules, {.path = "/a"}), "prefix each ");
+  EXPECT_EQ(matched(rules, {.path = "/b"}), "other exact each ");
+  EXPECT_EQ(matched(rules, {.path = "/c"}), "all each ");
+}
+
+TEST(TrafficRules, LeavesOutTheDisabledAndThoseThatAreOnlyNamed) {
+  Rule off = rule("off", {});
+  off.enabled = false;
+  const RuleSet rules({off, {.id = "named"}, rule("on", {})});
+  EXPECT_EQ(matched(rules, {.path = "/"}), "on ");
+}
+
+std::string key(std::vector<KeyPart> parts, const Request& request) {
+  std::string scratch = "left over";
+  return std::string(key_of({.id = "r", .key_parts = std::move(parts)}, request, scratch));
+}
+
+TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
+  using enum KeyPart::Property;
+  const std::vector<NameValue> headers = {{"X-Api-Key", "k1"}};
+  const Request request{.method = "GET",
+                        .host = "h",
+                        .path = "/p",
+                        .headers = headers,
+                        .client = IpAddress::parse("2001:db8:1:2:3::4")};
+  EXPECT_EQ(key({}, request), "");
+  EXPECT_EQ(key({{.property = kMethod}}, request), "GET");
+  EXPECT_EQ(key({{.property = kClient}}, request), "2001:db8:1:2::/64");
+  EXPECT_EQ(key({{.property = kClient, .v6_bits = 128}}, request), "2001:db8:1:2:3::4");
+  EXPECT_EQ(key({{.property = kHeader, .header = "x-api-key"}}, request), "k1");
+  EXPECT_EQ(key({{.property = kHeader, .header = "x-other"}}, request), "");
+  EXPECT_EQ(key({{.property = kClient, .v6_bits = 32},
+                 {.property = kClient, .v6_bits = 48},
+                 {.property = kHost},
+                 {.property = kPath}},
+                request),
+            "13:2001:db8::/3215:2001:db8:1::/481:h2:/p");
+  EXPECT_EQ(key({{.property = kClient}}, {.client = IpAddress::parse("192.0.2.7")}), "192.0.2.7");
+  EXPECT_EQ(key({{.property = kClient, .v4_bits = 24}}, {.client = IpAddress::parse("192.0.2.7")}),
+            "192.0.2.0/24");
+  EXPECT_EQ(key({{.property = kClient}}, {}), "");
+}
+
+}  // namespace
+}  // namespace weir
