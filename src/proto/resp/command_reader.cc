@@ -1,0 +1,146 @@
+#include "proto/resp/command_reader.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "proto/resp/inline_command.h"
+
+namespace weir::resp {
+namespace {
+
+constexpr std::size_t kNumberLineMax = 32;  // bytes; no number that counts is as long
+
+enum class LineStatus : std::uint8_t { kNeedMore, kNumber, kBroken };
+
+struct NumberLine {
+  LineStatus status = LineStatus::kNeedMore;
+  std::int64_t number = 0;
+  std::size_t size = 0;  // with its CR LF
+};
+
+// "-1" and "10", but not "", "+1", "01" or "-0".
+std::optional<std::int64_t> strict_number(std::string_view text) {
+  constexpr std::size_t kDigitsMax = 18;  // any such number fits
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  const bool plain = text == "0" ? !negative : !text.empty() && text[0] != '0';
+  if (!plain || text.size() > kDigitsMax) return std::nullopt;
+  std::int64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = 10 * number + (c - '0');
+  }
+  return negative ? -number : number;
+}
+
+// The rest of a line behind its first character.
+NumberLine number_line(std::string_view text) {
+  std::size_t end = 0;  // nearly always 1 or 2: a loop is faster than a search
+  while (end < text.size() && end < kNumberLineMax && text[end] != '\r') ++end;
+  if (end == kNumberLineMax) return {.status = LineStatus::kBroken};
+  if (text.size() < end + 2) return {};
+  const auto number = strict_number(text.substr(0, end));
+  if (!number || text[end + 1] != '\n') return {.status = LineStatus::kBroken};
+  return {.status = LineStatus::kNumber, .number = *number, .size = end + 2};
+}
+
+std::string wrong_type(char got) {
+  return std::string("expected '$', got '") + (got == '\r' || got == '\n' ? ' ' : got) + "'";
+}
+
+}  // namespace
+
+CommandReader::Status CommandReader::read(std::span<char> input, const CommandLimits& limits,
+                                          Arguments& room) {
+  if (input.empty()) return Status::kNeedMore;
+  if (input[0] != '*') return read_inline(input, room);
+  return read_array({input.data(), input.size()}, limits, room);
+}
+
+CommandReader::Status CommandReader::read_inline(std::span<char> input, Arguments& room) {
+  const auto searched = input.first(std::min(input.size(), kInlineMax));
+  const auto from = searched.begin() + static_cast<std::ptrdiff_t>(at_);
+  const auto found = std::find(from, searched.end(), '\n');
+  if (found == searched.end()) {
+    if (searched.size() == kInlineMax) return refuse("too big inline request");
+    at_ = searched.size();
+    return Status::kNeedMore;
+  }
+  const auto end = static_cast<std::size_t>(found - searched.begin());
+  const std::size_t length = end > 0 && input[end - 1] == '\r' ? end - 1 : end;
+  const SplitLine split = split_line(input.first(length), room);
+  switch (split.status) {
+    case SplitStatus::kUnbalanced: return refuse("unbalanced quotes in request");
+    case SplitStatus::kTooMany: return refuse("too big inline request");
+    case SplitStatus::kSplit: break;
+  }
+  const Status status = split.words == 0 ? Status::kNothing : Status::kCommand;
+  return complete(status, {room.data(), split.words}, end + 1);
+}
+
+CommandReader::Status CommandReader::read_array(std::string_view input, const CommandLimits& limits,
+                                                Arguments& room) {
+  const std::size_t read_before = read_;
+  if (expected_ == 0) {
+    const Status status = read_count(input, limits);
+    if (status != Status::kCommand) return status;
+  }
+  while (read_ < expected_) {
+    const Status status = read_argument(input, limits, room);
+    if (status != Status::kCommand) return status;
+  }
+  // The views of an earlier call are not valid any more: once again, all being there.
+  if (read_before > 0) {
+    read_ = 0;
+    at_ = 1 + number_line(input.substr(1)).size;
+    while (read_ < expected_) read_argument(input, limits, room);
+  }
+  return complete(Status::kCommand, {room.data(), read_}, at_);
+}
+
+CommandReader::Status CommandReader::read_count(std::string_view input,
+                                                const CommandLimits& limits) {
+  const NumberLine line = number_line(input.substr(1));
+  if (line.status == LineStatus::kNeedMore) return Status::kNeedMore;
+  if (line.status == LineStatus::kBroken) return refuse("invalid multibulk length");
+  if (line.number > limits.arguments) return refuse(limits.arguments_refusal);
+  if (line.number <= 0) return complete(Status::kNothing, {}, 1 + line.size);
+  expected_ = static_cast<std::size_t>(line.number);
+  at_ = 1 + line.size;
+  return Status::kCommand;
+}
+
+CommandReader::Status CommandReader::read_argument(std::string_view input,
+                                                   const CommandLimits& limits, Arguments& room) {
+  if (at_ == input.size()) return Status::kNeedMore;
+  if (input[at_] != '$') return refuse(wrong_type(input[at_]));
+  const NumberLine line = number_line(input.substr(at_ + 1));
+  if (line.status == LineStatus::kNeedMore) return Status::kNeedMore;
+  if (line.status == LineStatus::kBroken || line.number < 0) return refuse("invalid bulk length");
+  if (line.number > limits.bulk) return refuse(limits.bulk_refusal);
+
+  const std::size_t begin = at_ + 1 + line.size;
+  const std::size_t end = begin + static_cast<std::size_t>(line.number);
+  if (end + 2 > kCommandMax) return refuse("too big request");
+  if (input.size() < end + 2) return Status::kNeedMore;
+  if (input[end] != '\r' || input[end + 1] != '\n') return refuse("invalid bulk length");
+  room[read_++] = input.substr(begin, end - begin);
+  at_ = end + 2;
+  return Status::kCommand;
+}
+
+CommandReader::Status CommandReader::complete(Status status,
+                                              std::span<const std::string_view> arguments,
+                                              std::size_t size) {
+  expected_ = read_ = at_ = 0;
+  arguments_ = arguments;
+  size_ = size;
+  return status;
+}
+
+CommandReader::Status CommandReader::refuse(std::string_view why) {
+  refusal_ = why;
+  return Status::kRefused;
+}
+
+}  // namespace weir::resp
