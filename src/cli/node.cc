@@ -15,6 +15,13 @@ namespace {
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
 
+// Whoever reaches one door may try the admin routes, so the most exposed address counts.
+Exposure exposure_of(const Settings& settings) {
+  const auto is_local = [](const Listening& listening) { return listening.address.is_local(); };
+  return std::ranges::all_of(settings.listening, is_local) ? Exposure::kLoopback
+                                                           : Exposure::kNetwork;
+}
+
 StoreFigures figures_of(const MemoryStore& store) {
   const auto stats = store.stats();
   return {.capacity = stats.capacity, .evictions = stats.evictions, .bytes = stats.bytes};
@@ -24,14 +31,21 @@ StoreFigures figures_of(const MemoryStore& store) {
 
 Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
-      door(*node.http_, engine, rules) {}
+      http(*node.http_, engine, rules) {}
+
+SessionFactory& Node::CoreParts::door(Door door) {
+  switch (door) {
+    case Door::kHttp: break;
+  }
+  return http;
+}
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            std::optional<std::string> admin_token,
                                                            const RuleSetPtr& rules) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, std::move(admin_token)));
-    if (auto error = node->listen(settings, rules)) return std::move(*error);
+    if (auto error = node->listen(rules)) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
     return StartError{"there is not enough memory for " + std::to_string(settings.max_keys) +
@@ -40,35 +54,46 @@ std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& setti
 }
 
 Node::Node(const Settings& settings, std::optional<std::string> admin_token)
-    : store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
+    : settings_(settings),
+      store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
       hasher_(HashSecret::random()) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
-      .access = {.exposure = settings.http.is_loopback() ? Exposure::kLoopback : Exposure::kNetwork,
-                 .admin_token = std::move(admin_token)},
+      .access = {.exposure = exposure_of(settings), .admin_token = std::move(admin_token)},
       .store_figures = [this] { return figures_of(*store_); }};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
 }
 
-std::optional<StartError> Node::listen(const Settings& settings, const RuleSetPtr& rules) {
-  auto endpoint = Endpoint{.address = settings.http, .factories = {}};
-  for (std::size_t i = 0; i < settings.threads; ++i) {
-    endpoint.factories.push_back(&cores_.emplace_back(*this, rules).door);
+std::optional<StartError> Node::listen(const RuleSetPtr& rules) {
+  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rules);
+  auto endpoints = std::vector<Endpoint>();
+  for (const auto& listening : settings_.listening) {
+    auto& endpoint =
+        endpoints.emplace_back(Endpoint{.address = listening.address, .factories = {}});
+    for (auto& core : cores_) endpoint.factories.push_back(&core.door(listening.option->door));
   }
-  const auto possible = connections_possible(raise_open_files_limit(), settings.threads);
-  auto opened = Server::open({std::move(endpoint)},
-                             {.connections_max = std::min(possible, kConnectionsMax)}, clock_);
+  const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
+  auto opened =
+      Server::open(endpoints, {.connections_max = std::min(possible, kConnectionsMax)}, clock_);
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
   return std::nullopt;
 }
 
+std::vector<std::string> Node::urls() const {
+  auto urls = std::vector<std::string>();
+  for (std::size_t i = 0; i < settings_.listening.size(); ++i) {
+    urls.push_back(settings_.listening[i].url(server_->address(i)));
+  }
+  return urls;
+}
+
 void Node::use_rules(const RuleSetPtr& rules) {
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    server_->post(i, [&door = cores_[i].door, rules] { door.use_rules(rules); });
+    server_->post(i, [&http = cores_[i].http, rules] { http.use_rules(rules); });
   }
   http_->reload_succeeded(clock_.now());
 }

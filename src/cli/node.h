@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cli/settings.h"
 #include "engine/engine.h"
@@ -37,7 +38,9 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Server& server() { return *server_; }
-  std::string url() const { return "http://" + server_->address(0).to_string(); }
+  // Where each door listens, as in settings.listening.
+  std::vector<std::string> urls() const;
+  Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // In force on every core, soon; a request is decided by the rules it began with.
@@ -50,13 +53,16 @@ class Node {
  private:
   struct CoreParts {
     CoreParts(Node& node, const RuleSetPtr& rules);
+    SessionFactory& door(Door door);
+
     Engine engine;
-    HttpDoor door;
+    HttpDoor http;
   };
 
   Node(const Settings& settings, std::optional<std::string> admin_token);
-  std::optional<StartError> listen(const Settings& settings, const RuleSetPtr& rules);
+  std::optional<StartError> listen(const RuleSetPtr& rules);
 
+  const Settings settings_;
   // Each needs those above it, and is destroyed before them.
   SystemClock clock_;
   std::unique_ptr<MemoryStore> store_;

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -92,12 +93,12 @@ class Serve {
     } else {
       spdlog::info("{} from {}", count_rules(rules_->rules().size()), options_.config_file);
     }
-    if (!settings_.http.is_loopback() && !has_token_) {
+    if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
           "listening beyond this machine without an admin token: admin pages and resets are "
           "refused; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
     }
-    spdlog::info("listening on {}", node_->url());
+    for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
 
   void reload() {
@@ -167,14 +168,31 @@ std::string check_positive_duration(const std::string& text) {
   return parse_duration(text) ? "" : "'" + text + "' is no duration; write 10s, 500ms or 1m30s";
 }
 
+// --http ADDRESS and its like.
+void add_listen_options(CLI::App& command, ServeOptions& options) {
+  for (const auto& option : kListenOptions) {
+    auto flag = "--" + std::string(option.name);
+    std::ranges::replace(flag, '_', '-');
+    auto help = "Listen for " + std::string(option.speaks);
+    if (option.name == "http") {
+      help += std::string(" on HOST:PORT (port 0 takes any free one) or unix:/path [") +
+              kDefaultHttp + "]";
+    }
+    command.add_option_function<std::string>(
+        flag,
+        [&options, &option](const std::string& address) {
+          options.listen.insert_or_assign(std::string(option.name), address);
+        },
+        help);
+  }
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Run the server");
   const auto options = std::make_shared<ServeOptions>();
-  command->add_option("--http", options->http,
-                      std::string("Listen for HTTP on HOST:PORT; port 0 takes any free one [") +
-                          kDefaultHttp + "]");
+  add_listen_options(*command, *options);
   command->add_option("--threads", options->threads, "Threads that serve [one a core]")
       ->check(CLI::Range(1, 256));
   command->add_option("--max-keys", options->max_keys, "Keys to reserve memory for [1048576]")

@@ -35,12 +35,44 @@ std::variant<std::optional<std::string>, StartError> checked_token(std::string t
   return std::optional(std::move(token));
 }
 
+// What the command line says, else the file, else the default; null if nothing does.
+const std::string* address_text(const ServeOptions& options, const Config& config,
+                                std::string_view name) {
+  for (const auto* given : {&options.listen, &config.listen}) {
+    if (const auto found = given->find(name); found != given->end()) return &found->second;
+  }
+  static const std::string default_http = kDefaultHttp;
+  return name == "http" ? &default_http : nullptr;
+}
+
+std::optional<StartError> settle_listening(const ServeOptions& options, const Config& config,
+                                           Settings& settings) {
+  for (const auto& option : kListenOptions) {
+    const auto* text = address_text(options, config, option.name);
+    if (text == nullptr) continue;
+    auto address = Address::parse(*text);
+    if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
+    settings.listening.push_back({.option = &option, .address = std::get<Address>(address)});
+  }
+  return std::nullopt;
+}
+
+std::string address_in(const Settings& settings, const ListenOption& option) {
+  for (const auto& listening : settings.listening) {
+    if (listening.option == &option) return listening.address.to_string();
+  }
+  return "off";
+}
+
 }  // namespace
 
+std::string Listening::url(const Address& bound) const {
+  return std::string(option->scheme) + "://" + bound.to_string();
+}
+
 std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
-  auto address = Address::parse(options.http.value_or(config.http.value_or(kDefaultHttp)));
-  if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
-  auto settings = Settings{.http = std::get<Address>(address)};
+  auto settings = Settings();
+  if (auto error = settle_listening(options, config, settings)) return std::move(*error);
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
   if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
@@ -53,7 +85,10 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   const auto compare = [&](const std::string& name, const std::string& is, const std::string& to) {
     if (is != to) sentences.push_back(name + " " + to + " needs a restart; it stays " + is);
   };
-  compare("listen.http", running.http.to_string(), wanted.http.to_string());
+  for (const auto& option : kListenOptions) {
+    compare("listen." + std::string(option.name), address_in(running, option),
+            address_in(wanted, option));
+  }
   compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
   compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
   return sentences;

@@ -6,8 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -17,13 +20,29 @@
 
 namespace weir {
 
+// The ways to listen, each with the name it has in `listen:` and on the command line.
+enum class Door : std::uint8_t { kHttp };
+
+struct ListenOption {
+  std::string_view name;    // "http_tls" is --http-tls
+  std::string_view scheme;  // of the URL in the log
+  std::string_view speaks;  // for the help
+  Door door;
+};
+
+inline constexpr ListenOption kListenOptions[] = {
+    {.name = "http", .scheme = "http", .speaks = "HTTP", .door = Door::kHttp},
+};
+
+// Where HTTP listens unless it is said.
 inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
+
 inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
 inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
 
 // What the command line said.
 struct ServeOptions {
-  std::optional<std::string> http;
+  std::map<std::string, std::string, std::less<>> listen;  // as in Config
   std::optional<int> threads;
   std::optional<std::uint64_t> max_keys;
   std::string config_file;       // empty: none
@@ -31,8 +50,16 @@ struct ServeOptions {
   Duration drain_timeout = kDefaultDrainTimeout;
 };
 
+// One address that is listened on.
+struct Listening {
+  const ListenOption* option;
+  Address address;
+
+  std::string url(const Address& bound) const;
+};
+
 struct Settings {
-  Address http;
+  std::vector<Listening> listening;  // in the order of kListenOptions; at least one
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
 };

@@ -17,29 +17,43 @@ Settings settled(const ServeOptions& options, const Config& config) {
   return std::get<Settings>(settle(options, config));
 }
 
+std::vector<std::string> urls(const Settings& settings) {
+  auto texts = std::vector<std::string>();
+  for (const auto& listening : settings.listening) {
+    texts.push_back(listening.url(listening.address));
+  }
+  return texts;
+}
+
 TEST(Settings, DefaultsServeThisMachineWithAllItsCores) {
   const auto settings = settled({}, {});
-  EXPECT_EQ(settings.http.to_string(), "127.0.0.1:8080");
+  EXPECT_THAT(urls(settings), ElementsAre("http://127.0.0.1:8080"));
   EXPECT_GE(settings.threads, 1);
   EXPECT_EQ(settings.max_keys, 1'048'576);
 }
 
 TEST(Settings, TheFileWinsOverDefaultsAndTheCommandLineOverTheFile) {
-  const auto config = Config{.http = "127.0.0.1:1", .threads = 2, .max_keys = 2'048};
+  const auto config = Config{.listen = {{"http", "127.0.0.1:1"}}, .threads = 2, .max_keys = 2'048};
   const auto from_file = settled({}, config);
-  EXPECT_EQ(from_file.http.port(), 1);
+  EXPECT_THAT(urls(from_file), ElementsAre("http://127.0.0.1:1"));
   EXPECT_EQ(from_file.threads, 2);
   EXPECT_EQ(from_file.max_keys, 2'048);
 
-  const auto given = settled({.http = "[::1]:3", .threads = 4, .max_keys = 4'096}, config);
-  EXPECT_EQ(given.http.to_string(), "[::1]:3");
+  const auto given =
+      settled({.listen = {{"http", "[::1]:3"}}, .threads = 4, .max_keys = 4'096}, config);
+  EXPECT_THAT(urls(given), ElementsAre("http://[::1]:3"));
   EXPECT_EQ(given.threads, 4);
   EXPECT_EQ(given.max_keys, 4'096);
 }
 
 TEST(Settings, RefusesAnAddressThatIsNone) {
-  const auto result = settle({.http = "example.com:80"}, {});
+  const auto result = settle({.listen = {{"http", "example.com:80"}}}, {});
   EXPECT_THAT(std::get<StartError>(result).message, HasSubstr("'example.com:80'"));
+}
+
+TEST(Settings, AUnixSocketsUrlNamesItsPath) {
+  EXPECT_THAT(urls(settled({.listen = {{"http", "unix:/run/weir.sock"}}}, {})),
+              ElementsAre("http://unix:/run/weir.sock"));
 }
 
 TEST(Settings, NamesWhatOnlyARestartChanges) {

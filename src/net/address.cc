@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -10,6 +11,8 @@
 
 namespace weir {
 namespace {
+
+constexpr std::string_view kUnixScheme = "unix:";
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   if (text.size() > 1 && text.front() == '0') return std::nullopt;  // 010: ten or eight?
@@ -22,12 +25,13 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 StartError bad_address(std::string_view text) {
   return {"'" + std::string(text) +
           "' is no address to listen on; write HOST:PORT with an IP address or localhost, "
-          "as in 127.0.0.1:8080 or [::1]:8080"};
+          "as in 127.0.0.1:8080 or [::1]:8080, or unix:/absolute/path"};
 }
 
 }  // namespace
 
 std::variant<Address, StartError> Address::parse(std::string_view text) {
+  if (text.starts_with(kUnixScheme)) return parse_path(text.substr(kUnixScheme.size()));
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return bad_address(text);
   const auto port = parse_port(text.substr(colon + 1));
@@ -49,6 +53,22 @@ std::variant<Address, StartError> Address::parse(std::string_view text) {
   return bad_address(text);
 }
 
+std::variant<Address, StartError> Address::parse_path(std::string_view path) {
+  auto address = Address();
+  auto& place = address.storage_.unix_path;
+  const bool is_file =
+      path.starts_with('/') && !path.ends_with('/') && path.find('\0') == std::string_view::npos;
+  if (!is_file) return bad_address(std::string(kUnixScheme).append(path));
+  if (path.size() >= sizeof(place.sun_path)) {
+    return StartError{"the path of a Unix socket is " + std::to_string(path.size()) +
+                      " bytes long; the system takes at most " +
+                      std::to_string(sizeof(place.sun_path) - 1)};
+  }
+  place.sun_family = AF_UNIX;
+  std::ranges::copy(path, place.sun_path);  // its end is zero already
+  return address;
+}
+
 Address Address::of_socket(int socket) {
   auto address = Address();
   socklen_t size = sizeof(address.storage_);
@@ -57,19 +77,27 @@ Address Address::of_socket(int socket) {
 }
 
 socklen_t Address::size() const {
-  return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  switch (family()) {
+    case AF_UNIX: return sizeof(sockaddr_un);
+    case AF_INET6: return sizeof(sockaddr_in6);
+    default: return sizeof(sockaddr_in);
+  }
 }
 
 std::uint16_t Address::port() const {
   return ntohs(family() == AF_INET6 ? storage_.v6.sin6_port : storage_.v4.sin_port);
 }
 
-bool Address::is_loopback() const {
+std::string Address::path() const { return storage_.unix_path.sun_path; }
+
+bool Address::is_local() const {
+  if (is_unix()) return true;
   if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
   return ntohl(storage_.v4.sin_addr.s_addr) >> 24 == 127;
 }
 
 std::string Address::to_string() const {
+  if (is_unix()) return std::string(kUnixScheme) + path();
   std::array<char, INET6_ADDRSTRLEN> host{};
   const auto suffix = ":" + std::to_string(port());
   if (family() == AF_INET6) {

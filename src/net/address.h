@@ -1,10 +1,12 @@
 // Address: where a server listens, as an operator writes it.
 //
 //   127.0.0.1:8080   0.0.0.0:8080   [::1]:8080   localhost:8080   127.0.0.1:0
+//   unix:/run/weir/http.sock
 //
 // Names other than localhost are refused: which address of a name would be listened
 // on is the resolver's choice, and may be another one tomorrow. Port 0 lets the
-// system choose. [::] serves IPv4 as well.
+// system choose. [::] serves IPv4 as well. A path is absolute, so that it means the same
+// whatever folder a server is started in.
 //
 // Thread rule: values. Tested by address_test.cc.
 
@@ -12,6 +14,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cstdint>
 #include <string>
@@ -27,14 +30,17 @@ struct StartError {
 
 class Address {
  public:
-  // HOST:PORT as above.
+  // HOST:PORT or unix:PATH as above.
   static std::variant<Address, StartError> parse(std::string_view text);
 
-  // The address that `socket` is bound to. REQUIRES: it is a bound TCP socket.
+  // The address that `socket` is bound to. REQUIRES: it is a bound TCP or Unix socket.
   static Address of_socket(int socket);
 
-  std::uint16_t port() const;
-  bool is_loopback() const;
+  bool is_unix() const { return family() == AF_UNIX; }
+  std::uint16_t port() const;  // REQUIRES: not is_unix()
+  std::string path() const;    // REQUIRES: is_unix()
+  // Only programs of this machine reach it.
+  bool is_local() const;
   std::string to_string() const;  // as parse() reads it
 
   int family() const { return storage_.generic.sa_family; }
@@ -43,12 +49,14 @@ class Address {
 
  private:
   Address() = default;
+  static std::variant<Address, StartError> parse_path(std::string_view path);
 
   union {
     sockaddr generic;
     sockaddr_in v4;
     sockaddr_in6 v6;
-  } storage_{.v6 = {}};
+    sockaddr_un unix_path;
+  } storage_{.unix_path = {}};
 };
 
 }  // namespace weir

@@ -12,13 +12,11 @@ std::string parsed(std::string_view text) {
   return std::get<Address>(address).to_string();
 }
 
-bool is_loopback(std::string_view text) {
-  return std::get<Address>(Address::parse(text)).is_loopback();
-}
+bool is_local(std::string_view text) { return std::get<Address>(Address::parse(text)).is_local(); }
 
 TEST(Address, ReadsWhatItWrites) {
   for (const auto* text : {"127.0.0.1:8080", "0.0.0.0:80", "[::1]:8080", "[::]:0",
-                           "[2001:db8::1]:65535", "10.1.2.3:1"}) {
+                           "[2001:db8::1]:65535", "10.1.2.3:1", "unix:/run/weir.sock"}) {
     EXPECT_EQ(parsed(text), text);
   }
   EXPECT_EQ(parsed("localhost:8080"), "127.0.0.1:8080");
@@ -49,13 +47,22 @@ TEST(Address, RefusesEverythingElseAndShowsAnExample) {
   }
 }
 
-TEST(Address, KnowsLoopback) {
-  EXPECT_TRUE(is_loopback("127.0.0.1:80"));
-  EXPECT_TRUE(is_loopback("127.1.2.3:80"));
-  EXPECT_TRUE(is_loopback("[::1]:80"));
-  EXPECT_FALSE(is_loopback("0.0.0.0:80"));
-  EXPECT_FALSE(is_loopback("[::]:80"));
-  EXPECT_FALSE(is_loopback("128.0.0.1:80"));
+TEST(Address, RefusesPathsThatAreNone) {
+  for (const auto* text : {"unix:", "unix:/", "unix:run/weir.sock", "unix:/run/"}) {
+    EXPECT_THAT(parsed(text), testing::HasSubstr("unix:/absolute/path")) << text;
+  }
+  EXPECT_THAT(parsed("unix:/" + std::string(107, 'x')),
+              testing::HasSubstr("108 bytes long; the system takes at most 107"));
+}
+
+TEST(Address, KnowsWhatOnlyThisMachineReaches) {
+  EXPECT_TRUE(is_local("unix:/run/weir.sock"));
+  EXPECT_TRUE(is_local("127.0.0.1:80"));
+  EXPECT_TRUE(is_local("127.1.2.3:80"));
+  EXPECT_TRUE(is_local("[::1]:80"));
+  EXPECT_FALSE(is_local("0.0.0.0:80"));
+  EXPECT_FALSE(is_local("[::]:80"));
+  EXPECT_FALSE(is_local("128.0.0.1:80"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <new>
 #include <utility>
@@ -17,8 +18,8 @@ namespace {
 // and goes on with requests it had buffered). After so many rounds others get a turn.
 constexpr int kSendsMax = 8;
 
-// Input thrown away at once while lingering. The kernel copies nothing for it.
-constexpr std::size_t kDiscardBytes = std::size_t{1} << 20;
+// Input thrown away at once while lingering.
+constexpr std::size_t kDiscardBytes = std::size_t{64} << 10;
 
 bool is_transient(int error) { return error == EAGAIN || error == EINTR; }
 
@@ -81,8 +82,9 @@ void Connection::read() {
 }
 
 void Connection::discard_input() {
-  // For TCP, MSG_TRUNC means: don't copy.
-  const auto got = ::recv(socket_.get(), nullptr, kDiscardBytes, MSG_TRUNC);
+  std::array<char, kDiscardBytes> rest;
+  // For TCP, MSG_TRUNC means: don't copy. Unix sockets copy.
+  const auto got = ::recv(socket_.get(), rest.data(), rest.size(), MSG_TRUNC);
   if (got == 0 || (got < 0 && !is_transient(errno))) phase_ = Phase::kDead;
 }
 

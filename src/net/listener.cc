@@ -1,7 +1,7 @@
 #include "net/listener.h"
 
 #include <linux/filter.h>
-#include <netinet/tcp.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -15,34 +15,11 @@
 namespace weir {
 namespace {
 
-// Connections the kernel completes ahead of us. It cuts this to net.core.somaxconn.
-constexpr int kBacklog = 4'096;
+// More than the kernel completes ahead of us (see listening_sockets.cc).
+constexpr int kWaitingMax = 4'096;
 
 // Accepted at once, before connections that are already there get their turn.
 constexpr int kAcceptsMax = 64;
-
-StartError listen_error(const Address& address, int error) {
-  const auto where = address.to_string();
-  switch (error) {
-    case EADDRINUSE:
-      return {where + " is in use; stop the program that listens there or choose another port"};
-    case EADDRNOTAVAIL: return {where + " is not an address of this machine"};
-    case EACCES: return {where + " needs privileges; choose a port from 1024 up"};
-    default: return {"cannot listen on " + where + ": " + std::strerror(error)};
-  }
-}
-
-UniqueFd make_socket(const Address& address) {
-  constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  auto socket = UniqueFd(::socket(address.family(), kType, IPPROTO_TCP));
-  // Restart while connections of the previous run are in TIME_WAIT.
-  if (socket.is_open()) switch_on(socket.get(), SOL_SOCKET, SO_REUSEADDR);
-  return socket;
-}
-
-bool bind_to(const UniqueFd& socket, const Address& address) {
-  return socket.is_open() && ::bind(socket.get(), address.data(), address.size()) == 0;
-}
 
 Peer peer_at(const sockaddr_storage& from) {
   if (from.ss_family == AF_INET) {
@@ -72,26 +49,6 @@ void refuse_new_handshakes(int socket) {
 }
 
 }  // namespace
-
-std::variant<UniqueFd, StartError> listen_first(const Address& address) {
-  if (address.port() != 0) {
-    const auto probe = make_socket(address);
-    if (!bind_to(probe, address)) return listen_error(address, errno);
-  }
-  return listen_again(address);
-}
-
-std::variant<UniqueFd, StartError> listen_again(const Address& address) {
-  auto socket = make_socket(address);
-  if (socket.is_open()) {
-    switch_on(socket.get(), SOL_SOCKET, SO_REUSEPORT);
-    switch_on(socket.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
-  }
-  if (!bind_to(socket, address) || ::listen(socket.get(), kBacklog) != 0) {
-    return listen_error(address, errno);
-  }
-  return socket;
-}
 
 Listener::Listener(UniqueFd socket, SessionFactory& factory, ConnectionSet& connections)
     : socket_(std::move(socket)), factory_(factory), connections_(connections) {}
@@ -144,7 +101,7 @@ void Listener::resume() {
 
 void Listener::close() {
   refuse_new_handshakes(socket_.get());
-  for (int i = 0; i < kBacklog && accept_one(); ++i) {
+  for (int i = 0; i < kWaitingMax && accept_one(); ++i) {
   }
   socket_ = UniqueFd();
 }

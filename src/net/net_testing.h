@@ -68,10 +68,13 @@ class EchoSession : public Session {
 
 class TestFactory final : public SessionFactory {
  public:
-  using Make = std::function<std::unique_ptr<Session>(Instant)>;
-  explicit TestFactory(Make make = [](Instant) { return std::make_unique<EchoSession>(); })
+  using Make = std::function<std::unique_ptr<Session>(const Peer&, Instant)>;
+  explicit TestFactory(Make make = [](const Peer&,
+                                      Instant) { return std::make_unique<EchoSession>(); })
       : make_(std::move(make)) {}
-  std::unique_ptr<Session> make_session(const Peer&, Instant now) override { return make_(now); }
+  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override {
+    return make_(peer, now);
+  }
 
  private:
   Make make_;
@@ -84,12 +87,13 @@ inline Address address_of(std::string_view text) {
 
 class TestClient {
  public:
-  TestClient() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit TestClient(int family = AF_INET)
+      : socket_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     // A bound for a test that fails, not a wait.
     const auto patience = timeval{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   }
-  explicit TestClient(const Address& address) : TestClient() { connect(address); }
+  explicit TestClient(const Address& address) : TestClient(address.family()) { connect(address); }
 
   void connect(const Address& address) {
     ASSERT_EQ(::connect(socket_.get(), address.data(), address.size()), 0) << errno;

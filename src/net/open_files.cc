@@ -7,8 +7,8 @@
 namespace weir {
 namespace {
 
-// A loop is two descriptors and a listener one; 4 a core leaves room for a second door.
-constexpr std::size_t kFilesPerCore = 4;
+// A loop is two descriptors, and a listener one: there are three doors, in clear and not.
+constexpr std::size_t kFilesPerCore = 8;
 constexpr std::size_t kFilesOfProgram = 32;
 
 }  // namespace

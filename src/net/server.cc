@@ -15,8 +15,7 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
   auto server =
       std::unique_ptr<Server>(new Server(endpoints.front().factories.size(), options, clock));
   for (const auto& endpoint : endpoints) {
-    auto listening = server->listen(endpoint);
-    if (auto* error = std::get_if<StartError>(&listening)) return std::move(*error);
+    if (auto error = server->listen(endpoint)) return std::move(*error);
   }
   return server;
 }
@@ -26,20 +25,19 @@ Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clo
   for (std::size_t i = 0; i < cores; ++i) cores_.push_back(std::make_unique<Core>(clock, budget_));
 }
 
-std::variant<std::monostate, StartError> Server::listen(const Endpoint& endpoint) {
+std::optional<StartError> Server::listen(const Endpoint& endpoint) {
   WEIR_ASSERT(endpoint.factories.size() == cores_.size());
-  auto address = endpoint.address;
+  auto opened = listen_on(endpoint.address, cores_.size());
+  if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
+  auto& listening = std::get<ListeningSockets>(opened);
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    auto opened = i == 0 ? listen_first(address) : listen_again(address);
-    if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
-    auto& socket = std::get<UniqueFd>(opened);
-    if (i == 0) address = Address::of_socket(socket.get());  // port 0: what the others share
-    if (!cores_[i]->listen(std::move(socket), *endpoint.factories[i])) {
+    if (!cores_[i]->listen(std::move(listening.sockets[i]), *endpoint.factories[i])) {
       return StartError{"the system has no room for another watched socket"};
     }
   }
-  addresses_.push_back(address);
-  return std::monostate();
+  addresses_.push_back(listening.address);
+  socket_files_.push_back(std::move(listening.file));
+  return std::nullopt;
 }
 
 void Server::start() {
@@ -62,6 +60,7 @@ void Server::post(std::size_t core, std::function<void()> action) {
 }
 
 void Server::drain(Duration patience) {
+  socket_files_.clear();
   for (const auto& core : cores_) {
     core->loop().post([&core = *core, patience] { core.drain(patience); });
   }

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "net/connection_budget.h"
 #include "net/core.h"
 #include "net/gate.h"
+#include "net/listening_sockets.h"
 #include "proto/session.h"
 #include "weir/clock.h"
 
@@ -62,7 +64,8 @@ class Server {
   void post(std::size_t core, std::function<void()> action);
 
   // Stops accepting and lets every session finish, for at most `patience`. Returns at
-  // once; stopped() opens when done.
+  // once; stopped() opens when done. Files of Unix sockets go first, so that another
+  // server may take their place.
   void drain(Duration patience);
   const Gate& stopped() const { return stopped_; }
 
@@ -73,12 +76,13 @@ class Server {
 
  private:
   Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
-  std::variant<std::monostate, StartError> listen(const Endpoint& endpoint);
+  std::optional<StartError> listen(const Endpoint& endpoint);
   void run_core(std::size_t core);
 
   ConnectionBudget budget_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<Address> addresses_;
+  std::vector<SocketFile> socket_files_;
   std::vector<std::thread> threads_;
   // The core that leaves last opens the gate; acquire and release, because whoever
   // passes it reads what the cores have written.

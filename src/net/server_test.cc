@@ -62,7 +62,7 @@ TEST_F(ServerTest, AnswersOnAPortOfTheSystemsChoice) {
 TEST_F(ServerTest, SpreadsConnectionsOverCoresThatShareThePort) {
   auto mutex = std::mutex();
   auto threads = std::set<std::thread::id>();
-  start(2, [&](Instant) {
+  start(2, [&](const Peer&, Instant) {
     const auto lock = std::scoped_lock(mutex);
     threads.insert(std::this_thread::get_id());
     return std::make_unique<EchoSession>();
@@ -120,7 +120,7 @@ struct OneReplySession : EchoSession {
 };
 
 TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
-  start(1, [](Instant) { return std::make_unique<OneReplySession>(); });
+  start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();
   ASSERT_TRUE(peer.send(std::string(1 << 20, 'x')));
   EXPECT_EQ(peer.receive(2), "no");
@@ -129,7 +129,7 @@ TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
 }
 
 TEST_F(ServerTest, DoesNotLingerForLongerThanASecond) {
-  start(1, [](Instant) { return std::make_unique<OneReplySession>(); });
+  start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();
   EXPECT_EQ(peer.ask("x x"), "no");  // and its end, as two bytes come of three asked for
   EXPECT_EQ(server_->connections().open, 1);
@@ -146,7 +146,7 @@ struct PatientSession : EchoSession {
 };
 
 TEST_F(ServerTest, TellsASessionThatItsDeadlineHasPassed) {
-  start(1, [](Instant now) { return std::make_unique<PatientSession>(now); });
+  start(1, [](const Peer&, Instant now) { return std::make_unique<PatientSession>(now); });
   auto peer = client();
   EXPECT_EQ(peer.ask("x"), "x");
   advance(seconds(4));
@@ -173,7 +173,7 @@ class FloodSession final : public EchoSession {
 
 TEST_F(ServerTest, DropsAPeerThatDoesNotReadForHalfAMinute) {
   auto full = std::promise<void>();
-  start(1, [&](Instant) { return std::make_unique<FloodSession>(full); });
+  start(1, [&](const Peer&, Instant) { return std::make_unique<FloodSession>(full); });
   auto peer = client();
   ASSERT_TRUE(peer.send("x"));
   full.get_future().wait();
@@ -296,7 +296,7 @@ struct StubbornSession : EchoSession {
 };
 
 TEST_F(ServerTest, DrainCutsOffWhoTakesTooLong) {
-  start(1, [](Instant) { return std::make_unique<StubbornSession>(); });
+  start(1, [](const Peer&, Instant) { return std::make_unique<StubbornSession>(); });
   auto peer = client();
   ASSERT_EQ(peer.ask("x"), "x");
   server_->drain(seconds(10));
@@ -329,7 +329,7 @@ TEST_F(ServerTest, SurvivesPeersThatVanish) {
 }
 
 TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
-  EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 40);
+  EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 48);
   EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense
   EXPECT_GE(raise_open_files_limit(), 256);
 }
