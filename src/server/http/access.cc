@@ -1,7 +1,8 @@
 #include "server/http/access.h"
 
 #include <algorithm>
-#include <cstddef>
+
+#include "base/secret.h"
 
 namespace weir {
 namespace {
@@ -15,22 +16,11 @@ std::string_view bearer_token(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
-// Looks at every byte of `given`, whatever differs, so that the time tells nothing
-// but the length of what the client sent.
-bool is_token(std::string_view given, std::string_view token) {
-  unsigned difference = given.size() == token.size() ? 0 : 1;
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const char expected = token.empty() ? '\0' : token[i % token.size()];
-    difference |= static_cast<unsigned char>(given[i] ^ expected);
-  }
-  return difference == 0 && !token.empty();
-}
-
 }  // namespace
 
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim) {
   if (access.admin_token) {
-    if (is_token(bearer_token(claim.authorization), *access.admin_token)) return std::nullopt;
+    if (equals_secret(bearer_token(claim.authorization), *access.admin_token)) return std::nullopt;
     return AccessRefusal{
         http_problem(401, "Send the admin token in the field Authorization: Bearer TOKEN."),
         "WWW-Authenticate: Bearer\r\n"};

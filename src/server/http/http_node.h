@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "observe/traffic.h"
+#include "proto/exposure.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 
@@ -31,9 +32,6 @@ struct StoreFigures {
   std::uint64_t evictions = 0;  // live keys that had to make room
   std::uint64_t bytes = 0;      // reserved
 };
-
-// From where the listening socket can be reached.
-enum class Exposure : std::uint8_t { kLoopback, kNetwork };
 
 // Who may reset keys and see the admin pages: on loopback anybody, unless there is a
 // token; elsewhere only who brings the token.
