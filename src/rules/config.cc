@@ -4,74 +4,37 @@
 #include <cstdio>
 #include <memory>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 
-#include "base/assert.h"
+#include "rules/rule_config.h"
 #include "rules/section_reader.h"
 #include "rules/yaml_document.h"
 
 namespace weir {
 namespace {
 
-// Reports a second rule of the same id.
-class IdsSeen {
- public:
-  void check(const std::string& id, const TextPlace& place, Mistakes& mistakes) {
-    const auto [first, fresh] = lines_.emplace(id, place.line);
-    if (fresh) return;
-    mistakes.add(place, "duplicate rule id '" + id + "'; it is already used in line " +
-                            std::to_string(first->second));
-  }
-
- private:
-  std::unordered_map<std::string, std::size_t> lines_;
-};
-
-QuotaSpec quota_spec(const SectionReader& reader) {
-  QuotaSpec spec;
-  if (const auto name = reader.get<std::string>("algorithm")) {
-    const auto algorithm = algorithm_from_name(*name);
-    WEIR_ASSERT(algorithm.has_value());
-    spec.algorithm = *algorithm;
-  }
-  spec.limit = reader.get<std::int64_t>("limit").value_or(0);
-  spec.window = reader.get<Duration>("window").value_or(Duration::zero());
-  spec.burst = reader.get<std::int64_t>("burst").value_or(0);
-  return spec;
-}
-
-std::optional<Rule> read_rule(const YamlNode& node, IdsSeen& ids, Mistakes& mistakes) {
-  SectionReader reader(rule_section(), node, node.place, mistakes);
-  const auto id = reader.get<std::string>("id");
-  if (id) ids.check(*id, reader.place_of("id"), mistakes);
-  if (!reader.valid()) return std::nullopt;
-
-  const auto quota = Quota::make(quota_spec(reader));
-  if (!quota) {
-    reader.reject(quota.error().field, std::string(quota.error().expected));
-    return std::nullopt;
-  }
-  return Rule{.id = *id, .quota = *quota, .enabled = reader.get<bool>("enabled").value_or(true)};
-}
-
-std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mistakes& mistakes) {
-  std::vector<Rule> rules;
-  IdsSeen ids;
-  for (std::size_t i = 0; i < list.items.size() && !mistakes.full(); ++i) {
-    const YamlNode& item = *list.items[i];
-    if (item.kind != YamlNode::Kind::kMap) {
-      // An empty item has no place of its own.
-      const bool empty = item.kind == YamlNode::Kind::kEmpty;
-      mistakes.add(empty ? place : item.place, "rule " + std::to_string(i + 1) +
-                                                   " of the list must be a map with id, limit "
-                                                   "and window, but is " +
-                                                   found_text(item));
-    } else if (auto rule = read_rule(item, ids, mistakes)) {
-      rules.push_back(*std::move(rule));
+std::vector<IpPrefix> read_networks(const SectionReader& reader, std::string_view field,
+                                    Mistakes& mistakes) {
+  std::vector<IpPrefix> networks;
+  for (const YamlNode* text : reader.texts(field)) {
+    if (const auto network = IpPrefix::parse(text->text)) {
+      networks.push_back(*network);
+    } else {
+      mistakes.add(text->place, not_a_network(*text));
     }
   }
-  return rules;
+  return networks;
+}
+
+void read_envoy(const YamlNode& node, EnvoySettings& envoy, Mistakes& mistakes) {
+  const SectionReader reader(envoy_section(), node, node.place, mistakes);
+  envoy.config = reader.get<std::string>("config").value_or("");
+  if (const auto name = reader.get<std::string>("algorithm")) {
+    envoy.algorithm = *algorithm_from_name(*name);
+  }
+  envoy.all_or_nothing = reader.get<bool>("all_or_nothing").value_or(false);
+  envoy.response_headers = reader.get<bool>("response_headers").value_or(false);
+  envoy.shadow_mode = reader.get<bool>("shadow_mode").value_or(false);
 }
 
 void read_listen(const YamlNode& node, Config& config, Mistakes& mistakes) {
@@ -96,6 +59,12 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   }
   if (const auto rules = reader.get<const YamlNode*>("rules")) {
     config.rules = read_rules(**rules, reader.place_of("rules"), mistakes);
+  }
+  if (reader.is_set("trusted_proxies")) {
+    config.trusted_proxies = read_networks(reader, "trusted_proxies", mistakes);
+  }
+  if (const auto envoy = reader.get<const YamlNode*>("envoy")) {
+    read_envoy(**envoy, config.envoy, mistakes);
   }
 }
 

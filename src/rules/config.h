@@ -31,9 +31,19 @@
 #include <variant>
 #include <vector>
 
+#include "base/ip_address.h"
 #include "rules/rule_set.h"
 
 namespace weir {
+
+// How Envoy's rate limit service behaves.
+struct EnvoySettings {
+  std::string config;  // a file or folder of the reference service's; empty: none
+  Algorithm algorithm = Algorithm::kFixedWindow;  // of its limits that don't say
+  bool all_or_nothing = false;                    // a denial charges no descriptor
+  bool response_headers = false;                  // RateLimit-* for Envoy to add
+  bool shadow_mode = false;                       // every answer is OK
+};
 
 struct Config {
   // The command line wins over these; what neither sets has its built-in default.
@@ -42,6 +52,8 @@ struct Config {
   std::optional<int> threads;  // 1 to 256
   std::optional<std::uint64_t> max_keys;
   std::vector<Rule> rules;
+  std::optional<std::vector<IpPrefix>> trusted_proxies;
+  EnvoySettings envoy;
 };
 
 struct ConfigError {

@@ -1,18 +1,11 @@
 #include "rules/config_fields.h"
 
-#include <array>
-
 #include "weir/quota.h"
 
 namespace weir {
 namespace {
 
 using Presence = Field::Presence;
-
-// In the order of weir::Algorithm.
-constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithms = {
-    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff",
-};
 
 constexpr Field kListenFields[] = {
     {.name = "http",
@@ -29,51 +22,41 @@ constexpr Section kListen = {
     .fields = kListenFields,
 };
 
-constexpr Field kRuleFields[] = {
-    {.name = "id",
-     .type = FieldType::kName,
-     .presence = Presence::kRequired,
-     .description = "The name of the rule, by which requests, metrics and logs refer to it. "
-                    "Unique in the file. Counters belong to it: a renamed rule starts anew."},
+// What the reference service's settings are to Weir.
+const Field kEnvoyFields[] = {
+    {.name = "config",
+     .type = FieldType::kText,
+     .description = "A file, or a folder of files, in the YAML of Envoy's reference rate limit "
+                    "service. They are read as they are."},
     {.name = "algorithm",
      .type = FieldType::kChoice,
-     .choices = kAlgorithms,
-     .default_text = "sliding_window",
-     .description = "How limit and window are read."},
-    {.name = "limit",
-     .type = FieldType::kInteger,
-     .presence = Presence::kRequired,
-     .min = 0,
-     .max = kLimitMax,
-     .description = "How many units a key may spend in a window. 0 denies everything."},
-    {.name = "window",
-     .type = FieldType::kDuration,
-     .presence = Presence::kRequired,
-     .min = kWindowMin.count(),
-     .max = kWindowMax.count(),
-     .description = "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
-                    "1h30m, or a number of seconds with up to six decimals."},
-    {.name = "burst",
-     .type = FieldType::kInteger,
-     .min = 1,
-     .max = kLimitMax,
-     .only_if = {"algorithm", "token_bucket"},
-     .description = "Only for token_bucket: the most a key can spend at once. Without it, the "
-                    "limit. At most what is refilled in 4 times 366 days."},
-    {.name = "enabled",
+     .choices = algorithm_names(),
+     .default_text = "fixed_window",
+     .description = "What their limits mean where they don't say: fixed_window is what the "
+                    "reference service does."},
+    {.name = "all_or_nothing",
      .type = FieldType::kBoolean,
-     .default_text = "true",
-     .description = "A disabled rule is checked like any other, but allows everything and "
-                    "counts nothing."},
+     .default_text = "false",
+     .description = "Whether one denied descriptor keeps all others of its request from being "
+                    "charged."},
+    {.name = "response_headers",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Whether answers ask Envoy to add RateLimit-Limit, RateLimit-Remaining and "
+                    "RateLimit-Reset to the response."},
+    {.name = "shadow_mode",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Whether every answer is OK, whatever was decided."},
 };
 
-constexpr Section kRule = {
-    .name = "a rule",
-    .description = "One quota and the name it goes by.",
-    .fields = kRuleFields,
+const Section kEnvoy = {
+    .name = "'envoy'",
+    .description = "Envoy's rate limit service.",
+    .fields = kEnvoyFields,
 };
 
-constexpr Field kConfigFields[] = {
+const Field kConfigFields[] = {
     {.name = "listen",
      .type = FieldType::kSection,
      .section = &kListen,
@@ -92,11 +75,22 @@ constexpr Field kConfigFields[] = {
                     "the start."},
     {.name = "rules",
      .type = FieldType::kSectionList,
-     .section = &kRule,
-     .description = "The rules. Their order does not matter."},
+     .section = &rule_section(),
+     .description = "The rules. Where several match a request, their order counts: of each "
+                    "group the first applies."},
+    {.name = "trusted_proxies",
+     .type = FieldType::kTextList,
+     .form = &network_form(),
+     .description = "Whose word counts about who a client is: networks in CIDR notation. "
+                    "Without it, 127.0.0.0/8 and ::1, which is the proxy on the same machine; "
+                    "a Unix socket is always trusted. An empty list trusts nobody."},
+    {.name = "envoy",
+     .type = FieldType::kSection,
+     .section = &kEnvoy,
+     .description = "Envoy's rate limit service."},
 };
 
-constexpr Section kConfig = {
+const Section kConfig = {
     .name = "the top level",
     .description = "Configuration of weir, a distributed rate limiter.",
     .fields = kConfigFields,
@@ -120,6 +114,6 @@ std::vector<std::string_view> Section::field_names() const {
 
 const Section& config_section() { return kConfig; }
 const Section& listen_section() { return kListen; }
-const Section& rule_section() { return kRule; }
+const Section& envoy_section() { return kEnvoy; }
 
 }  // namespace weir

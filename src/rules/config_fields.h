@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -24,7 +25,18 @@ enum class FieldType : std::uint8_t {
   kName,      // 1 to 64 of letters, digits and _ . : -
   kDuration,  // min to max, in microseconds
   kListenAddress,
+  kText,      // of the field's form; without one any text, number or boolean
+  kTextList,  // one such text, or a list of them
+  kTree,      // any map
 };
+
+// What a text must look like.
+struct TextForm {
+  std::string_view pattern;   // of the whole; means the same to RE2 and to JSON Schema
+  std::string_view expected;  // "a path that begins with '/'"
+};
+inline constexpr std::size_t kTextMax = 1024;     // bytes
+inline constexpr std::size_t kTextListMax = 256;  // texts
 
 struct Section;
 
@@ -44,6 +56,7 @@ struct Field {
   std::int64_t max = 0;
   std::span<const std::string_view> choices{};
   const Section* section = nullptr;
+  const TextForm* form = nullptr;
   Condition only_if{};
   // As it would stand in the file. Empty: required, or decided elsewhere.
   std::string_view default_text{};
@@ -60,8 +73,16 @@ struct Section {
   std::vector<std::string_view> field_names() const;
 };
 
+std::span<const std::string_view> algorithm_names();  // in the order of weir::Algorithm
+const TextForm& network_form();                       // of IpPrefix
+
 const Section& config_section();  // the whole file
 const Section& listen_section();
 const Section& rule_section();
+const Section& match_section();
+const Section& header_match_section();
+const Section& descriptor_match_section();
+const Section& descriptor_entry_section();
+const Section& envoy_section();
 
 }  // namespace weir

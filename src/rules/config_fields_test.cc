@@ -13,7 +13,14 @@ namespace weir {
 namespace {
 
 std::vector<const Section*> all_sections() {
-  return {&config_section(), &listen_section(), &rule_section()};
+  return {&config_section(),
+          &listen_section(),
+          &envoy_section(),
+          &rule_section(),
+          &match_section(),
+          &header_match_section(),
+          &descriptor_match_section(),
+          &descriptor_entry_section()};
 }
 
 TEST(ConfigFields, AreDescribedAndNamedOnce) {

@@ -42,6 +42,11 @@ json::value choice_array(const Field& field) {
   return choices;
 }
 
+json::object text_schema(const Field& field) {
+  if (field.form == nullptr) return {{"type", {"string", "number", "boolean"}}};
+  return {{"type", "string"}, {"pattern", view(field.form->pattern)}};
+}
+
 // What a value of the field looks like, without its description.
 json::object type_schema(const Field& field) {
   switch (field.type) {
@@ -63,6 +68,13 @@ json::object type_schema(const Field& field) {
               {"minimum", static_cast<double>(field.min) / kSecondUs},
               {"maximum", static_cast<double>(field.max) / kSecondUs}};
     }
+    case FieldType::kText: return text_schema(field);
+    case FieldType::kTextList: {
+      json::object list{
+          {"type", "array"}, {"maxItems", kTextListMax}, {"items", text_schema(field)}};
+      return {{"anyOf", {text_schema(field), std::move(list)}}};
+    }
+    case FieldType::kTree: return {{"type", {"object", "null"}}};
     case FieldType::kListenAddress:
       return {{"type", "string"}, {"pattern", view(kListenAddressPattern)}};
   }

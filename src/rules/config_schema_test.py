@@ -34,6 +34,10 @@ BEYOND_A_SCHEMA = {
     "listen_bad_ip.yaml": "what is within an IP address",
     "merge_key.yaml": "PyYAML has merged",
     "tag.yaml": "PyYAML has applied the tag",
+    "match_network_bits.yaml": "which bits of an address may be set",
+    "key_without_match.yaml": "that 'key' and 'group' need 'match'",
+    "too_many_groups.yaml": "how many different values there are",
+    "descriptor_duplicate.yaml": "properties that are unique among the items of a list",
     "utf16.yaml": "PyYAML reads UTF-16, too",
     "carriage_return.yaml": "PyYAML takes it for the end of a line",
 }

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <re2/re2.h>
+
 #include "base/duration_text.h"
 #include "base/nearest_name.h"
 #include "rules/listen_address.h"
@@ -145,6 +147,38 @@ CheckedValue check_listen_address(const Field& field, const YamlNode& node) {
   return {node.text, {}};
 }
 
+// Numbers and booleans are texts only where any text will do.
+bool fits_form(const Field& field, const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::kText || node.text.size() > kTextMax) return false;
+  if (field.form == nullptr) return true;
+  const bool other_type = is_plain(node) && (is_number(node.text) || parse_boolean(node.text));
+  return !other_type &&
+         re2::RE2::FullMatch(
+             node.text, re2::StringPiece(field.form->pattern.data(), field.form->pattern.size()));
+}
+
+CheckedValue check_any_text(const Field& field, const YamlNode& node) {
+  if (!fits_form(field, node)) return wrong(field, node);
+  return {node.text, {}};
+}
+
+CheckedValue check_text_list(const Field& field, const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::kText) {
+    if (!fits_form(field, node)) return wrong(field, node);
+    return {&node, {}};
+  }
+  if (node.kind != YamlNode::Kind::kList) return wrong(field, node);
+  if (node.items.size() > kTextListMax) {
+    return wrong(field, node, "these are more than " + std::to_string(kTextListMax));
+  }
+  for (const YamlNode* item : node.items) {
+    if (!fits_form(field, *item)) {
+      return {.value = {}, .mistake = mismatch(field, *item), .culprit = item};
+    }
+  }
+  return {&node, {}};
+}
+
 CheckedValue check_text(const Field& field, const YamlNode& node) {
   switch (field.type) {
     case FieldType::kInteger: return check_integer(field, node);
@@ -153,8 +187,11 @@ CheckedValue check_text(const Field& field, const YamlNode& node) {
     case FieldType::kName: return check_name(field, node);
     case FieldType::kDuration: return check_duration(field, node);
     case FieldType::kListenAddress: return check_listen_address(field, node);
+    case FieldType::kText: return check_any_text(field, node);
     case FieldType::kSection:
-    case FieldType::kSectionList: break;
+    case FieldType::kSectionList:
+    case FieldType::kTextList:
+    case FieldType::kTree: break;
   }
   return wrong(field, node);
 }
@@ -174,10 +211,15 @@ std::string one_of(std::span<const std::string_view> choices) {
   return text;
 }
 
+std::string_view form_text(const Field& field) {
+  return field.form == nullptr ? "a text" : field.form->expected;
+}
+
 }  // namespace
 
 CheckedValue check_value(const Field& field, const YamlNode& node) {
-  if (field.type == FieldType::kSection) {
+  if (field.type == FieldType::kTextList) return check_text_list(field, node);
+  if (field.type == FieldType::kSection || field.type == FieldType::kTree) {
     return check_collection(field, node, YamlNode::Kind::kMap);
   }
   if (field.type == FieldType::kSectionList) {
@@ -188,7 +230,8 @@ CheckedValue check_value(const Field& field, const YamlNode& node) {
 
 std::string expected_text(const Field& field) {
   switch (field.type) {
-    case FieldType::kSection: return "a map of keys and values";
+    case FieldType::kSection:
+    case FieldType::kTree: return "a map of keys and values";
     case FieldType::kSectionList: return "a list, each item beginning with '- '";
     case FieldType::kInteger:
       return "a whole number from " + std::to_string(field.min) + " to " +
@@ -201,6 +244,8 @@ std::string expected_text(const Field& field) {
     case FieldType::kListenAddress:
       return "HOST:PORT with an IP address or localhost, such as 127.0.0.1:8080, or "
              "unix:/absolute/path";
+    case FieldType::kText: return std::string(form_text(field));
+    case FieldType::kTextList: return std::string(form_text(field)) + ", or a list of such";
   }
   return {};
 }

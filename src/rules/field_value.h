@@ -18,14 +18,15 @@
 namespace weir {
 
 // By the field's type: an integer; a boolean; the text of a choice, name or address; a
-// duration; the map of a section or the list of a section list. Empty sections are as
-// good as absent: monostate.
+// duration; the map of a section or tree, the list of a section list; of a text list the
+// text or the list. Empty sections are as good as absent: monostate.
 using FieldValue =
     std::variant<std::monostate, std::int64_t, bool, std::string, Duration, const YamlNode*>;
 
 struct CheckedValue {
   FieldValue value;
-  std::string mistake;  // empty if there is none: what is wrong and what would be right
+  std::string mistake{};  // empty if there is none: what is wrong and what would be right
+  const YamlNode* culprit = nullptr;  // the item of a list that is wrong; null: the node itself
 };
 
 CheckedValue check_value(const Field& field, const YamlNode& node);

@@ -126,6 +126,7 @@ TEST(FieldValue, SaysWhatItFound) {
 
 TEST(FieldValue, WantsTheRightKindOfNode) {
   for (const Field& field : rule_section().fields) {
+    if (field.type == FieldType::kSection || field.type == FieldType::kTextList) continue;
     for (const auto kind : {YamlNode::Kind::kEmpty, YamlNode::Kind::kList, YamlNode::Kind::kMap}) {
       EXPECT_EQ(check_value(field, of_kind(kind)).mistake,
                 "'" + std::string(field.name) + "' must be " + expected_text(field) + ", but is " +

@@ -13,7 +13,8 @@ std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; 
 
 // Which of the other sections has such a field; null if none has.
 const Section* home_of(std::string_view name, const Section& elsewhere) {
-  for (const Section* section : {&config_section(), &listen_section(), &rule_section()}) {
+  for (const Section* section :
+       {&config_section(), &listen_section(), &rule_section(), &match_section()}) {
     if (section != &elsewhere && section->find(name) != nullptr) return section;
   }
   return nullptr;
@@ -91,7 +92,8 @@ void SectionReader::read_entry(const YamlNode::Entry& entry) {
   CheckedValue checked = check_value(*field, *entry.value);
   slot.value = std::move(checked.value);
   if (!checked.mistake.empty()) {
-    mistake(place_of_value(key, *entry.value), std::move(checked.mistake));
+    const YamlNode& culprit = checked.culprit != nullptr ? *checked.culprit : *entry.value;
+    mistake(place_of_value(key, culprit), std::move(checked.mistake));
   }
 }
 
@@ -135,6 +137,13 @@ void SectionReader::check_conditions() {
 TextPlace SectionReader::place_of(std::string_view field) const {
   const Slot& found = slot(field);
   return found.key == nullptr ? place_ : place_of_value(*found.key, *found.node);
+}
+
+std::vector<const YamlNode*> SectionReader::texts(std::string_view field) const {
+  const auto node = get<const YamlNode*>(field);
+  if (!node) return {};
+  if ((*node)->kind == YamlNode::Kind::kText) return {*node};
+  return (*node)->items;
 }
 
 void SectionReader::reject(std::string_view field, const std::string& expected) {

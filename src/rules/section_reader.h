@@ -50,12 +50,18 @@ class SectionReader {
   // Every field is right, and none is missing.
   bool valid() const { return valid_; }
 
+  // The field is there, be it empty.
+  bool is_set(std::string_view field) const { return slot(field).key != nullptr; }
+
   // Nothing if the field is not set, or wrongly. REQUIRES: the section has the field.
   template <typename T>
   std::optional<T> get(std::string_view field) const {
     const T* value = std::get_if<T>(&slot(field).value);
     return value == nullptr ? std::nullopt : std::optional<T>(*value);
   }
+
+  // Of a kTextList: its texts, in order; none if it is not set.
+  std::vector<const YamlNode*> texts(std::string_view field) const;
 
   // Of the field's value, or of the section if it is not set.
   TextPlace place_of(std::string_view field) const;

@@ -1,0 +1,223 @@
+#include "rules/rule_config.h"
+
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/assert.h"
+#include "rules/traffic_rules.h"
+
+namespace weir {
+namespace {
+
+// What only shows when all rules are seen together.
+class RulesSeen {
+ public:
+  explicit RulesSeen(Mistakes& mistakes) : mistakes_(mistakes) {}
+
+  void check_id(const std::string& id, const TextPlace& place) {
+    const auto [first, fresh] = ids_.emplace(id, place.line);
+    if (fresh) return;
+    mistakes_.add(place, "duplicate rule id '" + id + "'; it is already used in line " +
+                             std::to_string(first->second));
+  }
+
+  void check_group(const std::string& group, const TextPlace& place) {
+    groups_.insert(group);
+    if (groups_.size() <= kGroupsMax) return;
+    mistakes_.add(place, "more than " + std::to_string(kGroupsMax) +
+                             " groups; a request is charged once for each, so join some");
+  }
+
+  void check_descriptor(const DescriptorMatch& match, const TextPlace& place) {
+    std::vector<std::string> path = {match.domain};
+    for (const DescriptorEntry& entry : match.entries) {
+      path.push_back(entry.key);
+      path.push_back(entry.value ? "=" + entry.value->text : "");
+    }
+    const auto [first, fresh] = descriptors_.emplace(std::move(path), place.line);
+    if (fresh) return;
+    mistakes_.add(place, "duplicate descriptor; a rule for it is already in line " +
+                             std::to_string(first->second));
+  }
+
+ private:
+  Mistakes& mistakes_;
+  std::map<std::string, std::size_t> ids_;
+  std::map<std::vector<std::string>, std::size_t> descriptors_;
+  std::set<std::string> groups_;
+};
+
+QuotaSpec quota_spec(const SectionReader& reader) {
+  QuotaSpec spec;
+  if (const auto name = reader.get<std::string>("algorithm")) {
+    const auto algorithm = algorithm_from_name(*name);
+    WEIR_ASSERT(algorithm.has_value());
+    spec.algorithm = *algorithm;
+  }
+  spec.limit = reader.get<std::int64_t>("limit").value_or(0);
+  spec.window = reader.get<Duration>("window").value_or(Duration::zero());
+  spec.burst = reader.get<std::int64_t>("burst").value_or(0);
+  return spec;
+}
+
+// A list of maps: calls `read` with the reader of each that is one.
+template <typename Read>
+void for_each_section(const YamlNode& list, const Section& section, Mistakes& mistakes, Read read) {
+  for (const YamlNode* item : list.items) {
+    if (item->kind == YamlNode::Kind::kMap) {
+      const SectionReader reader(section, *item, item->place, mistakes);
+      if (reader.valid()) read(reader);
+      continue;
+    }
+    const bool empty = item->kind == YamlNode::Kind::kEmpty;  // has no place of its own
+    mistakes.add(empty ? list.place : item->place,
+                 std::string(section.name) + " must be a map, but is " + found_text(*item));
+  }
+}
+
+std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_view field) {
+  std::vector<TextPattern> patterns;
+  for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
+  return patterns;
+}
+
+RequestMatch read_match(const YamlNode& node, Mistakes& mistakes) {
+  const SectionReader reader(match_section(), node, node.place, mistakes);
+  RequestMatch match;
+  for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
+  match.hosts = read_patterns(reader, "host");
+  match.paths = read_patterns(reader, "path");
+  for (const YamlNode* text : reader.texts("client")) {
+    const auto network = IpPrefix::parse(text->text);
+    if (network) match.clients.push_back(*network);
+    if (!network) mistakes.add(text->place, not_a_network(*text));
+  }
+  if (const auto headers = reader.get<const YamlNode*>("header")) {
+    for_each_section(**headers, header_match_section(), mistakes, [&](const auto& header) {
+      match.headers.push_back(
+          {.name = *header.template get<std::string>("name"),
+           .value = TextPattern(header.template get<std::string>("value").value_or("*"))});
+    });
+  }
+  return match;
+}
+
+// The form of the field has been checked.
+KeyPart make_key_part(std::string_view text) {
+  using enum KeyPart::Property;
+  constexpr std::string_view kHeaderPrefix = "header:";
+  if (text == "method") return {.property = kMethod};
+  if (text == "host") return {.property = kHost};
+  if (text == "path") return {.property = kPath};
+  if (text.starts_with(kHeaderPrefix)) {
+    return {.property = kHeader, .header = std::string(text.substr(kHeaderPrefix.size()))};
+  }
+  KeyPart part{.property = kClient};
+  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
+    const char* const end = text.data() + text.size();
+    const auto v4 = std::from_chars(text.data() + slash + 1, end, part.v4_bits);
+    std::from_chars(v4.ptr + 1, end, part.v6_bits);
+  }
+  return part;
+}
+
+DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
+  const SectionReader reader(descriptor_match_section(), node, node.place, mistakes);
+  DescriptorMatch match{.domain = reader.get<std::string>("domain").value_or("")};
+  const auto entries = reader.get<const YamlNode*>("entries");
+  if (!entries) {
+    if (reader.is_set("entries")) mistakes.add(reader.place_of("entries"), "'entries' is empty");
+    return match;
+  }
+  for_each_section(**entries, descriptor_entry_section(), mistakes, [&](const auto& entry) {
+    DescriptorEntry made{.key = *entry.template get<std::string>("key"),
+                         .shares = entry.template get<bool>("share_threshold").value_or(false)};
+    const auto value = entry.template get<std::string>("value");
+    if (value) made.value = TextPattern(*value);
+    if (made.shares && (!made.value || made.value->is_exact)) {
+      mistakes.add(entry.place_of("share_threshold"),
+                   "'share_threshold' is only for a value with '*' in it; remove one");
+    }
+    match.entries.push_back(std::move(made));
+  });
+  if (match.entries.size() > Descriptor::kEntriesMax) {
+    mistakes.add(reader.place_of("entries"),
+                 "more than " + std::to_string(Descriptor::kEntriesMax) + " entries");
+  }
+  return match;
+}
+
+void read_applications(const SectionReader& reader, Rule& rule, RulesSeen& seen,
+                       Mistakes& mistakes) {
+  if (const auto match = reader.get<const YamlNode*>("match")) {
+    rule.match = read_match(**match, mistakes);
+    seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
+  }
+  for (const YamlNode* text : reader.texts("key")) {
+    rule.key_parts.push_back(make_key_part(text->text));
+  }
+  if (const auto descriptor = reader.get<const YamlNode*>("descriptor")) {
+    rule.descriptor = read_descriptor(**descriptor, mistakes);
+    seen.check_descriptor(*rule.descriptor, reader.place_of("descriptor"));
+  }
+  for (const std::string_view field : {"key", "group"}) {
+    if (rule.match || !reader.is_set(field)) continue;
+    mistakes.add(reader.place_of(field), "'" + std::string(field) +
+                                             "' is only for rules with 'match'; add 'match: {}' "
+                                             "for every request, or remove it");
+  }
+}
+
+std::optional<Rule> read_rule(const YamlNode& node, RulesSeen& seen, Mistakes& mistakes) {
+  SectionReader reader(rule_section(), node, node.place, mistakes);
+  const auto id = reader.get<std::string>("id");
+  if (id) seen.check_id(*id, reader.place_of("id"));
+
+  Rule rule{.id = id.value_or(""),
+            .enabled = reader.get<bool>("enabled").value_or(true),
+            .shadow = reader.get<bool>("shadow").value_or(false),
+            .group = reader.get<std::string>("group").value_or("")};
+  read_applications(reader, rule, seen, mistakes);
+  if (!reader.valid()) return std::nullopt;
+
+  const auto quota = Quota::make(quota_spec(reader));
+  if (!quota) {
+    reader.reject(quota.error().field, std::string(quota.error().expected));
+    return std::nullopt;
+  }
+  rule.quota = *quota;
+  return rule;
+}
+
+}  // namespace
+
+std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mistakes& mistakes) {
+  std::vector<Rule> rules;
+  RulesSeen seen(mistakes);
+  for (std::size_t i = 0; i < list.items.size() && !mistakes.full(); ++i) {
+    const YamlNode& item = *list.items[i];
+    if (item.kind != YamlNode::Kind::kMap) {
+      // An empty item has no place of its own.
+      const bool empty = item.kind == YamlNode::Kind::kEmpty;
+      mistakes.add(empty ? place : item.place, "rule " + std::to_string(i + 1) +
+                                                   " of the list must be a map with id, limit "
+                                                   "and window, but is " +
+                                                   found_text(item));
+    } else if (auto rule = read_rule(item, seen, mistakes)) {
+      rules.push_back(*std::move(rule));
+    }
+  }
+  return rules;
+}
+
+std::string not_a_network(const YamlNode& text) {
+  return "'" + printable(text.text) +
+         "' is no network; write an address and how many of its bits count, the others being "
+         "zero, such as 192.0.2.0/24";
+}
+
+}  // namespace weir

@@ -1,0 +1,221 @@
+// The fields of a rule: the part of the table in config_fields.h that is about matching.
+
+#include <array>
+
+#include "rules/config_fields.h"
+#include "weir/quota.h"
+
+namespace weir {
+namespace {
+
+using Presence = Field::Presence;
+
+// In the order of weir::Algorithm.
+constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithms = {
+    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff",
+};
+
+constexpr TextForm kNetwork = {
+    .pattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+    .expected = "a network such as 192.0.2.0/24 or 2001:db8::/32, or an address",
+};
+constexpr TextForm kMethod = {
+    .pattern = "^[A-Z][A-Z0-9_-]*$",
+    .expected = "a method in capital letters, such as GET",
+};
+constexpr TextForm kHost = {
+    .pattern = "^[a-z0-9_.*-]+$",
+    .expected =
+        "a host name in small letters without a port, such as www.example.com or "
+        "*.example.com",
+};
+constexpr TextForm kPath = {
+    .pattern = "^[/*][^?#]*$",
+    .expected = "a path that begins with '/' or '*' and has no query, such as /login or /api/*",
+};
+constexpr TextForm kHeaderName = {
+    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    .expected = "the name of a header, such as X-Api-Key",
+};
+constexpr TextForm kKeyPart = {
+    .pattern =
+        "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
+        "|method|host|path|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$",
+    .expected =
+        "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
+        "host, path or header:NAME",
+};
+constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$", .expected = "a text that is not empty"};
+
+constexpr Field kHeaderMatchFields[] = {
+    {.name = "name",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kHeaderName,
+     .description = "The name of the header, in any case."},
+    {.name = "value",
+     .type = FieldType::kText,
+     .default_text = "*",
+     .description = "Its value; '*' stands for any bytes. Without it, any value."},
+};
+
+constexpr Section kHeaderMatch = {
+    .name = "a header of 'match'",
+    .description = "A header that the request must have.",
+    .fields = kHeaderMatchFields,
+};
+
+constexpr Field kMatchFields[] = {
+    {.name = "method",
+     .type = FieldType::kTextList,
+     .form = &kMethod,
+     .description = "The method, or several of which one must fit."},
+    {.name = "host",
+     .type = FieldType::kTextList,
+     .form = &kHost,
+     .description = "The host, or several; '*' stands for any bytes."},
+    {.name = "path",
+     .type = FieldType::kTextList,
+     .form = &kPath,
+     .description = "The path without its query, or several; '*' stands for any bytes, "
+                    "slashes included."},
+    {.name = "header",
+     .type = FieldType::kSectionList,
+     .section = &kHeaderMatch,
+     .description = "Headers that must all be there."},
+    {.name = "client",
+     .type = FieldType::kTextList,
+     .form = &kNetwork,
+     .description = "The networks of which one must hold the client's address."},
+};
+
+constexpr Section kMatch = {
+    .name = "'match'",
+    .description =
+        "What a request must look like. All that is given must hold; nothing given "
+        "holds for every request.",
+    .fields = kMatchFields,
+};
+
+constexpr Field kDescriptorEntryFields[] = {
+    {.name = "key",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kNotEmpty,
+     .description = "The key of the entry."},
+    {.name = "value",
+     .type = FieldType::kText,
+     .description = "Its value; '*' stands for any bytes. Without it, any value. A value that "
+                    "is left open is part of the counter's key."},
+    {.name = "share_threshold",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Only for a value with '*': all values that match share one counter."},
+};
+
+constexpr Section kDescriptorEntry = {
+    .name = "an entry of 'descriptor'",
+    .description = "One entry of Envoy's descriptor.",
+    .fields = kDescriptorEntryFields,
+};
+
+constexpr Field kDescriptorMatchFields[] = {
+    {.name = "domain",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kNotEmpty,
+     .description = "The domain of Envoy's rate limit filter."},
+    {.name = "entries",
+     .type = FieldType::kSectionList,
+     .presence = Presence::kRequired,
+     .section = &kDescriptorEntry,
+     .description = "The entries of the descriptor, all of them and in this order."},
+};
+
+constexpr Section kDescriptorMatch = {
+    .name = "'descriptor'",
+    .description = "Which descriptors of Envoy's rate limit filter the rule is for.",
+    .fields = kDescriptorMatchFields,
+};
+
+constexpr Field kRuleFields[] = {
+    {.name = "id",
+     .type = FieldType::kName,
+     .presence = Presence::kRequired,
+     .description = "The name of the rule, by which requests, metrics and logs refer to it. "
+                    "Unique in the file. Counters belong to it: a renamed rule starts anew."},
+    {.name = "algorithm",
+     .type = FieldType::kChoice,
+     .choices = kAlgorithms,
+     .default_text = "sliding_window",
+     .description = "How limit and window are read."},
+    {.name = "limit",
+     .type = FieldType::kInteger,
+     .presence = Presence::kRequired,
+     .min = 0,
+     .max = kLimitMax,
+     .description = "How many units a key may spend in a window. 0 denies everything."},
+    {.name = "window",
+     .type = FieldType::kDuration,
+     .presence = Presence::kRequired,
+     .min = kWindowMin.count(),
+     .max = kWindowMax.count(),
+     .description = "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
+                    "1h30m, or a number of seconds with up to six decimals."},
+    {.name = "burst",
+     .type = FieldType::kInteger,
+     .min = 1,
+     .max = kLimitMax,
+     .only_if = {"algorithm", "token_bucket"},
+     .description = "Only for token_bucket: the most a key can spend at once. Without it, the "
+                    "limit. At most what is refilled in 4 times 366 days."},
+    {.name = "enabled",
+     .type = FieldType::kBoolean,
+     .default_text = "true",
+     .description = "A disabled rule is checked like any other, but allows everything and "
+                    "counts nothing."},
+    {.name = "shadow",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Whether the rule only counts and reports, but never denies a request or "
+                    "descriptor that it has matched."},
+    {.name = "group",
+     .type = FieldType::kName,
+     .description = "Of the rules of one group, the first that matches a request applies. "
+                    "Without it, the group of all rules that have none. At most 16 groups."},
+    {.name = "match",
+     .type = FieldType::kSection,
+     .section = &kMatch,
+     .description = "Which requests of proxies (/auth) the rule is for. Without it, and without "
+                    "'descriptor', the rule applies where it is named. {} is every request."},
+    {.name = "key",
+     .type = FieldType::kTextList,
+     .form = &kKeyPart,
+     .description = "What of a matched request has its own counter: client, method, host, path, "
+                    "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
+                    "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
+                    "Without it, all requests share one counter."},
+    {.name = "descriptor",
+     .type = FieldType::kSection,
+     .section = &kDescriptorMatch,
+     .description = "Which descriptors of Envoy's rate limit filter the rule is for."},
+};
+
+constexpr Section kRule = {
+    .name = "a rule",
+    .description = "One quota, the name it goes by, and what it applies to.",
+    .fields = kRuleFields,
+};
+
+}  // namespace
+
+std::span<const std::string_view> algorithm_names() { return kAlgorithms; }
+const TextForm& network_form() { return kNetwork; }
+
+const Section& rule_section() { return kRule; }
+const Section& match_section() { return kMatch; }
+const Section& header_match_section() { return kHeaderMatch; }
+const Section& descriptor_match_section() { return kDescriptorMatch; }
+const Section& descriptor_entry_section() { return kDescriptorEntry; }
+
+}  // namespace weir
