@@ -1,11 +1,8 @@
 #include "rules/config.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
-#include <system_error>
 #include <utility>
 
+#include "rules/config_file.h"
 #include "rules/rule_config.h"
 #include "rules/section_reader.h"
 #include "rules/yaml_document.h"
@@ -68,16 +65,6 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   }
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-// The error of a file that gives no text at all.
-ConfigErrors unreadable(const std::string& path, int error) {
-  return {ConfigError{.file = path,
-                      .message = "cannot be read: " + std::generic_category().message(error)}};
-}
-
 }  // namespace
 
 std::string ConfigError::to_string() const {
@@ -109,14 +96,9 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
 }
 
 std::variant<Config, ConfigErrors> load_config(const std::string& path) {
-  const std::unique_ptr<std::FILE, FileCloser> file(std::fopen(path.c_str(), "rbe"));
-  if (file == nullptr) return unreadable(path, errno);
-
-  // One byte more than is allowed, so that parse_config sees that it is too many.
-  std::string text(kYamlBytesMax + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) return unreadable(path, errno);
-  return parse_config(text, path);
+  auto text = read_config_file(path);
+  if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
+  return parse_config(std::get<std::string>(text), path);
 }
 
 }  // namespace weir
