@@ -162,6 +162,7 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refu
     return HeadStatus::kRefused;
   }
   head.size = parsed;
+  head.text = arrived.substr(0, parsed);
   return HeadStatus::kComplete;
 }
 

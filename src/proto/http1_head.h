@@ -31,6 +31,7 @@ struct RequestHead {
   bool chunked = false;
   bool expects_continue = false;
   std::uint64_t content_length = 0;
+  std::string_view text;  // all of it; header_fields.h takes it apart
   std::string_view target;
   std::string_view accept;
   std::string_view authorization;

@@ -14,14 +14,9 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/name_value.h"
 
 namespace weir {
-
-// A header, or an entry of a descriptor.
-struct NameValue {
-  std::string_view name;
-  std::string_view value;
-};
 
 struct Request {
   std::string_view method{};

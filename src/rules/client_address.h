@@ -1,0 +1,59 @@
+// Who a request is from, when proxies stand between.
+//
+// Anybody can send a header, so one is believed only if the peer that sent it is trusted,
+// and only one: the header that this proxy is known to set. A chain (X-Forwarded-For,
+// Forwarded) is read from its right end, where the nearest proxy wrote, leftward over
+// trusted addresses; the first that is not trusted is the client, for whatever stands to
+// its left is what that client said. Where the chain stops making sense ("unknown",
+// garbage), the last address that did is taken.
+//
+// Thread rule: immutable; pure functions. Tested by client_address_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/ip_address.h"
+#include "base/name_value.h"
+
+namespace weir {
+
+class TrustedProxies {
+ public:
+  // Loopback: the proxy on the same machine.
+  TrustedProxies();
+  explicit TrustedProxies(std::vector<IpPrefix> networks) : networks_(std::move(networks)) {}
+
+  // A peer without an address came over a Unix socket: who may open it is the operator's
+  // choice, so it is trusted.
+  bool trusts(const std::optional<IpAddress>& peer) const;
+
+ private:
+  std::vector<IpPrefix> networks_;
+};
+
+// Where a proxy writes the client's address.
+enum class ClientHeader : std::uint8_t {
+  kXForwardedFor,
+  kForwarded,  // RFC 7239
+  kXRealIp,
+  kCfConnectingIp,  // only if the trusted proxies are Cloudflare's
+};
+
+// "x-forwarded-for" and so on, in any case.
+std::optional<ClientHeader> client_header_from_name(std::string_view name);
+
+// The client of a request that came from `peer`: the peer itself if it is not trusted or
+// says nothing that can be believed.
+std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
+                                        std::span<const NameValue> headers, ClientHeader header,
+                                        const TrustedProxies& trusted);
+
+// "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
+std::optional<IpAddress> parse_forwarded_address(std::string_view text);
+
+}  // namespace weir

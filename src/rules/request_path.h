@@ -1,0 +1,21 @@
+// The path of a request in the one spelling that rules are written for.
+//
+// A client may write /login as //login, /x/../login, /%6Cogin or /./login, and the origin
+// will answer all of them. So before rules look: percent-encoded bytes are decoded, but
+// for '/' and NUL and '%' itself; runs of '/' become one; "." and ".." are resolved as RFC
+// 3986 says; what is malformed stays as it is.
+//
+// Thread rule: pure. Tested by request_path_test.cc.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// `path` without its query. Returns `path` itself where nothing has to change, else a view
+// of `scratch`, which is reused. The result begins with '/'.
+std::string_view normal_path(std::string_view path, std::string& scratch);
+
+}  // namespace weir
