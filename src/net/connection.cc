@@ -1,10 +1,7 @@
 #include "net/connection.h"
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
-#include <array>
-#include <cerrno>
 #include <new>
 #include <utility>
 
@@ -18,23 +15,31 @@ namespace {
 // and goes on with requests it had buffered). After so many rounds others get a turn.
 constexpr int kSendsMax = 8;
 
-// Input thrown away at once while lingering.
-constexpr std::size_t kDiscardBytes = std::size_t{64} << 10;
+// A TLS record of 16 KiB may hold more than the session's space; after so many reads of
+// what is left of it others get a turn.
+constexpr int kReadsMax = 16;
 
-bool is_transient(int error) { return error == EAGAIN || error == EINTR; }
+using Status = IoResult::Status;
 
 }  // namespace
 
 Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session)
     : loop_(owner.loop()),
       owner_(owner),
+      channel_(std::move(socket)),
       session_(std::move(session)),
-      last_heard_(loop_.now()),
-      socket_(std::move(socket)) {}
+      last_heard_(loop_.now()) {}
+
+Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Entrance> entrance)
+    : loop_(owner.loop()),
+      owner_(owner),
+      channel_(std::move(socket)),
+      entrance_(std::move(entrance)),
+      last_heard_(loop_.now()) {}
 
 bool Connection::start() {
   interest_ = EPOLLIN;
-  return loop_.watch(socket_.get(), interest_, *this);
+  return loop_.watch(socket(), interest_, *this);
 }
 
 void Connection::ready(std::uint32_t events) {
@@ -48,16 +53,56 @@ void Connection::ready(std::uint32_t events) {
 
 void Connection::handle(std::uint32_t events) {
   constexpr std::uint32_t kBroken = EPOLLERR | EPOLLHUP;
+  if (entrance_) return enter();
   if ((events & kBroken) != 0 && (interest_ & EPOLLIN) == 0) {
     phase_ = Phase::kDead;  // nobody is left to take the output we were waiting to send
-  } else if ((events & (EPOLLIN | kBroken)) != 0) {
+  } else if ((events & (EPOLLIN | kBroken)) != 0 || reread_) {
     read();
   }
   if ((events & EPOLLOUT) != 0 && blocked_) write();
 }
 
+void Connection::enter() {
+  last_heard_ = loop_.now();
+  switch (entrance_->advance(channel_)) {
+    case Entrance::Progress::kWaitsForInput: blocked_ = false; return;
+    case Entrance::Progress::kWaitsForOutput:
+      if (!std::exchange(blocked_, true)) stalled_since_ = loop_.now();
+      return;
+    case Entrance::Progress::kPeerLeft: phase_ = Phase::kDead; return;
+    case Entrance::Progress::kRefused: return turn_away();
+    case Entrance::Progress::kPassed: break;
+  }
+  blocked_ = false;
+  session_ = entrance_->make_session(loop_.now());
+  entrance_.reset();
+  read();   // what came with the last of it
+  write();  // what the session says unasked
+}
+
+void Connection::turn_away() {
+  if (entrance_->step() == Entrance::Step::kHandshake) {
+    owner_.budget().count_failed_handshake();
+  } else {
+    owner_.budget().count_refused_header();
+  }
+  linger();  // so that what TLS has told the peer arrives
+}
+
 void Connection::read() {
-  if (phase_ == Phase::kLingering) return discard_input();
+  if (phase_ == Phase::kLingering) {
+    if (!channel_.discard_input()) phase_ = Phase::kDead;
+    return;
+  }
+  for (int round = 0; round < kReadsMax; ++round) {
+    read_once();
+    if (phase_ != Phase::kTalking || paused_ || !channel_.has_unread()) return;
+  }
+  reread_ = true;
+}
+
+void Connection::read_once() {
+  reread_ = false;
   auto space = session_->input_space();
   paused_ = space.empty();
   if (paused_) return;
@@ -65,27 +110,22 @@ void Connection::read() {
   // request: then it is told, and answers that request as the last.
   if (drain_ == Drain::kAtNextByte) space = space.first(1);
 
-  const auto got = ::recv(socket_.get(), space.data(), space.size(), 0);
-  if (got < 0) {
-    if (!is_transient(errno)) phase_ = Phase::kDead;
-    return;
-  }
-  if (got == 0) {
-    phase_ = Phase::kPeerDone;
-    session_->peer_closed(loop_.now());
-  } else {
-    last_heard_ = loop_.now();
-    session_->received(static_cast<std::size_t>(got), loop_.now());
+  const auto result = channel_.read(space);
+  switch (result.status) {
+    case Status::kDone:
+      last_heard_ = loop_.now();
+      session_->received(result.size, loop_.now());
+      break;
+    case Status::kEnd:
+      phase_ = Phase::kPeerDone;
+      session_->peer_closed(loop_.now());
+      break;
+    case Status::kWantsInput: return;
+    case Status::kWantsOutput: reread_ = true; return;
+    case Status::kBroken: phase_ = Phase::kDead; return;
   }
   if (drain_ == Drain::kAtNextByte) tell_session_to_drain();
   write();
-}
-
-void Connection::discard_input() {
-  std::array<char, kDiscardBytes> rest;
-  // For TCP, MSG_TRUNC means: don't copy. Unix sockets copy.
-  const auto got = ::recv(socket_.get(), rest.data(), rest.size(), MSG_TRUNC);
-  if (got == 0 || (got < 0 && !is_transient(errno))) phase_ = Phase::kDead;
 }
 
 void Connection::write() {
@@ -105,20 +145,19 @@ bool Connection::send_once() {
   const auto handled_since = loop_.now();
   session_->stamp(loop_.read_clock() - handled_since);
   const auto output = session_->output();
-  const auto sent = ::send(socket_.get(), output.data(), output.size(), MSG_NOSIGNAL);
-  if (sent < 0 && !is_transient(errno)) {
+  const auto result = channel_.write(output);
+  if (result.status == Status::kBroken) {
     phase_ = Phase::kDead;
     return false;
   }
-  const bool all = sent == static_cast<ssize_t>(output.size());
   if (!blocked_) stalled_since_ = loop_.now();
-  if (sent > 0) {
-    session_->sent(static_cast<std::size_t>(sent), loop_.now());
+  if (result.size > 0) {
+    session_->sent(result.size, loop_.now());
     paused_ = false;
     stalled_since_ = loop_.now();
   }
-  blocked_ = !all;
-  return all;
+  blocked_ = result.status != Status::kDone;
+  return !blocked_;
 }
 
 // What every event ends with: close if there is nothing left to do, else wait for more.
@@ -132,9 +171,11 @@ void Connection::settle() {
 
 void Connection::linger() {
   session_.reset();
+  entrance_.reset();
   blocked_ = false;
+  reread_ = false;
   const bool peer_may_still_send = phase_ == Phase::kTalking;
-  if (!peer_may_still_send || ::shutdown(socket_.get(), SHUT_WR) != 0) {
+  if (!channel_.finish_writing() || !peer_may_still_send) {
     phase_ = Phase::kDead;
     return;
   }
@@ -143,12 +184,16 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
-  const bool wants_input = phase_ == Phase::kLingering || (phase_ == Phase::kTalking && !paused_);
-  const std::uint32_t wanted =
-      (wants_input ? std::uint32_t{EPOLLIN} : 0) | (blocked_ ? std::uint32_t{EPOLLOUT} : 0);
+  // What waits within the channel, epoll does not see. A socket is usually writable.
+  if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
+  const bool waits_for_output = reread_ || (entrance_ && blocked_);
+  const bool wants_input =
+      phase_ == Phase::kLingering || (phase_ == Phase::kTalking && !paused_ && !waits_for_output);
+  const std::uint32_t wanted = (wants_input ? std::uint32_t{EPOLLIN} : 0) |
+                               (blocked_ || reread_ ? std::uint32_t{EPOLLOUT} : 0);
   if (wanted == interest_) return;
   interest_ = wanted;
-  loop_.change(socket_.get(), interest_, *this);
+  loop_.change(socket(), interest_, *this);
 }
 
 void Connection::destroy_if_dead() {
@@ -161,9 +206,13 @@ void Connection::sweep() {
     if (now >= phase_deadline_) phase_ = Phase::kDead;
     return destroy_if_dead();
   }
+  if (entrance_ && now >= entrance_->deadline()) {
+    turn_away();
+    return settle();
+  }
   if (blocked_ && now - stalled_since_ >= kStallMax) return give_up_stalled();
   if (drain_ == Drain::kAtNextByte && now - last_heard_ >= kDrainPatience) return drain();
-  if (!session_->finished() && now >= session_->deadline()) {
+  if (!entrance_ && !session_->finished() && now >= session_->deadline()) {
     session_->expired(now);
     if (blocked_ && session_->output().empty()) return give_up_stalled();
     write();
@@ -173,7 +222,7 @@ void Connection::sweep() {
 
 void Connection::give_up_stalled() {
   owner_.budget().count_stalled();
-  reset_on_close(socket_.get());
+  reset_on_close(socket());
   phase_ = Phase::kDead;
   destroy_if_dead();
 }
@@ -182,12 +231,17 @@ void Connection::drain() {
   if (phase_ == Phase::kLingering || drain_ == Drain::kTold) return;
   drain_ = Drain::kAtNextByte;
   if (loop_.now() - last_heard_ < kDrainPatience) return;
+  if (entrance_) {
+    phase_ = Phase::kDead;
+    return destroy_if_dead();
+  }
   if (phase_ == Phase::kTalking) read();  // what may have come in since the last event
   if (drain_ == Drain::kAtNextByte && phase_ != Phase::kDead) {
     tell_session_to_drain();
     write();
     // Nothing had come in just now, so closing destroys nothing: no need to linger.
     if (phase_ != Phase::kDead && session_->finished() && session_->output().empty()) {
+      channel_.finish_writing();
       phase_ = Phase::kDead;
     }
   }

@@ -1,10 +1,13 @@
 // Connection: moves bytes between one socket and one Session.
 //
+// Where a PROXY header or TLS comes first, the session is made when that is over.
+//
 // One recv when the socket is readable, one send when that made output; epoll is asked
 // for writability only after a send that did not take everything, and not asked for
 // input while the session has no room. About 100 bytes; the buffers are the session's.
 //
 // How it ends:
+//   it may not come in        closed; if the handshake failed, TLS has said why
 //   the session is finished   our side is shut, and what the peer still sends is thrown
 //                             away for up to kLingerMax: closing with unread input would
 //                             reset the connection and could destroy the last reply
@@ -16,7 +19,8 @@
 // its next byte arrives (so that the reply to that request says it is the last), or
 // when it has been silent for long enough.
 //
-// Thread rule: on the core that accepted it. Tested by server_test.cc.
+// Thread rule: on the core that accepted it. Tested by server_test.cc, tls_test.cc and
+// proxy_test.cc.
 
 #pragma once
 
@@ -24,6 +28,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "net/channel.h"
+#include "net/entrance.h"
 #include "net/event_loop.h"
 #include "net/unique_fd.h"
 #include "proto/session.h"
@@ -41,7 +47,9 @@ class Connection final : public EventLoop::Watcher {
   static constexpr Duration kLingerMax = std::chrono::seconds(1);
   static constexpr Duration kDrainPatience = std::chrono::seconds(1);
 
+  // One that is in already, and one that has to come in first.
   Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session);
+  Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
   // Registers with the loop. False if that is impossible.
   [[nodiscard]] bool start();
@@ -54,13 +62,13 @@ class Connection final : public EventLoop::Watcher {
   // Finish what has arrived, then close. May destroy this.
   void drain();
 
-  int socket() const { return socket_.get(); }
+  int socket() const { return channel_.socket(); }
 
  private:
   friend class ConnectionSet;
 
   enum class Phase : std::uint8_t {
-    kTalking,
+    kTalking,    // or still coming in
     kPeerDone,   // the peer has closed its side; replies are still written
     kLingering,  // we have closed ours; input is thrown away
     kDead,       // to be destroyed before control returns to the loop
@@ -68,8 +76,10 @@ class Connection final : public EventLoop::Watcher {
   enum class Drain : std::uint8_t { kNo, kAtNextByte, kTold };
 
   void handle(std::uint32_t events);
+  void enter();
+  void turn_away();
   void read();
-  void discard_input();
+  void read_once();
   void write();
   bool send_once();
   void settle();
@@ -81,17 +91,19 @@ class Connection final : public EventLoop::Watcher {
 
   EventLoop& loop_;
   ConnectionSet& owner_;
+  Channel channel_;
+  std::unique_ptr<Entrance> entrance_;  // until there is a session
   std::unique_ptr<Session> session_;
-  Instant last_heard_;      // when bytes last arrived, or the connection was made
-  Instant phase_deadline_;  // kLingering: when to stop
-  Instant stalled_since_;   // while blocked_: when output last moved
-  UniqueFd socket_;
+  Instant last_heard_;          // when bytes last arrived, or the connection was made
+  Instant phase_deadline_;      // kLingering: when to stop
+  Instant stalled_since_;       // while blocked_: when output last moved
   std::uint32_t index_ = 0;     // in ConnectionSet
   std::uint32_t interest_ = 0;  // what epoll has been asked for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
   bool blocked_ = false;  // the last send did not take everything
   bool paused_ = false;   // the session had no room for input
+  bool reread_ = false;   // read again when the socket is writable
 };
 
 }  // namespace weir

@@ -17,9 +17,11 @@ namespace weir {
 struct ConnectionFigures {
   std::uint64_t open = 0;
   std::uint64_t max = 0;
-  std::uint64_t accepted = 0;  // since the start
-  std::uint64_t refused = 0;   // beyond max: reset at once
-  std::uint64_t stalled = 0;   // dropped because the peer did not read its replies
+  std::uint64_t accepted = 0;           // since the start
+  std::uint64_t refused = 0;            // beyond max: reset at once
+  std::uint64_t stalled = 0;            // dropped because the peer did not read its replies
+  std::uint64_t failed_handshakes = 0;  // of TLS, those that took too long among them
+  std::uint64_t refused_headers = 0;    // of the PROXY protocol, likewise
 };
 
 class ConnectionBudget {
@@ -38,13 +40,17 @@ class ConnectionBudget {
   }
   void give_back() { open_.fetch_sub(1, kRelaxed); }
   void count_stalled() { stalled_.fetch_add(1, kRelaxed); }
+  void count_failed_handshake() { failed_handshakes_.fetch_add(1, kRelaxed); }
+  void count_refused_header() { refused_headers_.fetch_add(1, kRelaxed); }
 
   ConnectionFigures figures() const {
     return {.open = open_.load(kRelaxed),
             .max = max_,
             .accepted = accepted_.load(kRelaxed),
             .refused = refused_.load(kRelaxed),
-            .stalled = stalled_.load(kRelaxed)};
+            .stalled = stalled_.load(kRelaxed),
+            .failed_handshakes = failed_handshakes_.load(kRelaxed),
+            .refused_headers = refused_headers_.load(kRelaxed)};
   }
 
  private:
@@ -55,6 +61,8 @@ class ConnectionBudget {
   std::atomic<std::uint64_t> accepted_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> stalled_{0};
+  std::atomic<std::uint64_t> failed_handshakes_{0};
+  std::atomic<std::uint64_t> refused_headers_{0};
 };
 
 }  // namespace weir

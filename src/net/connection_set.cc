@@ -17,7 +17,14 @@ constexpr std::size_t kSweepMax = 4'096;
 ConnectionSet::~ConnectionSet() { reset_all(); }
 
 void ConnectionSet::add(UniqueFd socket, std::unique_ptr<Session> session) {
-  auto connection = std::make_unique<Connection>(*this, std::move(socket), std::move(session));
+  add(std::make_unique<Connection>(*this, std::move(socket), std::move(session)));
+}
+
+void ConnectionSet::add(UniqueFd socket, std::unique_ptr<Entrance> entrance) {
+  add(std::make_unique<Connection>(*this, std::move(socket), std::move(entrance)));
+}
+
+void ConnectionSet::add(std::unique_ptr<Connection> connection) {
   connection->index_ = static_cast<std::uint32_t>(connections_.size());
   connections_.push_back(std::move(connection));
   if (!connections_.back()->start()) destroy(*connections_.back());

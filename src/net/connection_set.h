@@ -29,6 +29,7 @@ class ConnectionSet {
 
   // A new connection, for which place has been taken in the budget.
   void add(UniqueFd socket, std::unique_ptr<Session> session);
+  void add(UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
   // Sweeps the next part of the connections and returns how long to wait before the next.
   Duration sweep_some(Duration whole_round);
@@ -48,6 +49,8 @@ class ConnectionSet {
   void destroy(Connection& connection);
 
  private:
+  void add(std::unique_ptr<Connection> connection);
+
   EventLoop& loop_;
   ConnectionBudget& budget_;
   std::vector<std::unique_ptr<Connection>> connections_;

@@ -12,9 +12,15 @@ constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
 
 }  // namespace
 
-bool Core::listen(UniqueFd socket, SessionFactory& factory) {
-  listeners_.push_back(std::make_unique<Listener>(std::move(socket), factory, connections_));
+bool Core::listen(UniqueFd socket, Doorway doorway) {
+  doorways_.push_back(std::move(doorway));
+  listeners_.push_back(
+      std::make_unique<Listener>(std::move(socket), doorways_.back(), connections_));
   return listeners_.back()->start();
+}
+
+void Core::use_admission(const std::shared_ptr<const Admission>& admission) {
+  for (auto& doorway : doorways_) doorway.admission = admission;
 }
 
 void Core::run() {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -20,7 +21,10 @@ class Core {
   Core(const Clock& clock, ConnectionBudget& budget) : loop_(clock), connections_(loop_, budget) {}
 
   // Before run(). The factory must outlive the core. False if the kernel has no room.
-  [[nodiscard]] bool listen(UniqueFd socket, SessionFactory& factory);
+  [[nodiscard]] bool listen(UniqueFd socket, Doorway doorway);
+
+  // For connections that come from now on. On the core's thread.
+  void use_admission(const std::shared_ptr<const Admission>& admission);
 
   EventLoop& loop() { return loop_; }
 
@@ -39,6 +43,7 @@ class Core {
   void end_drain();
 
   EventLoop loop_;
+  std::deque<Doorway> doorways_;  // they keep their places: connections refer to them
   ConnectionSet connections_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   bool draining_ = false;

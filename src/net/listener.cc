@@ -50,8 +50,8 @@ void refuse_new_handshakes(int socket) {
 
 }  // namespace
 
-Listener::Listener(UniqueFd socket, SessionFactory& factory, ConnectionSet& connections)
-    : socket_(std::move(socket)), factory_(factory), connections_(connections) {}
+Listener::Listener(UniqueFd socket, const Doorway& doorway, ConnectionSet& connections)
+    : socket_(std::move(socket)), doorway_(doorway), connections_(connections) {}
 
 bool Listener::start() { return connections_.loop().watch(socket_.get(), EPOLLIN, *this); }
 
@@ -80,12 +80,20 @@ bool Listener::accept_one() {
     }
   }
   if (connections_.budget().take()) {
-    connections_.add(std::move(socket),
-                     factory_.make_session(peer_at(from), connections_.loop().now()));
+    add_connection(std::move(socket), peer_at(from));
   } else {
     reset_on_close(socket.get());
   }
   return true;
+}
+
+void Listener::add_connection(UniqueFd socket, const Peer& peer) {
+  const auto now = connections_.loop().now();
+  if (doorway_.is_open()) {
+    connections_.add(std::move(socket), doorway_.factory->make_session(peer, now));
+  } else {
+    connections_.add(std::move(socket), std::make_unique<Entrance>(doorway_, peer, now));
+  }
 }
 
 void Listener::pause() {

@@ -7,16 +7,16 @@
 #include <cstdint>
 
 #include "net/connection_set.h"
+#include "net/doorway.h"
 #include "net/event_loop.h"
 #include "net/unique_fd.h"
-#include "proto/session.h"
 
 namespace weir {
 
 class Listener final : public EventLoop::Watcher {
  public:
-  // The factory makes the sessions of what is accepted. All must outlive the listener.
-  Listener(UniqueFd socket, SessionFactory& factory, ConnectionSet& connections);
+  // `doorway` must outlive the connections, both the listener.
+  Listener(UniqueFd socket, const Doorway& doorway, ConnectionSet& connections);
 
   [[nodiscard]] bool start();
   void ready(std::uint32_t events) override;
@@ -29,10 +29,11 @@ class Listener final : public EventLoop::Watcher {
 
  private:
   bool accept_one();
+  void add_connection(UniqueFd socket, const Peer& peer);
   void pause();
 
   UniqueFd socket_;
-  SessionFactory& factory_;
+  const Doorway& doorway_;
   ConnectionSet& connections_;
   bool paused_ = false;
 };

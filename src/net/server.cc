@@ -8,6 +8,19 @@
 #include "base/assert.h"
 
 namespace weir {
+namespace {
+
+// As TLS sends it: each with its length before it.
+std::string alpn_list(const std::vector<std::string>& protocols) {
+  auto list = std::string();
+  for (const auto& protocol : protocols) {
+    list += static_cast<char>(protocol.size());
+    list += protocol;
+  }
+  return list;
+}
+
+}  // namespace
 
 std::variant<std::unique_ptr<Server>, StartError> Server::open(
     const std::vector<Endpoint>& endpoints, const ServerOptions& options, const Clock& clock) {
@@ -15,7 +28,7 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
   auto server =
       std::unique_ptr<Server>(new Server(endpoints.front().factories.size(), options, clock));
   for (const auto& endpoint : endpoints) {
-    if (auto error = server->listen(endpoint)) return std::move(*error);
+    if (auto error = server->listen(endpoint, options)) return std::move(*error);
   }
   return server;
 }
@@ -25,13 +38,18 @@ Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clo
   for (std::size_t i = 0; i < cores; ++i) cores_.push_back(std::make_unique<Core>(clock, budget_));
 }
 
-std::optional<StartError> Server::listen(const Endpoint& endpoint) {
+std::optional<StartError> Server::listen(const Endpoint& endpoint, const ServerOptions& options) {
   WEIR_ASSERT(endpoint.factories.size() == cores_.size());
   auto opened = listen_on(endpoint.address, cores_.size());
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   auto& listening = std::get<ListeningSockets>(opened);
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    if (!cores_[i]->listen(std::move(listening.sockets[i]), *endpoint.factories[i])) {
+    auto doorway = Doorway{.factory = endpoint.factories[i],
+                           .security = endpoint.security,
+                           .proxy_protocol = endpoint.proxy_protocol,
+                           .alpn = alpn_list(endpoint.alpn),
+                           .admission = options.admission};
+    if (!cores_[i]->listen(std::move(listening.sockets[i]), std::move(doorway))) {
       return StartError{"the system has no room for another watched socket"};
     }
   }
@@ -57,6 +75,12 @@ void Server::run_core(std::size_t core) {
 
 void Server::post(std::size_t core, std::function<void()> action) {
   cores_[core]->loop().post(std::move(action));
+}
+
+void Server::use_admission(const std::shared_ptr<const Admission>& admission) {
+  for (const auto& core : cores_) {
+    core->loop().post([&core = *core, admission] { core.use_admission(admission); });
+  }
 }
 
 void Server::drain(Duration patience) {

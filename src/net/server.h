@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "net/address.h"
 #include "net/connection_budget.h"
 #include "net/core.h"
+#include "net/doorway.h"
 #include "net/gate.h"
 #include "net/listening_sockets.h"
 #include "proto/session.h"
@@ -29,6 +31,8 @@ namespace weir {
 
 struct ServerOptions {
   std::size_t connections_max = 100'000;  // the process's
+  // REQUIRES: there is one, and with TLS, if an endpoint wants them.
+  std::shared_ptr<const Admission> admission;
 };
 
 // An address and, for each core, who speaks there. The factories must outlive the
@@ -36,6 +40,10 @@ struct ServerOptions {
 struct Endpoint {
   Address address;
   std::vector<SessionFactory*> factories;
+  Security security = Security::kClear;
+  // Under TLS, the protocols to agree on, best first. Empty: nothing is agreed on.
+  std::vector<std::string> alpn;
+  ProxyProtocol proxy_protocol = ProxyProtocol::kNone;
 };
 
 class Server {
@@ -63,6 +71,9 @@ class Server {
   // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
   void post(std::size_t core, std::function<void()> action);
 
+  // Whom every core lets in, soon; who is in stays. REQUIRES: as in ServerOptions.
+  void use_admission(const std::shared_ptr<const Admission>& admission);
+
   // Stops accepting and lets every session finish, for at most `patience`. Returns at
   // once; stopped() opens when done. Files of Unix sockets go first, so that another
   // server may take their place.
@@ -76,7 +87,7 @@ class Server {
 
  private:
   Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
-  std::optional<StartError> listen(const Endpoint& endpoint);
+  std::optional<StartError> listen(const Endpoint& endpoint, const ServerOptions& options);
   void run_core(std::size_t core);
 
   ConnectionBudget budget_;

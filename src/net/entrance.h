@@ -1,0 +1,58 @@
+// Entrance: what a connection does before it has a session: its PROXY header, then the
+// TLS handshake.
+//
+// The header is looked at in the socket's buffer and only what belongs to it is taken, so
+// that the handshake and the session begin with a socket at the right place.
+//
+// Thread rule: the core of the connection. Tested by tls_test.cc and proxy_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "net/channel.h"
+#include "net/doorway.h"
+#include "proto/session.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class Entrance {
+ public:
+  // For all of it. Long for a handshake over a bad line, short for holding a place.
+  static constexpr Duration kPatience = std::chrono::seconds(10);
+
+  // `doorway` must outlive the entrance.
+  Entrance(const Doorway& doorway, const Peer& peer, Instant now);
+
+  enum class Step : std::uint8_t { kProxyHeader, kHandshake };
+  // What it is at; after a refusal, what went wrong.
+  Step step() const { return step_; }
+
+  enum class Progress : std::uint8_t {
+    kWaitsForInput,
+    kWaitsForOutput,
+    kPassed,    // make_session() is next
+    kRefused,   // close
+    kPeerLeft,  // close
+  };
+  Progress advance(Channel& channel);
+
+  Instant deadline() const { return deadline_; }
+  std::unique_ptr<Session> make_session(Instant now);
+
+ private:
+  Progress read_proxy_header(Channel& channel);
+  Progress shake_hands(Channel& channel);
+  bool is_trusted_proxy() const;
+
+  const Doorway& doorway_;
+  Peer peer_;
+  const Instant deadline_;
+  Step step_;
+  std::string header_;  // what has arrived of it
+};
+
+}  // namespace weir
