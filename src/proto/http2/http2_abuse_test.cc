@@ -1,0 +1,172 @@
+// What a peer may try on an HTTP/2 connection. Each costs it the connection, or nothing.
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "proto/http2/http2_session.h"
+#include "proto/http2/http2_test_peer.h"
+#include "proto/http2/http2_test_service.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// HPACK: ":method: GET", ":scheme: http", ":path: /", all from the static table.
+constexpr std::string_view kGetHead = "\x82\x86\x84";
+constexpr std::uint8_t kEndHeaders = NGHTTP2_FLAG_END_HEADERS;
+constexpr std::uint8_t kEndStream = NGHTTP2_FLAG_END_STREAM;
+
+std::string repeat(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+class Http2AbuseTest : public testing::Test {
+ protected:
+  void SetUp() override { peer.say(http2_preface(), now); }
+
+  std::optional<std::uint32_t> after(std::string_view raw) {
+    peer.say(raw, now);
+    return peer.goaway;
+  }
+  bool is_over() { return peer.session().finished() && peer.session().output().empty(); }
+
+  static constexpr Instant now = instant_from_epoch_us(1'000'000'000'000'000);
+  EchoService service;
+  Http2Door door{service};
+  Http2Peer peer{door, now};
+};
+
+TEST_F(Http2AbuseTest, WhatIsNoHttp2IsClosedWithoutAReply) {
+  Http2Peer other(door, now);
+  other.say("PRI * HTTP/1.1\r\n\r\nXX\r\n\r\n", now);
+  EXPECT_TRUE(other.session().finished());
+  EXPECT_TRUE(other.session().output().empty());
+}
+
+TEST_F(Http2AbuseTest, MalformedFramesGetAReasonAndTheEnd) {
+  const struct {
+    std::string name;
+    std::string bytes;
+    std::uint32_t error;
+  } kCases[] = {
+      {"a frame larger than allowed", http2_frame(NGHTTP2_DATA, 0, 1, std::string(16'385, 'x')),
+       NGHTTP2_FRAME_SIZE_ERROR},
+      {"DATA on no stream", http2_frame(NGHTTP2_DATA, 0, 0, "x"), NGHTTP2_PROTOCOL_ERROR},
+      {"DATA on a stream never opened", http2_frame(NGHTTP2_DATA, 0, 1, "x"),
+       NGHTTP2_PROTOCOL_ERROR},
+      {"HEADERS on an even stream",
+       http2_frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, 2, kGetHead), NGHTTP2_PROTOCOL_ERROR},
+      {"an index that is in no table",
+       http2_frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, 1, "\xff\xff\xff\x0f"),
+       NGHTTP2_COMPRESSION_ERROR},
+      {"PING of seven bytes", http2_frame(NGHTTP2_PING, 0, 0, "1234567"), NGHTTP2_FRAME_SIZE_ERROR},
+      {"SETTINGS of five bytes", http2_frame(NGHTTP2_SETTINGS, 0, 0, "12345"),
+       NGHTTP2_FRAME_SIZE_ERROR},
+      {"a frame within a head",
+       http2_frame(NGHTTP2_HEADERS, 0, 1, kGetHead) + http2_frame(NGHTTP2_PING, 0, 0, "12345678"),
+       NGHTTP2_PROTOCOL_ERROR},
+      {"CONTINUATION of nothing", http2_frame(NGHTTP2_CONTINUATION, 0, 1, kGetHead),
+       NGHTTP2_PROTOCOL_ERROR},
+      {"PUSH_PROMISE from a client", http2_frame(NGHTTP2_PUSH_PROMISE, kEndHeaders, 1, "1234"),
+       NGHTTP2_PROTOCOL_ERROR},
+      {"a window that overflows", http2_frame(NGHTTP2_WINDOW_UPDATE, 0, 0, "\x7f\xff\xff\xff"),
+       NGHTTP2_FLOW_CONTROL_ERROR},
+  };
+  for (const auto& bad : kCases) {
+    Http2Peer other(door, now);
+    other.say(http2_preface() + bad.bytes, now);
+    EXPECT_EQ(other.goaway, bad.error) << bad.name;
+    EXPECT_TRUE(other.session().finished()) << bad.name;
+  }
+}
+
+TEST_F(Http2AbuseTest, BytesMayComeOneByOne) {
+  const std::string bytes = http2_frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, 1, kGetHead);
+  for (const char byte : bytes) peer.say({&byte, 1}, now);
+  EXPECT_FALSE(peer.goaway);
+  EXPECT_FALSE(peer.session().finished());
+}
+
+TEST_F(Http2AbuseTest, RapidResetsEndTheConnection) {
+  std::string frames;
+  for (std::uint32_t stream = 1; stream < 2 * 1500; stream += 2) {
+    frames += http2_frame(NGHTTP2_HEADERS, kEndHeaders, stream, kGetHead);
+    frames += http2_frame(NGHTTP2_RST_STREAM, 0, stream, {"\0\0\0\x8", 4});
+  }
+  EXPECT_TRUE(after(frames).has_value());
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(Http2AbuseTest, SoDoResetsThatTheServerIsMadeToSend) {
+  std::string frames;
+  for (std::uint32_t stream = 1; stream < 2 * 1500; stream += 2) {
+    frames += http2_frame(NGHTTP2_HEADERS, kEndHeaders, stream, kGetHead);
+    frames += http2_frame(NGHTTP2_WINDOW_UPDATE, 0, stream, {"\0\0\0\0", 4});
+  }
+  EXPECT_TRUE(after(frames).has_value());
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(Http2AbuseTest, SomeResetsAreNormal) {
+  std::string frames;
+  for (std::uint32_t stream = 1; stream < 2 * 500; stream += 2) {
+    frames += http2_frame(NGHTTP2_HEADERS, kEndHeaders, stream, kGetHead);
+    frames += http2_frame(NGHTTP2_RST_STREAM, 0, stream, {"\0\0\0\x8", 4});
+  }
+  EXPECT_FALSE(after(frames).has_value());
+}
+
+TEST_F(Http2AbuseTest, EndlessContinuationsEndTheConnection) {
+  std::string frames = http2_frame(NGHTTP2_HEADERS, 0, 1, kGetHead);
+  frames += repeat(http2_frame(NGHTTP2_CONTINUATION, 0, 1, {}), 1000);
+  peer.say(frames, now);
+  EXPECT_TRUE(peer.session().finished());
+}
+
+TEST_F(Http2AbuseTest, FloodsOfWhatMustBeAcknowledgedEndTheConnection) {
+  peer.say(repeat(http2_frame(NGHTTP2_PING, 0, 0, "12345678"), 3000), now);
+  EXPECT_TRUE(peer.session().finished());
+
+  Http2Peer other(door, now);
+  other.say(http2_preface() + repeat(http2_frame(NGHTTP2_SETTINGS, 0, 0, {}), 3000), now);
+  EXPECT_TRUE(other.session().finished());
+}
+
+TEST_F(Http2AbuseTest, AcknowledgementsThatNobodyTakesStopTheReading) {
+  peer.reads = false;
+  const std::string pings = repeat(http2_frame(NGHTTP2_PING, 0, 0, "12345678"), 500);
+  for (int i = 0; i < 1000 && !peer.session().input_space().empty(); ++i) peer.say(pings, now);
+  EXPECT_TRUE(peer.session().input_space().empty());
+  EXPECT_LE(peer.session().output().size(), 2 * Http2Session::kOutputMax);
+  peer.session().expired(now + Http2Session::kStalledMax);
+  EXPECT_TRUE(is_over());
+}
+
+TEST_F(Http2AbuseTest, StreamsBeyondTheLimitAreRefused) {
+  std::string frames;
+  for (std::uint32_t stream = 1; stream <= 2 * (Http2Session::kStreamsMax + 5); stream += 2) {
+    frames += http2_frame(NGHTTP2_HEADERS, kEndHeaders, stream, kGetHead);
+  }
+  peer.say(frames, now);
+  EXPECT_FALSE(peer.session().finished() && !peer.goaway);
+}
+
+TEST_F(Http2AbuseTest, BodiesOfAllStreamsTogetherAreBounded) {
+  peer.window = 1 << 30;
+  Http2Peer many(door, now);
+  std::int32_t last = 0;
+  const std::string body(EchoService::kBodyMax, 'x');
+  for (int i = 0; i < 10; ++i) {
+    last = many.ask({.path = "/echo", .body = body, .ends = false});
+    many.talk(now);
+  }
+  EXPECT_EQ(many.reply(last).reset_by_them, NGHTTP2_REFUSED_STREAM);
+  EXPECT_FALSE(many.session().finished());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,122 @@
+#include "proto/http2/http2_door.h"
+
+#include <new>
+
+#include "base/assert.h"
+#include "proto/http2/http2_session.h"
+
+namespace weir {
+namespace {
+
+Http2Session& session_of(void* user_data) { return *static_cast<Http2Session*>(user_data); }
+
+std::string_view text_of(const std::uint8_t* bytes, std::size_t size) {
+  return {reinterpret_cast<const char*>(bytes), size};
+}
+
+struct CallbacksDeleter {
+  void operator()(nghttp2_session_callbacks* callbacks) const {
+    nghttp2_session_callbacks_del(callbacks);
+  }
+};
+using Callbacks = std::unique_ptr<nghttp2_session_callbacks, CallbacksDeleter>;
+
+Callbacks make_callbacks() {
+  nghttp2_session_callbacks* made = nullptr;
+  if (nghttp2_session_callbacks_new(&made) != 0) throw std::bad_alloc();
+  Callbacks callbacks(made);
+  nghttp2_session_callbacks_set_on_begin_headers_callback(
+      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        session_of(user_data).begin_head(*frame);
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_header_callback(
+      made, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
+               std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
+               std::uint8_t, void* user_data) {
+        session_of(user_data).add_field(*frame, text_of(name, name_size),
+                                        text_of(value, value_size));
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(
+      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        session_of(user_data).frame_received(*frame);
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+      made, [](nghttp2_session*, std::uint8_t, std::int32_t stream, const std::uint8_t* bytes,
+               std::size_t size, void* user_data) {
+        session_of(user_data).data_received(stream, text_of(bytes, size));
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_frame_send_callback(
+      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        session_of(user_data).frame_sent(*frame);
+        return 0;
+      });
+  nghttp2_session_callbacks_set_on_stream_close_callback(
+      made, [](nghttp2_session*, std::int32_t stream, std::uint32_t error, void* user_data) {
+        session_of(user_data).stream_closed(stream, error);
+        return 0;
+      });
+  return callbacks;
+}
+
+nghttp2_option* make_option() {
+  nghttp2_option* option = nullptr;
+  if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
+  nghttp2_option_set_no_closed_streams(option, 1);
+  return option;
+}
+
+// SplitMix64: good enough to spread closing times.
+std::uint64_t next_random(std::uint64_t& state) {
+  std::uint64_t mixed = state += 0x9e3779b97f4a7c15;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
+}
+
+}  // namespace
+
+Http2Stream* Http2StreamPool::take() {
+  if (free_.empty()) return new Http2Stream;
+  Http2Stream* const stream = free_.back().release();
+  free_.pop_back();
+  return stream;
+}
+
+void Http2StreamPool::give_back(Http2Stream* stream) {
+  std::unique_ptr<Http2Stream> owned(stream);
+  if (free_.size() >= kKeptMax) return;
+  owned->clear();
+  free_.push_back(std::move(owned));
+}
+
+Http2Door::Http2Door(Http2Router& router, const Http2Options& options)
+    : router_(router),
+      age_max_(options.age_max),
+      random_(options.seed),
+      option_(make_option()),
+      read_buffer_(std::make_unique<char[]>(kReadMax)) {}
+
+nghttp2_session* Http2Door::make_nghttp2_session(void* user_data) {
+  static const Callbacks callbacks = make_callbacks();
+  nghttp2_session* session = nullptr;
+  nghttp2_session_server_new3(&session, callbacks.get(), user_data, option_.get(),
+                              pool_.functions());
+  return session;
+}
+
+std::unique_ptr<Session> Http2Door::make_session(const Peer&, Instant now) {
+  return std::make_unique<Http2Session>(*this, closing_time(now), now);
+}
+
+Instant Http2Door::closing_time(Instant now) {
+  if (age_max_ <= Duration::zero()) return Instant::max();
+  const auto jitter = static_cast<std::uint64_t>(age_max_.count() / 5);
+  const auto chosen = jitter == 0 ? 0 : next_random(random_) % jitter;
+  return now + age_max_ - age_max_ / 10 + Duration(static_cast<std::int64_t>(chosen));
+}
+
+}  // namespace weir

@@ -1,0 +1,79 @@
+// Http2Door: makes the HTTP/2 sessions of one core, and keeps what they share.
+//
+//   Http2Door door(router, options);
+//
+// Shared, because sessions of one core never run at the same time: the pool that
+// nghttp2 allocates from, streams that are free, and the buffer that is read into
+// (nghttp2 takes all it is given, so nothing stays there between reads).
+//
+// Thread rule: the core that owns it. Tested by http2_session_test.cc.
+
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "proto/http2/block_pool.h"
+#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
+#include "proto/session.h"
+
+namespace weir {
+
+// Streams that wait to be used again, with the memory they have taken.
+class Http2StreamPool {
+ public:
+  static constexpr std::size_t kKeptMax = 1024;
+
+  Http2Stream* take();
+  void give_back(Http2Stream* stream);
+
+ private:
+  std::vector<std::unique_ptr<Http2Stream>> free_;
+};
+
+struct Http2Options {
+  // How old a connection may get, so that clients come back and find new nodes; each
+  // gets up to a tenth more or less, so that they don't come all at once. Zero: any age.
+  Duration age_max{0};
+  std::uint64_t seed = 0;  // of that choice
+};
+
+class Http2Door final : public SessionFactory {
+ public:
+  static constexpr std::size_t kReadMax = 64 << 10;
+
+  // `router` must outlive the door, and the door its sessions.
+  explicit Http2Door(Http2Router& router, const Http2Options& options = {});
+
+  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
+
+  Http2Router& router() { return router_; }
+  Http2StreamPool& streams() { return streams_; }
+  std::span<char> read_buffer() { return {read_buffer_.get(), kReadMax}; }
+
+  // Null if there is no memory.
+  nghttp2_session* make_nghttp2_session(void* user_data);
+
+ private:
+  struct Deleter {
+    void operator()(nghttp2_option* option) const { nghttp2_option_del(option); }
+  };
+
+  Instant closing_time(Instant now);
+
+  Http2Router& router_;
+  const Duration age_max_;
+  std::uint64_t random_;
+  BlockPool pool_;
+  Http2StreamPool streams_;
+  std::unique_ptr<nghttp2_option, Deleter> option_;
+  std::unique_ptr<char[]> read_buffer_;
+};
+
+}  // namespace weir

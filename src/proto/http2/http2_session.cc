@@ -1,0 +1,274 @@
+#include "proto/http2/http2_session.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "base/assert.h"
+
+namespace weir {
+
+Http2Session::Http2Session(Http2Door& door, Instant closes_at, Instant now)
+    : door_(door),
+      nghttp2_(door.make_nghttp2_session(this)),
+      now_(now),
+      idle_since_(now),
+      taken_since_(now),
+      closes_at_(closes_at) {
+  if (nghttp2_ == nullptr) throw std::bad_alloc();
+  const std::array settings = {
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kStreamsMax},
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kHeadMax},
+      nghttp2_settings_entry{NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+  };
+  nghttp2_submit_settings(nghttp2_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
+  nghttp2_session_set_local_window_size(nghttp2_.get(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+}
+
+Http2Session::~Http2Session() {
+  while (Http2Stream* const stream = streams_) {
+    unlink(*stream);
+    door_.streams().give_back(stream);
+  }
+}
+
+std::span<char> Http2Session::input_space() {
+  if (finished_ || peer_closed_ || out_.size() >= kOutputMax) return {};
+  return door_.read_buffer();
+}
+
+void Http2Session::received(std::size_t size, Instant now) {
+  if (finished_) return;
+  now_ = now;
+  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(door_.read_buffer().data());
+  // What the peer did wrong is answered by nghttp2 with GOAWAY. An error here means that
+  // it is no HTTP/2 at all, or a flood: not worth a reply.
+  if (nghttp2_session_mem_recv(nghttp2_.get(), bytes, size) < 0) {
+    finished_ = true;
+    return;
+  }
+  pump();
+}
+
+void Http2Session::peer_closed(Instant now) {
+  now_ = now;
+  peer_closed_ = true;
+  if (!finished_) pump();
+}
+
+void Http2Session::sent(std::size_t size, Instant now) {
+  now_ = now;
+  out_.consume(size);
+  taken_since_ = now;
+  if (!finished_) pump();
+}
+
+void Http2Session::pump() {
+  if (out_.empty()) taken_since_ = now_;
+  bool has_more = true;
+  while (has_more && out_.size() < kOutputMax) {
+    const std::uint8_t* frame = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(nghttp2_.get(), &frame);
+    has_more = size > 0;
+    if (has_more)
+      out_.append({reinterpret_cast<const char*>(frame), static_cast<std::size_t>(size)});
+  }
+  const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
+                       nghttp2_session_want_write(nghttp2_.get()) == 0;
+  if (is_over || (peer_closed_ && !has_more)) finished_ = true;
+}
+
+Instant Http2Session::deadline() const {
+  Instant due = std::min(earliest_, closing_ == Closing::kNo ? closes_at_ : Instant::max());
+  if (!out_.empty()) due = std::min(due, taken_since_ + kStalledMax);
+  if (streams_ == nullptr) due = std::min(due, idle_since_ + kIdleMax);
+  if (closing_ == Closing::kNoticed) {
+    due = std::min(due, noticed_at_ ? *noticed_at_ + kNoticeMax : Instant::min());
+  }
+  return due;
+}
+
+void Http2Session::expired(Instant now) {
+  if (now < deadline() || finished_) return;
+  now_ = now;
+  const bool is_stalled = !out_.empty() && now >= taken_since_ + kStalledMax;
+  const bool is_idle = streams_ == nullptr && now >= idle_since_ + kIdleMax;
+  if (is_stalled || (is_idle && closing_ != Closing::kNo)) {
+    out_.consume(out_.size());
+    finished_ = true;
+    return;
+  }
+  cut_late_streams();
+  if (closing_ == Closing::kNoticed) {
+    if (!noticed_at_) noticed_at_ = now;
+    if (now >= *noticed_at_ + kNoticeMax) name_last_stream();
+  } else if (closing_ == Closing::kNo && (is_idle || now >= closes_at_)) {
+    idle_since_ = now;
+    begin_closing();
+  }
+  pump();
+}
+
+void Http2Session::drain() {
+  if (finished_ || closing_ != Closing::kNo) return;
+  begin_closing();
+  pump();
+}
+
+void Http2Session::begin_closing() {
+  closing_ = Closing::kNoticed;
+  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (stream->service_ != nullptr && !stream->is_finished_) stream->service_->closing(*stream);
+  }
+  nghttp2_submit_shutdown_notice(nghttp2_.get());
+  nghttp2_submit_ping(nghttp2_.get(), NGHTTP2_FLAG_NONE, nullptr);
+}
+
+void Http2Session::name_last_stream() {
+  closing_ = Closing::kLast;
+  nghttp2_submit_goaway(nghttp2_.get(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(nghttp2_.get()), NGHTTP2_NO_ERROR,
+                        nullptr, 0);
+}
+
+void Http2Session::cut_late_streams() {
+  earliest_ = Instant::max();
+  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (stream->deadline_ <= now_) {
+      stream->deadline_ = Instant::max();  // once
+      reset(*stream, NGHTTP2_CANCEL);
+    }
+    earliest_ = std::min(earliest_, stream->deadline_);
+  }
+}
+
+void Http2Session::reset(Http2Stream& stream, std::uint32_t error) {
+  nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, stream.id_, error);
+}
+
+void Http2Session::begin_head(const nghttp2_frame& frame) {
+  current_ = nullptr;  // trailers are of no interest
+  if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return;
+  if (buffered_ > kBufferedMax) {
+    nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id,
+                              NGHTTP2_REFUSED_STREAM);
+    return;
+  }
+  current_ = door_.streams().take();
+  current_->open(*this, frame.hd.stream_id);
+  link(*current_);
+  nghttp2_session_set_stream_user_data(nghttp2_.get(), frame.hd.stream_id, current_);
+  set_deadline(*current_, now_ + kRequestMax);
+}
+
+void Http2Session::add_field(const nghttp2_frame& frame, std::string_view name,
+                             std::string_view value) {
+  if (current_ == nullptr || current_->id_ != frame.hd.stream_id) return;
+  current_->add_field(name, value);
+}
+
+void Http2Session::frame_received(const nghttp2_frame& frame) {
+  idle_since_ = now_;
+  switch (frame.hd.type) {
+    case NGHTTP2_PING:
+      if (closing_ == Closing::kNoticed && (frame.hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+        name_last_stream();
+      }
+      return;
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_DATA: break;
+    default: return;
+  }
+  Http2Stream* const stream = find(frame.hd.stream_id);
+  if (stream == nullptr) return;
+  if (stream == current_) {
+    current_ = nullptr;
+    head_complete(*stream, frame);
+  }
+  if ((frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) complete(*stream);
+}
+
+void Http2Session::head_complete(Http2Stream& stream, const nghttp2_frame& frame) {
+  stream.is_complete_ = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  if (stream.head_too_long_) return stream.answer(431, {}, {});
+  stream.close_head();
+  stream.service_ = &door_.router().route(stream);
+  stream.service_->opened(stream, now_);
+}
+
+void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
+  Http2Stream* const stream = find(id);
+  if (stream == nullptr || stream->is_finished_ || stream->service_ == nullptr) return;
+  if (stream->body().size() + bytes.size() > stream->service_->body_max()) {
+    return stream->service_->too_long(*stream, now_);
+  }
+  stream->append_body(bytes);
+  stream->service_->arrived(*stream, now_);
+}
+
+void Http2Session::complete(Http2Stream& stream) {
+  if (!stream.is_complete_ && stream.is_begun_) --answered_early_;
+  stream.is_complete_ = true;
+  if (stream.is_finished_ || stream.service_ == nullptr) return;
+  stream.service_->completed(stream, now_);
+}
+
+void Http2Session::frame_sent(const nghttp2_frame& frame) {
+  if (answered_early_ == 0 || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+  if (frame.hd.type != NGHTTP2_HEADERS && frame.hd.type != NGHTTP2_DATA) return;
+  const Http2Stream* const stream = find(frame.hd.stream_id);
+  if (stream == nullptr || stream->is_complete_) return;
+  // The answer is all there: the rest of the request may be kept.
+  nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id,
+                            NGHTTP2_NO_ERROR);
+}
+
+void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
+  if (error == NGHTTP2_NO_ERROR) {
+    resets_left_ = std::min(resets_left_ + 1, kResetsMax);
+  } else if (--resets_left_ == 0) {
+    nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+  Http2Stream* const stream = find(id);
+  if (stream == nullptr) return;
+  if (stream == current_) current_ = nullptr;
+  if (stream->is_begun_ && !stream->is_complete_) --answered_early_;
+  unhold(*stream, stream->held_);
+  unlink(*stream);
+  nghttp2_session_set_stream_user_data(nghttp2_.get(), id, nullptr);
+  door_.streams().give_back(stream);
+}
+
+Http2Stream* Http2Session::find(std::int32_t id) const {
+  return static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(nghttp2_.get(), id));
+}
+
+void Http2Session::link(Http2Stream& stream) {
+  stream.next_ = streams_;
+  if (streams_ != nullptr) streams_->previous_ = &stream;
+  streams_ = &stream;
+}
+
+void Http2Session::unlink(Http2Stream& stream) {
+  if (stream.next_ != nullptr) stream.next_->previous_ = stream.previous_;
+  (stream.previous_ == nullptr ? streams_ : stream.previous_->next_) = stream.next_;
+  if (streams_ == nullptr) earliest_ = Instant::max();
+}
+
+void Http2Session::hold(Http2Stream& stream, std::size_t size) {
+  stream.held_ += size;
+  buffered_ += size;
+}
+
+void Http2Session::unhold(Http2Stream& stream, std::size_t size) {
+  WEIR_ASSERT(size <= stream.held_ && size <= buffered_);
+  stream.held_ -= size;
+  buffered_ -= size;
+}
+
+void Http2Session::set_deadline(Http2Stream& stream, Instant deadline) {
+  stream.deadline_ = deadline;
+  earliest_ = std::min(earliest_, deadline);
+}
+
+}  // namespace weir

@@ -1,0 +1,121 @@
+// Http2Session: one HTTP/2 connection, without its socket. The protocol is nghttp2's;
+// what is asked is the business of an Http2Service.
+//
+// All streams' answers to one read leave in one piece.
+//
+// Bounds: kStreamsMax streams at once; heads of kHeadMax; bodies as the service says; of
+// bodies and answers kBufferedMax a connection, beyond which new streams are refused;
+// kOutputMax waiting, beyond which nothing is read until the peer takes some. kRequestMax
+// for a request to arrive, kStalledMax for the peer to take something that waits for it
+// (here, or on a stream for want of a window), kIdleMax without a frame.
+// A peer may reset kResetsMax streams more than it takes answers: beyond that it only
+// makes work (CVE-2023-44487 and its kin). Acknowledgements that pile up and endless
+// CONTINUATION frames are nghttp2's to refuse, and tested here.
+//
+// Malformed bytes: GOAWAY with the reason, and the connection closes.
+// Closing in peace (drain, age, idleness): GOAWAY that forbids nothing, then, after a
+// round trip measured by a PING, the GOAWAY that names the last stream; streams finish.
+//
+// Thread rule: the core that accepted the connection. Tested by http2_session_test.cc,
+// http2_abuse_test.cc.
+
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "proto/http2/http2_door.h"
+#include "proto/http2/http2_service.h"
+#include "proto/http2/http2_stream.h"
+#include "proto/output_buffer.h"
+#include "proto/session.h"
+
+namespace weir {
+
+class Http2Session final : public Session {
+ public:
+  static constexpr std::uint32_t kStreamsMax = 1000;
+  static constexpr std::size_t kHeadMax = 8 << 10;
+  static constexpr std::size_t kBufferedMax = 8 << 20;
+  static constexpr std::size_t kOutputMax = 1 << 20;
+  static constexpr std::int32_t kConnectionWindow = 1 << 20;  // bytes
+  static constexpr int kResetsMax = 1000;
+  static constexpr Duration kRequestMax = std::chrono::seconds(10);
+  static constexpr Duration kStalledMax = std::chrono::seconds(30);
+  static constexpr Duration kIdleMax = std::chrono::minutes(5);
+  static constexpr Duration kNoticeMax = std::chrono::seconds(1);  // if the PING is ignored
+
+  // `door` must outlive the session, which begins to close at `closes_at`.
+  Http2Session(Http2Door& door, Instant closes_at, Instant now);
+  ~Http2Session() override;
+  Http2Session(const Http2Session&) = delete;
+  Http2Session& operator=(const Http2Session&) = delete;
+
+  std::span<char> input_space() override;
+  void received(std::size_t size, Instant now) override;
+  void peer_closed(Instant now) override;
+  std::string_view output() const override { return out_.view(); }
+  void sent(std::size_t size, Instant now) override;
+  void stamp(Duration) override {}
+  Instant deadline() const override;
+  void expired(Instant now) override;
+  void drain() override;
+  bool finished() const override { return finished_; }
+
+  // What nghttp2 calls.
+  void begin_head(const nghttp2_frame& frame);
+  void add_field(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  void frame_received(const nghttp2_frame& frame);
+  void data_received(std::int32_t stream, std::string_view bytes);
+  void frame_sent(const nghttp2_frame& frame);
+  void stream_closed(std::int32_t stream, std::uint32_t error);
+
+ private:
+  friend class Http2Stream;
+
+  enum class Closing : std::uint8_t { kNo, kNoticed, kLast };
+
+  struct Deleter {
+    void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
+  };
+
+  Http2Stream* find(std::int32_t id) const;
+  void link(Http2Stream& stream);
+  void unlink(Http2Stream& stream);
+  void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
+  void complete(Http2Stream& stream);
+  void reset(Http2Stream& stream, std::uint32_t error);
+  void hold(Http2Stream& stream, std::size_t size);
+  void unhold(Http2Stream& stream, std::size_t size);
+  void set_deadline(Http2Stream& stream, Instant deadline);
+  void cut_late_streams();
+  void begin_closing();
+  void name_last_stream();
+  void pump();
+
+  Http2Door& door_;
+  std::unique_ptr<nghttp2_session, Deleter> nghttp2_;
+  OutputBuffer out_;
+  Http2Stream* streams_ = nullptr;  // the open ones, a list
+  Http2Stream* current_ = nullptr;  // whose head is arriving
+  std::size_t buffered_ = 0;        // bytes of bodies and answers
+  std::size_t answered_early_ = 0;  // streams answered before their request was complete
+  int resets_left_ = kResetsMax;
+  bool peer_closed_ = false;
+  bool finished_ = false;
+  Closing closing_ = Closing::kNo;
+  Instant now_;          // of the call under way
+  Instant idle_since_;   // the last frame
+  Instant taken_since_;  // the peer took output, or there was none to take
+  Instant closes_at_;
+  Instant earliest_ = Instant::max();  // no stream's deadline is before it
+  std::optional<Instant> noticed_at_;  // unset: the clock is not known yet
+};
+
+}  // namespace weir

@@ -1,0 +1,209 @@
+#include "proto/http2/http2_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/assert.h"
+#include "proto/http2/http2_session.h"
+
+namespace weir {
+namespace {
+
+// A stream that waits to be used again keeps no more than this of each buffer.
+constexpr std::size_t kKeptMax = 16 << 10;
+
+void clear_text(std::string& text) {
+  text.clear();
+  if (text.capacity() > kKeptMax) text.shrink_to_fit();
+}
+
+nghttp2_nv to_nv(std::string_view name, std::string_view value) {
+  const auto bytes = [](std::string_view text) {
+    return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // only read
+  };
+  return {.name = bytes(name),
+          .value = bytes(value),
+          .namelen = name.size(),
+          .valuelen = value.size(),
+          .flags = NGHTTP2_NV_FLAG_NONE};
+}
+
+std::array<char, 3> status_text(int status) {
+  return {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
+          static_cast<char>('0' + status % 10)};
+}
+
+}  // namespace
+
+std::string_view Http2Stream::field(std::string_view name) const {
+  const auto found = std::ranges::find(fields_, name, &Http2Field::name);
+  return found == fields_.end() ? std::string_view() : found->value;
+}
+
+void Http2Stream::open(Http2Session& session, std::int32_t id) {
+  session_ = &session;
+  id_ = id;
+}
+
+void Http2Stream::clear() {
+  session_ = nullptr;
+  service_ = nullptr;
+  previous_ = next_ = nullptr;
+  for (std::string* text : {&head_, &body_, &answer_, &trailer_text_}) clear_text(*text);
+  sizes_.clear();
+  fields_.clear();
+  trailer_sizes_.clear();
+  method_ = path_ = authority_ = {};
+  body_padding_ = sent_ = held_ = 0;
+  deadline_ = Instant::max();
+  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
+}
+
+void Http2Stream::add_field(std::string_view name, std::string_view value) {
+  constexpr std::size_t kOverhead = 32;  // RFC 9113, 6.5.2: what a field counts beyond its text
+  const std::size_t size = head_.size() + sizes_.size() * kOverhead;
+  head_too_long_ =
+      head_too_long_ || size + name.size() + value.size() + kOverhead > Http2Session::kHeadMax;
+  if (head_too_long_) return;
+  head_.append(name).append(value);
+  sizes_.push_back({.name = static_cast<std::uint32_t>(name.size()),
+                    .value = static_cast<std::uint32_t>(value.size())});
+}
+
+// Now that head_ does not move any more.
+void Http2Stream::close_head() {
+  std::string_view rest = head_;
+  for (const FieldSize& size : sizes_) {
+    const std::string_view name = rest.substr(0, size.name);
+    const std::string_view value = rest.substr(size.name, size.value);
+    rest.remove_prefix(size.name + size.value);
+    if (name.front() != ':') {
+      fields_.push_back({.name = name, .value = value});
+    } else if (name == ":method") {
+      method_ = value;
+    } else if (name == ":path") {
+      path_ = value;
+    } else if (name == ":authority") {
+      authority_ = value;
+    }
+  }
+}
+
+void Http2Stream::append_body(std::string_view bytes) {
+  body_.resize(body_.size() - body_padding_);
+  body_.append(bytes).append(kBodyPadding, '\0');
+  body_padding_ = kBodyPadding;
+  session_->hold(*this, bytes.size());
+}
+
+void Http2Stream::consume(std::size_t size) {
+  WEIR_ASSERT(size <= body().size());
+  body_.erase(0, size);
+  session_->unhold(*this, size);
+}
+
+void Http2Stream::begin(int status, std::span<const Http2Field> fields) {
+  nghttp2_data_provider body{};
+  body.source.ptr = this;
+  body.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t* space, std::size_t size,
+                          std::uint32_t* flags, nghttp2_data_source* source, void*) {
+    return static_cast<Http2Stream*>(source->ptr)->read({space, size}, *flags);
+  };
+  submit(status, fields, &body);
+}
+
+void Http2Stream::answer(int status, std::span<const Http2Field> fields, std::string_view body) {
+  if (body.empty()) {
+    submit(status, fields, nullptr);
+    is_finished_ = true;
+    return;
+  }
+  begin(status, fields);
+  std::memcpy(append(body.size()), body.data(), body.size());
+  finish({});
+}
+
+void Http2Stream::submit(int status, std::span<const Http2Field> fields,
+                         const nghttp2_data_provider* body) {
+  WEIR_ASSERT(!is_begun_ && fields.size() <= kAnswerFieldsMax);
+  is_begun_ = true;
+  if (!is_complete_) ++session_->answered_early_;
+  const auto status_digits = status_text(status);
+  std::array<nghttp2_nv, kAnswerFieldsMax + 1> head;
+  head[0] = to_nv(":status", {status_digits.data(), status_digits.size()});
+  std::ranges::transform(fields, head.begin() + 1,
+                         [](const Http2Field& field) { return to_nv(field.name, field.value); });
+  nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(), fields.size() + 1, body);
+  session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
+}
+
+char* Http2Stream::append(std::size_t size) {
+  WEIR_ASSERT(is_begun_ && !is_finished_);
+  const std::size_t before = answer_.size();
+  answer_.resize(before + size);
+  session_->hold(*this, size);
+  resume();
+  return answer_.data() + before;
+}
+
+void Http2Stream::finish(std::span<const Http2Field> trailers) {
+  WEIR_ASSERT(is_begun_ && !is_finished_ && trailers.size() <= kAnswerFieldsMax);
+  is_finished_ = true;
+  for (const auto& [name, value] : trailers) {
+    trailer_text_.append(name).append(value);
+    trailer_sizes_.push_back({.name = static_cast<std::uint32_t>(name.size()),
+                              .value = static_cast<std::uint32_t>(value.size())});
+  }
+  session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
+  resume();
+}
+
+void Http2Stream::keep_open() { session_->set_deadline(*this, Instant::max()); }
+
+void Http2Stream::expire_at(Instant deadline) {
+  if (deadline < deadline_) session_->set_deadline(*this, deadline);
+}
+
+void Http2Stream::resume() {
+  if (!is_deferred_) return;
+  is_deferred_ = false;
+  nghttp2_session_resume_data(session_->nghttp2_.get(), id_);
+}
+
+ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
+  const std::size_t size = std::min(space.size(), waiting());
+  std::memcpy(space.data(), answer_.data() + sent_, size);
+  sent_ += size;
+  session_->unhold(*this, size);
+  if (size > 0 && deadline_ != Instant::max()) {
+    session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
+  }
+  if (sent_ == answer_.size()) {
+    if (is_finished_) {
+      flags |= NGHTTP2_DATA_FLAG_EOF;
+      submit_trailers();
+      if (!trailer_sizes_.empty()) flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+    } else if (size == 0) {
+      is_deferred_ = true;
+      return NGHTTP2_ERR_DEFERRED;
+    }
+    answer_.clear();
+    sent_ = 0;
+  }
+  return static_cast<ssize_t>(size);
+}
+
+void Http2Stream::submit_trailers() {
+  if (trailer_sizes_.empty()) return;
+  std::array<nghttp2_nv, kAnswerFieldsMax> fields;
+  std::string_view rest = trailer_text_;
+  std::size_t count = 0;
+  for (const FieldSize& size : trailer_sizes_) {
+    fields[count++] = to_nv(rest.substr(0, size.name), rest.substr(size.name, size.value));
+    rest.remove_prefix(size.name + size.value);
+  }
+  nghttp2_submit_trailer(session_->nghttp2_.get(), id_, fields.data(), count);
+}
+
+}  // namespace weir

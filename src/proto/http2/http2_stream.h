@@ -1,0 +1,127 @@
+// Http2Stream: one request on an HTTP/2 connection, and its answer.
+//
+//   stream.answer(200, fields, "text");                          all at once
+//   stream.begin(200, fields);                                   or piece by piece,
+//   std::memcpy(stream.append(size), message, size);             now or later
+//   stream.finish(trailers);
+//
+// Texts of the request are valid as long as the stream; those given for an answer are
+// copied. A stream that the peer has reset is gone: its service has been told.
+//
+// Thread rule: the core of its connection. Tested by http2_session_test.cc.
+
+#pragma once
+
+#include <nghttp2/nghttp2.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weir/time.h"
+
+namespace weir {
+
+class Http2Service;
+class Http2Session;
+
+struct Http2Field {
+  std::string_view name;  // in lower case
+  std::string_view value;
+};
+
+class Http2Stream {
+ public:
+  // Of an answer; far above what any needs.
+  static constexpr std::size_t kAnswerFieldsMax = 32;
+
+  std::string_view method() const { return method_; }
+  std::string_view path() const { return path_; }  // with the query
+  std::string_view authority() const { return authority_; }
+  // Without those that begin with a colon; in the order sent.
+  std::span<const Http2Field> fields() const { return fields_; }
+  // The first of that name. Empty if there is none.
+  std::string_view field(std::string_view name) const;
+
+  // What has come of the body and has not been consumed. Any number of bytes behind its
+  // end, up to kBodyPadding, may be read.
+  static constexpr std::size_t kBodyPadding = 64;
+  std::span<char> body() { return {body_.data(), body_.size() - body_padding_}; }
+  void consume(std::size_t size);
+  bool is_complete() const { return is_complete_; }
+
+  // Each may be called once, and answer() instead of all of them. REQUIRES: begin() before
+  // the others; at most kAnswerFieldsMax fields.
+  void begin(int status, std::span<const Http2Field> fields);
+  void finish(std::span<const Http2Field> trailers);
+  // An empty body: the head is all there is.
+  void answer(int status, std::span<const Http2Field> fields, std::string_view body);
+
+  // Room for `size` more bytes of the answer's body, to be filled at once.
+  // REQUIRES: not finished
+  char* append(std::size_t size);
+
+  // The body's bytes since begin() that the peer has not taken yet.
+  std::size_t waiting() const { return answer_.size() - sent_; }
+  bool is_begun() const { return is_begun_; }
+
+  // The answer may take as long as it likes. REQUIRES: the service ends it when told that
+  // the connection is closing.
+  void keep_open();
+  // When the request is no longer worth answering. An earlier deadline stays.
+  void expire_at(Instant deadline);
+
+ private:
+  friend class Http2Session;
+  friend class Http2StreamPool;
+
+  void open(Http2Session& session, std::int32_t id);
+  void clear();
+  void add_field(std::string_view name, std::string_view value);
+  void close_head();
+  void append_body(std::string_view bytes);
+  void submit(int status, std::span<const Http2Field> fields, const nghttp2_data_provider* body);
+  void resume();
+  ssize_t read(std::span<std::uint8_t> space, std::uint32_t& flags);
+  void submit_trailers();
+
+  struct FieldSize {
+    std::uint32_t name;
+    std::uint32_t value;
+  };
+
+  Http2Session* session_ = nullptr;
+  Http2Service* service_ = nullptr;
+  std::int32_t id_ = 0;
+  Http2Stream* previous_ = nullptr;  // in the session's list
+  Http2Stream* next_ = nullptr;
+
+  // The request.
+  std::string head_;  // names and values, one after the other
+  std::vector<FieldSize> sizes_;
+  std::vector<Http2Field> fields_;  // views of head_
+  std::string_view method_;
+  std::string_view path_;
+  std::string_view authority_;
+  std::string body_;
+  std::size_t body_padding_ = 0;
+  Instant deadline_ = Instant::max();
+  std::size_t held_ = 0;  // bytes that count towards the session's kBufferedMax
+
+  // The answer.
+  std::string answer_;
+  std::size_t sent_ = 0;
+  std::string trailer_text_;
+  std::vector<FieldSize> trailer_sizes_;
+
+  bool head_too_long_ = false;
+  bool is_complete_ = false;
+  bool is_begun_ = false;
+  bool is_finished_ = false;
+  bool is_deferred_ = false;  // nghttp2 waits for resume()
+};
+
+}  // namespace weir
