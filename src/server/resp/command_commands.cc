@@ -1,0 +1,181 @@
+// COMMAND, and HELP of every container: the table, as Redis tells it.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "server/resp/commands.h"
+#include "server/resp/handlers.h"
+
+namespace weir::resp {
+namespace {
+
+bool is_top(const Command& command) { return command.kind != CommandKind::kSubcommand; }
+
+std::vector<const Command*> subcommands_of(const Command& container) {
+  std::vector<const Command*> found;
+  for (const Command& command : commands()) {
+    if (command.kind == CommandKind::kSubcommand && command.container == container.name) {
+      found.push_back(&command);
+    }
+  }
+  return found;
+}
+
+std::size_t top_count() {
+  return static_cast<std::size_t>(std::ranges::count_if(commands(), is_top));
+}
+
+// "config|get" or "ping".
+const Command* find_by_full_name(std::string_view name) {
+  const auto bar = name.find('|');
+  const std::array<std::string_view, 2> words = {
+      name.substr(0, bar), bar == std::string_view::npos ? "" : name.substr(bar + 1)};
+  return find_command(std::span(words).first(bar == std::string_view::npos ? 1 : 2)).command;
+}
+
+void write_info(ReplyWriter& reply, const Command& command) {
+  const auto subcommands = subcommands_of(command);
+  reply.array(10);
+  reply.bulk(full_name(command));
+  reply.integer(command.arity);
+  reply.set(1);
+  reply.status("fast");
+  for (int i = 0; i < 2; ++i) reply.integer(command.key_at);  // the first and the last key
+  reply.integer(command.key_at > 0 ? 1 : 0);                  // the step between them
+  reply.set(0);                                               // categories of access control
+  reply.array(0);                                             // tips
+  reply.array(0);                                             // key specifications
+  reply.array(subcommands.size());
+  for (const Command* subcommand : subcommands) write_info(reply, *subcommand);
+}
+
+// One word of the usage: "key", "[cost]".
+struct Argument {
+  std::string_view name;
+  bool optional = false;
+};
+
+std::vector<Argument> arguments_of(const Command& command) {
+  std::vector<Argument> arguments;
+  bool in_brackets = false;
+  for (std::string_view rest = command.usage; !rest.empty();) {
+    std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (word.starts_with('[')) {
+      in_brackets = true;
+      word.remove_prefix(1);
+    }
+    const bool optional = in_brackets;
+    if (word.ends_with(']')) {
+      in_brackets = false;
+      word.remove_suffix(1);
+    }
+    if (word != "...") arguments.push_back({.name = word, .optional = optional});
+  }
+  return arguments;
+}
+
+void write_arguments(ReplyWriter& reply, const std::vector<Argument>& arguments) {
+  reply.array(arguments.size());
+  for (const Argument& argument : arguments) {
+    reply.map(argument.optional ? 3 : 2);
+    reply.bulk("name");
+    reply.bulk(argument.name);
+    reply.bulk("type");
+    reply.bulk("string");
+    if (!argument.optional) continue;
+    reply.bulk("flags");
+    reply.set(1);
+    reply.status("optional");
+  }
+}
+
+void write_docs(ReplyWriter& reply, const Command& command) {
+  const auto arguments = arguments_of(command);
+  const auto subcommands = subcommands_of(command);
+  reply.bulk(full_name(command));
+  reply.map(3 + (arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
+  reply.bulk("summary");
+  reply.bulk(command.summary);
+  reply.bulk("since");
+  reply.bulk("1.0.0");
+  reply.bulk("group");
+  reply.bulk(command.key_at > 0 ? "generic" : "connection");
+  if (!arguments.empty()) {
+    reply.bulk("arguments");
+    write_arguments(reply, arguments);
+  }
+  if (subcommands.empty()) return;
+  reply.bulk("subcommands");
+  reply.map(subcommands.size());
+  for (const Command* subcommand : subcommands) write_docs(reply, *subcommand);
+}
+
+void write_all_info(ReplyWriter& reply) {
+  reply.array(top_count());
+  for (const Command& command : commands()) {
+    if (is_top(command)) write_info(reply, command);
+  }
+}
+
+}  // namespace
+
+void handle_command(RespCore& core, RespRequest& request) {
+  auto reply = core.reply(request);
+  write_all_info(reply);
+}
+
+void handle_command_count(RespCore& core, RespRequest& request) {
+  core.reply(request).integer(static_cast<std::int64_t>(top_count()));
+}
+
+void handle_command_docs(RespCore& core, RespRequest& request) {
+  std::vector<const Command*> wanted;
+  for (const std::string_view name : request.arguments.subspan(2)) {
+    if (const Command* const command = find_by_full_name(name)) wanted.push_back(command);
+  }
+  if (request.arguments.size() == 2) {
+    for (const Command& command : commands()) {
+      if (is_top(command)) wanted.push_back(&command);
+    }
+  }
+  auto reply = core.reply(request);
+  reply.map(wanted.size());
+  for (const Command* command : wanted) write_docs(reply, *command);
+}
+
+void handle_command_info(RespCore& core, RespRequest& request) {
+  auto reply = core.reply(request);
+  const auto names = request.arguments.subspan(2);
+  if (names.empty()) return write_all_info(reply);
+  reply.array(names.size());
+  for (const std::string_view name : names) {
+    if (const Command* const command = find_by_full_name(name)) {
+      write_info(reply, *command);
+    } else {
+      reply.null();
+    }
+  }
+}
+
+void handle_command_list(RespCore& core, RespRequest& request) {
+  auto reply = core.reply(request);
+  reply.array(top_count());
+  for (const Command& command : commands()) {
+    if (is_top(command)) reply.bulk(command.name);
+  }
+}
+
+void handle_help(RespCore& core, RespRequest& request) {
+  const Lookup found = find_command(request.arguments);
+  const auto subcommands = subcommands_of(*found.container);
+  auto reply = core.reply(request);
+  reply.array(2 * subcommands.size());
+  for (const Command* subcommand : subcommands) {
+    reply.status(std::string(subcommand->name) + " " + std::string(subcommand->usage));
+    reply.status("    " + std::string(subcommand->summary) + ".");
+  }
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,55 @@
+// What the commands do. Each answers its request with exactly one reply.
+//
+// Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_client_commands_test.cc
+// and resp_throttle_test.cc.
+
+#pragma once
+
+#include "server/resp/resp_core.h"
+
+namespace weir::resp {
+
+// throttle_commands.cc: checks that bring their own numbers.
+void handle_cl_throttle(RespCore& core, RespRequest& request);
+void handle_throttle(RespCore& core, RespRequest& request);
+
+// rule_commands.cc: checks by a rule of the configuration.
+void handle_hit(RespCore& core, RespRequest& request);
+void handle_look(RespCore& core, RespRequest& request);
+void handle_reset_key(RespCore& core, RespRequest& request);
+void handle_hit_many(RespCore& core, RespRequest& request);
+
+// connection_commands.cc
+void handle_ping(RespCore& core, RespRequest& request);
+void handle_echo(RespCore& core, RespRequest& request);
+void handle_hello(RespCore& core, RespRequest& request);
+void handle_auth(RespCore& core, RespRequest& request);
+void handle_select(RespCore& core, RespRequest& request);
+void handle_quit(RespCore& core, RespRequest& request);
+void handle_reset(RespCore& core, RespRequest& request);
+
+// client_commands.cc
+void handle_client_id(RespCore& core, RespRequest& request);
+void handle_client_get_name(RespCore& core, RespRequest& request);
+void handle_client_set_name(RespCore& core, RespRequest& request);
+void handle_client_set_info(RespCore& core, RespRequest& request);
+void handle_client_info(RespCore& core, RespRequest& request);
+void handle_client_list(RespCore& core, RespRequest& request);
+void handle_client_on_off(RespCore& core, RespRequest& request);  // accepted, without effect
+
+// False if the name is not one that a client may have: then that has been answered.
+bool set_name(RespCore& core, RespRequest& request, std::string_view name);
+
+// node_commands.cc
+void handle_info(RespCore& core, RespRequest& request);
+void handle_config_get(RespCore& core, RespRequest& request);
+
+// command_commands.cc
+void handle_command(RespCore& core, RespRequest& request);
+void handle_command_count(RespCore& core, RespRequest& request);
+void handle_command_docs(RespCore& core, RespRequest& request);
+void handle_command_info(RespCore& core, RespRequest& request);
+void handle_command_list(RespCore& core, RespRequest& request);
+void handle_help(RespCore& core, RespRequest& request);  // of any container
+
+}  // namespace weir::resp

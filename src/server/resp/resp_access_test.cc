@@ -1,0 +1,114 @@
+#include "server/resp/resp_access.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+#include "server/resp/resp_test_door.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kNoAuth = "-NOAUTH Authentication required.\r\n";
+constexpr std::string_view kWrongPass =
+    "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+
+std::vector<Rule> rules() {
+  return {{.id = "r", .quota = *Quota::make({.limit = 5, .window = std::chrono::minutes(1)})}};
+}
+
+bool may_reset(const RespAccess& access, std::string_view before = {}) {
+  RespTestDoor door({.rules = rules(), .access = access});
+  RespTestClient client(door);
+  client.ask(before);
+  return client.ask("WEIR.RESET r key\r\n").starts_with("*5");
+}
+
+TEST(RespAccess, WhoMayReset) {
+  const RespAccess local{};
+  const RespAccess network{.exposure = Exposure::kNetwork};
+  const RespAccess token{.exposure = Exposure::kNetwork, .admin_token = "t0ken"};
+  const RespAccess local_token{.admin_token = "t0ken"};
+  const RespAccess both{.password = "sesame", .admin_token = "t0ken"};
+  const RespAccess password{.password = "sesame"};
+
+  EXPECT_TRUE(may_reset(local));
+  EXPECT_FALSE(may_reset(network));
+  EXPECT_FALSE(may_reset(network, "AUTH default x\r\n"));
+  EXPECT_FALSE(may_reset(token));
+  EXPECT_TRUE(may_reset(token, "AUTH t0ken\r\n"));
+  EXPECT_TRUE(may_reset(token, "AUTH default t0ken\r\n"));
+  EXPECT_TRUE(may_reset(token, "HELLO 3 AUTH default t0ken\r\n"));
+  EXPECT_FALSE(may_reset(local_token));
+  EXPECT_TRUE(may_reset(local_token, "AUTH t0ken\r\n"));
+  EXPECT_FALSE(may_reset(both));
+  EXPECT_FALSE(may_reset(both, "AUTH sesame\r\n"));
+  EXPECT_TRUE(may_reset(both, "AUTH t0ken\r\n"));
+  EXPECT_FALSE(may_reset(both, "AUTH t0ken\r\nRESET\r\n"));
+  EXPECT_FALSE(may_reset(both, "AUTH t0ken\r\nAUTH sesame\r\n"));
+  EXPECT_TRUE(may_reset(password, "AUTH sesame\r\n"));
+}
+
+TEST(RespAccess, ARefusalSaysWhatIsMissing) {
+  RespTestDoor network({.rules = rules(), .access = {.exposure = Exposure::kNetwork}});
+  EXPECT_EQ(network.ask("WEIR.RESET r k\r\n"),
+            "-NOPERM 'weir.reset' is for admins: this server listens on more than loopback and "
+            "has no admin token\r\n");
+  RespTestDoor token({.rules = rules(), .access = {.admin_token = "t0ken"}});
+  EXPECT_EQ(token.ask("WEIR.RESET r k\r\n"),
+            "-NOPERM 'weir.reset' needs AUTH with the admin token\r\n");
+}
+
+TEST(RespAccess, AStrangerMaySayLittle) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  for (const char* said : {"PING", "CL.THROTTLE k 1 1 1", "INFO", "CLIENT ID", "COMMAND"}) {
+    EXPECT_EQ(door.ask(said + std::string("\r\n")), kNoAuth) << said;
+  }
+  EXPECT_EQ(door.ask("QUIT\r\n"), "+OK\r\n");
+  EXPECT_EQ(door.ask("RESET\r\n"), "+RESET\r\n");
+  EXPECT_TRUE(door.ask("HELLO 3\r\n").starts_with("-NOAUTH HELLO must be called with the client"));
+  EXPECT_EQ(door.ask("NONSENSE\r\n"),
+            "-ERR unknown command 'NONSENSE', with args beginning with: \r\n");
+  EXPECT_EQ(door.ask("ECHO\r\n"), "-ERR wrong number of arguments for 'echo' command\r\n");
+}
+
+TEST(RespAccess, Auth) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  EXPECT_EQ(door.ask("AUTH sesame\r\nPING\r\n"), "+OK\r\n+PONG\r\n");
+  EXPECT_EQ(door.ask("AUTH default sesame\r\nPING\r\n"), "+OK\r\n+PONG\r\n");
+  EXPECT_EQ(door.ask("AUTH wrong\r\nPING\r\n"), std::string(kWrongPass) + std::string(kNoAuth));
+  EXPECT_EQ(door.ask("AUTH somebody sesame\r\n"), kWrongPass);
+  EXPECT_EQ(door.ask("AUTH \"\"\r\n"), kWrongPass);
+  EXPECT_EQ(door.ask("AUTH sesame\r\nAUTH wrong\r\nPING\r\n"),
+            "+OK\r\n" + std::string(kWrongPass) + "+PONG\r\n");
+  EXPECT_EQ(door.ask("AUTH sesame\r\nRESET\r\nPING\r\n"),
+            "+OK\r\n+RESET\r\n" + std::string(kNoAuth));
+  EXPECT_EQ(door.ask("AUTH a b c\r\n"), "-ERR syntax error\r\n");
+  EXPECT_EQ(door.ask("HELLO 3 AUTH default wrong\r\n"), kWrongPass);
+}
+
+TEST(RespAccess, AuthWhereThereIsNoPassword) {
+  RespTestDoor door;
+  EXPECT_EQ(door.ask("AUTH x\r\n"),
+            "-ERR AUTH <password> called without any password configured for the default user. "
+            "Are you sure your configuration is correct?\r\n");
+  EXPECT_EQ(door.ask("AUTH default x\r\n"), "+OK\r\n");
+  EXPECT_EQ(door.ask("AUTH somebody x\r\n"), kWrongPass);
+}
+
+TEST(RespAccess, LimitsOfAStranger) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  RespTestClient many(door);
+  EXPECT_EQ(many.ask("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+  EXPECT_TRUE(many.finished());
+  RespTestClient large(door);
+  EXPECT_EQ(large.ask("*1\r\n$16385\r\n"), "-ERR Protocol error: unauthenticated bulk length\r\n");
+  EXPECT_TRUE(large.finished());
+  RespTestClient known(door);
+  EXPECT_EQ(known.ask("AUTH sesame\r\n*2\r\n$4\r\nECHO\r\n$20000\r\n"), "+OK\r\n");
+  EXPECT_FALSE(known.finished());
+}
+
+}  // namespace
+}  // namespace weir

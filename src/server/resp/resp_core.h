@@ -1,0 +1,121 @@
+// RespCore: one core's workbench for answering Redis commands: the engine, the rules in
+// force, and everything that is reused from command to command.
+//
+// Checks of a single key are not answered one by one: up to 16 that arrived together are
+// queued, decided in one batch and answered in order. reply() sees to it that they go out
+// before anything that came after them.
+//
+// Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "engine/engine.h"
+#include "engine/immediate_check.h"
+#include "proto/output_buffer.h"
+#include "proto/resp/command_reader.h"
+#include "proto/resp/reply_writer.h"
+#include "rules/rule_set.h"
+#include "server/resp/resp_node.h"
+#include "weir/quota.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// What a connection's commands know and change of it.
+struct RespClient {
+  std::uint64_t id = 0;
+  resp::Protocol protocol = resp::Protocol::kResp2;
+  Trust trust = Trust::kStranger;
+  bool leaving = false;  // nothing more is read; replies that are due are written
+  std::string name;
+  std::optional<IpAddress> address;
+  Instant connected{};
+};
+
+// One command. The arguments, its name first, are in the input buffer.
+struct RespRequest {
+  RespClient& client;
+  std::span<const std::string_view> arguments;
+  OutputBuffer& out;
+  Instant now;
+};
+
+// One key to be decided.
+struct RespTerms {
+  Quota quota;
+  KeyHash key;
+  std::int64_t cost = 1;
+  bool counts = true;  // false for a disabled rule, which allows everything
+};
+
+// How a decision is written as five integers.
+enum class ReplyForm : std::uint8_t {
+  kWeir,          // denied, limit, remaining, retry or -1, reset; seconds round up
+  kCell,          // the same, rounded as redis-cell does
+  kThrottlecrab,  // allowed, limit, remaining, reset, retry or 0; seconds round up
+};
+
+class RespCore {
+ public:
+  RespCore(RespNode& node, Engine& engine, RuleSetPtr rules);
+
+  RespNode& node() { return node_; }
+  Engine& engine() { return engine_; }
+  CoreRespCounts& counts() { return counts_; }
+  resp::Arguments& arguments() { return arguments_; }
+
+  const RuleSet& rules() const { return *rules_; }
+  // REQUIRES: no check is queued.
+  void use_rules(RuleSetPtr rules);
+
+  // Finds the command and carries it out.
+  void execute(RespRequest& request);
+
+  // For whatever is answered at once: behind the answers to all checks before it.
+  resp::ReplyWriter reply(const RespRequest& request);
+
+  // Answers a check of one key, later: at the latest with flush().
+  void queue(const RespRequest& request, const RespTerms& terms, ReplyForm form);
+
+  // Decides and answers the checks that wait. To be called before control goes back to
+  // the event loop.
+  void flush(OutputBuffer& out, Instant now);
+
+  // Decides at most Batch::kChargesMax keys at once. False if the store could not answer.
+  // REQUIRES: sizes equal.
+  bool decide(const RespRequest& request, Operation operation, std::span<const RespTerms> terms,
+              std::span<Decision> decisions);
+
+ private:
+  struct Queued {
+    RespTerms terms;
+    ReplyForm form = ReplyForm::kWeir;
+  };
+
+  RespNode& node_;
+  Engine& engine_;
+  CoreRespCounts& counts_;
+  RuleSetPtr rules_;
+  ImmediateCheck check_;
+  resp::Arguments arguments_;
+
+  std::array<Queued, Batch::kChargesMax> queue_;
+  std::size_t queued_ = 0;
+};
+
+// The five integers of a decision.
+void write_decision(resp::ReplyWriter& reply, const Decision& decision, ReplyForm form);
+
+inline constexpr std::string_view kStoreUnavailable =
+    "ERR the store did not answer; nothing was decided";
+
+}  // namespace weir

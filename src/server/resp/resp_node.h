@@ -1,0 +1,48 @@
+// RespNode: what the Redis doors of all cores share and show about this node.
+//
+// Thread rule: any thread; the options do not change.
+// Tested by resp_commands_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "observe/traffic.h"
+#include "server/resp/resp_access.h"
+#include "server/resp/resp_counts.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class RespNode {
+ public:
+  struct Options {
+    std::string version;
+    Instant started{};
+    RespAccess access;
+  };
+
+  // `traffic` must outlive the node.
+  RespNode(Options options, const Traffic& traffic)
+      : options_(std::move(options)), traffic_(traffic) {}
+
+  const std::string& version() const { return options_.version; }
+  Instant started() const { return options_.started; }
+  const RespAccess& access() const { return options_.access; }
+  const Traffic& traffic() const { return traffic_; }
+  RespCounts& counts() { return counts_; }
+
+  // A number no other connection has had. Relaxed: it orders nothing else.
+  std::uint64_t next_client_id() { return 1 + clients_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  const Options options_;
+  const Traffic& traffic_;
+  RespCounts counts_;
+  std::atomic<std::uint64_t> clients_{0};
+};
+
+}  // namespace weir

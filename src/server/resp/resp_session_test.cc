@@ -1,0 +1,205 @@
+// A connection: how bytes arrive and leave, bad ones included.
+
+#include "server/resp/resp_session.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/resp/resp_test_door.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kCheck = command({"CL.THROTTLE", "user", "15", "30", "60"});
+
+TEST(RespSession, MalformedBytesGetAnErrorAndTheEnd) {
+  struct Case {
+    std::string said;
+    std::string error;
+  };
+  const std::vector<Case> cases = {
+      {"*x\r\n", "invalid multibulk length"},
+      {"*1025\r\n", "invalid multibulk length"},
+      {"*1\r\n:1\r\n", "expected '$', got ':'"},
+      {"*1\r\n$-5\r\n", "invalid bulk length"},
+      {"*1\r\n$65537\r\n", "invalid bulk length"},
+      {"*1\r\n$536870913\r\n", "invalid bulk length"},
+      {"*1\r\n$99999999999999999999\r\n", "invalid bulk length"},
+      {"PING \"\r\n", "unbalanced quotes in request"},
+      {std::string(70'000, 'x'), "too big inline request"},
+  };
+  for (const Case& c : cases) {
+    RespTestDoor door;
+    RespTestClient client(door);
+    EXPECT_EQ(client.ask("PING\r\n" + c.said + "PING\r\n"),
+              "+PONG\r\n-ERR Protocol error: " + c.error + "\r\n");
+    EXPECT_TRUE(client.finished());
+    EXPECT_TRUE(client.session().input_space().empty());
+    EXPECT_EQ(door.ask("PING\r\n"), "+PONG\r\n") << "others are not served";
+  }
+}
+
+TEST(RespSession, HttpIsDroppedWithoutAReply) {
+  for (const char* said : {"POST / HTTP/1.1\r\nHost: a\r\n\r\n", "post x\r\n",
+                           "Host: localhost\r\n", "*1\r\n$4\r\nPOST\r\n", "HOST: x\r\nPING\r\n"}) {
+    RespTestDoor door;
+    RespTestClient client(door);
+    EXPECT_EQ(client.ask(said), "") << said;
+    EXPECT_TRUE(client.finished()) << said;
+  }
+  RespTestDoor door;
+  RespTestClient client(door);
+  EXPECT_TRUE(client.ask("GET / HTTP/1.1\r\nHost: a\r\nPING\r\n").starts_with("-ERR unknown"));
+  EXPECT_TRUE(client.finished());
+  RespTestClient pipelined(door);
+  EXPECT_TRUE(pipelined.ask(kCheck + "POST / HTTP/1.1\r\n").starts_with("*5\r\n"));
+}
+
+TEST(RespSession, NothingIsNotACommand) {
+  RespTestDoor door;
+  EXPECT_EQ(door.ask("\r\n\n*0\r\n*-1\r\n   \r\nPING\r\n"), "+PONG\r\n");
+}
+
+TEST(RespSession, EveryPrefixOfACommandIsWaitedFor) {
+  for (std::size_t size = 1; size < kCheck.size(); ++size) {
+    RespTestDoor door;
+    RespTestClient client(door);
+    EXPECT_EQ(client.ask(kCheck.substr(0, size)), "");
+    EXPECT_FALSE(client.finished());
+    EXPECT_TRUE(client.ask(kCheck.substr(size)).starts_with("*5\r\n:0\r\n:16\r\n:15\r\n")) << size;
+  }
+}
+
+TEST(RespSession, RepliesDoNotDependOnHowBytesArrive) {
+  const std::string said =
+      kCheck + kCheck + "PING\r\nECHO \"a\\x00b\"\r\nHELLO 3\r\n\r\n*0\r\n" +
+      command({"COMMAND", "DOCS", "ping"}) + kCheck + "CL.THROTTLE x y\r\nNOPE 1 2\r\nINFO\r\n" +
+      command({"ECHO", std::string(5000, 'x')}) + kCheck + "RESET\r\n" + "*1\r\n:1\r\n" + kCheck;
+  RespTestDoor whole;
+  const std::string expected = whole.ask(said);
+  EXPECT_TRUE(expected.ends_with("-ERR Protocol error: expected '$', got ':'\r\n"));
+  for (const std::size_t piece : {1, 2, 3, 5, 7, 16, 31, 64, 100, 1000, 4000}) {
+    RespTestDoor door;
+    EXPECT_EQ(RespTestClient(door).ask_in_pieces(said, piece), expected) << piece;
+  }
+}
+
+// Ten thousand commands, cut in two at every boundary and everywhere within one command.
+TEST(RespSession, ALongPipelineCutAnywhere) {
+  constexpr std::size_t kCommands = 10'000;
+  const std::string check = command({"CL.THROTTLE", "k", "9", "1", "60", "0"});
+  const std::string answer = "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n";
+  std::string said;
+  for (std::size_t i = 0; i < kCommands; ++i) said += check;
+  std::string expected;
+  for (std::size_t i = 0; i < kCommands; ++i) expected += answer;
+  RespTestDoor door;
+  for (std::size_t cut = 1; cut <= check.size(); ++cut) {
+    RespTestClient client(door);
+    const std::size_t at = (kCommands / 2) * check.size() + cut;
+    std::string heard = client.ask(said.substr(0, at));
+    heard += client.ask(said.substr(at));
+    EXPECT_EQ(heard, expected) << cut;
+  }
+  RespTestClient one_by_one(door);  // a cut at every boundary
+  EXPECT_EQ(one_by_one.ask_in_pieces(said, check.size()), expected);
+}
+
+TEST(RespSession, AClientThatDoesNotReadIsNotReadFrom) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  const std::string echo = command({"ECHO", std::string(32'000, 'x')});
+  std::string said;
+  for (int i = 0; i < 100; ++i) said += echo;
+  std::string_view rest = said;
+  while (!rest.empty()) {
+    const std::size_t fed = client.feed(rest);
+    if (fed == 0) break;
+    rest.remove_prefix(fed);
+  }
+  EXPECT_FALSE(rest.empty()) << "all 3 MB were taken in";
+  EXPECT_GE(client.session().output().size(), RespSession::kOutputMax);
+  EXPECT_LE(client.session().output().size(), RespSession::kOutputMax + 40'000);
+  // It goes on when the client reads, with what was held back first.
+  std::string heard = client.drink();
+  heard += client.ask(rest);
+  EXPECT_EQ(heard.size(), 100 * (std::string_view("$32000\r\n\r\n").size() + 32'000));
+}
+
+TEST(RespSession, AClientThatSaysNoMoreGetsWhatIsDue) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  client.feed(kCheck + "PING\r\nPI");
+  client.session().peer_closed(door.now);
+  EXPECT_TRUE(client.finished());
+  EXPECT_TRUE(client.drink().ends_with("+PONG\r\n"));
+}
+
+TEST(RespSession, Deadlines) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  Session& session = client.session();
+  EXPECT_EQ(session.deadline(), door.now + RespSession::kIdleMax);
+  client.ask("PING\r\n");
+  EXPECT_EQ(session.deadline(), door.now + RespSession::kWarmMax);
+  door.now = session.deadline();
+  session.expired(door.now);
+  EXPECT_FALSE(session.finished()) << "only its buffers were given back";
+  EXPECT_EQ(session.deadline(), door.now - RespSession::kWarmMax + RespSession::kIdleMax);
+  EXPECT_EQ(client.ask("PING\r\n"), "+PONG\r\n");
+  door.now += RespSession::kIdleMax;
+  session.expired(door.now);
+  EXPECT_TRUE(session.finished());
+}
+
+TEST(RespSession, ACommandThatDoesNotArrive) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  client.ask("*1\r\n$4\r\nPI");
+  door.now += RespSession::kCommandTimeMax - 1s;
+  EXPECT_EQ(client.ask("N"), "");
+  EXPECT_EQ(client.session().deadline(), door.now + 1s) << "a byte bought it time";
+  door.now += 1s;
+  client.session().expired(door.now);
+  EXPECT_EQ(client.drink(),
+            "-ERR Protocol error: the command did not arrive within 10 seconds\r\n");
+  EXPECT_TRUE(client.finished());
+}
+
+TEST(RespSession, AClientThatTakesNothingIsGivenUp) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  client.feed("PING\r\n");
+  EXPECT_EQ(client.session().deadline(), door.now + RespSession::kStalledMax);
+  door.now += RespSession::kStalledMax;
+  client.session().expired(door.now);
+  EXPECT_TRUE(client.finished());
+  EXPECT_EQ(client.session().output(), "");
+}
+
+TEST(RespSession, Drain) {
+  RespTestDoor door;
+  RespTestClient idle(door);
+  idle.session().drain();
+  EXPECT_TRUE(idle.finished());
+  RespTestClient busy(door);
+  busy.ask("PIN");
+  busy.session().drain();
+  EXPECT_FALSE(busy.finished());
+  EXPECT_EQ(busy.ask("G\r\n"), "+PONG\r\n");
+  EXPECT_TRUE(busy.finished());
+}
+
+TEST(RespSession, QuitEndsIt) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  EXPECT_EQ(client.ask("QUIT\r\nPING\r\n"), "+OK\r\n");
+  EXPECT_TRUE(client.finished());
+}
+
+}  // namespace
+}  // namespace weir

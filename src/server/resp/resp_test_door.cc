@@ -1,0 +1,77 @@
+#include "server/resp/resp_test_door.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+template <typename Words>
+std::string to_command(const Words& words) {
+  std::string text = "*" + std::to_string(words.size()) + "\r\n";
+  for (const auto& word : words) {
+    text.append("$").append(std::to_string(word.size())).append("\r\n");
+    text.append(word).append("\r\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+void BreakableStore::decide(Batch& batch, Instant now) noexcept {
+  ++batches;
+  if (!broken) return store_->decide(batch, now);
+  batch.error = StoreError::kUnavailable;
+  batch.on_done(batch);
+}
+
+std::string command(std::initializer_list<std::string_view> words) { return to_command(words); }
+std::string command(const std::vector<std::string>& words) { return to_command(words); }
+
+RespTestClient::RespTestClient(RespTestDoor& door)
+    : door_(door),
+      session_(door.door.make_session({.address = IpAddress::parse("127.0.0.1")}, door.now)) {}
+
+std::string RespTestClient::ask(std::string_view bytes) {
+  return ask_in_pieces(bytes, bytes.size());
+}
+
+std::string RespTestClient::ask_in_pieces(std::string_view bytes, std::size_t piece) {
+  std::string heard = drink();
+  while (!bytes.empty()) {
+    const std::size_t fed = feed(bytes.substr(0, piece));
+    heard += drink();
+    if (fed == 0) break;
+    bytes.remove_prefix(fed);
+  }
+  return heard;
+}
+
+std::string RespTestClient::drink() {
+  std::string all;
+  while (!session_->output().empty()) {
+    all += session_->output();
+    session_->sent(session_->output().size(), door_.now);
+  }
+  return all;
+}
+
+std::size_t RespTestClient::feed(std::string_view bytes) {
+  const auto space = session_->input_space();
+  const std::size_t size = std::min(space.size(), bytes.size());
+  if (size == 0) return 0;
+  std::memcpy(space.data(), bytes.data(), size);
+  session_->received(size, door_.now);
+  return size;
+}
+
+RespTestDoor::RespTestDoor() : RespTestDoor(Options{}) {}
+
+RespTestDoor::RespTestDoor(Options options)
+    : store(make_memory_store({.max_keys = 4096}, kStart)),
+      hasher(HashSecret{}),
+      engine(store, hasher, traffic.add_core()),
+      node({.version = "1.2.3", .started = kStart, .access = std::move(options.access)}, traffic),
+      door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+
+}  // namespace weir

@@ -1,0 +1,231 @@
+// CL.THROTTLE against redis-cell's numbers: a table, and a model of its arithmetic.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "server/resp/resp_test_door.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// ":1\r\n" and so on as "1 5 0 1 5"; an error of redis-cell as "! ...", others as they are.
+std::string shown(const std::string& reply) {
+  constexpr std::string_view kError = "-Cell error: ";
+  if (reply.starts_with(kError)) {
+    return "! " + reply.substr(kError.size(), reply.find('\r') - kError.size());
+  }
+  if (!reply.starts_with("*5\r\n")) return reply.substr(0, reply.find('\r'));
+  std::string text;
+  for (std::size_t at = 4; at < reply.size();) {
+    const auto end = reply.find("\r\n", at);
+    text += (text.empty() ? "" : " ") + reply.substr(at + 1, end - at - 1);
+    at = end + 2;
+  }
+  return text;
+}
+
+std::string throttle(RespTestDoor& door, const std::string& arguments) {
+  return shown(door.ask("CL.THROTTLE " + arguments + "\r\n"));
+}
+
+// Lines of "at MS  ask ARGUMENTS  ->  reply", on one door.
+void run_table(const std::string& table) {
+  RespTestDoor door;
+  const Instant start = door.now;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    const auto ask = line.find(" ask ");
+    const auto arrow = line.find(" -> ");
+    if (ask == std::string::npos) continue;
+    door.now = start + std::chrono::milliseconds(std::stoi(line.substr(line.find("at ") + 3)));
+    EXPECT_EQ(throttle(door, line.substr(ask + 5, arrow - ask - 5)), line.substr(arrow + 4))
+        << line;
+  }
+}
+
+TEST(ClThrottle, AnswersOfRedisCell) {
+  run_table(R"(
+    at 0     ask fresh 15 30 60       -> 0 16 15 -1 2
+    at 0     ask burst 4 1 1 5        -> 0 5 0 -1 5
+    at 0     ask burst 4 1 1          -> 1 5 0 1 5
+    at 0     ask burst 4 1 1 2        -> 1 5 0 2 5
+    at 999   ask burst 4 1 1          -> 1 5 0 1 5
+    at 1000  ask burst 4 1 1          -> 0 5 0 -1 5
+    at 0     ask single 0 1 2         -> 0 1 0 -1 2
+    at 0     ask single 0 1 2         -> 1 1 0 2 2
+    at 0     ask peek 4 1 1 0         -> 0 5 5 -1 0
+    at 0     ask full 4 1 1 5         -> 0 5 0 -1 5
+    at 0     ask full 4 1 1 0         -> 0 5 0 -1 5
+    at 0     ask large 4 1 1 6        -> 1 5 5 -1 0
+    at 0     ask back 4 1 1 5         -> 0 5 0 -1 5
+    at 0     ask back 4 1 1 -2        -> 0 5 2 -1 3
+    at 0     ask unused 4 1 1 -2      -> 0 5 5 -1 0
+    at 0     ask nothing -1 1 1       -> 1 0 0 -1 0
+    at 0     ask nothing -1 1 1 0     -> 0 0 0 -1 0
+    at 0     ask nothing -3 1 1 5     -> 1 -2 0 -1 0
+    at 0     ask shrunk 9 1 1 10      -> 0 10 0 -1 10
+    at 0     ask shrunk 8 1 1 0       -> 1 9 0 1 10
+  )");
+}
+
+TEST(ClThrottle, SecondsRoundAsInRedisCell) {
+  run_table(R"(
+    at 0  ask third 2 3 1       -> 0 3 2 -1 1
+    at 0  ask third 2 3 1 2     -> 0 3 0 -1 1
+    at 0  ask fast 9 10000 1    -> 0 10 9 -1 0
+    at 0  ask fast 9 10000 1 9  -> 0 10 0 -1 1
+    at 0  ask minute 6 7 60 7   -> 0 7 0 -1 60
+  )");
+}
+
+TEST(ClThrottle, Errors) {
+  run_table(R"(
+    at 0  ask k x 1 1 -> ! Couldn't parse as integer: x
+    at 0  ask k 1 1.5 1 -> ! Couldn't parse as integer: 1.5
+    at 0  ask k 1 1 "" -> ! Couldn't parse as integer: 
+    at 0  ask k 1 1 1 +-1 -> ! Couldn't parse as integer: +-1
+    at 0  ask k 9223372036854775808 1 1 -> ! Couldn't parse as integer: 9223372036854775808
+    at 0  ask k 1 0 1 -> ! Zero rates are not supported
+    at 0  ask k 1 1 0 -> ! Zero rates are not supported
+    at 0  ask k 1 -1 1 -> ! Zero rates are not supported
+    at 0  ask k 1 1000000001 1 -> ! Zero rates are not supported
+    at 0  ask k 1 9223372036854775807 9223372036854775807 -> ! period: expected at most 366 days
+    at 0  ask k 9223372036854775807 1 1 -> ! max_burst: expected less than 999999999999
+    at 0  ask k 999999999999 1 1 -> ! max_burst: expected less than 999999999999
+    at 0  ask k 4 1 31622400 -> ! max_burst: expected at most what is refilled in 4 * 366 days
+  )");
+  RespTestDoor door;
+  const std::string usage =
+      "! Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
+  EXPECT_EQ(throttle(door, "k"), usage);
+  EXPECT_EQ(throttle(door, "k 1 2 3 4 5"), usage);
+}
+
+TEST(ClThrottle, NumbersAtTheirEdges) {
+  run_table(R"(
+    at 0  ask big 4 1 1 9223372036854775807              -> 1 5 5 -1 0
+    at 0  ask big 4 1 1 -9223372036854775808             -> 0 5 5 -1 0
+    at 0  ask none -9223372036854775808 1 1              -> 1 -9223372036854775807 0 -1 0
+    at 0  ask plus +4 +1 +1 +1                           -> 0 5 4 -1 1
+    at 0  ask zeros 04 01 01                             -> 0 5 4 -1 1
+    at 0  ask top 999999999998 1000000000 1 999999999999 -> 0 999999999999 0 -1 1000
+    at 0  ask long 0 1 31622400                          -> 0 1 0 -1 31622400
+  )");
+}
+
+// The arithmetic of redis-cell 0.5, in nanoseconds.
+struct CellModel {
+  std::map<std::string, std::int64_t> tat_ns;
+
+  static std::int64_t seconds(std::int64_t ns) {
+    return ns / 1'000'000'000 + (ns % 1'000'000'000 >= 1'000'000 ? 1 : 0);
+  }
+
+  std::array<std::int64_t, 5> ask(const std::string& key, std::int64_t max_burst,
+                                  std::int64_t count, std::int64_t period_s, std::int64_t quantity,
+                                  std::int64_t now_ns) {
+    const auto interval =
+        static_cast<std::int64_t>(static_cast<double>(period_s) * 1e9 / static_cast<double>(count));
+    const std::int64_t tolerance = interval * (max_burst + 1);
+    const auto stored = tat_ns.find(key);
+    const std::int64_t tat = stored == tat_ns.end() ? now_ns : stored->second;
+    const std::int64_t next = std::max(tat, now_ns) + interval * quantity;
+    const std::int64_t spare = now_ns - (next - tolerance);
+    const bool limited = spare < 0;
+    if (!limited) tat_ns[key] = next;
+    const std::int64_t wait = std::max<std::int64_t>(0, (limited ? tat : next) - now_ns);
+    const bool can_ever = interval * quantity <= tolerance;
+    const std::int64_t left = tolerance - wait > -interval ? (tolerance - wait) / interval : 0;
+    return {limited ? 1 : 0, max_burst + 1, left, limited && can_ever ? seconds(-spare) : -1,
+            seconds(wait)};
+  }
+};
+
+struct ThrottleCase {
+  std::string key;
+  std::int64_t max_burst, count, period_s;
+};
+
+// Asks the door and the model 20,000 times, at random times, and compares the replies.
+template <typename Compare>
+void compare_with_model(const std::vector<ThrottleCase>& cases, const Compare& compare) {
+  std::mt19937 random(7);
+  RespTestDoor door;
+  CellModel model;
+  for (int i = 0; i < 20'000 && !testing::Test::HasFailure(); ++i) {
+    const ThrottleCase& c = cases[random() % cases.size()];
+    const auto quantity = static_cast<std::int64_t>(random() % 4);
+    door.now += std::chrono::milliseconds(random() % 10 == 0 ? random() % 5000 : random() % 200);
+    const auto expected =
+        model.ask(c.key, c.max_burst, c.count, c.period_s, quantity, epoch_us(door.now) * 1000);
+    std::istringstream reply(
+        throttle(door, c.key + " " + std::to_string(c.max_burst) + " " + std::to_string(c.count) +
+                           " " + std::to_string(c.period_s) + " " + std::to_string(quantity)));
+    std::array<std::int64_t, 5> answered{};
+    for (auto& number : answered) reply >> number;
+    SCOPED_TRACE(c.key + ", question " + std::to_string(i));
+    compare(answered, expected);
+  }
+}
+
+TEST(ClThrottle, AgreesWithAModelOfRedisCell) {
+  const std::vector<ThrottleCase> cases = {
+      {"a", 15, 30, 60}, {"b", 4, 1, 1}, {"c", 0, 1, 2}, {"d", 99, 1000, 1}, {"e", 9, 8, 60}};
+  compare_with_model(
+      cases, [](const auto& answered, const auto& expected) { EXPECT_EQ(answered, expected); });
+}
+
+// Where a unit takes no whole number of nanoseconds redis-cell's clock gains some with
+// each: ours does not, so that a duration may round to a second more.
+TEST(ClThrottle, DoesNotDriftAsRedisCellDoes) {
+  const std::vector<ThrottleCase> cases = {{"a", 2, 3, 1}, {"b", 6, 7, 60}, {"c", 30, 365, 86400}};
+  compare_with_model(cases, [](const auto& answered, const auto& expected) {
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(answered[i], expected[i]);
+    for (std::size_t i = 3; i < 5; ++i) EXPECT_LE(std::abs(answered[i] - expected[i]), 1);
+  });
+}
+
+TEST(ClThrottle, AKeyIsAnyBytes) {
+  RespTestDoor door;
+  const std::string binary("\0\r\n\xff", 4);
+  const auto ask = [&](std::string_view key) {
+    return shown(door.ask(command({"cl.throttle", key, "0", "1", "60"})));
+  };
+  EXPECT_EQ(ask(binary), "0 1 0 -1 60");
+  EXPECT_EQ(ask(binary), "1 1 0 60 60");
+  EXPECT_EQ(ask(binary.substr(0, 3)), "0 1 0 -1 60");
+  EXPECT_EQ(ask(""), "0 1 0 -1 60");
+  EXPECT_EQ(ask(std::string(64 << 10, 'k')), "0 1 0 -1 60");
+}
+
+TEST(Throttle, AnswersInTheOrderOfThrottlecrab) {
+  RespTestDoor door;
+  const auto ask = [&](const std::string& arguments) {
+    return shown(door.ask("THROTTLE " + arguments + "\r\n"));
+  };
+  EXPECT_EQ(ask("k 5 1 1"), "1 5 4 1 0");
+  EXPECT_EQ(ask("k 5 1 1 4"), "1 5 0 5 0");
+  EXPECT_EQ(ask("k 5 1 1"), "0 5 0 5 1");
+  EXPECT_EQ(ask("k 5 1 1 9"), "0 5 0 5 -1");
+  EXPECT_EQ(ask("k 5 1"), "-ERR wrong number of arguments for 'throttle' command");
+  EXPECT_EQ(ask("k 5 1 1 1 1"), "-ERR wrong number of arguments for 'throttle' command");
+  EXPECT_EQ(ask("k x 1 1"), "-ERR invalid max_burst");
+  EXPECT_EQ(ask("k 1 x 1"), "-ERR invalid count_per_period");
+  EXPECT_EQ(ask("k 1 1 x"), "-ERR invalid period");
+  EXPECT_EQ(ask("k 1 1 1 x"), "-ERR invalid quantity");
+  EXPECT_EQ(ask("k 1 1 1 -1"), "-ERR negative quantity: -1");
+  EXPECT_EQ(ask("k 0 1 1"), "-ERR invalid rate limit parameters");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,123 @@
+// WEIR.HIT, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the configuration.
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/ascii.h"
+#include "base/nearest_name.h"
+#include "server/resp/commands.h"
+#include "server/resp/handlers.h"
+
+namespace weir::resp {
+namespace {
+
+struct RuleCheck {
+  std::string_view rule;
+  std::string_view key;
+  std::string_view cost = "1";
+};
+
+std::string unknown_rule(std::string_view id, const RuleSet& rules) {
+  std::vector<std::string_view> ids;
+  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
+  const std::string_view nearest = nearest_name(id, ids);
+  std::string error = "ERR no rule '" + std::string(id.substr(0, kNameLengthMax)) + "'";
+  if (ids.empty()) return error + "; there are no rules at all";
+  return nearest.empty() ? error : error + "; did you mean '" + std::string(nearest) + "'?";
+}
+
+// False, and `error` says why, if this cannot be decided.
+bool make_terms(RespCore& core, const RuleCheck& check, RespTerms& terms, std::string& error) {
+  const Rule* const rule = core.rules().find(check.rule);
+  if (rule == nullptr) {
+    error = unknown_rule(check.rule, core.rules());
+    return false;
+  }
+  std::int64_t cost = 0;
+  if (!read_integer(check.cost, cost) || cost < -kCostMax || cost > kCostMax) {
+    error = "ERR cost must be an integer from -1000000000000 to 1000000000000";
+    return false;
+  }
+  terms = {
+      .quota = rule->quota,
+      .key = core.engine().hash({.rule = rule->id, .bucket = {}, .key = check.key}, rule->quota),
+      .cost = cost,
+      .counts = rule->enabled};
+  return true;
+}
+
+// False if the arguments are not right: then the request has been answered.
+bool make_single(RespCore& core, const RespRequest& request, RespTerms& terms) {
+  const auto& arguments = request.arguments;
+  RuleCheck check{.rule = arguments[1], .key = arguments[2]};
+  if (arguments.size() > 3) check.cost = arguments[3];
+  std::string error;
+  if (arguments.size() > 4) {
+    error = "ERR wrong number of arguments for '" + to_ascii_lower(arguments[0]) + "' command";
+  } else if (make_terms(core, check, terms, error)) {
+    return true;
+  }
+  core.reply(request).error(error);
+  return false;
+}
+
+void decide_single(RespCore& core, const RespRequest& request, Operation operation) {
+  RespTerms terms;
+  Decision decision;
+  if (!make_single(core, request, terms)) return;
+  auto reply = core.reply(request);
+  if (!core.decide(request, operation, {&terms, 1}, {&decision, 1})) {
+    return reply.error(kStoreUnavailable);
+  }
+  write_decision(reply, decision, ReplyForm::kWeir);
+}
+
+}  // namespace
+
+void handle_hit(RespCore& core, RespRequest& request) {
+  RespTerms terms;
+  if (make_single(core, request, terms)) core.queue(request, terms, ReplyForm::kWeir);
+}
+
+void handle_look(RespCore& core, RespRequest& request) {
+  decide_single(core, request, Operation::kLook);
+}
+
+void handle_reset_key(RespCore& core, RespRequest& request) {
+  decide_single(core, request, Operation::kReset);
+}
+
+// All checks are read before any is charged.
+void handle_hit_many(RespCore& core, RespRequest& request) {
+  constexpr std::size_t kEach = 3;  // rule, key, cost
+  const auto words = request.arguments.subspan(2);
+  const bool all = equal_ignoring_case(request.arguments[1], "all");
+  auto reply = core.reply(request);
+  if (!all && !equal_ignoring_case(request.arguments[1], "each")) {
+    return reply.error("ERR expected ALL or EACH before the first rule");
+  }
+  const std::size_t count = words.size() / kEach;
+  if (words.size() % kEach != 0 || count > Batch::kChargesMax) {
+    return reply.error("ERR expected rule, key and cost, for 1 to 16 keys");
+  }
+  std::array<RespTerms, Batch::kChargesMax> terms;
+  std::array<Decision, Batch::kChargesMax> decisions;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto check = words.subspan(i * kEach, kEach);
+    std::string error;
+    if (make_terms(core, {.rule = check[0], .key = check[1], .cost = check[2]}, terms[i], error)) {
+      continue;
+    }
+    return reply.error(error);
+  }
+  const auto operation = all ? Operation::kSpendAll : Operation::kSpendEach;
+  if (!core.decide(request, operation, std::span(terms).first(count),
+                   std::span(decisions).first(count))) {
+    return reply.error(kStoreUnavailable);
+  }
+  reply.array(count);
+  for (std::size_t i = 0; i < count; ++i) write_decision(reply, decisions[i], ReplyForm::kWeir);
+}
+
+}  // namespace weir::resp
