@@ -50,9 +50,10 @@ class HeadParser final : public beast::http::basic_parser<true> {
  private:
   using Error = beast::error_code;
 
-  void on_request_impl(beast::http::verb verb, BeastText, BeastText target, int version,
+  void on_request_impl(beast::http::verb verb, BeastText method, BeastText target, int version,
                        Error& error) override {
     head_.method = method_of(verb);
+    head_.method_text = text_of(method);
     head_.target = text_of(target);
     head_.http_1_0 = version == 10;
     if (target.size() > kTargetMax) refuse(kTargetTooLong, error);
@@ -63,7 +64,10 @@ class HeadParser final : public beast::http::basic_parser<true> {
     // Beast joins a folded line in memory of its own, which is about to go away.
     if (!is_part_of_input(value)) return refuse({400, "A header field is folded."}, error);
     switch (name) {
-      case field::host: ++hosts_; break;
+      case field::host:
+        ++hosts_;
+        head_.host = text_of(value);
+        break;
       case field::accept: head_.accept = text_of(value); break;
       case field::authorization: head_.authorization = text_of(value); break;
       case field::origin: head_.origin = text_of(value); break;

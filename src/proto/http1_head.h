@@ -26,6 +26,7 @@ enum class Method : std::uint8_t { kGet, kHead, kPost, kOther };
 struct RequestHead {
   std::size_t size = 0;  // bytes, the empty line included
   Method method = Method::kOther;
+  std::string_view method_text;  // "GET"
   bool http_1_0 = false;
   bool keep_alive = true;
   bool chunked = false;
@@ -33,6 +34,7 @@ struct RequestHead {
   std::uint64_t content_length = 0;
   std::string_view text;  // all of it; header_fields.h takes it apart
   std::string_view target;
+  std::string_view host;
   std::string_view accept;
   std::string_view authorization;
   std::string_view origin;

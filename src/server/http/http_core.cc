@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/nearest_name.h"
+#include "proto/header_fields.h"
 #include "server/http/access.h"
 #include "server/http/check_reply.h"
 #include "server/http/routes.h"
@@ -32,7 +33,7 @@ void split_target(Exchange& exchange) {
 }
 
 bool handles(const Route& route, http1::Method method) {
-  return route.method == method ||
+  return route.method == method || route.method == http1::Method::kOther ||
          (route.method == http1::Method::kGet && method == http1::Method::kHead);
 }
 
@@ -63,13 +64,7 @@ void HttpCore::use_rules(RuleSetPtr rules) {
 
 void HttpCore::answer(Exchange& exchange) {
   split_target(exchange);
-  const Route* found = nullptr;
-  for (const Route& route : routes()) {
-    if (route.path == exchange.path) {
-      found = &route;
-      break;
-    }
-  }
+  const Route* const found = find_route(exchange.path);
   if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
 
   exchange.route = found->id;
@@ -147,6 +142,13 @@ bool HttpCore::decide(const Exchange& exchange, Operation operation,
     decisions[i] = terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota);
   }
   return true;
+}
+
+std::span<const NameValue> HttpCore::headers_of(const Exchange& exchange) {
+  if (!exchange.headers.empty()) return exchange.headers;
+  headers_.clear();
+  http1::read_header_fields(exchange.head.text, headers_);
+  return headers_;
 }
 
 std::span<CheckTerms> HttpCore::list_terms(std::size_t size) {

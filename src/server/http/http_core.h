@@ -15,16 +15,21 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ip_address.h"
+#include "base/name_value.h"
 #include "engine/engine.h"
 #include "engine/immediate_check.h"
 #include "proto/http1_head.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
 #include "server/http/check_terms.h"
+#include "server/http/forward_auth.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
@@ -40,6 +45,8 @@ struct Exchange {
   Instant now;
   Replies& out;
   AfterReply after = AfterReply::kStay;
+  std::optional<IpAddress> peer{};
+  std::span<const NameValue> headers{};  // if the protocol has them apart from `head`
 
   // Set by routing.
   std::string_view path;
@@ -87,6 +94,13 @@ class HttpCore {
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
 
+  // All header fields of the request. Valid until the next call.
+  std::span<const NameValue> headers_of(const Exchange& exchange);
+
+  // Memory for the keys of rules, and for what a proxy says.
+  std::string& key_scratch() { return key_scratch_; }
+  AuthScratch& auth_scratch() { return auth_scratch_; }
+
   // Room for the terms of a list of checks. REQUIRES: size <= kChecksMax
   std::span<CheckTerms> list_terms(std::size_t size);
 
@@ -110,6 +124,9 @@ class HttpCore {
   std::array<Queued, Batch::kChargesMax> queue_;
   std::size_t queued_ = 0;
 
+  std::vector<NameValue> headers_;
+  std::string key_scratch_;
+  AuthScratch auth_scratch_;
   std::vector<CheckTerms> list_terms_;
   std::unique_ptr<char[]> scratch_;
   std::size_t scratch_size_ = 0;

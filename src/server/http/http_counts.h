@@ -23,6 +23,7 @@ enum class RouteId : std::uint8_t {
   kCheckV1,
   kLook,
   kReset,
+  kAuth,
   kHealth,
   kMetrics,
   kAdminStats,
@@ -30,7 +31,7 @@ enum class RouteId : std::uint8_t {
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 10;
+inline constexpr std::size_t kRouteIdCount = 11;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

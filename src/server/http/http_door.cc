@@ -4,8 +4,8 @@
 
 namespace weir {
 
-std::unique_ptr<Session> HttpDoor::make_session(const Peer&, Instant now) {
-  return std::make_unique<HttpSession>(core_, now);
+std::unique_ptr<Session> HttpDoor::make_session(const Peer& peer, Instant now) {
+  return std::make_unique<HttpSession>(core_, peer, now);
 }
 
 }  // namespace weir

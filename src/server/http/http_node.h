@@ -14,6 +14,7 @@
 
 #include "observe/traffic.h"
 #include "proto/exposure.h"
+#include "rules/client_address.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 
@@ -31,6 +32,15 @@ struct StoreFigures {
   std::uint64_t capacity = 0;   // keys that fit
   std::uint64_t evictions = 0;  // live keys that had to make room
   std::uint64_t bytes = 0;      // reserved
+};
+
+// Figures of the listening sockets, for metrics: connections since the start.
+struct ListenerFigures {
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;            // more than the server may hold
+  std::uint64_t stalled = 0;            // did not read their replies
+  std::uint64_t failed_handshakes = 0;  // of TLS
+  std::uint64_t refused_headers = 0;    // of the PROXY protocol
 };
 
 // Who may reset keys and see the admin pages: on loopback anybody, unless there is a
@@ -51,8 +61,10 @@ class HttpNode {
   struct Options {
     ServerInfo info;
     HttpAccess access;
+    TrustedProxies trusted_proxies{};
     // Called when somebody looks at the figures, on that one's core. May be empty.
     std::function<StoreFigures()> store_figures;
+    std::function<ListenerFigures()> listener_figures;  // likewise
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -63,11 +75,16 @@ class HttpNode {
         last_success_us_(epoch_us(options_.info.started)) {}
 
   const ServerInfo& info() const { return options_.info; }
+  const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
   const HttpAccess& access() const { return options_.access; }
   const Traffic& traffic() const { return traffic_; }
   HttpCounts& counts() { return counts_; }
   StoreFigures store_figures() const {
     return options_.store_figures ? options_.store_figures() : StoreFigures{};
+  }
+
+  ListenerFigures listener_figures() const {
+    return options_.listener_figures ? options_.listener_figures() : ListenerFigures{};
   }
 
   // From now on /health says 503, so that a load balancer sends nobody here.

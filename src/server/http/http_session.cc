@@ -16,8 +16,8 @@ constexpr Refusal kTooSlow{408, "The request did not arrive within 10 seconds."}
 
 }  // namespace
 
-HttpSession::HttpSession(HttpCore& core, Instant now)
-    : core_(core), idle_since_(now), taken_since_(now) {
+HttpSession::HttpSession(HttpCore& core, const Peer& peer, Instant now)
+    : core_(core), peer_(peer.address), idle_since_(now), taken_since_(now) {
   core_.counts().opened();
 }
 
@@ -159,7 +159,8 @@ bool HttpSession::answer(const RequestHead& head, std::size_t body_size, std::si
                              .readable = body_size + InputBuffer::kPadding},
                     .now = now,
                     .out = out_,
-                    .after = is_last ? AfterReply::kClose : stay};
+                    .after = is_last ? AfterReply::kClose : stay,
+                    .peer = peer_};
   core_.answer(exchange);
   in_.consume(size);  // a queued check still refers to it; it stays where it is
   pending_.reset();

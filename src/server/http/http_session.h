@@ -51,7 +51,7 @@ class HttpSession final : public Session {
   static constexpr Duration kWarmMax = std::chrono::seconds(2);
 
   // `core` must outlive the session.
-  HttpSession(HttpCore& core, Instant now);
+  HttpSession(HttpCore& core, const Peer& peer, Instant now);
   ~HttpSession() override;
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
@@ -80,6 +80,7 @@ class HttpSession final : public Session {
   void invite_body(const http1::RequestHead& head, Instant now);
 
   HttpCore& core_;
+  const std::optional<IpAddress> peer_;
   InputBuffer in_;
   Replies out_;
   std::optional<PendingRequest> pending_;

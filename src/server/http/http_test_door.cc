@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(HttpAccess access) {
+HttpNode::Options node_options(TestDoor::Options& options) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
-          .access = std::move(access),
+          .access = std::move(options.access),
+          .trusted_proxies = std::move(options.trusted_proxies),
           .store_figures = [] {
             return StoreFigures{.capacity = 1024, .evictions = 5, .bytes = 16'384};
           }};
@@ -82,7 +83,7 @@ TestReply take_reply(std::string_view& bytes, bool expects_body) {
     const auto added = reply.fields.emplace(lower(line.substr(0, colon)), line.substr(colon + 2));
     if (!added.second) return {};  // said twice
   }
-  if (reply.status == 100 || !expects_body) return reply;
+  if (reply.status == 100 || reply.status == 204 || !expects_body) return reply;
   const int length = number_in(reply.fields["content-length"]);
   if (length < 0 || bytes.size() < static_cast<std::size_t>(length)) return {};
   reply.body = bytes.substr(0, static_cast<std::size_t>(length));
@@ -104,11 +105,11 @@ TestDoor::TestDoor() : TestDoor(Options{}) {}
 TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
-      node(node_options(std::move(options.access)), traffic),
+      node(node_options(options), traffic),
       door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
 
 std::string TestDoor::converse(std::string_view request) {
-  const auto session = door.make_session({}, now);
+  const auto session = door.make_session(peer, now);
   feed(*session, request, now);
   return drink(*session, now);
 }

@@ -58,6 +58,7 @@ class TestDoor {
   struct Options {
     std::vector<Rule> rules;
     HttpAccess access;
+    TrustedProxies trusted_proxies{};
   };
   TestDoor();
   explicit TestDoor(Options options);
@@ -75,6 +76,7 @@ class TestDoor {
   Engine engine;
   HttpNode node;
   HttpDoor door;
+  Peer peer;  // of new connections; nobody in particular: a Unix socket
   Instant now = kStart + std::chrono::seconds(100);
 };
 

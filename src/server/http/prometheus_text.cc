@@ -74,6 +74,22 @@ void add_http(Families& families, const HttpCountsSummary& http) {
             static_cast<double>(http.connections));
 }
 
+void add_listeners(Families& families, const ListenerFigures& listeners) {
+  add_counter(families, "weir_connections_accepted_total", "Connections accepted, of all doors.",
+              listeners.accepted);
+  add_counter(families, "weir_connections_refused_total",
+              "Connections reset because there was no room for more.", listeners.refused);
+  add_counter(families, "weir_connections_stalled_total",
+              "Connections reset because the peer did not read its replies.", listeners.stalled);
+  add_counter(families, "weir_tls_handshakes_failed_total",
+              "Connections whose TLS handshake failed or took too long.",
+              listeners.failed_handshakes);
+  add_counter(families, "weir_proxy_headers_refused_total",
+              "Connections without a PROXY header where one is required, or from a peer that is "
+              "not trusted.",
+              listeners.refused_headers);
+}
+
 void add_store(Families& families, const StoreFigures& store) {
   add_gauge(families, "weir_keys_capacity", "Keys that the store has room for.",
             static_cast<double>(store.capacity));
@@ -103,9 +119,10 @@ void add_node(Families& families, const HttpNode& node, const PrometheusInput& i
 
 std::string prometheus_text(HttpNode& node, const PrometheusInput& input) {
   Families families;
-  families.reserve(16);  // add_family() hands out references
+  families.reserve(32);  // add_family() hands out references
   add_traffic(families, node.traffic().summary(input.now));
   add_http(families, node.counts().summary());
+  add_listeners(families, node.listener_figures());
   add_store(families, node.store_figures());
   add_node(families, node, input);
   return prometheus::TextSerializer().Serialize(families);

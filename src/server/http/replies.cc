@@ -18,6 +18,7 @@ struct Status {
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::array kStatuses = {
     Status{200, "HTTP/1.1 200 OK"},
+    Status{204, "HTTP/1.1 204 No Content"},
     Status{400, "HTTP/1.1 400 Bad Request"},
     Status{401, "HTTP/1.1 401 Unauthorized"},
     Status{403, "HTTP/1.1 403 Forbidden"},
@@ -27,6 +28,7 @@ constexpr std::array kStatuses = {
     Status{413, "HTTP/1.1 413 Content Too Large"},
     Status{414, "HTTP/1.1 414 URI Too Long"},
     Status{417, "HTTP/1.1 417 Expectation Failed"},
+    Status{429, "HTTP/1.1 429 Too Many Requests"},
     Status{431, "HTTP/1.1 431 Request Header Fields Too Large"},
     Status{501, "HTTP/1.1 501 Not Implemented"},
     Status{503, "HTTP/1.1 503 Service Unavailable"},
@@ -42,6 +44,8 @@ const Status* find_status(int code) {
 // Bytes of a head at most, without content type and further fields: the longest status
 // line, 45 for Date, 38 for Content-Length, 26 for X-Process-Time, 24 for Connection.
 constexpr std::size_t kHeadMax = 256;
+
+constexpr int kNoContent = 204;  // says by itself that there is no body
 
 constexpr std::size_t kProcessTimeSize = 8;  // 0.000000
 constexpr Duration kProcessTimeMax = std::chrono::microseconds(9'999'999);
@@ -73,8 +77,8 @@ void Replies::add(const ReplyHead& head, std::string_view body, const HttpDate& 
       out_.reserve(kHeadMax + head.content_type.size() + head.fields.size() + body.size());
   TextWriter writer(start);
   writer.text(status->line).put("\r\nDate: ").text({date.data(), date.size()});
-  writer.put("\r\nContent-Type: ").text(head.content_type);
-  writer.put("\r\nContent-Length: ").number(body.size());
+  if (!head.content_type.empty()) writer.put("\r\nContent-Type: ").text(head.content_type);
+  if (head.status != kNoContent) writer.put("\r\nContent-Length: ").number(body.size());
   writer.put("\r\nX-Process-Time: ");
   unstamped_.push_back(out_.position() + static_cast<std::size_t>(writer.end() - start));
   writer.put("0.000000\r\n");

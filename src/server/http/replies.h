@@ -29,8 +29,8 @@ enum class SendBody : std::uint8_t { kYes, kNo };  // kNo: the answer to HEAD
 
 struct ReplyHead {
   int status = 200;
-  std::string_view content_type = "application/json";
-  std::string_view fields;  // further header fields, as whole lines
+  std::string_view content_type = "application/json";  // empty: there is no body
+  std::string_view fields;                             // further header fields, as whole lines
   AfterReply after = AfterReply::kStay;
   SendBody send_body = SendBody::kYes;
 };

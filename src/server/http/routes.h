@@ -23,14 +23,17 @@ enum class RouteAccess : std::uint8_t {
 
 struct Route {
   RouteId id;
-  http1::Method method;  // kGet: HEAD, too
-  std::string_view path;
+  http1::Method method;   // kGet: HEAD, too; kOther: any
+  std::string_view path;  // of any method: what is below it, too
   RouteAccess access;
   void (*handle)(HttpCore&, Exchange&);
 };
 
 // In the order of RouteId.
 std::span<const Route> routes();
+
+// Null if nothing is at this path.
+const Route* find_route(std::string_view path);
 
 // "/check"; "other" for RouteId::kNone.
 std::string_view route_name(RouteId id);

@@ -1,0 +1,167 @@
+#include "server/http/forward_auth.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.h"
+#include "rules/request_path.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kAuthPath = "/auth";
+
+constexpr std::array kProfiles = {
+    ProxyProfile{"forwarded", "X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host",
+                 ClientHeader::kXForwardedFor, 200, 429},
+    ProxyProfile{"nginx", "X-Original-Method", "X-Original-URI", "X-Original-Host",
+                 ClientHeader::kXRealIp, 204, 403},
+    ProxyProfile{"ingress-nginx", "X-Original-Method", "X-Original-URL", "", ClientHeader::kXRealIp,
+                 200, 403},
+    ProxyProfile{"envoy", "", "", "Host", ClientHeader::kXForwardedFor, 200, 429},
+};
+constexpr const ProxyProfile& kForwarded = kProfiles[0];
+constexpr const ProxyProfile& kEnvoy = kProfiles[3];
+
+// A status among two, or nothing.
+std::optional<int> one_of(std::string_view text, int one, int other) {
+  if (text == std::to_string(one)) return one;
+  if (text == std::to_string(other)) return other;
+  return std::nullopt;
+}
+
+Problem bad_parameter(std::string_view name, std::string_view expected) {
+  Problem problem = invalid_field(name, expected);
+  problem.detail += "; it is a parameter of the URL that the proxy is configured with";
+  return problem;
+}
+
+std::optional<Problem> read_parameter(std::string_view name, std::string_view value,
+                                      AuthTerms& terms) {
+  if (name == "allow") {
+    const auto allow = one_of(value, 200, 204);
+    if (!allow) return bad_parameter(name, "200 or 204");
+    terms.allow = *allow;
+  } else if (name == "deny") {
+    const auto deny = one_of(value, 429, 403);
+    if (!deny) return bad_parameter(name, "429 or 403");
+    terms.deny = *deny;
+  } else if (name == "client") {
+    const auto header = client_header_from_name(value);
+    if (!header) {
+      return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
+    }
+    terms.client_header = *header;
+  } else if (name != "proxy") {
+    return bad_parameter(name, "proxy, allow, deny or client as the name of a parameter");
+  }
+  return std::nullopt;
+}
+
+// Calls `read` with each name and value until one is a problem.
+template <typename Read>
+std::optional<Problem> for_each_parameter(std::string_view query, Read read) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const auto equals = pair.find('=');
+    const bool has_value = equals != std::string_view::npos;
+    auto problem = read(pair.substr(0, equals), has_value ? pair.substr(equals + 1) : "");
+    if (problem) return problem;
+  }
+  return std::nullopt;
+}
+
+std::string_view header_of(const AuthCall& call, std::string_view name) {
+  for (const NameValue& header : call.headers) {
+    if (equal_ignoring_case(header.name, name)) return header.value;
+  }
+  return {};
+}
+
+// "Example.com:8080" is "example.com"; the brackets of an IPv6 address go, too.
+std::string_view plain_host(std::string_view host, std::string& scratch) {
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+  } else {
+    host = host.substr(0, host.find(':'));
+  }
+  scratch.assign(host);
+  for (char& c : scratch) c = ascii_lower(c);
+  return scratch;
+}
+
+void split_uri(std::string_view uri, AuthScratch& scratch, Request& request) {
+  const auto question_mark = uri.find('?');
+  if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
+  request.path = normal_path(uri.substr(0, question_mark), scratch.path);
+}
+
+Problem silent_proxy(std::string_view missing) {
+  return http_problem(400, "The proxy did not say which request it means: " + std::string(missing) +
+                               " is missing or no such thing. If the proxy is of another kind, "
+                               "say so: /auth?proxy=nginx, ingress-nginx or forwarded.");
+}
+
+}  // namespace
+
+const ProxyProfile* find_proxy_profile(std::string_view name) {
+  for (const ProxyProfile& profile : kProfiles) {
+    if (profile.name == name) return &profile;
+  }
+  return nullptr;
+}
+
+std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
+                                       std::optional<AuthTerms>& terms) {
+  terms.emplace(path == kAuthPath ? kForwarded : kEnvoy);
+  if (path != kAuthPath) return std::nullopt;
+  auto problem = for_each_parameter(query, [&](auto name, auto value) -> std::optional<Problem> {
+    if (name != "proxy") return std::nullopt;
+    const ProxyProfile* const profile = find_proxy_profile(value);
+    if (profile == nullptr) return bad_parameter(name, "forwarded, nginx, ingress-nginx or envoy");
+    terms.emplace(*profile);
+    return std::nullopt;
+  });
+  if (problem) return problem;
+  return for_each_parameter(
+      query, [&](auto name, auto value) { return read_parameter(name, value, *terms); });
+}
+
+std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
+                                              const TrustedProxies& trusted, AuthScratch& scratch,
+                                              Request& request) {
+  if (!trusted.trusts(call.peer)) {
+    return http_problem(400,
+                        "This peer is not trusted to speak for others; if it is a proxy of "
+                        "yours, add its network to trusted_proxies.");
+  }
+  const ProxyProfile& profile = *terms.profile;
+  request = {.headers = call.headers,
+             .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
+  request.method =
+      profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
+  if (profile.uri_header.empty()) {
+    split_uri(call.path.substr(kAuthPath.size()), scratch, request);
+    request.query = call.query;
+    request.host = plain_host(header_of(call, profile.host_header), scratch.host);
+    return std::nullopt;
+  }
+
+  if (request.method.empty()) return silent_proxy(profile.method_header);
+  std::string_view uri = header_of(call, profile.uri_header);
+  if (uri.empty()) return silent_proxy(profile.uri_header);
+  std::string_view host = header_of(call, profile.host_header);
+  if (profile.host_header.empty()) {
+    const auto scheme_end = uri.find("://");
+    if (scheme_end == std::string_view::npos) return silent_proxy(profile.uri_header);
+    uri.remove_prefix(scheme_end + 3);
+    host = uri.substr(0, uri.find_first_of("/?"));
+    uri.remove_prefix(host.size());
+  }
+  split_uri(uri, scratch, request);
+  request.host = plain_host(host, scratch.host);
+  return std::nullopt;
+}
+
+}  // namespace weir

@@ -1,0 +1,85 @@
+// Forward-auth: a proxy asks /auth whether the request it holds may pass.
+//
+// Each kind of proxy describes that request in its own way, and passes along what its
+// client sent: so a header is believed only if this kind of proxy is known to set it
+// itself. Which kind it is, its configuration says in the query:
+//
+//   /auth?proxy=nginx[&allow=200][&deny=429][&client=x-forwarded-for]
+//
+//   proxy            the request is in                    client in         answers
+//   forwarded        X-Forwarded-Method, -Uri, -Host      X-Forwarded-For   200, 429
+//   nginx            X-Original-Method, -URI, -Host       X-Real-IP         204, 403
+//   ingress-nginx    X-Original-Method, X-Original-URL    X-Real-IP         200, 403
+//   envoy            the method; the path below /auth     X-Forwarded-For   200, 429
+//
+// Caddy, Traefik and our script for HAProxy are `forwarded`, which is also the default.
+//
+// Thread rule: pure. Tested by http_auth_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/name_value.h"
+#include "rules/client_address.h"
+#include "rules/request.h"
+#include "server/http/problem.h"
+
+namespace weir {
+
+struct ProxyProfile {
+  std::string_view name;
+  std::string_view method_header;  // empty: the method of the request to /auth
+  std::string_view uri_header;     // empty: what follows /auth
+  std::string_view host_header;    // empty: in the URI, which is a whole URL
+  ClientHeader client_header;
+  int allow;
+  int deny;
+};
+
+// Null if there is none of that name.
+const ProxyProfile* find_proxy_profile(std::string_view name);
+
+// How one proxy is answered.
+struct AuthTerms {
+  const ProxyProfile* profile;
+  ClientHeader client_header;
+  int allow;  // 200 or 204
+  int deny;   // 429 or 403
+
+  explicit AuthTerms(const ProxyProfile& chosen)
+      : profile(&chosen),
+        client_header(chosen.client_header),
+        allow(chosen.allow),
+        deny(chosen.deny) {}
+};
+
+// `path` is /auth, or below it (then the proxy is Envoy's, and the query its client's).
+std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
+                                       std::optional<AuthTerms>& terms);
+
+// What a proxy sent to /auth.
+struct AuthCall {
+  std::string_view method;
+  std::string_view path;
+  std::string_view query;
+  std::span<const NameValue> headers;
+  std::optional<IpAddress> peer;
+};
+
+// Memory for what has to be rewritten; reused.
+struct AuthScratch {
+  std::string path;
+  std::string host;
+};
+
+// The request that the proxy holds. A problem if the peer is not trusted, or has not said
+// which request it means.
+std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
+                                              const TrustedProxies& trusted, AuthScratch& scratch,
+                                              Request& request);
+
+}  // namespace weir

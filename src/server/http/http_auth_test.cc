@@ -1,0 +1,218 @@
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+using Fields = std::map<std::string, std::string>;
+
+RequestMatch at_path(std::string path) {
+  RequestMatch match;
+  match.paths.emplace_back(std::move(path));
+  return match;
+}
+
+Rule per_client(std::string id, RequestMatch match, std::int64_t limit, std::string group = "") {
+  return {.id = std::move(id),
+          .quota = *Quota::make({.limit = limit, .window = std::chrono::minutes(1)}),
+          .group = std::move(group),
+          .match = std::move(match),
+          .key_parts = {{.property = KeyPart::Property::kClient}}};
+}
+
+TestDoor::Options one_login_a_minute() {
+  return {.rules = {per_client("login", at_path("/login"), 1)}, .access = {}};
+}
+
+std::string ask_auth(std::string_view target, const Fields& fields,
+                     std::string_view method = "GET") {
+  std::string request =
+      std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: weir\r\n";
+  for (const auto& [name, value] : fields) request += name + ": " + value + "\r\n";
+  return request + "\r\n";
+}
+
+const Fields kForwarded = {{"X-Forwarded-Method", "POST"},
+                           {"X-Forwarded-Uri", "/login?next=/"},
+                           {"X-Forwarded-Host", "Example.com:8080"},
+                           {"X-Forwarded-For", "192.0.2.1"}};
+
+// A proxy, what it sends, and what it is answered with: allowed once, then denied.
+struct ProxyCase {
+  const char* what;
+  const char* target;
+  const char* method;
+  Fields fields;
+  int allow;
+  int deny;
+};
+
+TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
+  for (const ProxyCase& c : {
+           ProxyCase{"Traefik or Caddy", "/auth", "GET", kForwarded, 200, 429},
+           ProxyCase{"the same, named", "/auth?proxy=forwarded", "GET", kForwarded, 200, 429},
+           ProxyCase{"nginx",
+                     "/auth?proxy=nginx",
+                     "GET",
+                     {{"X-Original-Method", "POST"},
+                      {"X-Original-URI", "/login?next=/"},
+                      {"X-Real-IP", "192.0.2.1"}},
+                     204,
+                     403},
+           ProxyCase{"nginx with other answers",
+                     "/auth?proxy=nginx&allow=200&deny=429",
+                     "GET",
+                     {{"X-Original-Method", "POST"},
+                      {"X-Original-URI", "/login"},
+                      {"X-Real-IP", "192.0.2.1"}},
+                     200,
+                     429},
+           ProxyCase{"ingress-nginx",
+                     "/auth?proxy=ingress-nginx",
+                     "GET",
+                     {{"X-Original-Method", "POST"},
+                      {"X-Original-URL", "https://example.com/login?next=/"},
+                      {"X-Real-IP", "192.0.2.1"}},
+                     200,
+                     403},
+           ProxyCase{"Envoy's ext_authz",
+                     "/auth/login?next=/",
+                     "POST",
+                     {{"X-Forwarded-For", "192.0.2.1"}},
+                     200,
+                     429},
+           ProxyCase{"a HEAD request", "/auth?allow=204", "HEAD", kForwarded, 204, 429},
+       }) {
+    TestDoor door(one_login_a_minute());
+    const std::string request = ask_auth(c.target, c.fields, c.method);
+    const TestReply allowed = door.ask(request);
+    EXPECT_EQ(allowed.status, c.allow) << c.what;
+    EXPECT_EQ(allowed.body, "") << c.what;
+    const TestReply denied = door.ask(request);
+    EXPECT_EQ(denied.status, c.deny) << c.what;
+    EXPECT_EQ(denied.fields.at("retry-after"), "60") << c.what;
+    EXPECT_EQ(denied.fields.at("ratelimit"), R"("login";r=0;t=60)") << c.what;
+  }
+}
+
+TEST(ForwardAuth, A204HasNoBodyAndNoLength) {
+  TestDoor door(one_login_a_minute());
+  const std::string reply = door.converse(ask_auth("/auth?allow=204", kForwarded));
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 204 No Content\r\n")) << reply;
+  EXPECT_EQ(reply.find("Content-"), std::string::npos) << reply;
+  EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
+}
+
+TEST(ForwardAuth, RulesSeeTheRequestThatTheProxyHolds) {
+  RequestMatch match = at_path("/login");
+  match.methods = {"POST"};
+  match.hosts.emplace_back("example.com");
+  match.headers.push_back({.name = "X-Plan", .value = TextPattern("gold")});
+  TestDoor door({.rules = {per_client("login", match, 0)}, .access = {}});
+  const auto status = [&](const Fields& changes) {
+    Fields fields = kForwarded;
+    fields["X-Plan"] = "gold";
+    for (const auto& [name, value] : changes) fields[name] = value;
+    return door.ask(ask_auth("/auth", fields)).status;
+  };
+  EXPECT_EQ(status({}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Uri", "//x/..//%6Cogin"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Method", "GET"}}), 200);
+  EXPECT_EQ(status({{"X-Forwarded-Uri", "/logins"}}), 200);
+  EXPECT_EQ(status({{"X-Forwarded-Host", "example.org"}}), 200);
+  EXPECT_EQ(status({{"X-Plan", "silver"}}), 200);
+}
+
+TEST(ForwardAuth, WithoutARuleEverythingPassesAndNothingIsSaid) {
+  TestDoor door;
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_FALSE(reply.fields.contains("ratelimit"));
+  EXPECT_EQ(door.store.batches, 0);
+}
+
+TEST(ForwardAuth, OneDenialChargesNoRule) {
+  TestDoor door({.rules = {per_client("site", RequestMatch(), 10, "site"),
+                           per_client("login", at_path("/login"), 1, "path")},
+                 .access = {}});
+  Fields elsewhere = kForwarded;
+  elsewhere["X-Forwarded-Uri"] = "/";
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 429);
+  const TestReply reply = door.ask(ask_auth("/auth", elsewhere));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.fields.at("x-ratelimit-remaining"), "8");
+}
+
+TEST(ForwardAuth, ShowsTheRuleThatPressesMost) {
+  TestDoor door({.rules = {per_client("wide", RequestMatch(), 100, "a"),
+                           per_client("narrow", RequestMatch(), 2, "b")},
+                 .access = {}});
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).fields.at("ratelimit"), R"("narrow";r=1;t=60)");
+}
+
+TEST(ForwardAuth, ShadowRulesCountButNeverDeny) {
+  Rule shadow = per_client("shadow", RequestMatch(), 0, "a");
+  shadow.shadow = true;
+  TestDoor door({.rules = {shadow, per_client("login", RequestMatch(), 1, "b")}, .access = {}});
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.fields.at("ratelimit"), R"("login";r=0;t=60)");
+  EXPECT_EQ(door.traffic.summary(door.now).total_denied(), 1u);
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 429);
+}
+
+TEST(ForwardAuth, ClientsAreCountedApartAndTheirForgeriesIgnored) {
+  TestDoor door(one_login_a_minute());
+  const auto status = [&](const Fields& changes) {
+    Fields fields = kForwarded;
+    for (const auto& [name, value] : changes) fields[name] = value;
+    return door.ask(ask_auth("/auth", fields)).status;
+  };
+  EXPECT_EQ(status({}), 200);
+  EXPECT_EQ(status({{"X-Forwarded-For", "203.0.113.7, 192.0.2.1"}}), 429);
+  EXPECT_EQ(status({{"X-Real-IP", "203.0.113.7"}}), 429);
+  EXPECT_EQ(status({{"X-Original-URI", "/harmless"}, {"X-Original-Method", "GET"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-For", "192.0.2.2"}}), 200);
+}
+
+TEST(ForwardAuth, RefusesStrangersAndProxiesThatSayTooLittle) {
+  TestDoor door(one_login_a_minute());
+  EXPECT_EQ(door.ask(ask_auth("/auth?proxy=nginx", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth", {})).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth?proxy=apache", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth?allow=201", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth?deny=500", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth?client=x-client", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth?denny=403", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/authority", kForwarded)).status, 404);
+
+  door.peer.address = IpAddress::parse("203.0.113.7");
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(reply.body.find("trusted_proxies"), std::string::npos) << reply.body;
+  door.peer.address = IpAddress::parse("127.0.0.1");
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
+}
+
+TEST(ForwardAuth, SaysWhenTheStoreCannotAnswer) {
+  TestDoor door(one_login_a_minute());
+  door.store.broken = true;
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 503);
+}
+
+// One rule, one counter: through /auth and by the rule's name.
+TEST(ForwardAuth, SharesItsCountersWithChecksByName) {
+  TestDoor door(one_login_a_minute());
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
+  const TestReply reply = door.ask(post("/check", R"({"rule":"login","key":"192.0.2.1"})"));
+  EXPECT_NE(reply.body.find("\"allowed\":false"), std::string::npos) << reply.body;
+}
+
+}  // namespace
+}  // namespace weir
