@@ -30,8 +30,8 @@ class SentenceSession final : public EchoSession {
 class HttpClientTest : public testing::Test {
  protected:
   HttpReply ask(const std::string& sentence, bool ends = true) {
-    auto factory =
-        TestFactory([&](Instant) { return std::make_unique<SentenceSession>(sentence, ends); });
+    auto factory = TestFactory(
+        [&](const Peer&, Instant) { return std::make_unique<SentenceSession>(sentence, ends); });
     auto opened =
         Server::open({{.address = address_of("127.0.0.1:0"), .factories = {&factory}}}, {}, clock_);
     const auto& server = std::get<std::unique_ptr<Server>>(opened);

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <string>
 
 #include "cli/commands.h"
+#include "weir/version.h"
 
 namespace {
 
@@ -24,6 +26,7 @@ int exit_code(const CLI::ParseError& error, const CLI::App& app) {
 int main(int argc, char** argv) {
   auto app = CLI::App("Weir, a distributed rate limiter.", "weir");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "weir " + std::string(weir::kVersion));
   weir::add_serve_command(app);
   weir::add_check_command(app);
   weir::add_validate_command(app);

@@ -27,24 +27,48 @@ StoreFigures figures_of(const MemoryStore& store) {
   return {.capacity = stats.capacity, .evictions = stats.evictions, .bytes = stats.bytes};
 }
 
+// What TLS agrees on at a door, best first.
+std::vector<std::string> protocols_of(Door door) {
+  if (door != Door::kHttp) return {};
+  return {"http/1.1"};
+}
+
 }  // namespace
+
+std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
+    const Settings& settings) {
+  auto admission = Admission{.tls = nullptr, .trusted_proxies = settings.trusted_proxies};
+  if (settings.needs_tls()) {
+    auto loaded = TlsContext::load(settings.tls);
+    if (auto* error = std::get_if<StartError>(&loaded)) return std::move(*error);
+    admission.tls = std::get<std::shared_ptr<const TlsContext>>(std::move(loaded));
+  }
+  return std::make_shared<const Admission>(std::move(admission));
+}
 
 Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
-      http(*node.http_, engine, rules) {}
+      http(*node.http_, engine, rules),
+      resp(*node.resp_, engine, rules) {}
 
 SessionFactory& Node::CoreParts::door(Door door) {
   switch (door) {
     case Door::kHttp: break;
+    case Door::kResp: return resp;
   }
   return http;
 }
 
+void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
+  http.use_rules(rules);
+  resp.use_rules(rules);
+}
+
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
-                                                           std::optional<std::string> admin_token,
+                                                           const Secrets& secrets,
                                                            const RuleSetPtr& rules) {
   try {
-    auto node = std::unique_ptr<Node>(new Node(settings, std::move(admin_token)));
+    auto node = std::unique_ptr<Node>(new Node(settings, secrets));
     if (auto error = node->listen(rules)) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
@@ -53,7 +77,7 @@ std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& setti
   }
 }
 
-Node::Node(const Settings& settings, std::optional<std::string> admin_token)
+Node::Node(const Settings& settings, const Secrets& secrets)
     : settings_(settings),
       store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
       hasher_(HashSecret::random()) {
@@ -62,25 +86,49 @@ Node::Node(const Settings& settings, std::optional<std::string> admin_token)
                .started = clock_.now(),
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
-      .access = {.exposure = exposure_of(settings), .admin_token = std::move(admin_token)},
-      .store_figures = [this] { return figures_of(*store_); }};
+      .access = {.exposure = exposure_of(settings), .admin_token = secrets.admin_token},
+      .store_figures = [this] { return figures_of(*store_); },
+      .listener_figures = [this] { return listener_figures(); }};
+  auto resp_options = RespNode::Options{.version = options.info.version,
+                                        .started = options.info.started,
+                                        .access = {.exposure = exposure_of(settings),
+                                                   .password = secrets.resp_password,
+                                                   .admin_token = secrets.admin_token}};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
+  resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
 }
 
 std::optional<StartError> Node::listen(const RuleSetPtr& rules) {
+  auto admission = make_admission(settings_);
+  if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
   for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rules);
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {
-    auto& endpoint =
-        endpoints.emplace_back(Endpoint{.address = listening.address, .factories = {}});
+    auto& endpoint = endpoints.emplace_back(Endpoint{.address = listening.address,
+                                                     .factories = {},
+                                                     .security = listening.option->security,
+                                                     .alpn = protocols_of(listening.option->door),
+                                                     .proxy_protocol = listening.proxy_protocol});
     for (auto& core : cores_) endpoint.factories.push_back(&core.door(listening.option->door));
   }
   const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
   auto opened =
-      Server::open(endpoints, {.connections_max = std::min(possible, kConnectionsMax)}, clock_);
+      Server::open(endpoints,
+                   {.connections_max = std::min(possible, kConnectionsMax),
+                    .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))},
+                   clock_);
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
   return std::nullopt;
+}
+
+ListenerFigures Node::listener_figures() const {
+  const auto figures = server_->connections();
+  return {.accepted = figures.accepted,
+          .refused = figures.refused,
+          .stalled = figures.stalled,
+          .failed_handshakes = figures.failed_handshakes,
+          .refused_headers = figures.refused_headers};
 }
 
 std::vector<std::string> Node::urls() const {
@@ -91,9 +139,10 @@ std::vector<std::string> Node::urls() const {
   return urls;
 }
 
-void Node::use_rules(const RuleSetPtr& rules) {
+void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission) {
+  server_->use_admission(admission);
   for (std::size_t i = 0; i < cores_.size(); ++i) {
-    server_->post(i, [&http = cores_[i].http, rules] { http.use_rules(rules); });
+    server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
   }
   http_->reload_succeeded(clock_.now());
 }

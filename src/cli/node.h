@@ -1,6 +1,6 @@
 // Node: all the parts of one running weir, put together.
 //
-//   clock -> store -> (engine, HTTP door) for each core -> server
+//   clock -> store -> (engine, doors) for each core -> server
 //
 // Thread rule: one thread makes, starts, drains and destroys it.
 // Tested by tests/e2e.
@@ -22,17 +22,23 @@
 #include "rules/rule_set.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
+#include "server/resp/resp_door.h"
+#include "server/resp/resp_node.h"
 #include "weir/clock.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
 
 namespace weir {
 
+// Whom to let in: reads the certificate, if one is needed.
+std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const Settings& settings);
+
 class Node {
  public:
   // Reserves the memory and listens. Nobody is answered until server().start().
-  static std::variant<std::unique_ptr<Node>, StartError> make(
-      const Settings& settings, std::optional<std::string> admin_token, const RuleSetPtr& rules);
+  static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
+                                                              const Secrets& secrets,
+                                                              const RuleSetPtr& rules);
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -43,9 +49,10 @@ class Node {
   Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // In force on every core, soon; a request is decided by the rules it began with.
-  void use_rules(const RuleSetPtr& rules);
-  void refused_rules() { http_->reload_failed(); }
+  // In force on every core, soon; a request is decided by the rules it began with, and a
+  // connection goes on as it was let in.
+  void reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission);
+  void refused_reload() { http_->reload_failed(); }
 
   // /health says so from now on, and every session finishes.
   void drain(Duration patience);
@@ -54,13 +61,16 @@ class Node {
   struct CoreParts {
     CoreParts(Node& node, const RuleSetPtr& rules);
     SessionFactory& door(Door door);
+    void use_rules(const RuleSetPtr& rules);
 
     Engine engine;
     HttpDoor http;
+    RespDoor resp;
   };
 
-  Node(const Settings& settings, std::optional<std::string> admin_token);
+  Node(const Settings& settings, const Secrets& secrets);
   std::optional<StartError> listen(const RuleSetPtr& rules);
+  ListenerFigures listener_figures() const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.
@@ -69,6 +79,7 @@ class Node {
   KeyHasher hasher_;
   Traffic traffic_;
   std::unique_ptr<HttpNode> http_;
+  std::unique_ptr<RespNode> resp_;
   std::deque<CoreParts> cores_;
   std::unique_ptr<Server> server_;
 };

@@ -62,9 +62,9 @@ class Serve {
       : options_(options),
         settings_(value_or_fail(settle(options, config))),
         rules_(std::make_shared<const RuleSet>(std::move(config.rules))) {
-    auto token = value_or_fail(read_admin_token(options.admin_token_file));
-    has_token_ = token.has_value();
-    node_ = value_or_fail(Node::make(settings_, std::move(token), rules_));
+    const auto secrets = value_or_fail(read_secrets(options));
+    has_token_ = secrets.admin_token.has_value();
+    node_ = value_or_fail(Node::make(settings_, secrets, rules_));
   }
 
   // Beyond this point nothing is reserved or opened any more but connections.
@@ -101,30 +101,71 @@ class Serve {
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
 
+  // What a reload puts in force.
+  struct Wanted {
+    Settings settings;
+    RuleSetPtr rules;
+    std::shared_ptr<const Admission> admission;
+  };
+
+  // Reads the files again. Logs what is wrong.
+  std::optional<Wanted> read_again() const {
+    auto loaded = load(options_);
+    auto* config = std::get_if<Config>(&loaded);
+    if (config == nullptr) return std::nullopt;
+    auto settled = settle(options_, *config);
+    if (auto* error = std::get_if<StartError>(&settled)) return log_refusal(*error);
+    auto& settings = std::get<Settings>(settled);
+    // The addresses that listen under TLS do so until a restart, and need their certificate.
+    if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
+    auto in_force = settings;
+    in_force.listening = settings_.listening;
+    auto admission = make_admission(in_force);
+    if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
+    return Wanted{.settings = std::move(settings),
+                  .rules = std::make_shared<const RuleSet>(std::move(config->rules)),
+                  .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
+  }
+
+  static std::nullopt_t log_refusal(const StartError& error) {
+    spdlog::error("{}", error.message);
+    return std::nullopt;
+  }
+
   void reload() {
-    if (options_.config_file.empty()) {
+    if (options_.config_file.empty() && !settings_.needs_tls()) {
       return spdlog::warn("SIGHUP: there is no configuration file to reload");
     }
     if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
-    auto loaded = load(options_);
-    const auto wanted = std::holds_alternative<Config>(loaded)
-                            ? settle(options_, std::get<Config>(loaded))
-                            : StartError{};
-    if (std::holds_alternative<StartError>(wanted)) {
-      node_->refused_rules();
-      return spdlog::error("{} not reloaded: the {} in force stay", options_.config_file,
-                           count_rules(rules_->rules().size()));
+    auto wanted = read_again();
+    if (!wanted) {
+      node_->refused_reload();
+      return log_what_stays();
     }
-    auto rules = std::make_shared<const RuleSet>(std::move(std::get<Config>(loaded).rules));
-    node_->use_rules(rules);
-    const auto changes = describe_changes(*rules_, *rules);
+    node_->reload(wanted->rules, wanted->admission);
+    if (!options_.config_file.empty()) log_changes(*wanted);
+    if (settings_.needs_tls()) {
+      spdlog::info("certificate {} reloaded", wanted->settings.tls.certificate);
+    }
+    rules_ = std::move(wanted->rules);
+  }
+
+  void log_what_stays() const {
+    if (options_.config_file.empty()) {
+      return spdlog::error("certificate not reloaded: the one in force stays");
+    }
+    spdlog::error("{} not reloaded: the {} in force stay", options_.config_file,
+                  count_rules(rules_->rules().size()));
+  }
+
+  void log_changes(const Wanted& wanted) const {
+    const auto changes = describe_changes(*rules_, *wanted.rules);
     spdlog::info("{} reloaded: {}, {} changes", options_.config_file,
-                 count_rules(rules->rules().size()), changes.size());
+                 count_rules(wanted.rules->rules().size()), changes.size());
     for (const auto& change : changes) spdlog::info("{}", change);
-    for (const auto& sentence : needs_restart(settings_, std::get<Settings>(wanted))) {
+    for (const auto& sentence : needs_restart(settings_, wanted.settings)) {
       spdlog::warn("{}", sentence);
     }
-    rules_ = std::move(rules);
   }
 
   void stop(int signal) {
@@ -168,15 +209,17 @@ std::string check_positive_duration(const std::string& text) {
   return parse_duration(text) ? "" : "'" + text + "' is no duration; write 10s, 500ms or 1m30s";
 }
 
-// --http ADDRESS and its like.
+// Where to listen, and how.
 void add_listen_options(CLI::App& command, ServeOptions& options) {
   for (const auto& option : kListenOptions) {
     auto flag = "--" + std::string(option.name);
     std::ranges::replace(flag, '_', '-');
-    auto help = "Listen for " + std::string(option.speaks);
+    auto help = "Listen for " + std::string(option.speaks) + ", likewise";
     if (option.name == "http") {
-      help += std::string(" on HOST:PORT (port 0 takes any free one) or unix:/path [") +
-              kDefaultHttp + "]";
+      help = std::string(
+                 "Listen for HTTP on HOST:PORT (port 0 takes any free one) or "
+                 "unix:/path [") +
+             kDefaultHttp + "]";
     }
     command.add_option_function<std::string>(
         flag,
@@ -185,6 +228,23 @@ void add_listen_options(CLI::App& command, ServeOptions& options) {
         },
         help);
   }
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--proxy-protocol",
+          [&options](const std::vector<std::string>& names) {
+            options.proxy_protocol.emplace();
+            for (auto name : names) {
+              std::ranges::replace(name, '-', '_');
+              options.proxy_protocol->push_back(std::move(name));
+            }
+          },
+          "Addresses where connections begin with a PROXY header, as in http,http-tls")
+      ->delimiter(',');
+  command.add_option("--tls-certificate", options.tls.certificate,
+                     "PEM file of the certificate of the addresses under TLS");
+  command.add_option("--tls-key", options.tls.key, "PEM file of its key");
+  command.add_option("--tls-client-ca", options.tls.client_ca,
+                     "PEM file of authorities; clients then need a certificate by one of them");
 }
 
 }  // namespace
@@ -201,6 +261,8 @@ void add_serve_command(CLI::App& app) {
                       "YAML file with rules and settings; options given here win over it");
   command->add_option("--admin-token-file", options->admin_token_file,
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
+  command->add_option("--resp-password-file", options->resp_password_file,
+                      "File with the password of Redis clients; else WEIR_RESP_PASSWORD");
   command
       ->add_option_function<std::string>(
           "--drain-timeout",

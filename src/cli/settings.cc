@@ -10,11 +10,18 @@
 namespace weir {
 namespace {
 
-constexpr const char* kTokenVariable = "WEIR_ADMIN_TOKEN";
 constexpr std::size_t kThreadsMax = 256;
 
 // Short enough to be typed, too long to be guessed over a network.
-constexpr std::size_t kTokenMin = 16;
+constexpr std::size_t kSecretMin = 16;
+
+struct SecretKind {
+  const char* name;
+  const char* variable;  // of the environment
+};
+constexpr SecretKind kAdminToken{.name = "admin token", .variable = "WEIR_ADMIN_TOKEN"};
+constexpr SecretKind kRespPassword{.name = "password of Redis clients",
+                                   .variable = "WEIR_RESP_PASSWORD"};
 
 // Those this process may run on, which may be fewer than the machine has.
 std::size_t available_cores() {
@@ -25,14 +32,31 @@ std::size_t available_cores() {
   return std::clamp<std::size_t>(count, 1, kThreadsMax);
 }
 
-std::variant<std::optional<std::string>, StartError> checked_token(std::string token,
-                                                                   const std::string& source) {
+using MaybeSecret = std::variant<std::optional<std::string>, StartError>;
+
+MaybeSecret checked_secret(std::string secret, const SecretKind& kind, const std::string& source) {
   const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (token.size() < kTokenMin || !std::ranges::all_of(token, is_visible)) {
-    return StartError{"the admin token in " + source + " is not fit; it must be one word of " +
-                      std::to_string(kTokenMin) + " or more visible ASCII characters"};
+  if (secret.size() < kSecretMin || !std::ranges::all_of(secret, is_visible)) {
+    return StartError{"the " + std::string(kind.name) + " in " + source +
+                      " is not fit; it must be one word of " + std::to_string(kSecretMin) +
+                      " or more visible ASCII characters"};
   }
-  return std::optional(std::move(token));
+  return std::optional(std::move(secret));
+}
+
+MaybeSecret read_secret(const SecretKind& kind, const std::string& file) {
+  if (file.empty()) {
+    const char* value = std::getenv(kind.variable);
+    if (value == nullptr) return std::optional<std::string>();
+    return checked_secret(value, kind, std::string("$") + kind.variable);
+  }
+  auto stream = std::ifstream(file);
+  auto line = std::string();
+  if (!std::getline(stream, line)) {
+    return StartError{"cannot read the " + std::string(kind.name) + " from " + file};
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return checked_secret(std::move(line), kind, file);
 }
 
 // What the command line says, else the file, else the default; null if nothing does.
@@ -41,25 +65,75 @@ const std::string* address_text(const ServeOptions& options, const Config& confi
   for (const auto* given : {&options.listen, &config.listen}) {
     if (const auto found = given->find(name); found != given->end()) return &found->second;
   }
-  static const std::string default_http = kDefaultHttp;
-  return name == "http" ? &default_http : nullptr;
+  return nullptr;
+}
+
+// Whether connections to this address begin with a PROXY header.
+ProxyProtocol proxy_protocol_of(const ServeOptions& options, const Config& config,
+                                std::string_view name) {
+  const auto& names = options.proxy_protocol ? *options.proxy_protocol : config.proxy_protocol;
+  return std::ranges::find(names, name) != names.end() ? ProxyProtocol::kRequired
+                                                       : ProxyProtocol::kNone;
+}
+
+// A name that matches no address would leave one open that was meant to be closed.
+std::optional<StartError> check_proxy_protocol(const ServeOptions& options, const Config& config,
+                                               const Settings& settings) {
+  const auto& names = options.proxy_protocol ? *options.proxy_protocol : config.proxy_protocol;
+  for (const auto& name : names) {
+    const auto is_named = [&](const Listening& listening) {
+      return listening.option->name == name;
+    };
+    if (std::ranges::none_of(settings.listening, is_named)) {
+      return StartError{"proxy_protocol names '" + name + "', but nothing listens under that name"};
+    }
+  }
+  return std::nullopt;
+}
+
+// Neither of the two addresses of HTTP is given.
+bool needs_default_http(const ServeOptions& options, const Config& config) {
+  return address_text(options, config, "http") == nullptr &&
+         address_text(options, config, "http_tls") == nullptr;
+}
+
+std::optional<StartError> settle_tls(const ServeOptions& options, const Config& config,
+                                     Settings& settings) {
+  const auto given = [](const std::string& option, const std::string& field) {
+    return option.empty() ? field : option;
+  };
+  settings.tls = {.certificate = given(options.tls.certificate, config.tls.certificate),
+                  .key = given(options.tls.key, config.tls.key),
+                  .client_ca = given(options.tls.client_ca, config.tls.client_ca)};
+  if (!settings.needs_tls()) return std::nullopt;
+  if (!settings.tls.certificate.empty() && !settings.tls.key.empty()) return std::nullopt;
+  return StartError{
+      "TLS needs a certificate and its key: give --tls-certificate and --tls-key, or "
+      "'tls:' in the file"};
 }
 
 std::optional<StartError> settle_listening(const ServeOptions& options, const Config& config,
                                            Settings& settings) {
   for (const auto& option : kListenOptions) {
     const auto* text = address_text(options, config, option.name);
-    if (text == nullptr) continue;
-    auto address = Address::parse(*text);
+    const bool by_default = option.name == "http" && needs_default_http(options, config);
+    if (text == nullptr && !by_default) continue;
+    auto address = Address::parse(text != nullptr ? *text : kDefaultHttp);
     if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
-    settings.listening.push_back({.option = &option, .address = std::get<Address>(address)});
+    settings.listening.push_back(
+        {.option = &option,
+         .address = std::get<Address>(address),
+         .proxy_protocol = proxy_protocol_of(options, config, option.name)});
   }
-  return std::nullopt;
+  if (auto error = check_proxy_protocol(options, config, settings)) return error;
+  return settle_tls(options, config, settings);
 }
 
 std::string address_in(const Settings& settings, const ListenOption& option) {
   for (const auto& listening : settings.listening) {
-    if (listening.option == &option) return listening.address.to_string();
+    if (listening.option != &option) continue;
+    const bool with_header = listening.proxy_protocol == ProxyProtocol::kRequired;
+    return listening.address.to_string() + (with_header ? " with PROXY headers" : "");
   }
   return "off";
 }
@@ -70,9 +144,15 @@ std::string Listening::url(const Address& bound) const {
   return std::string(option->scheme) + "://" + bound.to_string();
 }
 
+bool Settings::needs_tls() const {
+  return std::ranges::any_of(
+      listening, [](const Listening& place) { return place.option->security == Security::kTls; });
+}
+
 std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
   auto settings = Settings();
   if (auto error = settle_listening(options, config, settings)) return std::move(*error);
+  if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
   if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
@@ -94,19 +174,13 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   return sentences;
 }
 
-std::variant<std::optional<std::string>, StartError> read_admin_token(const std::string& file) {
-  if (file.empty()) {
-    const char* value = std::getenv(kTokenVariable);
-    if (value == nullptr) return std::optional<std::string>();
-    return checked_token(value, std::string("$") + kTokenVariable);
-  }
-  auto stream = std::ifstream(file);
-  auto line = std::string();
-  if (!std::getline(stream, line)) {
-    return StartError{"cannot read the admin token from " + file};
-  }
-  if (line.ends_with('\r')) line.pop_back();
-  return checked_token(std::move(line), file);
+std::variant<Secrets, StartError> read_secrets(const ServeOptions& options) {
+  auto token = read_secret(kAdminToken, options.admin_token_file);
+  if (auto* error = std::get_if<StartError>(&token)) return std::move(*error);
+  auto password = read_secret(kRespPassword, options.resp_password_file);
+  if (auto* error = std::get_if<StartError>(&password)) return std::move(*error);
+  return Secrets{.admin_token = std::get<0>(std::move(token)),
+                 .resp_password = std::get<0>(std::move(password))};
 }
 
 }  // namespace weir

@@ -15,26 +15,36 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/doorway.h"
+#include "net/tls_context.h"
+#include "rules/client_address.h"
 #include "rules/config.h"
 #include "weir/time.h"
 
 namespace weir {
 
 // The ways to listen, each with the name it has in `listen:` and on the command line.
-enum class Door : std::uint8_t { kHttp };
+enum class Door : std::uint8_t { kHttp, kResp };
 
 struct ListenOption {
   std::string_view name;    // "http_tls" is --http-tls
   std::string_view scheme;  // of the URL in the log
   std::string_view speaks;  // for the help
   Door door;
+  Security security = Security::kClear;
 };
 
 inline constexpr ListenOption kListenOptions[] = {
     {.name = "http", .scheme = "http", .speaks = "HTTP", .door = Door::kHttp},
+    {.name = "resp", .scheme = "redis", .speaks = "Redis clients", .door = Door::kResp},
+    {.name = "http_tls",
+     .scheme = "https",
+     .speaks = "HTTP under TLS",
+     .door = Door::kHttp,
+     .security = Security::kTls},
 };
 
-// Where HTTP listens unless it is said.
+// Where HTTP listens in clear unless it is said where HTTP listens, in clear or not.
 inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
 
 inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
@@ -43,10 +53,13 @@ inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
 // What the command line said.
 struct ServeOptions {
   std::map<std::string, std::string, std::less<>> listen;  // as in Config
+  std::optional<std::vector<std::string>> proxy_protocol;
+  TlsFiles tls;  // what is empty is not given
   std::optional<int> threads;
   std::optional<std::uint64_t> max_keys;
-  std::string config_file;       // empty: none
-  std::string admin_token_file;  // empty: none
+  std::string config_file;         // empty: none
+  std::string admin_token_file;    // empty: none
+  std::string resp_password_file;  // empty: none
   Duration drain_timeout = kDefaultDrainTimeout;
 };
 
@@ -54,14 +67,19 @@ struct ServeOptions {
 struct Listening {
   const ListenOption* option;
   Address address;
+  ProxyProtocol proxy_protocol = ProxyProtocol::kNone;
 
   std::string url(const Address& bound) const;
 };
 
 struct Settings {
   std::vector<Listening> listening;  // in the order of kListenOptions; at least one
+  TlsFiles tls;                      // with a certificate and a key if needs_tls()
+  TrustedProxies trusted_proxies;
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
+
+  bool needs_tls() const;
 };
 
 // The command line wins over the file, the file over the defaults.
@@ -70,7 +88,13 @@ std::variant<Settings, StartError> settle(const ServeOptions& options, const Con
 // What of `wanted` only a restart can bring about, one sentence each.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
 
-// The token of the admin routes: from the file, else from the environment, else none.
-std::variant<std::optional<std::string>, StartError> read_admin_token(const std::string& file);
+// What clients show to be let in. None: nobody needs to, as far as that goes.
+struct Secrets {
+  std::optional<std::string> admin_token;
+  std::optional<std::string> resp_password;
+};
+
+// Each from its file, else from the environment, else none.
+std::variant<Secrets, StartError> read_secrets(const ServeOptions& options);
 
 }  // namespace weir

@@ -51,9 +51,56 @@ TEST(Settings, RefusesAnAddressThatIsNone) {
   EXPECT_THAT(std::get<StartError>(result).message, HasSubstr("'example.com:80'"));
 }
 
+std::string refusal(const ServeOptions& options, const Config& config = {}) {
+  return std::get<StartError>(settle(options, config)).message;
+}
+
+TEST(Settings, HttpListensInClearUnlessItIsGivenAnAddress) {
+  const TlsFiles files{.certificate = "c.pem", .key = "k.pem"};
+  EXPECT_THAT(urls(settled({.listen = {{"http_tls", "[::]:443"}}, .tls = files}, {})),
+              ElementsAre("https://[::]:443"));
+  const auto both =
+      settled({.listen = {{"http", "[::]:80"}, {"http_tls", "[::]:443"}}, .tls = files}, {});
+  EXPECT_THAT(urls(both), ElementsAre("http://[::]:80", "https://[::]:443"));
+  EXPECT_TRUE(both.needs_tls());
+}
+
+TEST(Settings, TlsNeedsACertificateAndAKeyFromTheFileOrTheCommandLine) {
+  auto config = Config{.listen = {{"http_tls", "[::]:443"}}};
+  EXPECT_THAT(refusal({}, config), HasSubstr("TLS needs a certificate and its key"));
+  EXPECT_THAT(refusal({.tls = {.certificate = "c"}}, config), HasSubstr("TLS needs"));
+  config.tls = {.certificate = "c", .key = "k", .client_ca = "a"};
+  const auto settings = settled({.tls = {.key = "mine"}}, config);
+  EXPECT_EQ(settings.tls, (TlsFiles{.certificate = "c", .key = "mine", .client_ca = "a"}));
+}
+
+TEST(Settings, ProxyHeadersAreForTheAddressesNamed) {
+  const auto wants = [](const Settings& settings) {
+    return settings.listening[0].proxy_protocol == ProxyProtocol::kRequired;
+  };
+  const auto config = Config{.proxy_protocol = {"http"}};
+  EXPECT_TRUE(wants(settled({}, config)));
+  EXPECT_FALSE(wants(settled({.proxy_protocol = std::vector<std::string>()}, config)));
+  EXPECT_FALSE(wants(settled({}, {})));
+  EXPECT_THAT(refusal({.proxy_protocol = {{"http_tls"}}}),
+              HasSubstr("proxy_protocol names 'http_tls', but nothing listens"));
+}
+
 TEST(Settings, AUnixSocketsUrlNamesItsPath) {
   EXPECT_THAT(urls(settled({.listen = {{"http", "unix:/run/weir.sock"}}}, {})),
               ElementsAre("http://unix:/run/weir.sock"));
+}
+
+TEST(Settings, NamesAddressesThatOnlyARestartChanges) {
+  const auto running = settled({}, {});
+  const auto wanted =
+      settled({.listen = {{"http_tls", "[::]:443"}}, .tls = {.certificate = "c", .key = "k"}}, {});
+  EXPECT_THAT(needs_restart(running, wanted),
+              ElementsAre("listen.http off needs a restart; it stays 127.0.0.1:8080",
+                          "listen.http_tls [::]:443 needs a restart; it stays off"));
+  EXPECT_THAT(needs_restart(running, settled({.proxy_protocol = {{"http"}}}, {})),
+              ElementsAre("listen.http 127.0.0.1:8080 with PROXY headers needs a restart; it "
+                          "stays 127.0.0.1:8080"));
 }
 
 TEST(Settings, NamesWhatOnlyARestartChanges) {
@@ -74,10 +121,10 @@ class AdminToken : public testing::Test {
     return path;
   }
   static std::optional<std::string> read(const std::string& file) {
-    return std::get<std::optional<std::string>>(read_admin_token(file));
+    return std::get<Secrets>(read_secrets({.admin_token_file = file})).admin_token;
   }
   static std::string refusal(const std::string& file) {
-    return std::get<StartError>(read_admin_token(file)).message;
+    return std::get<StartError>(read_secrets({.admin_token_file = file})).message;
   }
 };
 
@@ -96,6 +143,16 @@ TEST_F(AdminToken, IsNotTakenWhenAnybodyCouldGuessIt) {
   EXPECT_THAT(refusal("/no/such/file"), HasSubstr("/no/such/file"));
   set_variable("");
   EXPECT_THAT(refusal(""), HasSubstr("$WEIR_ADMIN_TOKEN"));
+}
+
+TEST_F(AdminToken, IsReadAsThePasswordOfRedisClientsIs) {
+  const auto file = file_with("from-the-first-line\n");
+  const auto secrets = std::get<Secrets>(read_secrets({.resp_password_file = file}));
+  EXPECT_EQ(secrets.resp_password, "from-the-first-line");
+  EXPECT_EQ(secrets.admin_token, std::nullopt);
+  const auto short_file = file_with("short\n");
+  EXPECT_THAT(std::get<StartError>(read_secrets({.resp_password_file = short_file})).message,
+              HasSubstr("the password of Redis clients in"));
 }
 
 TEST_F(AdminToken, IsNotRepeatedInTheRefusal) {

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "base/ip_address.h"
 #include "net/tls_context.h"
 #include "proto/session.h"
+#include "rules/client_address.h"
 
 namespace weir {
 
@@ -24,8 +23,7 @@ enum class ProxyProtocol : std::uint8_t { kNone, kRequired };
 // Whom to let in, the same for all addresses; replaced as a whole by a reload.
 struct Admission {
   std::shared_ptr<const TlsContext> tls;  // null: no address wants it
-  // Who may send a PROXY header, besides the peers of Unix sockets.
-  std::vector<IpPrefix> trusted_proxies;
+  TrustedProxies trusted_proxies;         // who may send a PROXY header
 };
 
 struct Doorway {

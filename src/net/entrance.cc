@@ -33,7 +33,7 @@ Entrance::Progress Entrance::advance(Channel& channel) {
 }
 
 Entrance::Progress Entrance::read_proxy_header(Channel& channel) {
-  if (!is_trusted_proxy()) return Progress::kRefused;
+  if (!doorway_.admission->trusted_proxies.trusts(peer_.address)) return Progress::kRefused;
   for (;;) {
     const auto had = header_.size();
     header_.resize(had + kPeekBytes);
@@ -54,13 +54,6 @@ Entrance::Progress Entrance::read_proxy_header(Channel& channel) {
     header_ = {};
     return Progress::kPassed;
   }
-}
-
-bool Entrance::is_trusted_proxy() const {
-  if (!peer_.address) return true;  // a Unix socket
-  return std::ranges::any_of(doorway_.admission->trusted_proxies, [this](const IpPrefix& prefix) {
-    return prefix.contains(*peer_.address);
-  });
 }
 
 Entrance::Progress Entrance::shake_hands(Channel& channel) {

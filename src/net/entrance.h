@@ -46,7 +46,6 @@ class Entrance {
  private:
   Progress read_proxy_header(Channel& channel);
   Progress shake_hands(Channel& channel);
-  bool is_trusted_proxy() const;
 
   const Doorway& doorway_;
   Peer peer_;

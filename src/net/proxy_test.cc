@@ -22,8 +22,7 @@ constexpr std::string_view kLocal2("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
 
 class ProxyTest : public testing::Test {
  protected:
-  void start(Admission admission = {.trusted_proxies = {*IpPrefix::parse("127.0.0.0/8")}},
-             Security security = Security::kClear) {
+  void start(Admission admission = {}, Security security = Security::kClear) {
     auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
                              .factories = {&factory_},
                              .security = security,
@@ -127,14 +126,13 @@ TEST_F(ProxyTest, AHeaderHasTenSeconds) {
 }
 
 TEST_F(ProxyTest, OnlyTrustedPeersMaySendOne) {
-  start({.trusted_proxies = {*IpPrefix::parse("192.0.2.0/24")}});
+  start({.trusted_proxies = TrustedProxies({*IpPrefix::parse("192.0.2.0/24")})});
   auto peer = client();
   peer.send(kHeader);
   EXPECT_EQ(peer.receive(1), "");
   EXPECT_EQ(server_->connections().refused_headers, 1);
 
-  server_->use_admission(std::make_shared<const Admission>(
-      Admission{.trusted_proxies = {*IpPrefix::parse("127.0.0.1/32")}}));
+  server_->use_admission(std::make_shared<const Admission>(Admission()));
   let_core_run();
   EXPECT_EQ(peer_after(kHeader), "192.0.2.1");
 }
@@ -143,9 +141,7 @@ TEST_F(ProxyTest, TheHeaderComesBeforeTls) {
   std::signal(SIGPIPE, SIG_IGN);
   auto certificates = TestCertificates();
   auto context = TlsContext::load(certificates.make("server"));
-  start({.tls = std::get<std::shared_ptr<const TlsContext>>(context),
-         .trusted_proxies = {*IpPrefix::parse("127.0.0.0/8")}},
-        Security::kTls);
+  start({.tls = std::get<std::shared_ptr<const TlsContext>>(context)}, Security::kTls);
   auto peer = TlsClient(server_->address(0));
   ASSERT_TRUE(peer.socket().send(kHeader2));
   ASSERT_TRUE(peer.handshake());

@@ -41,6 +41,16 @@ void read_listen(const YamlNode& node, Config& config, Mistakes& mistakes) {
     const auto address = reader.get<std::string>(field.name);
     if (address) config.listen.emplace(field.name, *address);
   }
+  for (const YamlNode* name : reader.texts("proxy_protocol")) {
+    config.proxy_protocol.push_back(name->text);
+  }
+}
+
+void read_tls(const YamlNode& node, TlsSettings& tls, Mistakes& mistakes) {
+  const SectionReader reader(tls_section(), node, node.place, mistakes);
+  tls.certificate = reader.get<std::string>("certificate").value_or("");
+  tls.key = reader.get<std::string>("key").value_or("");
+  tls.client_ca = reader.get<std::string>("client_ca").value_or("");
 }
 
 void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
@@ -48,6 +58,7 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   if (const auto listen = reader.get<const YamlNode*>("listen")) {
     read_listen(**listen, config, mistakes);
   }
+  if (const auto tls = reader.get<const YamlNode*>("tls")) read_tls(**tls, config.tls, mistakes);
   if (const auto threads = reader.get<std::int64_t>("threads")) {
     config.threads = static_cast<int>(*threads);
   }

@@ -45,10 +45,20 @@ struct EnvoySettings {
   bool shadow_mode = false;                       // every answer is OK
 };
 
+// PEM files.
+struct TlsSettings {
+  std::string certificate;  // empty: none of it is set
+  std::string key;
+  std::string client_ca;  // empty: clients need no certificate
+};
+
 struct Config {
   // The command line wins over these; what neither sets has its built-in default.
   // What `listen` says: the name of the field ("http") -> the address, checked.
   std::map<std::string, std::string, std::less<>> listen;
+  // The fields of `listen` whose connections begin with a PROXY header.
+  std::vector<std::string> proxy_protocol;
+  TlsSettings tls;
   std::optional<int> threads;  // 1 to 256
   std::optional<std::uint64_t> max_keys;
   std::vector<Rule> rules;

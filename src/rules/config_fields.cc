@@ -7,6 +7,11 @@ namespace {
 
 using Presence = Field::Presence;
 
+constexpr TextForm kListenName = {
+    .pattern = "^(http|grpc|resp)(_tls)?$",
+    .expected = "the name of an address in this section, such as http or http_tls",
+};
+
 constexpr Field kListenFields[] = {
     {.name = "http",
      .type = FieldType::kListenAddress,
@@ -14,12 +19,51 @@ constexpr Field kListenFields[] = {
      .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost, or "
                     "unix:/absolute/path. Port 0 takes any free one. Put an IPv6 address in "
                     "quotes: \"[::1]:8080\"."},
+    {.name = "resp",
+     .type = FieldType::kListenAddress,
+     .description = "Address of the door for Redis clients, written likewise. None unless given."},
+    {.name = "http_tls",
+     .type = FieldType::kListenAddress,
+     .description = "Address of the HTTP door under TLS. Without 'http', it is the only one."},
+    {.name = "proxy_protocol",
+     .type = FieldType::kTextList,
+     .form = &kListenName,
+     .description = "At which of these addresses connections begin with a header of the PROXY "
+                    "protocol, version 1 or 2. There it is required, and only trusted_proxies "
+                    "may connect."},
 };
 
 constexpr Section kListen = {
     .name = "'listen'",
     .description = "The addresses to listen on.",
     .fields = kListenFields,
+};
+
+constexpr TextForm kPath = {.pattern = "^.+$", .expected = "the path of a file"};
+
+constexpr Field kTlsFields[] = {
+    {.name = "certificate",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kPath,
+     .description = "PEM file of the certificate, and behind it those between it and its "
+                    "authority."},
+    {.name = "key",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kPath,
+     .description = "PEM file of the certificate's key, without a pass phrase."},
+    {.name = "client_ca",
+     .type = FieldType::kText,
+     .form = &kPath,
+     .description = "PEM file of authorities. With it, clients have to show a certificate that "
+                    "one of them has signed."},
+};
+
+constexpr Section kTls = {
+    .name = "'tls'",
+    .description = "What the addresses under TLS use.",
+    .fields = kTlsFields,
 };
 
 // What the reference service's settings are to Weir.
@@ -61,6 +105,10 @@ const Field kConfigFields[] = {
      .type = FieldType::kSection,
      .section = &kListen,
      .description = "The addresses to listen on."},
+    {.name = "tls",
+     .type = FieldType::kSection,
+     .section = &kTls,
+     .description = "What the addresses under TLS use. The files are read again by a reload."},
     {.name = "threads",
      .type = FieldType::kInteger,
      .min = 1,
@@ -114,6 +162,7 @@ std::vector<std::string_view> Section::field_names() const {
 
 const Section& config_section() { return kConfig; }
 const Section& listen_section() { return kListen; }
+const Section& tls_section() { return kTls; }
 const Section& envoy_section() { return kEnvoy; }
 
 }  // namespace weir

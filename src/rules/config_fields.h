@@ -78,6 +78,7 @@ const TextForm& network_form();                       // of IpPrefix
 
 const Section& config_section();  // the whole file
 const Section& listen_section();
+const Section& tls_section();
 const Section& rule_section();
 const Section& match_section();
 const Section& header_match_section();

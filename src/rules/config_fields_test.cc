@@ -15,6 +15,7 @@ namespace {
 std::vector<const Section*> all_sections() {
   return {&config_section(),
           &listen_section(),
+          &tls_section(),
           &envoy_section(),
           &rule_section(),
           &match_section(),

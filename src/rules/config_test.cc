@@ -173,6 +173,7 @@ TEST(ConfigManual, HasARowForEveryField) {
   for (const Field& field : listen_section().fields) {
     expect_row("listen." + std::string(field.name));
   }
+  for (const Field& field : tls_section().fields) expect_row("tls." + std::string(field.name));
   for (const Field& field : rule_section().fields) expect_row(field.name);
 }
 

@@ -14,7 +14,7 @@ std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; 
 // Which of the other sections has such a field; null if none has.
 const Section* home_of(std::string_view name, const Section& elsewhere) {
   for (const Section* section :
-       {&config_section(), &listen_section(), &rule_section(), &match_section()}) {
+       {&config_section(), &listen_section(), &rule_section(), &match_section(), &tls_section()}) {
     if (section != &elsewhere && section->find(name) != nullptr) return section;
   }
   return nullptr;
