@@ -9,19 +9,50 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kAuthPath = "/auth";
-
 constexpr std::array kProfiles = {
-    ProxyProfile{"forwarded", "X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host",
-                 ClientHeader::kXForwardedFor, 200, 429},
-    ProxyProfile{"nginx", "X-Original-Method", "X-Original-URI", "X-Original-Host",
-                 ClientHeader::kXRealIp, 204, 403},
-    ProxyProfile{"ingress-nginx", "X-Original-Method", "X-Original-URL", "", ClientHeader::kXRealIp,
-                 200, 403},
-    ProxyProfile{"envoy", "", "", "Host", ClientHeader::kXForwardedFor, 200, 429},
+    ProxyProfile{.auth_path = "/auth",
+                 .method_header = "X-Forwarded-Method",
+                 .uri_header = "X-Forwarded-Uri",
+                 .host_header = "X-Forwarded-Host",
+                 .client_header = ClientHeader::kXForwardedFor,
+                 .allow = 200,
+                 .deny = 429,
+                 .takes_parameters = false},
+    ProxyProfile{.auth_path = "/auth/nginx",
+                 .method_header = "X-Original-Method",
+                 .uri_header = "X-Original-URI",
+                 .host_header = "X-Original-Host",
+                 .client_header = ClientHeader::kXRealIp,
+                 .allow = 204,
+                 .deny = 403,
+                 .takes_parameters = true},
+    ProxyProfile{.auth_path = "/auth/ingress-nginx",
+                 .method_header = "X-Original-Method",
+                 .uri_header = "X-Original-URL",
+                 .host_header = "",
+                 .client_header = ClientHeader::kXRealIp,
+                 .allow = 200,
+                 .deny = 403,
+                 .takes_parameters = true},
+    ProxyProfile{.auth_path = "/auth/envoy",
+                 .method_header = "",
+                 .uri_header = "",
+                 .host_header = "Host",
+                 .client_header = ClientHeader::kXForwardedFor,
+                 .allow = 200,
+                 .deny = 429,
+                 .takes_parameters = false},
 };
-constexpr const ProxyProfile& kForwarded = kProfiles[0];
-constexpr const ProxyProfile& kEnvoy = kProfiles[3];
+
+// Where the path of the request is appended, the profile takes all paths below its own.
+const ProxyProfile* find_profile(std::string_view path) {
+  for (const ProxyProfile& profile : kProfiles) {
+    if (!path.starts_with(profile.auth_path)) continue;
+    const std::string_view below = path.substr(profile.auth_path.size());
+    if (below.empty() || (profile.uri_header.empty() && below.front() == '/')) return &profile;
+  }
+  return nullptr;
+}
 
 // A status among two, or nothing.
 std::optional<int> one_of(std::string_view text, int one, int other) {
@@ -52,22 +83,8 @@ std::optional<Problem> read_parameter(std::string_view name, std::string_view va
       return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
     }
     terms.client_header = *header;
-  } else if (name != "proxy") {
-    return bad_parameter(name, "proxy, allow, deny or client as the name of a parameter");
-  }
-  return std::nullopt;
-}
-
-// Calls `read` with each name and value until one is a problem.
-template <typename Read>
-std::optional<Problem> for_each_parameter(std::string_view query, Read read) {
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    const auto equals = pair.find('=');
-    const bool has_value = equals != std::string_view::npos;
-    auto problem = read(pair.substr(0, equals), has_value ? pair.substr(equals + 1) : "");
-    if (problem) return problem;
+  } else {
+    return bad_parameter(name, "allow, deny or client as the name of a parameter");
   }
   return std::nullopt;
 }
@@ -100,32 +117,28 @@ void split_uri(std::string_view uri, AuthScratch& scratch, Request& request) {
 Problem silent_proxy(std::string_view missing) {
   return http_problem(400, "The proxy did not say which request it means: " + std::string(missing) +
                                " is missing or no such thing. If the proxy is of another kind, "
-                               "say so: /auth?proxy=nginx, ingress-nginx or forwarded.");
+                               "let it ask at /auth, /auth/nginx or /auth/ingress-nginx.");
 }
 
 }  // namespace
 
-const ProxyProfile* find_proxy_profile(std::string_view name) {
-  for (const ProxyProfile& profile : kProfiles) {
-    if (profile.name == name) return &profile;
-  }
-  return nullptr;
-}
-
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
                                        std::optional<AuthTerms>& terms) {
-  terms.emplace(path == kAuthPath ? kForwarded : kEnvoy);
-  if (path != kAuthPath) return std::nullopt;
-  auto problem = for_each_parameter(query, [&](auto name, auto value) -> std::optional<Problem> {
-    if (name != "proxy") return std::nullopt;
-    const ProxyProfile* const profile = find_proxy_profile(value);
-    if (profile == nullptr) return bad_parameter(name, "forwarded, nginx, ingress-nginx or envoy");
-    terms.emplace(*profile);
-    return std::nullopt;
-  });
-  if (problem) return problem;
-  return for_each_parameter(
-      query, [&](auto name, auto value) { return read_parameter(name, value, *terms); });
+  const ProxyProfile* const profile = find_profile(path);
+  if (profile == nullptr) {
+    return http_problem(404,
+                        "There is no such proxy; there are /auth, /auth/nginx, "
+                        "/auth/ingress-nginx and /auth/envoy.");
+  }
+  terms.emplace(*profile);
+  while (profile->takes_parameters && !query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const auto equals = std::min(pair.find('='), pair.size());
+    const auto value = pair.substr(std::min(equals + 1, pair.size()));
+    if (auto problem = read_parameter(pair.substr(0, equals), value, *terms)) return problem;
+  }
+  return std::nullopt;
 }
 
 std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
@@ -142,7 +155,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   request.method =
       profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
   if (profile.uri_header.empty()) {
-    split_uri(call.path.substr(kAuthPath.size()), scratch, request);
+    split_uri(call.path.substr(profile.auth_path.size()), scratch, request);
     request.query = call.query;
     request.host = plain_host(header_of(call, profile.host_header), scratch.host);
     return std::nullopt;

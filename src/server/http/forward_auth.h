@@ -2,17 +2,17 @@
 //
 // Each kind of proxy describes that request in its own way, and passes along what its
 // client sent: so a header is believed only if this kind of proxy is known to set it
-// itself. Which kind it is, its configuration says in the query:
+// itself. Which kind it is, the path says, which no client can choose:
 //
-//   /auth?proxy=nginx[&allow=200][&deny=429][&client=x-forwarded-for]
+//   path                  the request is in                    client in        answers
+//   /auth                 X-Forwarded-Method, -Uri, -Host      X-Forwarded-For  200, 429
+//   /auth/nginx           X-Original-Method, -URI, -Host       X-Real-IP        204, 403
+//   /auth/ingress-nginx   X-Original-Method, X-Original-URL    X-Real-IP        200, 403
+//   /auth/envoy/...       the method; the rest of the path     X-Forwarded-For  200, 429
 //
-//   proxy            the request is in                    client in         answers
-//   forwarded        X-Forwarded-Method, -Uri, -Host      X-Forwarded-For   200, 429
-//   nginx            X-Original-Method, -URI, -Host       X-Real-IP         204, 403
-//   ingress-nginx    X-Original-Method, X-Original-URL    X-Real-IP         200, 403
-//   envoy            the method; the path below /auth     X-Forwarded-For   200, 429
-//
-// Caddy, Traefik and our script for HAProxy are `forwarded`, which is also the default.
+// /auth is for Caddy, Traefik and our script for HAProxy. With nginx the query is the
+// operator's, and may say otherwise: ?allow=200&deny=429&client=x-forwarded-for. With the
+// others it is the client's, so it says nothing about the answer.
 //
 // Thread rule: pure. Tested by http_auth_test.cc.
 
@@ -31,17 +31,15 @@
 namespace weir {
 
 struct ProxyProfile {
-  std::string_view name;
+  std::string_view auth_path;
   std::string_view method_header;  // empty: the method of the request to /auth
-  std::string_view uri_header;     // empty: what follows /auth
+  std::string_view uri_header;     // empty: what follows the path
   std::string_view host_header;    // empty: in the URI, which is a whole URL
   ClientHeader client_header;
   int allow;
   int deny;
+  bool takes_parameters;  // the query is the operator's
 };
-
-// Null if there is none of that name.
-const ProxyProfile* find_proxy_profile(std::string_view name);
 
 // How one proxy is answered.
 struct AuthTerms {
@@ -57,7 +55,7 @@ struct AuthTerms {
         deny(chosen.deny) {}
 };
 
-// `path` is /auth, or below it (then the proxy is Envoy's, and the query its client's).
+// REQUIRES: `path` is /auth, or below it
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
                                        std::optional<AuthTerms>& terms);
 

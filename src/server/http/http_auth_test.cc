@@ -55,9 +55,10 @@ struct ProxyCase {
 TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
   for (const ProxyCase& c : {
            ProxyCase{"Traefik or Caddy", "/auth", "GET", kForwarded, 200, 429},
-           ProxyCase{"the same, named", "/auth?proxy=forwarded", "GET", kForwarded, 200, 429},
+           ProxyCase{"Caddy with its client's query", "/auth?deny=200", "GET", kForwarded, 200,
+                     429},
            ProxyCase{"nginx",
-                     "/auth?proxy=nginx",
+                     "/auth/nginx",
                      "GET",
                      {{"X-Original-Method", "POST"},
                       {"X-Original-URI", "/login?next=/"},
@@ -65,7 +66,7 @@ TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
                      204,
                      403},
            ProxyCase{"nginx with other answers",
-                     "/auth?proxy=nginx&allow=200&deny=429",
+                     "/auth/nginx?allow=200&deny=429",
                      "GET",
                      {{"X-Original-Method", "POST"},
                       {"X-Original-URI", "/login"},
@@ -73,7 +74,7 @@ TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
                      200,
                      429},
            ProxyCase{"ingress-nginx",
-                     "/auth?proxy=ingress-nginx",
+                     "/auth/ingress-nginx",
                      "GET",
                      {{"X-Original-Method", "POST"},
                       {"X-Original-URL", "https://example.com/login?next=/"},
@@ -81,12 +82,12 @@ TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
                      200,
                      403},
            ProxyCase{"Envoy's ext_authz",
-                     "/auth/login?next=/",
+                     "/auth/envoy/login?deny=200",
                      "POST",
                      {{"X-Forwarded-For", "192.0.2.1"}},
                      200,
                      429},
-           ProxyCase{"a HEAD request", "/auth?allow=204", "HEAD", kForwarded, 204, 429},
+           ProxyCase{"a HEAD request", "/auth", "HEAD", kForwarded, 200, 429},
        }) {
     TestDoor door(one_login_a_minute());
     const std::string request = ask_auth(c.target, c.fields, c.method);
@@ -100,9 +101,12 @@ TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
   }
 }
 
+const Fields kNginx = {
+    {"X-Original-Method", "POST"}, {"X-Original-URI", "/login"}, {"X-Real-IP", "192.0.2.1"}};
+
 TEST(ForwardAuth, A204HasNoBodyAndNoLength) {
   TestDoor door(one_login_a_minute());
-  const std::string reply = door.converse(ask_auth("/auth?allow=204", kForwarded));
+  const std::string reply = door.converse(ask_auth("/auth/nginx", kNginx));
   EXPECT_TRUE(reply.starts_with("HTTP/1.1 204 No Content\r\n")) << reply;
   EXPECT_EQ(reply.find("Content-"), std::string::npos) << reply;
   EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
@@ -183,13 +187,19 @@ TEST(ForwardAuth, ClientsAreCountedApartAndTheirForgeriesIgnored) {
 
 TEST(ForwardAuth, RefusesStrangersAndProxiesThatSayTooLittle) {
   TestDoor door(one_login_a_minute());
-  EXPECT_EQ(door.ask(ask_auth("/auth?proxy=nginx", kForwarded)).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth", {})).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth?proxy=apache", kForwarded)).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth?allow=201", kForwarded)).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth?deny=500", kForwarded)).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth?client=x-client", kForwarded)).status, 400);
-  EXPECT_EQ(door.ask(ask_auth("/auth?denny=403", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx", kForwarded)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth", kNginx)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth", {{"X-Forwarded-Uri", "/login"}})).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/ingress-nginx",
+                              {{"X-Original-Method", "GET"}, {"X-Original-URL", "/login"}}))
+                .status,
+            400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/apache", kForwarded)).status, 404);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx/x", kNginx)).status, 404);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx?allow=201", kNginx)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx?deny=500", kNginx)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx?client=x-client", kNginx)).status, 400);
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx?denny=403", kNginx)).status, 400);
   EXPECT_EQ(door.ask(ask_auth("/authority", kForwarded)).status, 404);
 
   door.peer.address = IpAddress::parse("203.0.113.7");

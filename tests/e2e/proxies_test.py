@@ -1,0 +1,205 @@
+"""The configurations in deploy/, as they are but for the ports, in front of a real origin.
+
+nginx, HAProxy and Caddy are run; Traefik and Envoy are not packages of Debian 12, so of
+theirs only the syntax is looked at.
+"""
+
+import http.client
+import http.server
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import yaml
+from weir_server import DEADLINE_S, ROOT, Weir, wait_until
+
+DEPLOY = ROOT / "deploy"
+RULES = (DEPLOY / "weir.yaml").read_text().split("rules:", 1)[1]
+
+
+class Origin(http.server.ThreadingHTTPServer):
+    """Answers everything with 200 and its own path, but /forbidden with 403."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            body = self.path.encode()
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(403 if self.path == "/forbidden" else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    def handle_error(self, *_):
+        pass  # a proxy that is killed resets its connections
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Origin.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Proxy:
+    """A proxy with a configuration of deploy/, in a folder of its own."""
+
+    def __init__(self, files, ports, command, edit=lambda text: text):
+        self.folder = tempfile.mkdtemp(prefix="weir-proxy-")
+        self.port = ports["8000"]
+        for source in files:
+            text = edit((DEPLOY / source).read_text())
+            for written, used in ports.items():
+                text = text.replace(f"127.0.0.1:{written}", f"127.0.0.1:{used}")
+            (pathlib.Path(self.folder) / pathlib.Path(source).name).write_text(text)
+        self.log = open(pathlib.Path(self.folder) / "log", "w+")
+        self.process = subprocess.Popen(
+            [part.replace("FOLDER", self.folder) for part in command],
+            cwd=self.folder, stdout=self.log, stderr=self.log,
+            env={"HOME": self.folder, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+
+    def __enter__(self):
+        try:
+            wait_until(self.is_listening, "the proxy listens")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+        shutil.rmtree(self.folder)
+
+    def is_listening(self):
+        if self.process.poll() is not None:
+            self.log.seek(0)
+            raise AssertionError("the proxy ended: " + self.log.read())
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def ask(self, method, path, headers=None):
+        """The status, the headers in small letters, the body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)
+        try:
+            connection.request(method, path, b"x" if method == "POST" else None, headers or {})
+            response = connection.getresponse()
+            body = response.read().decode()
+            return response.status, {k.lower(): v for k, v in response.getheaders()}, body
+        finally:
+            connection.close()
+
+
+def nginx(ports, edit=lambda text: text):
+    # In the foreground, one process, and nothing outside its folder.
+    options = "daemon off; master_process off; pid FOLDER/pid; error_log stderr;"
+    temporary = " ".join(
+        f"{kind}_temp_path FOLDER/{kind};"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+    folder_free = "http {\n    access_log off;\n"
+    return Proxy(
+        ["nginx/nginx.conf"], ports,
+        ["nginx", "-p", "FOLDER", "-c", "FOLDER/nginx.conf", "-e", "stderr", "-g", options],
+        lambda text: edit(text).replace(
+            "http {\n", folder_free + temporary.replace("FOLDER/", "") + "\n", 1))
+
+
+def haproxy(ports):
+    return Proxy(["haproxy/haproxy.cfg", "haproxy/weir.lua"], ports,
+                 ["haproxy", "-db", "-f", "FOLDER/haproxy.cfg"])
+
+
+def caddy(ports):
+    return Proxy(["caddy/Caddyfile"], ports,
+                 ["caddy", "run", "--config", "FOLDER/Caddyfile", "--adapter", "caddyfile"])
+
+
+class ProxiesTest(unittest.TestCase):
+    def setUp(self):
+        self.weir = self.enterContext(Weir(config="rules:" + RULES))
+        self.origin = self.enterContext(Origin())
+        self.ports = {"8000": free_port(), "8080": self.weir.port,
+                      "9000": self.origin.server_address[1]}
+
+    def check_limits(self, proxy):
+        """Five logins pass, the sixth does not; everything else goes on."""
+        for i in range(5):
+            status, headers, body = proxy.ask("POST", "/login?next=/")
+            self.assertEqual((status, body), (200, "/login?next=/"))
+            self.assertEqual(headers["ratelimit"].split(";")[:2], ['"login"', f"r={4 - i}"])
+        for path in ("/login", "//login", "/%6Cogin", "/x/../login", "/login?deny=200"):
+            status, headers, _ = proxy.ask("POST", path)
+            self.assertEqual(status, 429, path)
+            self.assertTrue(1 <= int(headers["retry-after"]) <= 120, headers)
+            self.assertTrue(headers["ratelimit"].startswith('"login";r=0;t='), headers)
+        forged = {"X-Forwarded-For": "203.0.113.7", "X-Real-IP": "203.0.113.7",
+                  "X-Forwarded-Uri": "/", "X-Original-URI": "/", "X-Forwarded-Method": "GET",
+                  "X-Original-Method": "GET", "X-Forwarded-Host": "h", "X-Original-Host": "h"}
+        self.assertEqual(proxy.ask("POST", "/login", forged)[0], 429)
+        self.assertEqual(proxy.ask("GET", "/login")[0], 200)
+        self.assertEqual(proxy.ask("POST", "/elsewhere")[::2], (200, "/elsewhere"))
+        self.assertEqual(proxy.ask("GET", "/forbidden")[::2], (403, "/forbidden"))
+
+    def test_nginx(self):
+        with nginx(self.ports) as proxy:
+            self.check_limits(proxy)
+            self.weir.process.kill()
+            self.weir.process.wait()
+            self.assertEqual(proxy.ask("GET", "/")[0], 500)
+
+    def test_nginx_that_fails_open(self):
+        def uncomment(text):
+            opened = text
+            for line in ("proxy_intercept_errors on;", "error_page 502 504 = @weir_is_down;",
+                         "error_log /dev/null crit;"):
+                self.assertIn("# " + line, text)
+                opened = opened.replace("# " + line, line)
+            return opened
+
+        with nginx(self.ports, uncomment) as proxy:
+            self.check_limits(proxy)
+            self.weir.process.kill()
+            self.weir.process.wait()
+            for _ in range(10):
+                self.assertEqual(proxy.ask("POST", "/login")[::2], (200, "/login"))
+
+    def test_haproxy(self):
+        with haproxy(self.ports) as proxy:
+            # Until its first health check it takes Weir for healthy, and later for what it is.
+            self.check_limits(proxy)
+            self.weir.process.kill()
+            self.weir.process.wait()
+            wait_until(lambda: proxy.ask("POST", "/login")[::2] == (200, "/login"),
+                       "requests pass without Weir")
+
+    def test_caddy(self):
+        with caddy(self.ports) as proxy:
+            self.check_limits(proxy)
+
+    def test_configurations_that_cannot_be_run_here_are_at_least_yaml(self):
+        for path in ("traefik/dynamic.yaml", "envoy/ratelimit.yaml", "envoy/ext_authz.yaml",
+                     "envoy/ratelimit-rules.yaml"):
+            with self.subTest(path):
+                self.assertIsInstance(yaml.safe_load((DEPLOY / path).read_text()), dict)
+
+
+if __name__ == "__main__":
+    unittest.main()
