@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::size_t kNameMax = 256;  // bytes
 
+// Clients expect them to be there; we don't measure what they say.
+constexpr std::string_view kUnknownFigures =
+    " sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 "
+    "oll=0 omem=0 tot-mem=0 events=r";
+
 bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
@@ -24,8 +29,9 @@ std::string describe(const RespRequest& request, std::string_view command) {
   line += " addr=" + (client.address ? client.address->to_string() : "unix");
   line += " name=" + client.name;
   line += " age=" + std::to_string(age_s);
-  line += " idle=0 flags=N db=0 cmd=client|" + std::string(command);
-  line += " user=default resp=" + std::to_string(static_cast<int>(client.protocol)) + "\n";
+  line += " idle=0 flags=N db=0" + std::string(kUnknownFigures);
+  line += " cmd=client|" + std::string(command);
+  line += " user=default redir=-1 resp=" + std::to_string(static_cast<int>(client.protocol)) + "\n";
   return line;
 }
 

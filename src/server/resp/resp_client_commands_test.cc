@@ -102,8 +102,9 @@ TEST(RespClientCommands, Client) {
   client.ask("CLIENT SETNAME me\r\n");
   door.now += std::chrono::seconds(5);
   const std::string line =
-      "id=1 addr=127.0.0.1 name=me age=5 idle=0 flags=N db=0 cmd=client|list user=default "
-      "resp=2\n";
+      "id=1 addr=127.0.0.1 name=me age=5 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 "
+      "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r "
+      "cmd=client|list user=default redir=-1 resp=2\n";
   EXPECT_EQ(client.ask("CLIENT LIST\r\n"),
             "$" + std::to_string(line.size()) + "\r\n" + line + "\r\n");
   EXPECT_TRUE(client.ask("HELLO 3\r\nCLIENT INFO\r\n").find("\r\ntxt:id=1 addr=") !=

@@ -1,0 +1,201 @@
+"""weir serve --resp: access, limits, crowds, and clients that behave badly."""
+
+import os
+import select
+import socket
+import struct
+import tempfile
+import unittest
+
+import weir_server
+from resp_client import RespError, RespWeir, command
+from weir_server import DEADLINE_S, run_weir, wait_until
+
+CONFIG = """
+listen:
+  resp: 127.0.0.1:0
+rules:
+  - id: login
+    limit: 5
+    window: 366d
+"""
+PASSWORD = "open-sesame-please"
+TOKEN = "token-of-the-admin"
+THROTTLE = command("CL.THROTTLE", "user", 15, 30, 60)
+
+
+def secret_file(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text + "\n")
+    return path
+
+
+class Serving(unittest.TestCase):
+    def test_every_door_spends_from_one_counter(self):
+        with RespWeir(config=CONFIG) as weir, weir.client() as client:
+            self.assertEqual(client.ask("WEIR.HIT", "login", "alice")[2], 4)
+            self.assertEqual(weir.check(key="alice", rule="login")["remaining"], 3)
+            self.assertEqual(client.ask("WEIR.LOOK", "login", "alice")[2], 3)
+            self.assertEqual(client.ask("CL.THROTTLE", "bob", 4, 5, 1000000)[2], 4)
+            left = weir.check(key="bob", algorithm="token_bucket", limit=5, window=1000000,
+                              burst=5)["remaining"]
+            self.assertEqual(left, 3)
+            self.assertEqual(client.ask("CL.THROTTLE", "bob", 4, 5, 1000000)[2], 2)
+
+    def test_a_reload_changes_the_rules_of_open_connections(self):
+        with RespWeir(config=CONFIG) as weir, weir.client() as client:
+            self.assertEqual(client.ask("WEIR.HIT", "login", "a")[1], 5)
+            weir.write_config(CONFIG.replace("limit: 5", "limit: 7"))
+            weir.signal(weir_server.signal.SIGHUP)
+            weir.wait_for_log("reloaded: 1 rule")
+            wait_until(lambda: client.ask("WEIR.LOOK", "login", "a")[1] == 7, "the limit is 7")
+
+    def test_the_door_is_closed_unless_asked_for(self):
+        with weir_server.Weir() as weir:
+            self.assertNotIn("redis://", weir.log())
+
+    def test_a_drain_answers_what_has_arrived_and_lets_go(self):
+        with RespWeir() as weir, weir.client() as client:
+            self.assertEqual(client.ask("PING"), "PONG")
+            self.assertEqual(weir.stop(), 0)
+            self.assertEqual(client.read_to_end(), b"")
+
+
+class Access(unittest.TestCase):
+    def test_a_password_from_a_file_or_the_environment(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = secret_file(folder, "password", PASSWORD)
+            for weir in (RespWeir("--resp-password-file", file),
+                         RespWeir(environment={"WEIR_RESP_PASSWORD": PASSWORD})):
+                with weir, weir.client() as client:
+                    with self.assertRaisesRegex(RespError, "NOAUTH"):
+                        client.ask("PING")
+                    with self.assertRaisesRegex(RespError, "WRONGPASS"):
+                        client.ask("AUTH", "guess")
+                    self.assertEqual(client.ask("AUTH", PASSWORD), "OK")
+                    self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_resets_need_the_admin_token_where_there_is_one(self):
+        with RespWeir(config=CONFIG, environment={"WEIR_ADMIN_TOKEN": TOKEN}) as weir:
+            with weir.client() as client:
+                with self.assertRaisesRegex(RespError, "NOPERM"):
+                    client.ask("WEIR.RESET", "login", "alice")
+                client.ask("HELLO", 3, "AUTH", "default", TOKEN)
+                self.assertEqual(client.ask("WEIR.RESET", "login", "alice"), [0, 5, 5, -1, 0])
+
+    def test_resets_are_refused_beyond_loopback_without_a_token(self):
+        with RespWeir(config=CONFIG, http="0.0.0.0:0") as weir, weir.client() as client:
+            with self.assertRaisesRegex(RespError, "NOPERM"):
+                client.ask("WEIR.RESET", "login", "alice")
+
+    def test_a_password_that_anybody_could_guess_stops_the_start(self):
+        code, _, said = run_weir("serve", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0",
+                                 environment={"WEIR_RESP_PASSWORD": "short"})
+        self.assertEqual(code, 1)
+        self.assertIn("16 or more", said)
+
+
+class BadClients(unittest.TestCase):
+    def test_malformed_bytes_get_an_error_and_the_end(self):
+        with RespWeir() as weir:
+            for said, heard in ((b"*x\r\n", b"invalid multibulk length"),
+                                (b"*1\r\n:1\r\n", b"expected '$', got ':'"),
+                                (b"*1\r\n$-5\r\n", b"invalid bulk length"),
+                                (b"\"\r\n", b"unbalanced quotes in request")):
+                with weir.client() as client:
+                    client.send(THROTTLE + said + THROTTLE)
+                    reply = client.read_to_end()
+                self.assertTrue(reply.startswith(b"*5\r\n"))
+                self.assertTrue(reply.endswith(b"\r\n-ERR Protocol error: " + heard + b"\r\n"))
+
+    def test_http_is_dropped_without_a_reply(self):
+        with RespWeir() as weir, weir.client() as client:
+            client.send(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\nPING\r\n")
+            self.assertEqual(client.read_to_end(), b"")
+
+    def test_tls_to_a_plain_port_is_answered_by_nothing_but_errors(self):
+        with RespWeir() as weir, weir.client() as client:
+            reply = client.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n" + bytes(500))
+            self.assertTrue(reply == b"" or reply.startswith(b"-ERR"))
+            with weir.client() as other:
+                self.assertEqual(other.ask("PING"), "PONG")
+
+    def test_a_half_closed_client_gets_what_is_due(self):
+        with RespWeir() as weir, weir.client() as client:
+            reply = client.raw(THROTTLE * 1000 + b"*2\r\n$4\r\nECHO")
+            self.assertEqual(reply.count(b"*5\r\n"), 1000)
+
+    def test_a_client_that_dies_in_the_middle_of_a_pipeline(self):
+        with RespWeir() as weir, weir.client() as other:
+            for _ in range(20):
+                client = weir.client()
+                client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                         struct.pack("ii", 1, 0))  # close() resets
+                client.send(THROTTLE * 5000 + THROTTLE[:-5])
+                client.__exit__()
+                self.assertEqual(other.ask("PING"), "PONG")
+            wait_until(lambda: b"connected_clients:1\r\n" in other.ask("INFO", "clients"),
+                       "the dead are gone")
+
+    def test_a_client_that_does_not_read_is_not_read_from(self):
+        with RespWeir() as weir, weir.client() as slow, weir.client() as other:
+            echo = command("ECHO", "x" * 60000)
+            slow.socket.setblocking(False)
+            sent = 0
+            pending = b""
+
+            def is_stuck():
+                nonlocal sent, pending
+                try:
+                    pending = pending or echo
+                    count = slow.socket.send(pending)
+                    pending = pending[count:]
+                    sent += count
+                    return False
+                except BlockingIOError:
+                    # The server has the time to take more while it serves the other.
+                    return other.ask("PING") == "PONG" and not can_write(slow)
+
+            wait_until(is_stuck, "the server stops reading")
+            self.assertLess(sent, 64 << 20)
+            self.assertLess(weir.rss_kib(), 200 << 10)
+            slow.socket.setblocking(True)
+            slow.socket.settimeout(DEADLINE_S)
+            whole = sent // len(echo)
+            for _ in range(whole):
+                self.assertEqual(len(slow.read()), 60000)
+
+
+def can_write(client):
+    """Whether there is room for more within a moment."""
+    poll = select.poll()
+    poll.register(client.socket, select.POLLOUT)
+    return bool(poll.poll(200))
+
+
+class Crowds(unittest.TestCase):
+    def test_1200_connections_share_one_counter(self):
+        with RespWeir(threads=2) as weir:
+            clients = [weir.client() for _ in range(1200)]
+            hit = command("CL.THROTTLE", "shared", 999, 1000, 31622400)
+            for client in clients:
+                client.send(hit)
+            denied = sum(client.read()[0] for client in clients)
+            for client in clients:
+                client.__exit__()
+        self.assertEqual(denied, 200)
+
+    def test_a_long_pipeline_is_answered_in_order(self):
+        with RespWeir() as weir, weir.client() as client:
+            commands = b"".join(command("ECHO", number) + THROTTLE for number in range(10000))
+            sender = weir_server.threading.Thread(target=client.send, args=(commands,))
+            sender.start()
+            for number in range(10000):
+                self.assertEqual(client.read(), b"%d" % number)
+                self.assertEqual(len(client.read()), 5)
+            sender.join()
+
+
+if __name__ == "__main__":
+    weir_server.main()
