@@ -87,6 +87,7 @@ Node::Node(const Settings& settings, const Secrets& secrets)
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
       .access = {.exposure = exposure_of(settings), .admin_token = secrets.admin_token},
+      .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); }};
   auto resp_options = RespNode::Options{.version = options.info.version,

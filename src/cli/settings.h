@@ -42,6 +42,11 @@ inline constexpr ListenOption kListenOptions[] = {
      .speaks = "HTTP under TLS",
      .door = Door::kHttp,
      .security = Security::kTls},
+    {.name = "resp_tls",
+     .scheme = "rediss",
+     .speaks = "Redis clients under TLS",
+     .door = Door::kResp,
+     .security = Security::kTls},
 };
 
 // Where HTTP listens in clear unless it is said where HTTP listens, in clear or not.

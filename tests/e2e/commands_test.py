@@ -126,9 +126,10 @@ class Schema(unittest.TestCase):
 
 class Version(unittest.TestCase):
     def test_is_one_line(self):
-        code, said, _ = run_weir("version")
-        self.assertEqual(code, 0)
-        self.assertRegex(said, r"^weir \d+\.\d+\.\d+\n$")
+        for spelling in ("version", "--version"):
+            code, said, _ = run_weir(spelling)
+            self.assertEqual(code, 0)
+            self.assertRegex(said, r"^weir \d+\.\d+\.\d+\n$")
 
 
 if __name__ == "__main__":

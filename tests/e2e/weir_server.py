@@ -39,9 +39,8 @@ class Weir:
             env={**os.environ, **(environment or {})})
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
-        line = self.wait_for_log("listening on ")
-        self.url = re.search(r"http://\S+", line)[0]
-        self.port = int(self.url.rsplit(":", 1)[1])
+        self.url = self.url_of("http")
+        self.port = None if "unix:" in self.url else self.port_of("http")
 
     def __enter__(self):
         return self
@@ -56,6 +55,14 @@ class Weir:
 
     def write_config(self, text):
         pathlib.Path(self.config_path).write_text(text, encoding="utf-8")
+
+    def url_of(self, scheme):
+        """Where the door of this scheme listens: http, https, redis, rediss and so on."""
+        line = self.wait_for_log(f"listening on {scheme}://")
+        return re.search(r"listening on (\S+)", line)[1]
+
+    def port_of(self, scheme):
+        return int(self.url_of(scheme).rsplit(":", 1)[1])
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -148,12 +155,19 @@ class ConnectionClosed(Exception):
 
 
 class Connection:
-    """A plain socket that reads whole HTTP replies."""
+    """A socket that reads whole HTTP replies; under TLS if it is given an SSLContext."""
 
-    def __init__(self, port):
+    def __init__(self, port, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending = b""
+        if context is not None:
+            plain = self.socket
+            try:
+                self.socket = context.wrap_socket(plain, server_hostname="localhost")
+            except OSError:
+                plain.close()
+                raise
 
     def __enter__(self):
         return self
@@ -233,10 +247,13 @@ class Crowd:
     a request without a reply, is a failure.
     """
 
-    def __init__(self, port, clients=4, **fields):
+    def __init__(self, port, clients=4, context=None, requests_each=None, **fields):
+        """`requests_each`: how many on one connection, before the client makes another."""
         self.replies = 0
         self.failures = []
         self._port = port
+        self._context = context
+        self._requests_each = requests_each
         self._request = check_request(**fields)
         self._lock = threading.Lock()
         self._progress = threading.Condition(self._lock)
@@ -269,7 +286,7 @@ class Crowd:
     def _run(self):
         while not self._stopped.is_set():
             try:
-                connection = Connection(self._port)
+                connection = Connection(self._port, self._context)
             except (ConnectionRefusedError, ConnectionResetError):
                 return  # the server has stopped listening
             with connection:
@@ -278,7 +295,9 @@ class Crowd:
 
     def _use(self, connection):
         """Asks until the server says it closes. False after a failure."""
-        while not self._stopped.is_set():
+        asked = 0
+        while not self._stopped.is_set() and asked != self._requests_each:
+            asked += 1
             try:
                 reply = connection.ask(self._request)
             except (ConnectionClosed, OSError) as error:
