@@ -16,6 +16,7 @@ ROWS = [
     ["algo"],
     ["rules"],
     ["engine", "proto"],
+    ["rls"],
     ["net", "server/*", "console", "sim", "load", "store/*"],
     ["cli"],
 ]
@@ -30,7 +31,7 @@ OUTSIDE = [
      {"base", "net", "load", "cli"},
      "addresses are read and written by base/ip_address.h"),
     (r"(thread|mutex|shared_mutex|condition_variable|future|semaphore)$",
-     {"observe", "rules", "engine", "proto", "net", "server/*", "console", "sim", "load",
+     {"observe", "rules", "engine", "proto", "rls", "net", "server/*", "console", "sim", "load",
       "store/*", "cli"},
      "base and algo have no threads, so that they compile to WebAssembly"),
 ]

@@ -1,0 +1,269 @@
+#include "rls/rate_limit_service.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "rls/limit_terms.h"
+
+namespace weir::rls {
+namespace {
+
+constexpr std::uint32_t kUnlimitedRemaining = std::numeric_limits<std::uint32_t>::max();
+
+constexpr ServiceError invalid(std::string_view message) {
+  return {.kind = ServiceError::Kind::kInvalidArgument, .message = message};
+}
+
+constexpr ServiceError kNoDomain = invalid("rate limit domain must not be empty");
+constexpr ServiceError kNoDescriptors = invalid("rate limit descriptor list must not be empty");
+constexpr ServiceError kTooManyDescriptors = invalid("a request may have 256 descriptors at most");
+constexpr ServiceError kTooManyAtOnce =
+    invalid("16 descriptors at most can be charged all or nothing");
+constexpr ServiceError kTooManyEntries = invalid("a descriptor may have 32 entries at most");
+constexpr ServiceError kNoUnit = invalid("an inline limit needs a unit");
+constexpr ServiceError kStoreUnavailable = {.kind = ServiceError::Kind::kUnavailable,
+                                            .message = "the counters are out of reach"};
+
+std::uint32_t clamp_to_32_bits(std::int64_t number) {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+}  // namespace
+
+// A look at a quota that has nothing left is over: the next unit would be.
+bool RateLimitService::Limit::is_over() const {
+  if (kind != Kind::kCounted) return false;
+  return !decision.allowed() || (cost == 0 && decision.remaining == 0);
+}
+
+RateLimitService::RateLimitService(Engine& engine, RuleSetPtr rules, RlsOptions options)
+    : engine_(engine), options_(std::move(options)) {
+  use_rules(std::move(rules));
+}
+
+void RateLimitService::use_rules(RuleSetPtr rules) {
+  rules_ = rules == nullptr ? std::make_shared<const RuleSet>() : std::move(rules);
+  metadata_.clear();
+  if (!options_.response_metadata) return;
+  for (const Rule& rule : rules_->rules()) {
+    google::protobuf::Struct metadata;
+    const std::string& json = rule.policy.metadata_json;
+    if (!json.empty() && google::protobuf::util::JsonStringToMessage(json, &metadata).ok()) {
+      metadata_.emplace(&rule, std::move(metadata));
+    }
+  }
+}
+
+std::optional<ServiceError> RateLimitService::should_rate_limit(const Request& request,
+                                                                Response& response, Instant now) {
+  response.Clear();
+  if (request.domain().empty()) return kNoDomain;
+  if (request.descriptors().empty()) return kNoDescriptors;
+  if (request.descriptors_size() > static_cast<int>(kDescriptorsMax)) return kTooManyDescriptors;
+  if (auto error = find_limits(request)) return error;
+  if (any_replaces_) drop_replaced();
+  if (auto error = decide(now)) return error;
+  write_statuses(response, now);
+  response.set_overall_code(is_over() && !options_.shadow_mode ? Response::OVER_LIMIT
+                                                               : Response::OK);
+  if (options_.response_headers) write_headers(response, response);
+  if (!metadata_.empty()) write_metadata(response);
+  return std::nullopt;
+}
+
+std::optional<ServiceError> RateLimitService::find_limits(const Request& request) {
+  limits_.assign(static_cast<std::size_t>(request.descriptors_size()), Limit());
+  any_replaces_ = false;
+  if (!rules_->has_domain(request.domain())) return std::nullopt;
+  std::array<NameValue, Descriptor::kEntriesMax> entries;
+  for (int i = 0; i < request.descriptors_size(); ++i) {
+    const RequestDescriptor& asked = request.descriptors(i);
+    const auto size = static_cast<std::size_t>(asked.entries_size());
+    if (size > entries.size()) return kTooManyEntries;
+    std::ranges::transform(asked.entries(), entries.begin(), [](const auto& entry) {
+      return NameValue{.name = entry.key(), .value = entry.value()};
+    });
+    Limit& limit = limits_[static_cast<std::size_t>(i)];
+    limit.cost = cost_of(asked, request.hits_addend());
+    const Descriptor descriptor{.domain = request.domain(), .entries = {entries.data(), size}};
+    if (auto error = find_limit(descriptor, asked, limit)) return error;
+  }
+  return std::nullopt;
+}
+
+std::optional<ServiceError> RateLimitService::find_limit(const Descriptor& descriptor,
+                                                         const RequestDescriptor& asked,
+                                                         Limit& limit) {
+  if (asked.has_limit()) return take_inline(descriptor, asked, limit);
+  const Rule* const rule = rules_->match(descriptor);
+  if (rule != nullptr && rule->effect != Rule::Effect::kExempt) {
+    take_rule(descriptor, *rule, limit);
+  }
+  return std::nullopt;
+}
+
+std::optional<ServiceError> RateLimitService::take_inline(const Descriptor& descriptor,
+                                                          const RequestDescriptor& asked,
+                                                          Limit& limit) {
+  const auto quota = inline_quota(asked.limit());
+  if (!quota) return kNoUnit;
+  limit.kind = Kind::kCounted;
+  limit.quota = *quota;
+  limit.key = engine_.hash({.rule = {},
+                            .bucket = descriptor.domain,
+                            .key = joined_entries(descriptor.entries, scratch_)},
+                           limit.quota);
+  return std::nullopt;
+}
+
+void RateLimitService::take_rule(const Descriptor& descriptor, const Rule& rule, Limit& limit) {
+  limit.rule = &rule;
+  any_replaces_ = any_replaces_ || !rule.policy.replaces.empty();
+  limit.quota = rule.quota;
+  if (rule.effect == Rule::Effect::kUnlimited) {
+    limit.kind = Kind::kUnlimited;
+    return;
+  }
+  limit.kind = rule.enabled ? Kind::kCounted : Kind::kDisabled;
+  const bool stands_alone = rule.shadow || rule.policy.quota_mode;
+  if (options_.all_or_nothing && stands_alone) limit.group = Group::kOther;
+  limit.key = engine_.hash(
+      {.rule = rule.id, .bucket = {}, .key = key_of(rule, descriptor, scratch_)}, limit.quota);
+}
+
+void RateLimitService::drop_replaced() {
+  const auto is_replaced = [&](const std::string& name) {
+    return std::ranges::any_of(limits_, [&](const Limit& limit) {
+      return limit.rule != nullptr && std::ranges::count(limit.rule->policy.replaces, name) > 0;
+    });
+  };
+  // Marked first: a limit that is itself replaced still replaces others.
+  std::array<bool, kDescriptorsMax> replaced{};
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    const Rule* const rule = limits_[i].rule;
+    replaced[i] = rule != nullptr && !rule->policy.name.empty() && is_replaced(rule->policy.name);
+  }
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    if (replaced[i]) limits_[i] = Limit();
+  }
+}
+
+std::optional<ServiceError> RateLimitService::decide(Instant now) {
+  if (!options_.all_or_nothing) {
+    if (!charge(Group::kEnforced, Operation::kSpendEach, now)) return kStoreUnavailable;
+    return std::nullopt;
+  }
+  const auto counts = [](const Limit& limit) {
+    return limit.kind == Kind::kCounted && limit.group == Group::kEnforced;
+  };
+  if (std::ranges::count_if(limits_, counts) > static_cast<int>(Batch::kChargesMax)) {
+    return kTooManyAtOnce;
+  }
+  if (!charge(Group::kEnforced, Operation::kSpendAll, now)) return kStoreUnavailable;
+  const bool denied = std::ranges::any_of(limits_, [](const Limit& limit) {
+    return limit.group == Group::kEnforced && limit.is_over();
+  });
+  const auto operation = denied ? Operation::kLook : Operation::kSpendEach;
+  if (!charge(Group::kOther, operation, now)) return kStoreUnavailable;
+  return std::nullopt;
+}
+
+bool RateLimitService::charge(Group group, Operation operation, Instant now) {
+  std::size_t next = 0;
+  while (next < limits_.size()) {
+    if (!charge_batch(next, group, operation, now)) return false;
+  }
+  return true;
+}
+
+// Decides what fits into one batch, from limit number `next` on.
+bool RateLimitService::charge_batch(std::size_t& next, Group group, Operation operation,
+                                    Instant now) {
+  std::array<Limit*, Batch::kChargesMax> charged;
+  check_.begin(operation);
+  for (; next < limits_.size() && !check_.full(); ++next) {
+    Limit& limit = limits_[next];
+    if (limit.kind != Kind::kCounted || limit.group != group) continue;
+    charged[check_.size()] = &limit;
+    check_.add(limit.key, limit.quota, limit.cost);
+  }
+  if (check_.size() == 0) return true;
+  if (!check_.decide(engine_, now)) return false;
+  const auto decisions = check_.decisions();
+  for (std::size_t i = 0; i < decisions.size(); ++i) charged[i]->decision = decisions[i];
+  return true;
+}
+
+void RateLimitService::write_statuses(Response& response, Instant now) const {
+  for (const Limit& limit : limits_) {
+    auto& status = *response.add_statuses();
+    status.set_code(limit.is_over() && !limit.is_shadow() ? Response::OVER_LIMIT : Response::OK);
+    if (limit.kind == Kind::kNone) continue;
+    if (limit.kind == Kind::kUnlimited) {
+      status.set_limit_remaining(kUnlimitedRemaining);
+      continue;
+    }
+    const bool is_counted = limit.kind == Kind::kCounted;
+    const std::int64_t remaining = is_counted ? limit.decision.remaining : limit.quota.capacity();
+    if (!limit.is_over()) status.set_limit_remaining(clamp_to_32_bits(remaining));
+    status.mutable_duration_until_reset()->set_seconds(
+        seconds_until_reset(limit.quota, limit.decision, now));
+    auto& current = *status.mutable_current_limit();
+    current.set_requests_per_unit(clamp_to_32_bits(limit.quota.limit()));
+    current.set_unit(unit_of(limit.quota.window()));
+    if (limit.rule != nullptr) current.set_name(limit.rule->policy.name);
+  }
+}
+
+// Limits in quota mode count only if all of them are over.
+bool RateLimitService::is_over() const {
+  std::size_t in_quota_mode = 0;
+  std::size_t over_in_quota_mode = 0;
+  for (const Limit& limit : limits_) {
+    const bool is_over = limit.is_over() && !limit.is_shadow();
+    if (limit.is_quota_mode()) {
+      ++in_quota_mode;
+      over_in_quota_mode += is_over ? 1 : 0;
+    } else if (is_over) {
+      return true;
+    }
+  }
+  return in_quota_mode > 0 && over_in_quota_mode == in_quota_mode;
+}
+
+// About the limit that is over, or else has the least left.
+void RateLimitService::write_headers(const Response& statuses, Response& response) const {
+  const Response::DescriptorStatus* tightest = nullptr;
+  for (const auto& status : statuses.statuses()) {
+    if (!status.has_current_limit()) continue;
+    const bool is_over = status.code() == Response::OVER_LIMIT;
+    if (tightest == nullptr || is_over || status.limit_remaining() < tightest->limit_remaining()) {
+      tightest = &status;
+    }
+    if (is_over) break;
+  }
+  if (tightest == nullptr) return;
+  const auto add = [&](const std::string& name, std::int64_t value) {
+    auto& header = *response.add_response_headers_to_add();
+    header.set_key(name);
+    header.set_value(std::to_string(value));
+  };
+  add(options_.limit_header, tightest->current_limit().requests_per_unit());
+  add(options_.remaining_header, tightest->limit_remaining());
+  add(options_.reset_header, tightest->duration_until_reset().seconds());
+}
+
+void RateLimitService::write_metadata(Response& response) const {
+  for (const Limit& limit : limits_) {
+    const auto found = metadata_.find(limit.rule);
+    if (found == metadata_.end() || limit.is_over()) continue;
+    response.mutable_dynamic_metadata()->MergeFrom(found->second);
+  }
+}
+
+}  // namespace weir::rls

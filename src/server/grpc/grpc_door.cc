@@ -1,0 +1,37 @@
+#include "server/grpc/grpc_door.h"
+
+#include <google/protobuf/stubs/logging.h>
+
+namespace weir {
+namespace {
+
+constexpr grpc::Status kNoSuchMethod = {.code = grpc::Code::kUnimplemented,
+                                        .message = "unknown service or method"};
+
+}  // namespace
+
+GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, RuleSetPtr rules,
+                   const RlsOptions& options)
+    : should_rate_limit_(engine, std::move(rules), options),
+      health_check_(node),
+      health_list_(node),
+      health_watch_(node),
+      routes_{{{grpc::ShouldRateLimit::kPath, &should_rate_limit_},
+               {"/grpc.health.v1.Health/Check", &health_check_},
+               {"/grpc.health.v1.Health/List", &health_list_},
+               {"/grpc.health.v1.Health/Watch", &health_watch_}}} {
+  // Else each message with invalid UTF-8 writes a line to stderr; its sender is told.
+  google::protobuf::SetLogHandler(nullptr);
+}
+
+Http2Service& GrpcDoor::route(const Http2Stream& stream) {
+  if (stream.method() != "POST" || !grpc::is_grpc(stream.field("content-type"))) return no_grpc_;
+  for (const Route& route : routes_) {
+    if (route.path == stream.path()) return *route.service;
+  }
+  return no_method_;
+}
+
+void GrpcDoor::NoMethod::begin(Http2Stream& stream) { grpc::refuse(stream, kNoSuchMethod); }
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+// GrpcDoor: the gRPC services of one core, to be reached through an Http2Door.
+//
+//   GrpcDoor grpc(node, engine, rules, options);
+//   Http2Door door(grpc);              or a router that knows further services
+//
+// Thread rule: the core that owns it. Tested by grpc_door_test.cc.
+
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "proto/http2/http2_service.h"
+#include "server/grpc/grpc_method.h"
+#include "server/grpc/grpc_node.h"
+#include "server/grpc/health.h"
+#include "server/grpc/should_rate_limit.h"
+
+namespace weir {
+
+class GrpcDoor final : public Http2Router {
+ public:
+  // `node` and `engine` must outlive the door, and the door its streams.
+  GrpcDoor(const GrpcNode& node, Engine& engine, RuleSetPtr rules, const RlsOptions& options);
+
+  // From the next request on. To be called on the core, outside any session's call.
+  void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }
+
+  Http2Service& route(const Http2Stream& stream) override;
+
+ private:
+  struct Route {
+    std::string_view path;
+    Http2Service* service;
+  };
+
+  // Answers what is no call of ours.
+  class NoMethod final : public grpc::Method {
+   protected:
+    void begin(Http2Stream& stream) override;
+
+   public:
+    void completed(Http2Stream&, Instant) override {}
+  };
+  class NoGrpc final : public Http2Service {
+   public:
+    std::size_t body_max() const override { return 0; }
+    void opened(Http2Stream& stream, Instant) override { stream.answer(415, {}, {}); }
+    void completed(Http2Stream&, Instant) override {}
+    void too_long(Http2Stream&, Instant) override {}
+  };
+
+  grpc::ShouldRateLimit should_rate_limit_;
+  grpc::HealthCheck health_check_;
+  grpc::HealthList health_list_;
+  grpc::HealthWatch health_watch_;
+  NoMethod no_method_;
+  NoGrpc no_grpc_;
+  const std::array<Route, 4> routes_;
+};
+
+}  // namespace weir

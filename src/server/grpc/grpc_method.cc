@@ -1,0 +1,47 @@
+#include "server/grpc/grpc_method.h"
+
+namespace weir::grpc {
+namespace {
+
+constexpr Status kBadTimeout = {.code = Code::kInternal, .message = "malformed grpc-timeout"};
+constexpr Status kTooLate = {.code = Code::kDeadlineExceeded,
+                             .message = "the deadline passed before the request came"};
+constexpr Status kOneMessage = {.code = Code::kInternal,
+                                .message = "the method takes exactly one message"};
+
+}  // namespace
+
+void Method::opened(Http2Stream& stream, Instant now) {
+  if (const auto text = stream.field("grpc-timeout"); !text.empty()) {
+    const auto timeout = parse_timeout(text);
+    if (!timeout) return refuse(stream, kBadTimeout);
+    if (*timeout <= Duration::zero()) return refuse(stream, kTooLate);
+    stream.expire_at(now + *timeout);
+  }
+  begin(stream);
+}
+
+void Method::too_long(Http2Stream& stream, Instant) { refuse_message(stream, Framing::kTooLong); }
+
+// A message that will be refused is refused before it has come.
+void UnaryMethod::arrived(Http2Stream& stream, Instant) {
+  const auto framing = find_message(stream.body()).framing;
+  if (framing == Framing::kCompressed || framing == Framing::kTooLong) {
+    refuse_message(stream, framing);
+  }
+}
+
+void UnaryMethod::completed(Http2Stream& stream, Instant now) {
+  const auto body = stream.body();
+  if (body.empty()) return refuse(stream, kOneMessage);
+  const Message message = find_message(body);
+  if (message.framing != Framing::kComplete) return refuse_message(stream, message.framing);
+  if (message.size() != body.size()) return refuse(stream, kOneMessage);
+  const Outcome outcome = call(message.payload, now);
+  if (outcome.status.code != Code::kOk) return refuse(stream, outcome.status);
+  begin_reply(stream);
+  append_message(stream, *outcome.reply);
+  end_reply(stream, outcome.status);
+}
+
+}  // namespace weir::grpc

@@ -1,0 +1,48 @@
+// Methods of gRPC services: what all have in common, and the unary ones, which are asked
+// one message and answer one.
+//
+// Thread rule: one core. Tested by grpc_door_test.cc.
+
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+
+#include <string_view>
+
+#include "proto/http2/http2_service.h"
+#include "server/grpc/grpc_message.h"
+
+namespace weir::grpc {
+
+class Method : public Http2Service {
+ public:
+  std::size_t body_max() const override { return kPrefixSize + kMessageMax; }
+  void opened(Http2Stream& stream, Instant now) override;
+  void too_long(Http2Stream& stream, Instant now) override;
+
+ protected:
+  // The head is in order.
+  virtual void begin(Http2Stream&) {}
+};
+
+class UnaryMethod : public Method {
+ public:
+  void arrived(Http2Stream& stream, Instant now) override;
+  void completed(Http2Stream& stream, Instant now) override;
+
+ protected:
+  struct Outcome {
+    Status status{};
+    const google::protobuf::MessageLite* reply = nullptr;  // if the status is OK
+  };
+  virtual Outcome call(std::string_view message, Instant now) = 0;
+};
+
+inline constexpr Status kUnreadable = {.code = Code::kInternal,
+                                       .message = "the message is not what the method expects"};
+
+inline bool parse(google::protobuf::MessageLite& message, std::string_view bytes) {
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+}  // namespace weir::grpc

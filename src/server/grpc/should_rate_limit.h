@@ -1,0 +1,42 @@
+// envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit.
+//
+// Thread rule: one core. Tested by grpc_door_test.cc.
+
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "rls/rate_limit_service.h"
+#include "server/grpc/grpc_method.h"
+
+namespace weir::grpc {
+
+class ShouldRateLimit final : public UnaryMethod {
+ public:
+  static constexpr std::string_view kService = "envoy.service.ratelimit.v3.RateLimitService";
+  static constexpr std::string_view kPath =
+      "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+  ShouldRateLimit(Engine& engine, RuleSetPtr rules, const RlsOptions& options)
+      : service_(engine, std::move(rules), options) {}
+
+  void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
+
+ protected:
+  Outcome call(std::string_view message, Instant now) override {
+    if (!parse(request_, message)) return {.status = kUnreadable};
+    const auto error = service_.should_rate_limit(request_, response_, now);
+    if (!error) return {.reply = &response_};
+    const bool is_fault_of_asker = error->kind == rls::ServiceError::Kind::kInvalidArgument;
+    return {.status = {.code = is_fault_of_asker ? Code::kInvalidArgument : Code::kUnavailable,
+                       .message = error->message}};
+  }
+
+ private:
+  rls::RateLimitService service_;
+  rls::Request request_;  // both are kept for their memory
+  rls::Response response_;
+};
+
+}  // namespace weir::grpc
