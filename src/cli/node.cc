@@ -29,8 +29,18 @@ StoreFigures figures_of(const MemoryStore& store) {
 
 // What TLS agrees on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
-  if (door != Door::kHttp) return {};
-  return {"http/1.1"};
+  switch (door) {
+    case Door::kHttp: return {"h2", "http/1.1"};
+    case Door::kGrpc: return {"h2"};
+    case Door::kResp: break;
+  }
+  return {};
+}
+
+RlsOptions rls_options(const EnvoySettings& envoy) {
+  return {.all_or_nothing = envoy.all_or_nothing,
+          .shadow_mode = envoy.shadow_mode,
+          .response_headers = envoy.response_headers};
 }
 
 }  // namespace
@@ -49,18 +59,23 @@ std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
 Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
       http(*node.http_, engine, rules),
+      grpc(node.grpc_, engine, rules, rls_options(node.settings_.envoy)),
+      http2(grpc),
+      any_http(http, http2),
       resp(*node.resp_, engine, rules) {}
 
 SessionFactory& Node::CoreParts::door(Door door) {
   switch (door) {
     case Door::kHttp: break;
+    case Door::kGrpc: return http2;
     case Door::kResp: return resp;
   }
-  return http;
+  return any_http;
 }
 
 void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
   http.use_rules(rules);
+  grpc.use_rules(rules);
   resp.use_rules(rules);
 }
 
@@ -150,6 +165,7 @@ void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission
 
 void Node::drain(Duration patience) {
   http_->start_draining();
+  grpc_.start_draining();
   server_->drain(patience);
 }
 

@@ -19,7 +19,11 @@
 #include "engine/engine.h"
 #include "net/server.h"
 #include "observe/traffic.h"
+#include "proto/http2/http2_door.h"
+#include "proto/sniffer.h"
 #include "rules/rule_set.h"
+#include "server/grpc/grpc_door.h"
+#include "server/grpc/grpc_node.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
 #include "server/resp/resp_door.h"
@@ -65,6 +69,9 @@ class Node {
 
     Engine engine;
     HttpDoor http;
+    GrpcDoor grpc;
+    Http2Door http2;
+    SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
     RespDoor resp;
   };
 
@@ -79,6 +86,7 @@ class Node {
   KeyHasher hasher_;
   Traffic traffic_;
   std::unique_ptr<HttpNode> http_;
+  GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
   std::deque<CoreParts> cores_;
   std::unique_ptr<Server> server_;

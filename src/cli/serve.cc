@@ -11,14 +11,17 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
+#include "cli/config_files.h"
 #include "cli/node.h"
 #include "cli/rule_text.h"
 #include "cli/settings.h"
 #include "net/signals.h"
 #include "rules/config.h"
+#include "rules/config_fields.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -45,10 +48,9 @@ Value value_or_fail(std::variant<Value, StartError> result) {
   return std::move(std::get<Value>(result));
 }
 
-// Logs each error. The empty configuration without a file.
+// Logs each error.
 std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
-  if (options.config_file.empty()) return Config();
-  auto loaded = load_config(options.config_file);
+  auto loaded = load_config_files(options);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
     for (const auto& error : *errors) spdlog::error("{}", error.to_string());
   }
@@ -61,6 +63,7 @@ class Serve {
   Serve(const ServeOptions& options, Config config)
       : options_(options),
         settings_(value_or_fail(settle(options, config))),
+        files_(describe_config_files(options, config.envoy)),
         rules_(std::make_shared<const RuleSet>(std::move(config.rules))) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
@@ -88,10 +91,10 @@ class Serve {
     spdlog::info("memory store: {} keys in {} bytes", stats.capacity, stats.bytes);
     spdlog::info("threads: {}, connections: at most {}", settings_.threads,
                  node_->server().connections().max);
-    if (options_.config_file.empty()) {
+    if (files_.empty()) {
       spdlog::info("no configuration file: each check brings its own limit");
     } else {
-      spdlog::info("{} from {}", count_rules(rules_->rules().size()), options_.config_file);
+      spdlog::info("{} from {}", count_rules(rules_->rules().size()), files_);
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
@@ -133,7 +136,7 @@ class Serve {
   }
 
   void reload() {
-    if (options_.config_file.empty() && !settings_.needs_tls()) {
+    if (files_.empty() && !settings_.needs_tls()) {
       return spdlog::warn("SIGHUP: there is no configuration file to reload");
     }
     if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
@@ -143,7 +146,7 @@ class Serve {
       return log_what_stays();
     }
     node_->reload(wanted->rules, wanted->admission);
-    if (!options_.config_file.empty()) log_changes(*wanted);
+    if (!files_.empty()) log_changes(*wanted);
     if (settings_.needs_tls()) {
       spdlog::info("certificate {} reloaded", wanted->settings.tls.certificate);
     }
@@ -151,17 +154,17 @@ class Serve {
   }
 
   void log_what_stays() const {
-    if (options_.config_file.empty()) {
+    if (files_.empty()) {
       return spdlog::error("certificate not reloaded: the one in force stays");
     }
-    spdlog::error("{} not reloaded: the {} in force stay", options_.config_file,
+    spdlog::error("{} not reloaded: the {} in force stay", files_,
                   count_rules(rules_->rules().size()));
   }
 
   void log_changes(const Wanted& wanted) const {
     const auto changes = describe_changes(*rules_, *wanted.rules);
-    spdlog::info("{} reloaded: {}, {} changes", options_.config_file,
-                 count_rules(wanted.rules->rules().size()), changes.size());
+    spdlog::info("{} reloaded: {}, {} changes", files_, count_rules(wanted.rules->rules().size()),
+                 changes.size());
     for (const auto& change : changes) spdlog::info("{}", change);
     for (const auto& sentence : needs_restart(settings_, wanted.settings)) {
       spdlog::warn("{}", sentence);
@@ -188,6 +191,7 @@ class Serve {
 
   const ServeOptions& options_;
   Settings settings_;
+  const std::string files_;  // as the log calls them; empty: there are none
   RuleSetPtr rules_;
   bool has_token_ = false;
   bool draining_ = false;
@@ -200,7 +204,7 @@ void serve(const ServeOptions& options) {
   set_up_log();
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
-    fail("not starting: " + options.config_file + " has errors");
+    fail("not starting: the configuration has errors");
   }
   Serve(options, std::move(std::get<Config>(config))).run(signals);
 }
@@ -247,12 +251,31 @@ void add_listen_options(CLI::App& command, ServeOptions& options) {
                      "PEM file of authorities; clients then need a certificate by one of them");
 }
 
+void add_envoy_options(CLI::App& command, EnvoyOptions& options) {
+  command.add_option("--envoy-config", options.config,
+                     "File or folder in the YAML of Envoy's reference rate limit service");
+  command
+      .add_option_function<std::string>(
+          "--envoy-algorithm",
+          [&options](const std::string& name) { options.algorithm = algorithm_from_name(name); },
+          "What its limits mean where they don't say [fixed_window]")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(algorithm_names().begin(), algorithm_names().end())));
+  command.add_flag("--envoy-all-or-nothing", options.all_or_nothing,
+                   "A denied descriptor keeps the others of its request from being charged");
+  command.add_flag("--envoy-response-headers", options.response_headers,
+                   "Ask Envoy to add RateLimit-* to the response");
+  command.add_flag("--envoy-shadow-mode", options.shadow_mode,
+                   "Answer OK to Envoy, whatever was decided");
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Run the server");
   const auto options = std::make_shared<ServeOptions>();
   add_listen_options(*command, *options);
+  add_envoy_options(*command, options->envoy);
   command->add_option("--threads", options->threads, "Threads that serve [one a core]")
       ->check(CLI::Range(1, 256));
   command->add_option("--max-keys", options->max_keys, "Keys to reserve memory for [1048576]")

@@ -153,6 +153,7 @@ std::variant<Settings, StartError> settle(const ServeOptions& options, const Con
   auto settings = Settings();
   if (auto error = settle_listening(options, config, settings)) return std::move(*error);
   if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
+  settings.envoy = config.envoy;
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
   if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
@@ -171,6 +172,15 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   }
   compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
   compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
+  if (running.trusted_proxies != wanted.trusted_proxies) {
+    sentences.push_back("trusted_proxies has changed and needs a restart; it stays as it was");
+  }
+  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
+  const auto& is = running.envoy;
+  const auto& to = wanted.envoy;
+  compare("envoy.all_or_nothing", text(is.all_or_nothing), text(to.all_or_nothing));
+  compare("envoy.response_headers", text(is.response_headers), text(to.response_headers));
+  compare("envoy.shadow_mode", text(is.shadow_mode), text(to.shadow_mode));
   return sentences;
 }
 

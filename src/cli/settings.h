@@ -24,7 +24,7 @@
 namespace weir {
 
 // The ways to listen, each with the name it has in `listen:` and on the command line.
-enum class Door : std::uint8_t { kHttp, kResp };
+enum class Door : std::uint8_t { kHttp, kGrpc, kResp };
 
 struct ListenOption {
   std::string_view name;    // "http_tls" is --http-tls
@@ -36,6 +36,7 @@ struct ListenOption {
 
 inline constexpr ListenOption kListenOptions[] = {
     {.name = "http", .scheme = "http", .speaks = "HTTP", .door = Door::kHttp},
+    {.name = "grpc", .scheme = "grpc", .speaks = "gRPC", .door = Door::kGrpc},
     {.name = "resp", .scheme = "redis", .speaks = "Redis clients", .door = Door::kResp},
     {.name = "http_tls",
      .scheme = "https",
@@ -55,6 +56,15 @@ inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
 inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
 inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
 
+// What the command line says of Envoy's rate limit service. What is set wins.
+struct EnvoyOptions {
+  std::string config{};  // empty: not said
+  std::optional<Algorithm> algorithm{};
+  bool all_or_nothing = false;
+  bool response_headers = false;
+  bool shadow_mode = false;
+};
+
 // What the command line said.
 struct ServeOptions {
   std::map<std::string, std::string, std::less<>> listen;  // as in Config
@@ -65,6 +75,7 @@ struct ServeOptions {
   std::string config_file;         // empty: none
   std::string admin_token_file;    // empty: none
   std::string resp_password_file;  // empty: none
+  EnvoyOptions envoy;
   Duration drain_timeout = kDefaultDrainTimeout;
 };
 
@@ -81,6 +92,7 @@ struct Settings {
   std::vector<Listening> listening;  // in the order of kListenOptions; at least one
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
+  EnvoySettings envoy;
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
 

@@ -109,6 +109,10 @@ TEST(Settings, NamesWhatOnlyARestartChanges) {
   EXPECT_THAT(needs_restart(running, settled({.threads = 3, .max_keys = 2'048}, {})),
               ElementsAre("threads 3 needs a restart; it stays 2",
                           "max_keys 2048 needs a restart; it stays 1048576"));
+  const Config other{.trusted_proxies = std::vector<IpPrefix>(), .envoy = {.shadow_mode = true}};
+  EXPECT_THAT(needs_restart(running, settled({.threads = 2}, other)),
+              ElementsAre("trusted_proxies has changed and needs a restart; it stays as it was",
+                          "envoy.shadow_mode true needs a restart; it stays false"));
 }
 
 class AdminToken : public testing::Test {

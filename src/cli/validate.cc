@@ -1,36 +1,58 @@
 // weir validate: would serve take this file?
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstddef>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/rule_text.h"
 #include "rules/config.h"
+#include "rules/envoy_config.h"
 
 namespace weir {
 namespace {
 
 constexpr int kExitInvalid = 1;
 
-void validate(const std::string& file) {
-  const auto loaded = load_config(file);
-  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
-    for (const auto& error : *errors) std::cout << error.to_string() << '\n';
-    throw CLI::RuntimeError(kExitInvalid);
+struct ValidateOptions {
+  std::string file;
+  bool envoy = false;
+};
+
+[[noreturn]] void refuse(const ConfigErrors& errors) {
+  for (const auto& error : errors) std::cout << error.to_string() << '\n';
+  throw CLI::RuntimeError(kExitInvalid);
+}
+
+std::size_t count_rules_in(const ValidateOptions& options) {
+  if (options.envoy) {
+    const auto loaded = load_envoy_config(options.file, EnvoySettings().algorithm);
+    if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
+    const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
+    return static_cast<std::size_t>(
+        std::ranges::count_if(std::get<std::vector<Rule>>(loaded), limits));
   }
-  std::cout << file << ": ok, " << count_rules(std::get<Config>(loaded).rules.size()) << '\n';
+  const auto loaded = load_config(options.file);
+  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
+  return std::get<Config>(loaded).rules.size();
 }
 
 }  // namespace
 
 void add_validate_command(CLI::App& app) {
   auto* command = app.add_subcommand("validate", "Check a configuration file, as serve would");
-  const auto file = std::make_shared<std::string>();
-  command->add_option("FILE", *file, "The YAML file")->required();
-  command->callback([file] { validate(*file); });
+  const auto options = std::make_shared<ValidateOptions>();
+  command->add_option("FILE", options->file, "The YAML file")->required();
+  command->add_flag("--envoy", options->envoy,
+                    "FILE is one, or a folder, of Envoy's reference rate limit service");
+  command->callback([options] {
+    std::cout << options->file << ": ok, " << count_rules(count_rules_in(*options)) << '\n';
+  });
 }
 
 }  // namespace weir

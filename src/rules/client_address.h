@@ -32,6 +32,8 @@ class TrustedProxies {
   // choice, so it is trusted.
   bool trusts(const std::optional<IpAddress>& peer) const;
 
+  friend bool operator==(const TrustedProxies&, const TrustedProxies&) = default;
+
  private:
   std::vector<IpPrefix> networks_;
 };

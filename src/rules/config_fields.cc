@@ -19,6 +19,10 @@ constexpr Field kListenFields[] = {
      .description = "Address of the HTTP door: HOST:PORT with an IP address or localhost, or "
                     "unix:/absolute/path. Port 0 takes any free one. Put an IPv6 address in "
                     "quotes: \"[::1]:8080\"."},
+    {.name = "grpc",
+     .type = FieldType::kListenAddress,
+     .description = "Address of a door for gRPC alone, written likewise. The HTTP door speaks "
+                    "gRPC, too. None unless given."},
     {.name = "resp",
      .type = FieldType::kListenAddress,
      .description = "Address of the door for Redis clients, written likewise. None unless given."},

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/duration_text.h"
+#include "rules/rule_conflicts.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -141,6 +142,17 @@ TEST(EnvoyConfig, IdsOfNamesWithSeparatorsStayApart) {
       "  - {key: a, descriptors: [{key: b, rate_limit: {unit: day, requests_per_unit: 1}}]}\n");
   const RuleSet unique(rules);  // asserts it
   EXPECT_EQ(unique.rules().size(), 6u);
+}
+
+TEST(EnvoyConfig, MayNotRepeatADescriptorOfAnotherFile) {
+  auto rules = load(kEverything);
+  EXPECT_EQ(descriptor_conflict(rules), std::nullopt);
+  Rule another = rule(rules, "mesh/remote_address");
+  another.id = "mine";
+  rules.push_back(another);
+  EXPECT_EQ(descriptor_conflict(rules),
+            "the rules 'mesh/remote_address' and 'mine' are for the same descriptor; remove one "
+            "of them");
 }
 
 std::string mistakes(std::string_view text) {

@@ -1,0 +1,48 @@
+#include "cli/config_files.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "rules/envoy_config.h"
+#include "rules/rule_conflicts.h"
+
+namespace weir {
+namespace {
+
+void apply(const EnvoyOptions& options, EnvoySettings& envoy) {
+  if (!options.config.empty()) envoy.config = options.config;
+  if (options.algorithm) envoy.algorithm = *options.algorithm;
+  envoy.all_or_nothing |= options.all_or_nothing;
+  envoy.response_headers |= options.response_headers;
+  envoy.shadow_mode |= options.shadow_mode;
+}
+
+}  // namespace
+
+std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
+  Config config;
+  if (!options.config_file.empty()) {
+    auto loaded = load_config(options.config_file);
+    if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
+    config = std::get<Config>(std::move(loaded));
+  }
+  apply(options.envoy, config.envoy);
+  if (config.envoy.config.empty()) return config;
+
+  auto loaded = load_envoy_config(config.envoy.config, config.envoy.algorithm);
+  if (auto* errors = std::get_if<ConfigErrors>(&loaded)) return std::move(*errors);
+  auto& rules = std::get<std::vector<Rule>>(loaded);
+  std::move(rules.begin(), rules.end(), std::back_inserter(config.rules));
+  if (auto conflict = descriptor_conflict(config.rules)) {
+    return ConfigErrors{{.file = config.envoy.config, .message = std::move(*conflict)}};
+  }
+  return config;
+}
+
+std::string describe_config_files(const ServeOptions& options, const EnvoySettings& envoy) {
+  const bool both = !options.config_file.empty() && !envoy.config.empty();
+  return options.config_file + (both ? " and " : "") + envoy.config;
+}
+
+}  // namespace weir
