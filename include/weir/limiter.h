@@ -34,6 +34,9 @@ namespace weir {
 // What one call may change. Unset fields are the limiter's defaults.
 struct HitOptions {
   std::int64_t cost = 1;
+  // Whose counters these are: those of the rule with this id in a server that shares the
+  // store and the secret. The quota is not taken from it. Empty: no rule's.
+  std::string_view rule{};
   std::optional<Algorithm> algorithm;
   std::optional<std::int64_t> limit;
   std::optional<Duration> window;

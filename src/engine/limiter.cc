@@ -72,9 +72,10 @@ Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std:
   Quota quota;
   if (const auto error = find_quota(options, quota)) return *error;
 
-  const Charge charge{.key = hasher_.hash({.rule = {}, .bucket = bucket, .key = key}, quota),
-                      .quota = &quota,
-                      .cost = options.cost};
+  const Charge charge{
+      .key = hasher_.hash({.rule = options.rule, .bucket = bucket, .key = key}, quota),
+      .quota = &quota,
+      .cost = options.cost};
   Decision decision;
   AwaitedBatch batch;
   batch.operation = operation;
@@ -108,7 +109,7 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
   for (std::size_t index = 0; index < hits.size(); ++index) {
     const Hit& hit = hits[index];
     if (const auto error = find_quota(hit.options, quotas[index])) return *error;
-    const KeyName name{.rule = {}, .bucket = hit.bucket, .key = hit.key};
+    const KeyName name{.rule = hit.options.rule, .bucket = hit.bucket, .key = hit.key};
     charges[index] = {.key = hasher_.hash(name, quotas[index]),
                       .quota = &quotas[index],
                       .cost = hit.options.cost};
