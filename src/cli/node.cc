@@ -30,7 +30,8 @@ StoreFigures figures_of(const MemoryStore& store) {
 // What TLS agrees on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
   switch (door) {
-    case Door::kHttp: return {"h2", "http/1.1"};
+    // The API speaks HTTP/1.1; a client that offers h2 alone is gRPC's.
+    case Door::kHttp: return {"http/1.1", "h2"};
     case Door::kGrpc: return {"h2"};
     case Door::kResp: break;
   }

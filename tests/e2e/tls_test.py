@@ -10,6 +10,8 @@ import ssl
 import subprocess
 import unittest
 
+import grpc
+
 import weir_server
 from certificates import Authority
 from weir_server import (DEADLINE_S, Connection, ConnectionClosed, Crowd, Weir, check_request,
@@ -78,6 +80,16 @@ class Tls(unittest.TestCase):
              "--cacert", self.authority.certificate, "PING"],
             capture_output=True, text=True, check=True, timeout=DEADLINE_S)
         self.assertEqual(reply.stdout, "PONG\n")
+
+    def test_grpc_clients_too_on_both_ports(self):
+        weir = self.serve("--grpc-tls", "127.0.0.1:0")
+        authority = pathlib.Path(self.authority.certificate).read_bytes()
+        for scheme in ("grpcs", "https"):
+            channel = grpc.secure_channel(f"localhost:{weir.port_of(scheme)}",
+                                          grpc.ssl_channel_credentials(authority))
+            with channel:
+                check = channel.unary_unary("/grpc.health.v1.Health/Check")
+                self.assertEqual(check(b"", timeout=DEADLINE_S), b"\x08\x01")  # SERVING
 
     def test_a_body_of_many_records(self):
         weir = self.serve()
