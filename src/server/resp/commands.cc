@@ -147,9 +147,17 @@ constexpr std::array kCommands = {
 
 // Nearly all requests are for the first few: comparing lengths, then letters, is faster
 // than hashing.
-const Command* find_in(std::string_view container, std::string_view name) {
+const Command* find_top(std::string_view name) {
   for (const Command& command : kCommands) {
-    if (command.container == container && equal_ignoring_case(command.name, name)) return &command;
+    if (command.kind != kSubcommand && equal_ignoring_case(command.name, name)) return &command;
+  }
+  return nullptr;
+}
+
+const Command* find_subcommand(const Command& container, std::string_view name) {
+  for (const Command& command : kCommands) {
+    const bool belongs = command.container == container.name;
+    if (belongs && equal_ignoring_case(command.name, name)) return &command;
   }
   return nullptr;
 }
@@ -173,11 +181,11 @@ std::string shown_arguments(std::span<const std::string_view> arguments) {
 std::span<const Command> commands() { return kCommands; }
 
 Lookup find_command(std::span<const std::string_view> arguments) {
-  const Command* const command = find_in({}, arguments[0]);
+  const Command* const command = find_top(arguments[0]);
   if (command == nullptr || command->kind != kContainer || arguments.size() == 1) {
     return {.command = command};
   }
-  return {.command = find_in(command->name, arguments[1]), .container = command};
+  return {.command = find_subcommand(*command, arguments[1]), .container = command};
 }
 
 std::string full_name(const Command& command) {

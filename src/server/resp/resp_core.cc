@@ -52,6 +52,16 @@ void RespCore::use_rules(RuleSetPtr rules) {
   rules_ = std::move(rules);
 }
 
+Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
+  if (spec == last_spec_) return last_quota_;
+  const auto made = Quota::make(spec);
+  if (made) {
+    last_spec_ = spec;
+    last_quota_ = *made;
+  }
+  return made;
+}
+
 void RespCore::execute(RespRequest& request) {
   counts_.record_command();
   const resp::Lookup found = resp::find_command(request.arguments);

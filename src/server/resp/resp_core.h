@@ -26,6 +26,7 @@
 #include "rules/rule_set.h"
 #include "server/resp/resp_node.h"
 #include "weir/quota.h"
+#include "weir/result.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -77,6 +78,10 @@ class RespCore {
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
+  // As Quota::make. Clients ask with the same numbers again and again, so that the last
+  // quota mostly is the next one, and need not be made.
+  Result<Quota> make_quota(const QuotaSpec& spec);
+
   // Finds the command and carries it out.
   void execute(RespRequest& request);
 
@@ -107,6 +112,8 @@ class RespCore {
   RuleSetPtr rules_;
   ImmediateCheck check_;
   resp::Arguments arguments_;
+  QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
+  Quota last_quota_;
 
   std::array<Queued, Batch::kChargesMax> queue_;
   std::size_t queued_ = 0;

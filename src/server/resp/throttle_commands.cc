@@ -35,16 +35,16 @@ std::optional<std::size_t> read_numbers(std::span<const std::string_view> argume
 }
 
 // The error, if these numbers are beyond what can be enforced.
-std::optional<std::string> make_quota(std::int64_t capacity, const ThrottleNumbers& numbers,
-                                      Quota& quota) {
+std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
+                                      const ThrottleNumbers& numbers, Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
   // Less than the largest cost, so that a quantity beyond any bucket can be told as such.
   if (capacity >= kCostMax) return "max_burst: expected less than 999999999999";
-  const auto made = Quota::make({.algorithm = Algorithm::kTokenBucket,
-                                 .limit = numbers.count,
-                                 .window = std::chrono::seconds(numbers.period_s),
-                                 .burst = capacity});
+  const auto made = core.make_quota({.algorithm = Algorithm::kTokenBucket,
+                                     .limit = numbers.count,
+                                     .window = std::chrono::seconds(numbers.period_s),
+                                     .burst = capacity});
   if (made) {
     quota = *made;
     return std::nullopt;
@@ -99,7 +99,7 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
   }
   const bool overflows = numbers.max_burst >= kCostMax;
   Quota quota;
-  const auto wrong = make_quota(overflows ? kCostMax : numbers.max_burst + 1, numbers, quota);
+  const auto wrong = make_quota(core, overflows ? kCostMax : numbers.max_burst + 1, numbers, quota);
   if (wrong) return refuse(*wrong);
   queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kCell);
 }
@@ -121,7 +121,7 @@ void handle_throttle(RespCore& core, RespRequest& request) {
     return refuse("invalid rate limit parameters");
   }
   Quota quota;
-  if (const auto wrong = make_quota(numbers.max_burst, numbers, quota)) return refuse(*wrong);
+  if (const auto wrong = make_quota(core, numbers.max_burst, numbers, quota)) return refuse(*wrong);
   queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kThrottlecrab);
 }
 
