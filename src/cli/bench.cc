@@ -7,12 +7,14 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
 #include "load/http_codec.h"
 #include "load/load.h"
 #include "load/report.h"
+#include "load/resp_codec.h"
 #include "load/target.h"
 #include "weir/quota.h"
 
@@ -43,6 +45,11 @@ struct HttpBench {
   load::CheckSpec check;
   std::string get;  // a path: plain GETs instead of checks
   std::string window;
+};
+
+struct RespBench {
+  Workload workload;
+  std::vector<std::string> command;
 };
 
 std::string check_duration(const std::string& text) {
@@ -120,21 +127,44 @@ std::string seconds_text(Duration duration) {
   return text;
 }
 
+load::Target target_of(const Workload& workload) {
+  return load::resolve_target(
+      workload.server, workload.allow_remote ? load::Reach::kAnywhere : load::Reach::kLoopbackOnly);
+}
+
+void run_resp(const RespBench& bench) {
+  const LoadPlan plan = finish_plan(bench.workload);
+  const auto target = target_of(bench.workload);
+  const load::Request request = load::make_command(bench.command);
+  const auto result = load::run_load(target, plan, [&](std::size_t depth) {
+    return std::make_unique<load::RespCodec>(request, depth);
+  });
+  print(bench.command.front() + " at " + target.authority, bench.workload, plan, result);
+  if (result.outcome.tally.replies == 0) throw load::LoadError("not one command was answered");
+}
+
 void run_http(HttpBench& bench) {
   const LoadPlan plan = finish_plan(bench.workload);
-  const auto target = load::resolve_target(bench.workload.server, bench.workload.allow_remote
-                                                                      ? load::Reach::kAnywhere
-                                                                      : load::Reach::kLoopbackOnly);
+  const auto target = target_of(bench.workload);
   if (!bench.window.empty()) bench.check.window = seconds_text(*parse_duration(bench.window));
-  const load::HttpRequest request = bench.get.empty()
-                                        ? load::make_check(target.authority, bench.check)
-                                        : load::make_get(target.authority, bench.get);
+  const load::Request request = bench.get.empty() ? load::make_check(target.authority, bench.check)
+                                                  : load::make_get(target.authority, bench.get);
   const auto result = load::run_load(target, plan, [&](std::size_t depth) {
     return std::make_unique<load::HttpCodec>(request, depth);
   });
   const std::string what = bench.get.empty() ? "POST " + bench.check.path : "GET " + bench.get;
   print(what + " at " + target.authority, bench.workload, plan, result);
   if (result.outcome.tally.replies == 0) throw load::LoadError("not one request was answered");
+}
+
+template <typename Run>
+void report_failure(const char* protocol, const Run& run) {
+  try {
+    run();
+  } catch (const load::LoadError& error) {
+    std::fprintf(stderr, "weir bench %s: %s\n", protocol, error.what());
+    throw CLI::RuntimeError(1);
+  }
 }
 
 void add_http(CLI::App& bench_command) {
@@ -155,14 +185,21 @@ void add_http(CLI::App& bench_command) {
   command->add_option("--cost", bench->check.cost, "Units a request; 1 unless given");
   command->add_option("--get", bench->get, "Send plain GETs of this path instead of checks")
       ->excludes("--path");
-  command->callback([bench] {
-    try {
-      run_http(*bench);
-    } catch (const load::LoadError& error) {
-      std::fprintf(stderr, "weir bench http: %s\n", error.what());
-      throw CLI::RuntimeError(1);
-    }
-  });
+  command->callback([bench] { report_failure("http", [&] { run_http(*bench); }); });
+}
+
+void add_resp(CLI::App& bench_command) {
+  auto* command =
+      bench_command.add_subcommand("resp", "Load the Redis door, or any server that speaks RESP");
+  auto bench = std::make_shared<RespBench>();
+  bench->workload.server = "redis://127.0.0.1:6380";
+  bench->command = {"CL.THROTTLE", std::string(load::kKeyWord), "15", "30", "60"};
+  add_workload_options(*command, bench->workload);
+  command
+      ->add_option("command", bench->command,
+                   "What to send; {key} stands for the key [CL.THROTTLE {key} 15 30 60]")
+      ->expected(1, 64);
+  command->callback([bench] { report_failure("resp", [&] { run_resp(*bench); }); });
 }
 
 }  // namespace
@@ -171,6 +208,7 @@ void add_bench_command(CLI::App& app) {
   auto* command = app.add_subcommand("bench", "Load a server and report its speed");
   command->require_subcommand(1);
   add_http(*command);
+  add_resp(*command);
 }
 
 }  // namespace weir

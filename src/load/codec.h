@@ -6,7 +6,7 @@
 //
 // Both calls work on whole batches: one virtual call a system call, not one a request.
 //
-// Thread rule: one owner. Tested by http_codec_test.cc.
+// Thread rule: one owner. Tested by http_codec_test.cc and resp_codec_test.cc.
 
 #pragma once
 

@@ -2,11 +2,8 @@
 
 #include <strings.h>
 
-#include <array>
 #include <charconv>
 #include <cstring>
-
-#include "base/assert.h"
 
 namespace weir::load {
 namespace {
@@ -15,23 +12,6 @@ namespace {
 constexpr std::size_t kHeadMax = 16 * 1024;
 // Far above any reply to a check; a bound, so that a length cannot overflow.
 constexpr std::size_t kBodyMax = std::size_t{1} << 30;
-
-// Two hexadecimal digits a byte: four lookups write a key.
-constexpr auto kHexPairs = [] {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<std::array<char, 2>, 256> pairs{};
-  for (std::size_t byte = 0; byte < pairs.size(); ++byte) {
-    pairs[byte] = {kDigits[byte / 16], kDigits[byte % 16]};
-  }
-  return pairs;
-}();
-
-void write_key(std::uint32_t key, char* out) noexcept {
-  for (std::size_t pair = 0; pair < HttpRequest::kKeyDigits / 2; ++pair) {
-    const std::uint32_t byte = (key >> (24 - 8 * pair)) & 0xff;
-    std::memcpy(out + 2 * pair, kHexPairs[byte].data(), 2);
-  }
-}
 
 // "HTTP/1.1 200": nothing unless it is a final status of HTTP/1.x.
 std::optional<int> read_status(std::string_view bytes) noexcept {
@@ -84,24 +64,24 @@ void count(const HttpReply& reply, Tally& tally) noexcept {
 
 }  // namespace
 
-HttpRequest make_get(std::string_view authority, std::string_view path) {
-  HttpRequest request;
+Request make_get(std::string_view authority, std::string_view path) {
+  Request request;
   request.bytes.append("GET ").append(path).append(" HTTP/1.1\r\nHost: ").append(authority);
   request.bytes.append("\r\n\r\n");
   return request;
 }
 
-HttpRequest make_check(std::string_view authority, const CheckSpec& spec) {
+Request make_check(std::string_view authority, const CheckSpec& spec) {
   std::string body = "{\"key\":\"k";
   const std::size_t key_in_body = body.size();
-  body.append(HttpRequest::kKeyDigits, '0').append("\"");
+  body.append(kKeyDigits, '0').append("\"");
   if (spec.limit) body.append(",\"limit\":").append(std::to_string(*spec.limit));
   if (spec.window) body.append(",\"window\":").append(*spec.window);
   if (spec.algorithm) body.append(",\"algorithm\":\"").append(*spec.algorithm).append("\"");
   if (spec.cost) body.append(",\"cost\":").append(std::to_string(*spec.cost));
   body.append("}");
 
-  HttpRequest request;
+  Request request;
   request.bytes.append("POST ").append(spec.path).append(" HTTP/1.1\r\nHost: ").append(authority);
   request.bytes.append("\r\nContent-Type: application/json\r\nContent-Length: ");
   request.bytes.append(std::to_string(body.size())).append("\r\n\r\n");
@@ -135,24 +115,6 @@ Framing frame_http_reply(std::string_view bytes, HttpReply& reply) noexcept {
   if (bytes.size() - line_at < *length) return Framing::kPartial;
   reply = {.status = *status, .body = bytes.substr(line_at, *length), .size = line_at + *length};
   return Framing::kComplete;
-}
-
-HttpCodec::HttpCodec(const HttpRequest& request, std::size_t depth) : request_(request) {
-  batch_.reserve(depth * request.bytes.size());
-  for (std::size_t index = 0; index < depth; ++index) batch_.append(request.bytes);
-}
-
-std::string_view HttpCodec::requests(std::span<const std::uint32_t> keys) {
-  const std::size_t size = keys.size() * request_.bytes.size();
-  WEIR_ASSERT(size <= batch_.size());
-  if (request_.key_at) {
-    char* hole = batch_.data() + *request_.key_at;
-    for (const std::uint32_t key : keys) {
-      write_key(key, hole);
-      hole += request_.bytes.size();
-    }
-  }
-  return std::string_view(batch_).substr(0, size);
 }
 
 std::optional<std::size_t> HttpCodec::replies(std::string_view bytes, Tally& tally) {

@@ -29,7 +29,7 @@ Framing frame(const std::string& bytes) {
 }
 
 Tally tally_of(const std::string& bytes, std::size_t* used = nullptr) {
-  const HttpRequest request = make_get("h", "/");
+  const Request request = make_get("h", "/");
   HttpCodec codec(request, 1);
   Tally tally;
   const std::optional<std::size_t> taken = codec.replies(bytes, tally);
@@ -108,14 +108,14 @@ TEST(HttpCodec, LeavesAnIncompleteReply) {
 }
 
 TEST(HttpCodec, RefusesAnotherProtocol) {
-  const HttpRequest request = make_get("h", "/");
+  const Request request = make_get("h", "/");
   HttpCodec codec(request, 1);
   Tally tally;
   EXPECT_FALSE(codec.replies("-ERR unknown command\r\n", tally).has_value());
 }
 
 TEST(HttpCodec, WritesOneRequestAKey) {
-  const HttpRequest request = make_check("127.0.0.1:80", {.limit = 5, .window = "60"});
+  const Request request = make_check("127.0.0.1:80", {.limit = 5, .window = "60"});
   HttpCodec codec(request, 2);
   const std::array<std::uint32_t, 2> keys = {0, 0xdeadbeef};
   const std::string body = R"({"key":"k00000000","limit":5,"window":60})";
@@ -137,7 +137,7 @@ TEST(HttpCodec, SendsOnlyTheFieldsThatAreSet) {
 }
 
 TEST(HttpCodec, GetHasNoKey) {
-  const HttpRequest request = make_get("h:1", "/x");
+  const Request request = make_get("h:1", "/x");
   HttpCodec codec(request, 3);
   EXPECT_EQ(codec.requests(std::array<std::uint32_t, 2>{1, 2}),
             "GET /x HTTP/1.1\r\nHost: h:1\r\n\r\nGET /x HTTP/1.1\r\nHost: h:1\r\n\r\n");

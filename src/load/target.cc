@@ -71,9 +71,10 @@ void look_up(const HostPort& name, Target& target) {
 }  // namespace
 
 Target resolve_target(std::string_view url, Reach reach) {
-  constexpr std::string_view kScheme = "http://";
   std::string_view authority = url;
-  if (authority.starts_with(kScheme)) authority.remove_prefix(kScheme.size());
+  for (const std::string_view scheme : {"http://", "redis://"}) {
+    if (authority.starts_with(scheme)) authority.remove_prefix(scheme.size());
+  }
   if (authority.ends_with('/')) authority.remove_suffix(1);
   if (authority.find('/') != std::string_view::npos) {
     throw LoadError("'" + std::string(url) +

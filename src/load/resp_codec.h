@@ -1,0 +1,43 @@
+// The Redis protocol for the load generator: prebuilt commands, and just enough of a reader.
+//
+// Commands of Weir and of Redis itself, so that both can be asked by the same client.
+// A reply is found by its type and lengths, an answer by the first of its five integers.
+//
+// Not a general client: RESP2, and arrays of what is no array.
+//
+// Thread rule: one owner. Tested by resp_codec_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "load/codec.h"
+#include "load/request_batch.h"
+
+namespace weir::load {
+
+// Stands for the key among the words of a command.
+inline constexpr std::string_view kKeyWord = "{key}";
+
+// The words as an array of bulk strings, the key at most once. REQUIRES: not empty
+Request make_command(std::span<const std::string> words);
+
+class RespCodec final : public Codec {
+ public:
+  RespCodec(const Request& request, std::size_t depth) : batch_(request, depth) {}
+
+  std::string_view requests(std::span<const std::uint32_t> keys) override {
+    return batch_.with(keys);
+  }
+  std::optional<std::size_t> replies(std::string_view bytes, Tally& tally) override;
+
+ private:
+  RequestBatch batch_;
+};
+
+}  // namespace weir::load
