@@ -35,8 +35,8 @@ struct Target {
 
 enum class Reach : std::uint8_t { kLoopbackOnly, kAnywhere };
 
-// `url` is http://HOST:PORT, redis://HOST:PORT or HOST:PORT, IPv6 addresses in brackets; the port is 80
-// unless given. Looks names up. Throws LoadError.
+// `url` is http://HOST:PORT, redis://HOST:PORT or HOST:PORT, IPv6 addresses in brackets;
+// the port is 80 unless given. Looks names up. Throws LoadError.
 Target resolve_target(std::string_view url, Reach reach);
 
 }  // namespace weir::load
