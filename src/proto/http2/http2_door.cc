@@ -108,8 +108,8 @@ nghttp2_session* Http2Door::make_nghttp2_session(void* user_data) {
   return session;
 }
 
-std::unique_ptr<Session> Http2Door::make_session(const Peer&, Instant now) {
-  return std::make_unique<Http2Session>(*this, closing_time(now), now);
+std::unique_ptr<Session> Http2Door::make_session(const Peer& peer, Instant now) {
+  return std::make_unique<Http2Session>(*this, peer, closing_time(now), now);
 }
 
 Instant Http2Door::closing_time(Instant now) {

@@ -8,8 +8,9 @@
 
 namespace weir {
 
-Http2Session::Http2Session(Http2Door& door, Instant closes_at, Instant now)
+Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at, Instant now)
     : door_(door),
+      peer_(peer),
       nghttp2_(door.make_nghttp2_session(this)),
       now_(now),
       idle_since_(now),

@@ -52,7 +52,7 @@ class Http2Session final : public Session {
   static constexpr Duration kNoticeMax = std::chrono::seconds(1);  // if the PING is ignored
 
   // `door` must outlive the session, which begins to close at `closes_at`.
-  Http2Session(Http2Door& door, Instant closes_at, Instant now);
+  Http2Session(Http2Door& door, const Peer& peer, Instant closes_at, Instant now);
   ~Http2Session() override;
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
@@ -100,6 +100,7 @@ class Http2Session final : public Session {
   void pump();
 
   Http2Door& door_;
+  const Peer peer_;
   std::unique_ptr<nghttp2_session, Deleter> nghttp2_;
   OutputBuffer out_;
   Http2Stream* streams_ = nullptr;  // the open ones, a list

@@ -27,7 +27,7 @@ TEST_F(Http2SessionTest, AnswersARequest) {
   peer.talk(now);
   const Http2Reply& reply = peer.reply(stream);
   EXPECT_EQ(reply.status, "200");
-  EXPECT_EQ(reply.fields.at("x-saw"), "POST /echo?a=b test x-name=value");
+  EXPECT_EQ(reply.fields.at("x-saw"), "POST /echo?a=b test x-name=value host=test");
   EXPECT_EQ(reply.body, "hi");
   EXPECT_TRUE(reply.ended);
   EXPECT_EQ(reply.closed, NGHTTP2_NO_ERROR);

@@ -41,6 +41,8 @@ std::string_view Http2Stream::field(std::string_view name) const {
   return found == fields_.end() ? std::string_view() : found->value;
 }
 
+const std::optional<IpAddress>& Http2Stream::peer() const { return session_->peer_.address; }
+
 void Http2Stream::open(Http2Session& session, std::int32_t id) {
   session_ = &session;
   id_ = id;
@@ -87,6 +89,9 @@ void Http2Stream::close_head() {
     } else if (name == ":authority") {
       authority_ = value;
     }
+  }
+  if (!authority_.empty() && field("host").empty()) {
+    fields_.push_back({.name = "host", .value = authority_});
   }
 }
 

@@ -16,11 +16,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/ip_address.h"
+#include "base/name_value.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -28,10 +31,8 @@ namespace weir {
 class Http2Service;
 class Http2Session;
 
-struct Http2Field {
-  std::string_view name;  // in lower case
-  std::string_view value;
-};
+// The name in lower case.
+using Http2Field = NameValue;
 
 class Http2Stream {
  public:
@@ -41,10 +42,14 @@ class Http2Stream {
   std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }  // with the query
   std::string_view authority() const { return authority_; }
-  // Without those that begin with a colon; in the order sent.
+  // In the order sent, without those that begin with a colon; but the authority is there as
+  // `host`, as HTTP/1.1 has it.
   std::span<const Http2Field> fields() const { return fields_; }
   // The first of that name. Empty if there is none.
   std::string_view field(std::string_view name) const;
+
+  // Who asks, as far as it is known.
+  const std::optional<IpAddress>& peer() const;
 
   // What has come of the body and has not been consumed. Any number of bytes behind its
   // end, up to kBodyPadding, may be read.

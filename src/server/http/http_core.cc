@@ -106,7 +106,7 @@ void HttpCore::queue(const Exchange& exchange, const CheckTerms& terms) {
   if (queued_ == queue_.size()) flush(exchange.out, exchange.now);
 }
 
-void HttpCore::flush(Replies& out, Instant now) {
+void HttpCore::flush(ReplySink& out, Instant now) {
   if (queued_ == 0) return;
   const bool store_answered = check_.size() == 0 || check_.decide(engine_, now);
   const auto decisions = check_.decisions();
@@ -164,7 +164,7 @@ void HttpCore::reply_decision(const Exchange& exchange, const CheckTerms& terms,
                decision, exchange.now);
 }
 
-void HttpCore::add_decision(Replies& out, const Queued& queued, const Decision& decision,
+void HttpCore::add_decision(ReplySink& out, const Queued& queued, const Decision& decision,
                             Instant now) {
   const CheckTerms& terms = queued.terms;
   char* const fields =

@@ -43,7 +43,7 @@ struct Exchange {
   const http1::RequestHead& head;
   CheckReader::Source body;
   Instant now;
-  Replies& out;
+  ReplySink& out;
   AfterReply after = AfterReply::kStay;
   std::optional<IpAddress> peer{};
   std::span<const NameValue> headers{};  // if the protocol has them apart from `head`
@@ -81,7 +81,7 @@ class HttpCore {
 
   // Decides and answers the checks that wait. To be called before control goes back to
   // the event loop.
-  void flush(Replies& out, Instant now);
+  void flush(ReplySink& out, Instant now);
 
   // Decides at most Batch::kChargesMax checks at once. False if the store could not
   // answer. REQUIRES: sizes equal.
@@ -112,7 +112,7 @@ class HttpCore {
   };
 
   const HttpDate& date(Instant now);
-  void add_decision(Replies& out, const Queued& queued, const Decision& decision, Instant now);
+  void add_decision(ReplySink& out, const Queued& queued, const Decision& decision, Instant now);
 
   HttpNode& node_;
   Engine& engine_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "proto/session.h"
+#include "server/http/http2_api.h"
 #include "server/http/http_core.h"
 
 namespace weir {
@@ -23,11 +24,15 @@ class HttpDoor final : public SessionFactory {
 
   std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
 
+  // The same routes for requests that come over HTTP/2.
+  Http2Service& http2() { return http2_; }
+
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }
 
  private:
   HttpCore core_;
+  Http2Api http2_{core_};
 };
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// Replies: the HTTP responses of one connection that wait to be written.
+// Replies: the HTTP/1.1 responses of one connection that wait to be written.
 //
 // Every response says in X-Process-Time how long it took. That is known only when it
 // is about to be written, so the field gets a fixed width and is filled in by stamp().
@@ -38,9 +38,16 @@ struct ReplyHead {
 // "Not Found". Empty for a status that we never send.
 std::string_view reason_phrase(int status);
 
-class Replies {
+// Where a reply goes.
+class ReplySink {
  public:
-  void add(const ReplyHead& head, std::string_view body, const HttpDate& date);
+  virtual ~ReplySink() = default;
+  virtual void add(const ReplyHead& head, std::string_view body, const HttpDate& date) = 0;
+};
+
+class Replies final : public ReplySink {
+ public:
+  void add(const ReplyHead& head, std::string_view body, const HttpDate& date) override;
 
   // "100 Continue": go on and send the body.
   void add_continue();
