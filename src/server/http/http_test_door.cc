@@ -14,9 +14,16 @@ HttpNode::Options node_options(TestDoor::Options& options) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
-          .store_figures = [] {
-            return StoreFigures{.capacity = 1024, .evictions = 5, .bytes = 16'384};
-          }};
+          .store_figures =
+              [] { return StoreFigures{.capacity = 1024, .evictions = 5, .bytes = 16'384}; },
+          .listener_figures =
+              [] {
+                return ListenerFigures{.accepted = 9,
+                                       .refused = 4,
+                                       .stalled = 3,
+                                       .failed_handshakes = 2,
+                                       .refused_headers = 1};
+              }};
 }
 
 std::string lower(std::string_view text) {
