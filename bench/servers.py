@@ -84,6 +84,26 @@ def weir(bench, max_keys=1 << 20):
 
 
 @contextlib.contextmanager
+def weir_resp(bench):
+    port = harness.free_port()
+    command = [bench.weir, "serve", "--http", "127.0.0.1:0", "--resp", f"127.0.0.1:{port}",
+               "--threads", "1"]
+    with started(bench.on_server_cpu(command), port) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def redis(bench):
+    """redis-server as it is, but that nothing is written to disk."""
+    port = harness.free_port()
+    with tempfile.TemporaryDirectory(prefix="weir-bench-redis-") as folder:
+        command = [harness.require("redis-server"), "--port", port, "--bind", "127.0.0.1",
+                   "--save", "", "--dir", folder]
+        with started(bench.on_server_cpu(command), port) as server:
+            yield server
+
+
+@contextlib.contextmanager
 def nginx(bench):
     program = harness.require("nginx")
     port = harness.free_port()

@@ -3,7 +3,7 @@
 import clients
 import harness
 import servers
-from results import Row, rate
+from results import Row
 
 PIPELINE = 16
 # What each comparison asks for: requests a second, as a multiple of nginx's.
@@ -53,30 +53,11 @@ def warmed_up(bench, what, measures):
 
 
 def row(what, weir_runs, yardstick, nginx_runs, goal=None):
-    weir, nginx = figures(weir_runs), figures(nginx_runs)
+    weir, nginx = clients.figures(weir_runs), clients.figures(nginx_runs)
     ratio = weir["rate"] / nginx["rate"]
     shown = f"{ratio:.2f}"
     if not (weir["saturated"] and nginx["saturated"]):
         shown += f" ({weir['per_cpu'] / nginx['per_cpu']:.2f} by CPU time)"
-    return Row(what, told(weir), f"{yardstick}: {told(nginx)}", shown,
+    return Row(what, clients.told(weir), f"{yardstick}: {clients.told(nginx)}", shown,
                f"at least {goal}" if goal else "", ratio >= goal if goal else None,
                {"weir": weir_runs, "nginx": nginx_runs})
-
-
-# A server that had time to spare was not what the client waited for.
-SATURATED = 0.9
-
-
-def figures(runs):
-    busy = harness.median([run["server_cpu"] for run in runs])
-    return {"rate": harness.median([run["requests_per_s"] for run in runs]),
-            "per_cpu": harness.median([run["requests_per_s"] / run["server_cpu"] for run in runs]),
-            "busy": busy,
-            "saturated": busy >= SATURATED}
-
-
-def told(figure):
-    if figure["saturated"]:
-        return rate(figure["rate"])
-    return (f"{rate(figure['rate'])} (server only {figure['busy']:.0%} busy: "
-            f"{rate(figure['per_cpu'])} of its CPU time)")
