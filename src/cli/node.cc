@@ -61,14 +61,16 @@ Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
       http(*node.http_, engine, rules),
       grpc(node.grpc_, engine, rules, rls_options(node.settings_.envoy)),
-      http2(grpc),
+      grpc_alone(grpc),
+      routes(grpc, http),
+      http2(routes),
       any_http(http, http2),
       resp(*node.resp_, engine, rules) {}
 
 SessionFactory& Node::CoreParts::door(Door door) {
   switch (door) {
     case Door::kHttp: break;
-    case Door::kGrpc: return http2;
+    case Door::kGrpc: return grpc_alone;
     case Door::kResp: return resp;
   }
   return any_http;

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/http2_routes.h"
 #include "cli/settings.h"
 #include "engine/engine.h"
 #include "net/server.h"
@@ -70,6 +71,8 @@ class Node {
     Engine engine;
     HttpDoor http;
     GrpcDoor grpc;
+    Http2Door grpc_alone;
+    Http2Routes routes;
     Http2Door http2;
     SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
     RespDoor resp;
