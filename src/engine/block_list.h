@@ -1,0 +1,105 @@
+// BlockList: the keys that are denied until a known instant, without being counted.
+//
+// Looked at before any counter, by every request of a rule that blocks; so a look is one
+// probe of a table without locks, and while nobody is blocked one load. Adding, lifting
+// and listing take a lock: they happen when somebody is denied, not when somebody asks.
+//
+// Memory is fixed at the start. When there is no room for another block, the one nearest
+// to its end makes room.
+//
+// Thread rule: any thread. Tested by block_list_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weir/key.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class BlockReason : std::uint8_t {
+  kDenied,  // the rule blocks who exceeds it
+  kManual,  // somebody said so
+};
+
+struct Block {
+  std::string rule;
+  std::string key;
+  Instant since{};
+  Instant until{};
+  BlockReason reason = BlockReason::kDenied;
+};
+
+class BlockList {
+ public:
+  static constexpr std::size_t kBlocksMax = 65'536;
+  static constexpr std::size_t kKeyMax = 1'024;  // bytes of rule and key; longer is not blocked
+
+  // `hasher` must outlive the list.
+  explicit BlockList(const KeyHasher& hasher, std::size_t blocks_max = kBlocksMax);
+  BlockList(const BlockList&) = delete;
+  BlockList& operator=(const BlockList&) = delete;
+
+  // Nobody is blocked: until() need not be asked. One relaxed load.
+  bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+  // Until when the key of this rule is blocked. Nothing if it is not. No lock, no
+  // allocation.
+  std::optional<Instant> until(std::string_view rule, std::string_view key,
+                               Instant now) const noexcept;
+
+  // Blocks, or changes the end of a block. False if rule and key are too long.
+  bool add(Block block, Instant now);
+
+  // False if it was not blocked.
+  bool lift(std::string_view rule, std::string_view key);
+
+  // Those whose end comes first, first. Of one rule, unless it is empty.
+  std::vector<Block> list(std::string_view rule, std::size_t blocks_max, Instant now);
+
+  // Forgets those that have ended. Cheap when there are none; done by add() as well.
+  void expire(Instant now);
+
+  std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  // When a slot is taken, `tag` is written first and `until_us`, which was 0, after it with
+  // release. A reader reads tag, until_us with acquire, and tag again: if it has read the
+  // end of a new block, it sees the new tag the second time.
+  struct Slot {
+    std::atomic<std::uint64_t> tag{0};  // 0: free, and the probe ends here
+    std::atomic<std::int64_t> until_us{0};
+  };
+  struct Entry {
+    Block block;
+    std::size_t slot = 0;
+    std::multimap<Instant, std::uint64_t>::iterator end;
+  };
+  using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
+
+  std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
+  std::size_t home_of(std::uint64_t tag) const noexcept;
+  std::optional<std::size_t> free_slot(std::uint64_t tag) const;
+  void remove(Entries::iterator entry);
+
+  const KeyHasher& hasher_;
+  const std::size_t blocks_max_;
+  std::vector<Slot> slots_;  // a power of two
+  std::atomic<std::size_t> count_{0};
+
+  std::mutex mutex_;  // guards what follows, and writing to slots_
+  Entries entries_;
+  std::multimap<Instant, std::uint64_t> ends_;
+};
+
+}  // namespace weir
