@@ -19,7 +19,10 @@ GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, RuleSetPtr rules,
       routes_{{{grpc::ShouldRateLimit::kPath, &should_rate_limit_},
                {"/grpc.health.v1.Health/Check", &health_check_},
                {"/grpc.health.v1.Health/List", &health_list_},
-               {"/grpc.health.v1.Health/Watch", &health_watch_}}} {
+               {"/grpc.health.v1.Health/Watch", &health_watch_},
+               {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &reflection_v1_},
+               {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                &reflection_v1alpha_}}} {
   // Else each message with invalid UTF-8 writes a line to stderr; its sender is told.
   google::protobuf::SetLogHandler(nullptr);
 }

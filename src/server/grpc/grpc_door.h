@@ -15,6 +15,7 @@
 #include "server/grpc/grpc_method.h"
 #include "server/grpc/grpc_node.h"
 #include "server/grpc/health.h"
+#include "server/grpc/reflection.h"
 #include "server/grpc/should_rate_limit.h"
 
 namespace weir {
@@ -55,9 +56,11 @@ class GrpcDoor final : public Http2Router {
   grpc::HealthCheck health_check_;
   grpc::HealthList health_list_;
   grpc::HealthWatch health_watch_;
+  grpc::ReflectionV1 reflection_v1_;
+  grpc::ReflectionV1Alpha reflection_v1alpha_;
   NoMethod no_method_;
   NoGrpc no_grpc_;
-  const std::array<Route, 4> routes_;
+  const std::array<Route, 6> routes_;
 };
 
 }  // namespace weir
