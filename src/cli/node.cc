@@ -15,13 +15,6 @@ namespace {
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
 
-// Whoever reaches one door may try the admin routes, so the most exposed address counts.
-Exposure exposure_of(const Settings& settings) {
-  const auto is_local = [](const Listening& listening) { return listening.address.is_local(); };
-  return std::ranges::all_of(settings.listening, is_local) ? Exposure::kLoopback
-                                                           : Exposure::kNetwork;
-}
-
 StoreFigures figures_of(const MemoryStore& store) {
   const auto stats = store.stats();
   return {.capacity = stats.capacity, .evictions = stats.evictions, .bytes = stats.bytes};
@@ -30,8 +23,7 @@ StoreFigures figures_of(const MemoryStore& store) {
 // What TLS agrees on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
   switch (door) {
-    // The API speaks HTTP/1.1; a client that offers h2 alone is gRPC's.
-    case Door::kHttp: return {"http/1.1", "h2"};
+    case Door::kHttp: return {"h2", "http/1.1"};
     case Door::kGrpc: return {"h2"};
     case Door::kResp: break;
   }
@@ -104,13 +96,13 @@ Node::Node(const Settings& settings, const Secrets& secrets)
                .started = clock_.now(),
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
-      .access = {.exposure = exposure_of(settings), .admin_token = secrets.admin_token},
+      .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); }};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
-                                        .access = {.exposure = exposure_of(settings),
+                                        .access = {.exposure = settings.exposure(),
                                                    .password = secrets.resp_password,
                                                    .admin_token = secrets.admin_token}};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);

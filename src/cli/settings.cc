@@ -149,6 +149,14 @@ bool Settings::needs_tls() const {
       listening, [](const Listening& place) { return place.option->security == Security::kTls; });
 }
 
+Exposure Settings::exposure() const {
+  const auto is_for_this_machine = [](const Listening& place) {
+    return place.address.is_local() && place.proxy_protocol == ProxyProtocol::kNone;
+  };
+  return std::ranges::all_of(listening, is_for_this_machine) ? Exposure::kLoopback
+                                                             : Exposure::kNetwork;
+}
+
 std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
   auto settings = Settings();
   if (auto error = settle_listening(options, config, settings)) return std::move(*error);

@@ -17,6 +17,7 @@
 #include "net/address.h"
 #include "net/doorway.h"
 #include "net/tls_context.h"
+#include "proto/exposure.h"
 #include "rules/client_address.h"
 #include "rules/config.h"
 #include "weir/time.h"
@@ -102,6 +103,9 @@ struct Settings {
   std::uint64_t max_keys = kDefaultMaxKeys;
 
   bool needs_tls() const;
+  // Whoever reaches one address may try the admin routes, so the most exposed one counts.
+  // Behind a PROXY header anybody may be, wherever the balancer is.
+  Exposure exposure() const;
 };
 
 // The command line wins over the file, the file over the defaults.

@@ -86,6 +86,15 @@ TEST(Settings, ProxyHeadersAreForTheAddressesNamed) {
               HasSubstr("proxy_protocol names 'http_tls', but nothing listens"));
 }
 
+TEST(Settings, TheMostExposedAddressCounts) {
+  const auto exposure = [](const ServeOptions& options) { return settled(options, {}).exposure(); };
+  EXPECT_EQ(exposure({}), Exposure::kLoopback);
+  EXPECT_EQ(exposure({.listen = {{"http", "unix:/run/weir.sock"}, {"resp", "[::1]:6380"}}}),
+            Exposure::kLoopback);
+  EXPECT_EQ(exposure({.listen = {{"resp", "0.0.0.0:6380"}}}), Exposure::kNetwork);
+  EXPECT_EQ(exposure({.proxy_protocol = {{"http"}}}), Exposure::kNetwork);
+}
+
 TEST(Settings, AUnixSocketsUrlNamesItsPath) {
   EXPECT_THAT(urls(settled({.listen = {{"http", "unix:/run/weir.sock"}}}, {})),
               ElementsAre("http://unix:/run/weir.sock"));

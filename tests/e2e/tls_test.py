@@ -47,15 +47,20 @@ class Tls(unittest.TestCase):
 
     def test_curl_and_openssl_agree(self):
         weir = self.serve()
-        reply = subprocess.run(
-            ["curl", "-sS", "--cacert", self.authority.certificate, "-d",
-             '{"key":"curl","limit":5,"window":60}', weir.url_of("https") + "/check"],
-            capture_output=True, check=True, timeout=DEADLINE_S)
-        self.assertEqual(json.loads(reply.stdout)["remaining"], 4)
+        for protocol, agreed, remaining in (("--http1.1", "1.1", 4), ("--http2", "2", 3)):
+            reply = subprocess.run(
+                ["curl", "-sS", protocol, "-w", " %{http_version}", "--cacert",
+                 self.authority.certificate, "-d", '{"key":"curl","limit":5,"window":3600}',
+                 weir.url_of("https") + "/check"],
+                capture_output=True, check=True, text=True, timeout=DEADLINE_S)
+            body, _, spoken = reply.stdout.rpartition(" ")
+            self.assertEqual(spoken, agreed)
+            self.assertEqual(json.loads(body)["remaining"], remaining)
         for version in ("-tls1_2", "-tls1_3"):
             said = self.s_client(weir, version, "-alpn", "http/1.1")
             self.assertIn("Verify return code: 0 (ok)", said)
             self.assertIn("ALPN protocol: http/1.1", said)
+        self.assertIn("ALPN protocol: h2", self.s_client(weir, "-alpn", "http/1.1,h2"))
         self.assertIn("alert", self.s_client(weir, "-alpn", "smtp"))
 
     def s_client(self, weir, *arguments):
