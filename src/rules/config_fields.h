@@ -85,5 +85,10 @@ const Section& header_match_section();
 const Section& descriptor_match_section();
 const Section& descriptor_entry_section();
 const Section& envoy_section();
+const Section& more_limits_section();
+const Section& tier_section();
+const Section& override_section();
+const Section& on_deny_section();
+const Section& deny_header_section();
 
 }  // namespace weir

@@ -38,6 +38,7 @@ BEYOND_A_SCHEMA = {
     "key_without_match.yaml": "that 'key' and 'group' need 'match'",
     "too_many_groups.yaml": "how many different values there are",
     "descriptor_duplicate.yaml": "properties that are unique among the items of a list",
+    "effects_costs.yaml": "that 'cost' needs 'match', and which texts it may be",
     "utf16.yaml": "PyYAML reads UTF-16, too",
     "carriage_return.yaml": "PyYAML takes it for the end of a line",
 }

@@ -126,7 +126,10 @@ TEST(FieldValue, SaysWhatItFound) {
 
 TEST(FieldValue, WantsTheRightKindOfNode) {
   for (const Field& field : rule_section().fields) {
-    if (field.type == FieldType::kSection || field.type == FieldType::kTextList) continue;
+    const bool takes_collections = field.type == FieldType::kSection ||
+                                   field.type == FieldType::kSectionList ||
+                                   field.type == FieldType::kTextList;
+    if (takes_collections) continue;
     for (const auto kind : {YamlNode::Kind::kEmpty, YamlNode::Kind::kList, YamlNode::Kind::kMap}) {
       EXPECT_EQ(check_value(field, of_kind(kind)).mistake,
                 "'" + std::string(field.name) + "' must be " + expected_text(field) + ", but is " +

@@ -17,12 +17,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/ip_address.h"
+#include "base/text_hash.h"
+#include "rules/key_part.h"
+#include "rules/text_template.h"
 #include "weir/quota.h"
 
 namespace weir {
@@ -48,16 +55,6 @@ struct RequestMatch {
   std::vector<TextPattern> paths{};
   std::vector<HeaderMatch> headers{};
   std::vector<IpPrefix> clients{};
-};
-
-// One part of the key of a request.
-struct KeyPart {
-  enum class Property : std::uint8_t { kClient, kMethod, kHost, kPath, kHeader };
-
-  Property property = Property::kClient;
-  std::string header{};       // of kHeader
-  std::uint8_t v4_bits = 32;  // of kClient: the network counts, not the address
-  std::uint8_t v6_bits = 64;
 };
 
 struct DescriptorEntry {
@@ -90,6 +87,32 @@ struct DescriptorPolicy {
   std::string metadata_json{};  // an object; empty: none
 };
 
+// Named keys, and networks whose addresses are meant. A key that is an address is looked
+// for in both.
+struct KeyList {
+  std::unordered_set<std::string, TextHash, std::equal_to<>> keys{};
+  std::vector<IpPrefix> networks{};
+
+  bool empty() const { return keys.empty() && networks.empty(); }
+  bool holds(std::string_view key, const std::optional<IpAddress>& client) const;
+};
+
+// What a denial brings beyond itself.
+struct Denial {
+  // Who is denied block_after times within block_window is blocked: the first time for
+  // blocks[0], then for blocks[1] and so on, until nothing has happened for block_memory.
+  std::vector<Duration> blocks{};  // empty: nobody is blocked
+  std::int64_t block_after = 1;
+  Duration block_window = std::chrono::minutes(1);
+  Duration block_memory = std::chrono::hours(24);
+
+  // The answer of HTTP doors; what is not set is theirs to choose.
+  int status = 0;
+  std::string content_type{};
+  std::optional<TextTemplate> body{};
+  std::vector<HeaderTemplate> headers{};
+};
+
 struct Rule {
   enum class Effect : std::uint8_t {
     kLimit,
@@ -97,8 +120,21 @@ struct Rule {
     kExempt,     // as if no rule had matched
   };
 
+  using LimitsByName =
+      std::unordered_map<std::string, std::vector<Quota>, TextHash, std::equal_to<>>;
+
   std::string id;
-  Quota quota;
+  Quota quota;                  // the only limit, or the first of several
+  std::vector<Quota> limits{};  // if there are several: all of them
+  // Other limits: for named keys, else for who belongs to a tier.
+  LimitsByName overrides{};
+  LimitsByName tiers{};
+  std::optional<KeyPart> tier{};       // of a request: says which tier
+  KeyList allow{};                     // pass without being counted
+  KeyList deny{};                      // are denied without being counted; wins over `allow`
+  std::int64_t cost = 1;               // of a request, unless
+  std::optional<KeyPart> cost_from{};  // has a whole number
+  Denial denial{};
   Effect effect = Effect::kLimit;
   bool enabled = true;  // a disabled rule allows everything and counts nothing
   bool shadow = false;  // counts and reports, but never denies
@@ -110,6 +146,13 @@ struct Rule {
 
   std::optional<DescriptorMatch> descriptor{};
   DescriptorPolicy policy{};
+
+  // The limits for this key of this tier. At least one, at most kLimitsMax.
+  static constexpr std::size_t kLimitsMax = 8;
+  std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;
+
+  // No lists, tiers, overrides, blocks or further limits: a key is its counter.
+  bool is_plain() const;
 };
 
 }  // namespace weir

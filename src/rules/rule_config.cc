@@ -1,13 +1,13 @@
 #include "rules/rule_config.h"
 
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "base/assert.h"
+#include "rules/effect_config.h"
+#include "rules/section_list.h"
 #include "rules/traffic_rules.h"
 
 namespace weir {
@@ -51,34 +51,6 @@ class RulesSeen {
   std::set<std::string> groups_;
 };
 
-QuotaSpec quota_spec(const SectionReader& reader) {
-  QuotaSpec spec;
-  if (const auto name = reader.get<std::string>("algorithm")) {
-    const auto algorithm = algorithm_from_name(*name);
-    WEIR_ASSERT(algorithm.has_value());
-    spec.algorithm = *algorithm;
-  }
-  spec.limit = reader.get<std::int64_t>("limit").value_or(0);
-  spec.window = reader.get<Duration>("window").value_or(Duration::zero());
-  spec.burst = reader.get<std::int64_t>("burst").value_or(0);
-  return spec;
-}
-
-// A list of maps: calls `read` with the reader of each that is one.
-template <typename Read>
-void for_each_section(const YamlNode& list, const Section& section, Mistakes& mistakes, Read read) {
-  for (const YamlNode* item : list.items) {
-    if (item->kind == YamlNode::Kind::kMap) {
-      const SectionReader reader(section, *item, item->place, mistakes);
-      if (reader.valid()) read(reader);
-      continue;
-    }
-    const bool empty = item->kind == YamlNode::Kind::kEmpty;  // has no place of its own
-    mistakes.add(empty ? list.place : item->place,
-                 std::string(section.name) + " must be a map, but is " + found_text(*item));
-  }
-}
-
 std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_view field) {
   std::vector<TextPattern> patterns;
   for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
@@ -97,32 +69,13 @@ RequestMatch read_match(const YamlNode& node, Mistakes& mistakes) {
     if (!network) mistakes.add(text->place, not_a_network(*text));
   }
   if (const auto headers = reader.get<const YamlNode*>("header")) {
-    for_each_section(**headers, header_match_section(), mistakes, [&](const auto& header) {
+    for_each_section(**headers, header_match_section(), mistakes, [&](SectionReader& header) {
       match.headers.push_back(
-          {.name = *header.template get<std::string>("name"),
-           .value = TextPattern(header.template get<std::string>("value").value_or("*"))});
+          {.name = *header.get<std::string>("name"),
+           .value = TextPattern(header.get<std::string>("value").value_or("*"))});
     });
   }
   return match;
-}
-
-// The form of the field has been checked.
-KeyPart make_key_part(std::string_view text) {
-  using enum KeyPart::Property;
-  constexpr std::string_view kHeaderPrefix = "header:";
-  if (text == "method") return {.property = kMethod};
-  if (text == "host") return {.property = kHost};
-  if (text == "path") return {.property = kPath};
-  if (text.starts_with(kHeaderPrefix)) {
-    return {.property = kHeader, .header = std::string(text.substr(kHeaderPrefix.size()))};
-  }
-  KeyPart part{.property = kClient};
-  if (const auto slash = text.find('/'); slash != std::string_view::npos) {
-    const char* const end = text.data() + text.size();
-    const auto v4 = std::from_chars(text.data() + slash + 1, end, part.v4_bits);
-    std::from_chars(v4.ptr + 1, end, part.v6_bits);
-  }
-  return part;
 }
 
 DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
@@ -133,10 +86,10 @@ DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
     if (reader.is_set("entries")) mistakes.add(reader.place_of("entries"), "'entries' is empty");
     return match;
   }
-  for_each_section(**entries, descriptor_entry_section(), mistakes, [&](const auto& entry) {
-    DescriptorEntry made{.key = *entry.template get<std::string>("key"),
-                         .shares = entry.template get<bool>("share_threshold").value_or(false)};
-    const auto value = entry.template get<std::string>("value");
+  for_each_section(**entries, descriptor_entry_section(), mistakes, [&](SectionReader& entry) {
+    DescriptorEntry made{.key = *entry.get<std::string>("key"),
+                         .shares = entry.get<bool>("share_threshold").value_or(false)};
+    const auto value = entry.get<std::string>("value");
     if (value) made.value = TextPattern(*value);
     if (made.shares && (!made.value || made.value->is_exact)) {
       mistakes.add(entry.place_of("share_threshold"),
@@ -158,13 +111,13 @@ void read_applications(const SectionReader& reader, Rule& rule, RulesSeen& seen,
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
   for (const YamlNode* text : reader.texts("key")) {
-    rule.key_parts.push_back(make_key_part(text->text));
+    rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
   }
   if (const auto descriptor = reader.get<const YamlNode*>("descriptor")) {
     rule.descriptor = read_descriptor(**descriptor, mistakes);
     seen.check_descriptor(*rule.descriptor, reader.place_of("descriptor"));
   }
-  for (const std::string_view field : {"key", "group"}) {
+  for (const std::string_view field : {"key", "group", "tier", "cost"}) {
     if (rule.match || !reader.is_set(field)) continue;
     mistakes.add(reader.place_of(field), "'" + std::string(field) +
                                              "' is only for rules with 'match'; add 'match: {}' "
@@ -182,14 +135,8 @@ std::optional<Rule> read_rule(const YamlNode& node, RulesSeen& seen, Mistakes& m
             .shadow = reader.get<bool>("shadow").value_or(false),
             .group = reader.get<std::string>("group").value_or("")};
   read_applications(reader, rule, seen, mistakes);
+  read_effects(reader, rule, mistakes);
   if (!reader.valid()) return std::nullopt;
-
-  const auto quota = Quota::make(quota_spec(reader));
-  if (!quota) {
-    reader.reject(quota.error().field, std::string(quota.error().expected));
-    return std::nullopt;
-  }
-  rule.quota = *quota;
   return rule;
 }
 

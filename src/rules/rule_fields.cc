@@ -138,7 +138,7 @@ constexpr Section kDescriptorMatch = {
     .fields = kDescriptorMatchFields,
 };
 
-constexpr Field kRuleFields[] = {
+const Field kRuleFields[] = {
     {.name = "id",
      .type = FieldType::kName,
      .presence = Presence::kRequired,
@@ -199,9 +199,43 @@ constexpr Field kRuleFields[] = {
      .type = FieldType::kSection,
      .section = &kDescriptorMatch,
      .description = "Which descriptors of Envoy's rate limit filter the rule is for."},
+    {.name = "more_limits",
+     .type = FieldType::kSectionList,
+     .section = &more_limits_section(),
+     .description = "Further limits, all of which hold: a denial by one charges none. At most 8 "
+                    "limits, no two with the same algorithm and window."},
+    {.name = "tier",
+     .type = FieldType::kText,
+     .form = &kKeyPart,
+     .description = "What of a matched request names its tier: header:X-Plan, for one."},
+    {.name = "tiers",
+     .type = FieldType::kSectionList,
+     .section = &tier_section(),
+     .description = "Limits of tiers, instead of the rule's own. Who belongs to none has the "
+                    "rule's own."},
+    {.name = "overrides",
+     .type = FieldType::kSectionList,
+     .section = &override_section(),
+     .description = "Limits of named keys, instead of all others."},
+    {.name = "allow",
+     .type = FieldType::kTextList,
+     .description = "Keys, and networks of clients, that pass without being counted."},
+    {.name = "deny",
+     .type = FieldType::kTextList,
+     .description = "Keys, and networks of clients, that are denied without being counted. "
+                    "Wins over 'allow'."},
+    {.name = "cost",
+     .type = FieldType::kText,
+     .default_text = "1",
+     .description = "The units that a matched request spends: a number, or a property that "
+                    "holds one, such as header:X-Cost; 1 where it holds none."},
+    {.name = "on_deny",
+     .type = FieldType::kSection,
+     .section = &on_deny_section(),
+     .description = "What a denial brings beside itself: blocks, and the answer of HTTP doors."},
 };
 
-constexpr Section kRule = {
+const Section kRule = {
     .name = "a rule",
     .description = "One quota, the name it goes by, and what it applies to.",
     .fields = kRuleFields,

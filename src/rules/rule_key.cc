@@ -2,18 +2,18 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 #include <span>
 
 #include "rules/rule_set.h"
+#include "rules/text_template.h"
 
 namespace weir {
 namespace {
 
-using ClientText = std::array<char, IpAddress::kTextMax + 5>;  // and "/128"
-
 // "192.0.2.7", or the network it is in: "2001:db8::/64". Empty if the client is unknown.
 std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
-                             ClientText& text) {
+                             PartScratch& text) {
   if (!client) return {};
   const unsigned bits = client->is_v4() ? part.v4_bits : part.v6_bits;
   const auto address =
@@ -25,17 +25,6 @@ std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>
   return {text.data(), end};
 }
 
-std::string_view part_text(const KeyPart& part, const Request& request, ClientText& client) {
-  switch (part.property) {
-    case KeyPart::Property::kClient: return client_text(part, request.client, client);
-    case KeyPart::Property::kMethod: return request.method;
-    case KeyPart::Property::kHost: return request.host;
-    case KeyPart::Property::kPath: return request.path;
-    case KeyPart::Property::kHeader: return request.header(part.header).value_or("");
-  }
-  return {};
-}
-
 void append_with_length(std::string& key, std::string_view part) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size()).ptr;
@@ -44,9 +33,42 @@ void append_with_length(std::string& key, std::string_view part) {
 
 }  // namespace
 
+std::string_view part_text(const KeyPart& part, const Request& request, PartScratch& scratch) {
+  switch (part.property) {
+    case KeyPart::Property::kClient: return client_text(part, request.client, scratch);
+    case KeyPart::Property::kMethod: return request.method;
+    case KeyPart::Property::kHost: return request.host;
+    case KeyPart::Property::kPath: return request.path;
+    case KeyPart::Property::kHeader: return request.header(part.header).value_or("");
+  }
+  return {};
+}
+
+std::optional<KeyPart> parse_key_part(std::string_view text) {
+  using enum KeyPart::Property;
+  constexpr std::string_view kHeaderPrefix = "header:";
+  constexpr std::string_view kClientPrefix = "client/";
+  if (text == "client") return KeyPart{.property = kClient};
+  if (text == "method") return KeyPart{.property = kMethod};
+  if (text == "host") return KeyPart{.property = kHost};
+  if (text == "path") return KeyPart{.property = kPath};
+  if (text.starts_with(kHeaderPrefix) && text.size() > kHeaderPrefix.size()) {
+    return KeyPart{.property = kHeader, .header = std::string(text.substr(kHeaderPrefix.size()))};
+  }
+  if (!text.starts_with(kClientPrefix)) return std::nullopt;
+  KeyPart part{.property = kClient};
+  const char* const end = text.data() + text.size();
+  const auto v4 = std::from_chars(text.data() + kClientPrefix.size(), end, part.v4_bits);
+  if (v4.ec != std::errc() || v4.ptr == end || *v4.ptr != '/') return std::nullopt;
+  const auto v6 = std::from_chars(v4.ptr + 1, end, part.v6_bits);
+  if (v6.ec != std::errc() || v6.ptr != end) return std::nullopt;
+  if (part.v4_bits > 32 || part.v6_bits > 128) return std::nullopt;
+  return part;
+}
+
 std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch) {
   scratch.clear();
-  ClientText client{};
+  PartScratch client{};
   if (rule.key_parts.size() == 1) {
     return scratch.assign(part_text(rule.key_parts.front(), request, client));
   }

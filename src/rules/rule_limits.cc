@@ -1,0 +1,33 @@
+// Which limits of a rule are for whom.
+
+#include <algorithm>
+
+#include "rules/rule.h"
+
+namespace weir {
+
+bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& client) const {
+  if (keys.contains(key)) return true;
+  if (networks.empty()) return false;
+  const auto address = client ? client : IpAddress::parse(key);
+  return address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
+           return network.contains(*address);
+         });
+}
+
+std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {
+  if (!overrides.empty()) {
+    if (const auto found = overrides.find(key); found != overrides.end()) return found->second;
+  }
+  if (!tiers.empty()) {
+    if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;
+  }
+  return limits.empty() ? std::span<const Quota>(&quota, 1) : std::span<const Quota>(limits);
+}
+
+bool Rule::is_plain() const {
+  return limits.empty() && overrides.empty() && tiers.empty() && allow.empty() && deny.empty() &&
+         denial.blocks.empty() && effect == Effect::kLimit && enabled && !shadow;
+}
+
+}  // namespace weir
