@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 namespace weir {
 namespace {
@@ -47,7 +47,7 @@ BlockPool::~BlockPool() {
   for (FreeList& list : free_) {
     while (FreeBlock* const block = list.first) {
       list.first = block->next;
-      std::free(header_of(block));
+      ::operator delete(header_of(block));
     }
   }
 }
@@ -63,7 +63,8 @@ void* BlockPool::allocate(std::size_t size) noexcept {
     return block;
   }
   const std::size_t capacity = size_class < kClasses ? kBlockMin << size_class : size;
-  auto* const header = static_cast<Header*>(std::malloc(sizeof(Header) + capacity));
+  auto* const header =
+      static_cast<Header*>(::operator new(sizeof(Header) + capacity, std::nothrow));
   if (header == nullptr) return nullptr;
   *header = {.size_class = size_class, .capacity = capacity};
   return header + 1;
@@ -74,7 +75,7 @@ void BlockPool::release(void* memory) noexcept {
   Header* const header = header_of(memory);
   const std::size_t size_class = header->size_class;
   if (size_class >= kClasses || free_[size_class].count * header->capacity >= kKeptMax) {
-    return std::free(header);
+    return ::operator delete(header);
   }
   FreeList& list = free_[size_class];
   auto* const block = static_cast<FreeBlock*>(memory);
