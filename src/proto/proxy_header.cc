@@ -76,10 +76,10 @@ std::uint8_t byte_at(std::string_view input, std::size_t place) {
   return static_cast<std::uint8_t>(input[place]);
 }
 
-template <std::size_t kSize>
-std::array<std::uint8_t, kSize> bytes_at(std::string_view input, std::size_t place) {
-  std::array<std::uint8_t, kSize> bytes;
-  std::ranges::copy(input.substr(place, kSize), bytes.begin());
+template <std::size_t Size>
+std::array<std::uint8_t, Size> bytes_at(std::string_view input, std::size_t place) {
+  std::array<std::uint8_t, Size> bytes;
+  std::ranges::copy(input.substr(place, Size), bytes.begin());
   return bytes;
 }
 

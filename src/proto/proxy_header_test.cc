@@ -41,7 +41,7 @@ struct Case {
 };
 
 TEST(ProxyHeader, Version1) {
-  const Case kCases[] = {
+  const Case cases[] = {
       {"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\nGET", "192.0.2.1 then 'GET'"},
       {"PROXY TCP4 255.255.255.255 0.0.0.0 0 65535\r\n", "255.255.255.255 then ''"},
       {"PROXY TCP6 2001:db8::1 ::1 56324 443\r\n\r\n", "2001:db8::1 then '\r\n'"},
@@ -75,7 +75,7 @@ TEST(ProxyHeader, Version1) {
       {"PROXY TCP4 192.0.2.1 198.51.100.7 56324 443 1\r\n", "malformed"},
       {" PROXY UNKNOWN\r\n", "malformed"},
   };
-  for (const auto& [input, expected] : kCases) EXPECT_EQ(parsed(input), expected) << input;
+  for (const auto& [input, expected] : cases) EXPECT_EQ(parsed(input), expected) << input;
 }
 
 TEST(ProxyHeader, Version1IsALineOf107Bytes) {
@@ -88,7 +88,7 @@ TEST(ProxyHeader, Version1IsALineOf107Bytes) {
 
 TEST(ProxyHeader, Version2) {
   const std::string extension("\x04\x00\x02xx", 5);
-  const Case kCases[] = {
+  const Case cases[] = {
       {version2(0x21, 0x11, kAddresses4) + "GET", "192.0.2.1 then 'GET'"},
       {version2(0x21, 0x11, kAddresses4 + extension) + "GET", "192.0.2.1 then 'GET'"},
       {version2(0x21, 0x21, kAddresses6), "2001:db8::1 then ''"},
@@ -111,7 +111,7 @@ TEST(ProxyHeader, Version2) {
       {"\r\n\r\nGET / HTTP/1.1\r\n", "malformed"},
       {"\n", "malformed"},
   };
-  for (const auto& [input, expected] : kCases) EXPECT_EQ(parsed(input), expected) << input;
+  for (const auto& [input, expected] : cases) EXPECT_EQ(parsed(input), expected) << input;
 }
 
 TEST(ProxyHeader, Version2HasABound) {

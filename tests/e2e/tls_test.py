@@ -204,7 +204,7 @@ class Tls(unittest.TestCase):
                 with self.assertRaises((ssl.SSLError, ConnectionResetError, ConnectionClosed)):
                     with self.connect(weir, own) as connection:
                         connection.ask(get("/health"))
-        self.assertEqual(weir.metric("weir_tls_handshakes_failed_total"), 2)
+        wait_until(lambda: weir.metric("weir_tls_handshakes_failed_total") == 2, "both count")
         self.assert_serves(weir, known)
 
     def test_a_request_in_clear_to_the_port_of_tls(self):
