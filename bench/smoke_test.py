@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""weir bench http against a started weir serve: it runs, counts right and says so.
+"""weir bench against a started weir serve: it runs, counts right and says so.
 
 Says nothing about speed. $WEIR_BINARY is the program; ctest sets it.
 """
@@ -21,6 +21,22 @@ WEIR = os.environ.get("WEIR_BINARY", "build/release/weir")
 def bench_http(*options):
     return subprocess.run([WEIR, "bench", "http", *map(str, options)], capture_output=True,
                           text=True, timeout=30)
+
+
+class BenchResp(unittest.TestCase):
+    def test_one_key_is_allowed_its_limit(self):
+        port = harness.free_port()
+        serve = [WEIR, "serve", "--http", "127.0.0.1:0", "--resp", f"127.0.0.1:{port}"]
+        with servers.started(serve, port):
+            done = subprocess.run(
+                [WEIR, "bench", "resp", "--server", f"redis://127.0.0.1:{port}", "--json",
+                 "--requests", "200", "--keys", "1", "--connections", "4", "--pipeline", "5", "--",
+                 "CL.THROTTLE", "{key}", "6", "7", "31622400"],
+                capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["requests"], report["allowed"], report["denied"]), (200, 7, 193))
+        self.assertEqual(report["errors"], 0, report)
 
 
 class BenchHttp(unittest.TestCase):

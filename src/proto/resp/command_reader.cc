@@ -129,7 +129,7 @@ CommandReader::Status CommandReader::read_argument(std::string_view input,
                                                    const CommandLimits& limits, Arguments& room) {
   if (at_ == input.size()) return Status::kNeedMore;
   if (input[at_] != '$') return refuse(wrong_type(input[at_]));
-  const NumberLine line = number_line(input.substr(at_ + 1));
+  const NumberLine line = number_line({input.data() + at_ + 1, input.size() - at_ - 1});
   if (line.status == LineStatus::kNeedMore) return Status::kNeedMore;
   if (line.status == LineStatus::kBroken || line.number < 0) return refuse("invalid bulk length");
   if (line.number > limits.bulk) return refuse(limits.bulk_refusal);
@@ -139,7 +139,7 @@ CommandReader::Status CommandReader::read_argument(std::string_view input,
   if (end + 2 > kCommandMax) return refuse("too big request");
   if (input.size() < end + 2) return Status::kNeedMore;
   if (input[end] != '\r' || input[end + 1] != '\n') return refuse("invalid bulk length");
-  room[read_++] = input.substr(begin, end - begin);
+  room[read_++] = {input.data() + begin, end - begin};
   at_ = end + 2;
   return Status::kCommand;
 }

@@ -13,9 +13,7 @@ using resp::Protocol;
 using resp::ReplyWriter;
 
 // What a disabled rule answers: allowed, as if the key had never been seen.
-Decision untouched(const Quota& quota) {
-  return {.limit = quota.capacity(), .remaining = quota.capacity()};
-}
+Decision untouched(std::int64_t capacity) { return {.limit = capacity, .remaining = capacity}; }
 
 // redis-cell cuts durations to milliseconds, and rounds what is left up.
 std::int64_t cell_seconds(Duration duration) {
@@ -84,7 +82,7 @@ ReplyWriter RespCore::reply(const RespRequest& request) {
 
 void RespCore::queue(const RespRequest& request, const RespTerms& terms, ReplyForm form) {
   if (queued_ == 0) check_.begin(Operation::kSpendEach);
-  queue_[queued_] = {.terms = terms, .form = form};
+  queue_[queued_] = {.form = form, .counts = terms.counts, .capacity = terms.quota.capacity()};
   ++queued_;
   if (terms.counts) check_.add(terms.key, terms.quota, terms.cost);
   if (queued_ == queue_.size()) flush(request.out, request.now);
@@ -97,8 +95,8 @@ void RespCore::flush(OutputBuffer& out, Instant now) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < queued_; ++i) {
     const Queued& queued = queue_[i];
-    if (!queued.terms.counts) {
-      write_decision(reply, untouched(queued.terms.quota), queued.form);
+    if (!queued.counts) {
+      write_decision(reply, untouched(queued.capacity), queued.form);
     } else if (store_answered) {
       write_decision(reply, check_.decisions()[next++], queued.form);
     } else {
@@ -119,7 +117,8 @@ bool RespCore::decide(const RespRequest& request, Operation operation,
   if (check_.size() > 0 && !check_.decide(engine_, request.now)) return false;
   std::size_t next = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    decisions[i] = terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota);
+    decisions[i] =
+        terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota.capacity());
   }
   return true;
 }

@@ -102,8 +102,9 @@ class RespCore {
 
  private:
   struct Queued {
-    RespTerms terms;
     ReplyForm form = ReplyForm::kWeir;
+    bool counts = true;
+    std::int64_t capacity = 0;  // of the quota
   };
 
   RespNode& node_;
