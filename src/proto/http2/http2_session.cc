@@ -158,6 +158,7 @@ void Http2Session::begin_head(const nghttp2_frame& frame) {
   current_ = door_.streams().take();
   current_->open(*this, frame.hd.stream_id);
   link(*current_);
+  recent_ = current_;
   nghttp2_session_set_stream_user_data(nghttp2_.get(), frame.hd.stream_id, current_);
   set_deadline(*current_, now_ + kRequestMax);
 }
@@ -233,15 +234,18 @@ void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   Http2Stream* const stream = find(id);
   if (stream == nullptr) return;
   if (stream == current_) current_ = nullptr;
+  recent_ = nullptr;
   if (stream->is_begun_ && !stream->is_complete_) --answered_early_;
   unhold(*stream, stream->held_);
   unlink(*stream);
-  nghttp2_session_set_stream_user_data(nghttp2_.get(), id, nullptr);
   door_.streams().give_back(stream);
 }
 
-Http2Stream* Http2Session::find(std::int32_t id) const {
-  return static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(nghttp2_.get(), id));
+Http2Stream* Http2Session::find(std::int32_t id) {
+  if (recent_ == nullptr || recent_->id_ != id) {
+    recent_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(nghttp2_.get(), id));
+  }
+  return recent_;
 }
 
 void Http2Session::link(Http2Stream& stream) {

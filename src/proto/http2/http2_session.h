@@ -85,7 +85,7 @@ class Http2Session final : public Session {
     void operator()(nghttp2_session* session) const { nghttp2_session_del(session); }
   };
 
-  Http2Stream* find(std::int32_t id) const;
+  Http2Stream* find(std::int32_t id);
   void link(Http2Stream& stream);
   void unlink(Http2Stream& stream);
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
@@ -105,6 +105,7 @@ class Http2Session final : public Session {
   OutputBuffer out_;
   Http2Stream* streams_ = nullptr;  // the open ones, a list
   Http2Stream* current_ = nullptr;  // whose head is arriving
+  Http2Stream* recent_ = nullptr;   // found last: mostly the next one, too
   std::size_t buffered_ = 0;        // bytes of bodies and answers
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;

@@ -18,7 +18,7 @@ void clear_text(std::string& text) {
   if (text.capacity() > kKeptMax) text.shrink_to_fit();
 }
 
-nghttp2_nv to_nv(std::string_view name, std::string_view value) {
+nghttp2_nv to_nv(std::string_view name, std::string_view value, int flags) {
   const auto bytes = [](std::string_view text) {
     return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));  // only read
   };
@@ -26,12 +26,28 @@ nghttp2_nv to_nv(std::string_view name, std::string_view value) {
           .value = bytes(value),
           .namelen = name.size(),
           .valuelen = value.size(),
-          .flags = NGHTTP2_NV_FLAG_NONE};
+          .flags = static_cast<std::uint8_t>(flags)};
 }
 
-std::array<char, 3> status_text(int status) {
-  return {static_cast<char>('0' + status / 100), static_cast<char>('0' + status / 10 % 10),
-          static_cast<char>('0' + status % 10)};
+constexpr int kNoCopy = NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE;
+
+constexpr int kStatusMin = 100;
+constexpr int kStatusEnd = 600;
+constexpr auto kStatusTexts = [] {
+  std::array<char, 3 * (kStatusEnd - kStatusMin)> texts{};
+  char* at = texts.data();
+  for (int status = kStatusMin; status < kStatusEnd; ++status) {
+    for (const int digit : {status / 100, status / 10 % 10, status % 10}) {
+      *at++ = static_cast<char>('0' + digit);
+    }
+  }
+  return texts;
+}();
+
+// "200"
+std::string_view status_text(int status) {
+  WEIR_ASSERT(status >= kStatusMin && status < kStatusEnd);
+  return {kStatusTexts.data() + 3 * (status - kStatusMin), 3};
 }
 
 }  // namespace
@@ -52,10 +68,10 @@ void Http2Stream::clear() {
   session_ = nullptr;
   service_ = nullptr;
   previous_ = next_ = nullptr;
-  for (std::string* text : {&head_, &body_, &answer_, &trailer_text_}) clear_text(*text);
+  for (std::string* text : {&head_, &body_, &answer_}) clear_text(*text);
   sizes_.clear();
   fields_.clear();
-  trailer_sizes_.clear();
+  trailers_.clear();
   method_ = path_ = authority_ = {};
   body_padding_ = sent_ = held_ = 0;
   deadline_ = Instant::max();
@@ -68,7 +84,10 @@ void Http2Stream::add_field(std::string_view name, std::string_view value) {
   head_too_long_ =
       head_too_long_ || size + name.size() + value.size() + kOverhead > Http2Session::kHeadMax;
   if (head_too_long_) return;
-  head_.append(name).append(value);
+  const std::size_t at = head_.size();
+  head_.resize(at + name.size() + value.size());
+  std::memcpy(head_.data() + at, name.data(), name.size());
+  std::memcpy(head_.data() + at + name.size(), value.data(), value.size());
   sizes_.push_back({.name = static_cast<std::uint32_t>(name.size()),
                     .value = static_cast<std::uint32_t>(value.size())});
 }
@@ -109,37 +128,34 @@ void Http2Stream::consume(std::size_t size) {
 }
 
 void Http2Stream::begin(int status, std::span<const Http2Field> fields) {
-  nghttp2_data_provider body{};
-  body.source.ptr = this;
-  body.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t* space, std::size_t size,
-                          std::uint32_t* flags, nghttp2_data_source* source, void*) {
-    return static_cast<Http2Stream*>(source->ptr)->read({space, size}, *flags);
-  };
-  submit(status, fields, &body);
+  submit(status, fields, Texts::kConstant, HasBody::kYes);
 }
 
 void Http2Stream::answer(int status, std::span<const Http2Field> fields, std::string_view body) {
-  if (body.empty()) {
-    submit(status, fields, nullptr);
-    is_finished_ = true;
-    return;
-  }
-  begin(status, fields);
-  std::memcpy(append(body.size()), body.data(), body.size());
+  submit(status, fields, Texts::kCopied, body.empty() ? HasBody::kNo : HasBody::kYes);
+  if (!body.empty()) std::memcpy(append(body.size()), body.data(), body.size());
   finish({});
 }
 
-void Http2Stream::submit(int status, std::span<const Http2Field> fields,
-                         const nghttp2_data_provider* body) {
+void Http2Stream::submit(int status, std::span<const Http2Field> fields, Texts texts,
+                         HasBody has_body) {
   WEIR_ASSERT(!is_begun_ && fields.size() <= kAnswerFieldsMax);
   is_begun_ = true;
   if (!is_complete_) ++session_->answered_early_;
-  const auto status_digits = status_text(status);
   std::array<nghttp2_nv, kAnswerFieldsMax + 1> head;
-  head[0] = to_nv(":status", {status_digits.data(), status_digits.size()});
-  std::ranges::transform(fields, head.begin() + 1,
-                         [](const Http2Field& field) { return to_nv(field.name, field.value); });
-  nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(), fields.size() + 1, body);
+  head[0] = to_nv(":status", status_text(status), kNoCopy);
+  const int flags = texts == Texts::kConstant ? kNoCopy : NGHTTP2_NV_FLAG_NONE;
+  std::ranges::transform(fields, head.begin() + 1, [&](const Http2Field& field) {
+    return to_nv(field.name, field.value, flags);
+  });
+  nghttp2_data_provider body{};
+  body.source.ptr = this;
+  body.read_callback = [](nghttp2_session*, std::int32_t, std::uint8_t* space, std::size_t size,
+                          std::uint32_t* read_flags, nghttp2_data_source* source, void*) {
+    return static_cast<Http2Stream*>(source->ptr)->read({space, size}, *read_flags);
+  };
+  nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(), fields.size() + 1,
+                          has_body == HasBody::kYes ? &body : nullptr);
   session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
 }
 
@@ -155,11 +171,7 @@ char* Http2Stream::append(std::size_t size) {
 void Http2Stream::finish(std::span<const Http2Field> trailers) {
   WEIR_ASSERT(is_begun_ && !is_finished_ && trailers.size() <= kAnswerFieldsMax);
   is_finished_ = true;
-  for (const auto& [name, value] : trailers) {
-    trailer_text_.append(name).append(value);
-    trailer_sizes_.push_back({.name = static_cast<std::uint32_t>(name.size()),
-                              .value = static_cast<std::uint32_t>(value.size())});
-  }
+  trailers_.assign(trailers.begin(), trailers.end());
   session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
   resume();
 }
@@ -187,8 +199,10 @@ ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
   if (sent_ == answer_.size()) {
     if (is_finished_) {
       flags |= NGHTTP2_DATA_FLAG_EOF;
-      submit_trailers();
-      if (!trailer_sizes_.empty()) flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      if (!trailers_.empty()) {
+        flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+        submit_trailers();
+      }
     } else if (size == 0) {
       is_deferred_ = true;
       return NGHTTP2_ERR_DEFERRED;
@@ -200,15 +214,11 @@ ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
 }
 
 void Http2Stream::submit_trailers() {
-  if (trailer_sizes_.empty()) return;
   std::array<nghttp2_nv, kAnswerFieldsMax> fields;
-  std::string_view rest = trailer_text_;
-  std::size_t count = 0;
-  for (const FieldSize& size : trailer_sizes_) {
-    fields[count++] = to_nv(rest.substr(0, size.name), rest.substr(size.name, size.value));
-    rest.remove_prefix(size.name + size.value);
-  }
-  nghttp2_submit_trailer(session_->nghttp2_.get(), id_, fields.data(), count);
+  std::ranges::transform(trailers_, fields.begin(), [](const Http2Field& field) {
+    return to_nv(field.name, field.value, kNoCopy);
+  });
+  nghttp2_submit_trailer(session_->nghttp2_.get(), id_, fields.data(), trailers_.size());
 }
 
 }  // namespace weir

@@ -1,12 +1,12 @@
 // Http2Stream: one request on an HTTP/2 connection, and its answer.
 //
 //   stream.answer(200, fields, "text");                          all at once
-//   stream.begin(200, fields);                                   or piece by piece,
+//   stream.begin(200, kFields);                                  or piece by piece,
 //   std::memcpy(stream.append(size), message, size);             now or later
-//   stream.finish(trailers);
+//   stream.finish(kTrailers);
 //
-// Texts of the request are valid as long as the stream; those given for an answer are
-// copied. A stream that the peer has reset is gone: its service has been told.
+// Texts of the request are valid as long as the stream. answer() copies those it is
+// given; begin() and finish() want constants. A stream that the peer resets is gone.
 //
 // Thread rule: the core of its connection. Tested by http2_session_test.cc.
 
@@ -59,7 +59,8 @@ class Http2Stream {
   bool is_complete() const { return is_complete_; }
 
   // Each may be called once, and answer() instead of all of them. REQUIRES: begin() before
-  // the others; at most kAnswerFieldsMax fields.
+  // the others; at most kAnswerFieldsMax fields; of begin() and finish(), their texts
+  // outlive the stream; a status from 100 to 599.
   void begin(int status, std::span<const Http2Field> fields);
   void finish(std::span<const Http2Field> trailers);
   // An empty body: the head is all there is.
@@ -88,7 +89,9 @@ class Http2Stream {
   void add_field(std::string_view name, std::string_view value);
   void close_head();
   void append_body(std::string_view bytes);
-  void submit(int status, std::span<const Http2Field> fields, const nghttp2_data_provider* body);
+  enum class Texts : std::uint8_t { kConstant, kCopied };
+  enum class HasBody : std::uint8_t { kYes, kNo };
+  void submit(int status, std::span<const Http2Field> fields, Texts texts, HasBody has_body);
   void resume();
   ssize_t read(std::span<std::uint8_t> space, std::uint32_t& flags);
   void submit_trailers();
@@ -119,8 +122,7 @@ class Http2Stream {
   // The answer.
   std::string answer_;
   std::size_t sent_ = 0;
-  std::string trailer_text_;
-  std::vector<FieldSize> trailer_sizes_;
+  std::vector<Http2Field> trailers_;
 
   bool head_too_long_ = false;
   bool is_complete_ = false;

@@ -1,7 +1,7 @@
 // For tests: answers with what it was asked.
 //
 //   /echo      200, the request in x-saw, its body
-//   /trailers  the same with trailers
+//   /trailers  200, its body, a trailer
 //   /later     begins at once, repeats each piece that comes, ends with the request
 //   /nothing   204
 //
@@ -37,16 +37,15 @@ class EchoService final : public Http2Service, public Http2Router {
   void completed(Http2Stream& stream, Instant) override {
     if (stream.path() == "/nothing") return stream.answer(204, {}, {});
     if (stream.path() == "/later") return stream.finish({});
+    if (stream.path() == "/trailers") return with_trailers(stream);
     std::string saw = std::string(stream.method()) + " " + std::string(stream.path()) + " " +
                       std::string(stream.authority());
     for (const auto& [name, value] : stream.fields()) {
       saw += " " + std::string(name) + "=" + std::string(value);
     }
     const Http2Field field{.name = "x-saw", .value = saw};
-    stream.begin(200, {&field, 1});
-    echo(stream);
-    const Http2Field trailer{.name = "x-status", .value = "0"};
-    stream.finish({&trailer, stream.path() == "/trailers" ? 1U : 0U});
+    const auto body = stream.body();
+    stream.answer(200, {&field, 1}, {body.data(), body.size()});
   }
 
   void too_long(Http2Stream& stream, Instant) override { stream.answer(413, {}, {}); }
@@ -58,6 +57,13 @@ class EchoService final : public Http2Service, public Http2Router {
   }
 
  private:
+  static void with_trailers(Http2Stream& stream) {
+    static constexpr Http2Field kTrailer{.name = "x-status", .value = "0"};
+    stream.begin(200, {});
+    echo(stream);
+    stream.finish({&kTrailer, 1});
+  }
+
   static void echo(Http2Stream& stream) {
     const auto body = stream.body();
     if (body.empty()) return;

@@ -99,12 +99,11 @@ void append_message(Http2Stream& stream, const google::protobuf::MessageLite& me
 }
 
 void end_reply(Http2Stream& stream, const Status& status) {
-  std::array<Http2Field, 2> trailers = {
-      Http2Field{.name = kStatusName, .value = code_text(status.code)}};
-  if (status.code == Code::kOk) return stream.finish({trailers.data(), 1});
-  const std::string message = percent_encode(status.message);
-  trailers[1] = {.name = kMessageName, .value = message};
-  stream.finish(trailers);
+  WEIR_ASSERT(percent_encode(status.message) == status.message);
+  const std::array<Http2Field, 2> trailers = {
+      Http2Field{.name = kStatusName, .value = code_text(status.code)},
+      Http2Field{.name = kMessageName, .value = status.message}};
+  stream.finish({trailers.data(), status.message.empty() ? 1U : 2U});
 }
 
 void refuse(Http2Stream& stream, const Status& status) {

@@ -66,8 +66,9 @@ std::string percent_encode(std::string_view message);
 // These answer on a stream.
 void begin_reply(Http2Stream& stream);
 void append_message(Http2Stream& stream, const google::protobuf::MessageLite& message);
-// Behind messages, or as the whole answer.
+// Behind messages. REQUIRES: the message of the status is a constant, and plain.
 void end_reply(Http2Stream& stream, const Status& status);
+// The whole answer.
 void refuse(Http2Stream& stream, const Status& status);
 // What a message that cannot be read deserves. REQUIRES: not complete
 void refuse_message(Http2Stream& stream, Framing framing);
