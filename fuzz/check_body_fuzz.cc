@@ -50,10 +50,9 @@ void check_spec(const CheckSpec& spec, const json::value& object) {
   if (spec.has(CheckField::kBucket)) WEIR_ASSERT(text_of(object.at("bucket")) == spec.bucket);
   if (spec.has(CheckField::kLimit)) WEIR_ASSERT(object.at("limit") == spec.limit);
 
-  static TestDoor door;
   CheckTerms terms;
   Problem problem;
-  if (!make_terms(spec, RuleSet(), door.engine, terms, problem)) check_problem(problem);
+  if (!make_terms(spec, RuleSet(), terms, problem)) check_problem(problem);
 }
 
 void check_body(const CheckBody& body, std::string_view text) {

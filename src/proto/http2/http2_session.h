@@ -17,7 +17,7 @@
 // round trip measured by a PING, the GOAWAY that names the last stream; streams finish.
 //
 // Thread rule: the core that accepted the connection. Tested by http2_session_test.cc,
-// http2_abuse_test.cc.
+// http2_abuse_test.cc and fuzz/http2_session_fuzz.cc.
 
 #pragma once
 
