@@ -64,6 +64,22 @@ CHECKS = ("--limit", "1000000", "--window", "60s", "--algorithm", "sliding_windo
 GETS = ("--get", "/")
 
 
+def h2load(bench, server, seconds, *options):
+    """One run of h2load: requests a second."""
+    cpu_before = server.cpu_seconds()
+    seconds = max(1, round(seconds))  # h2load knows whole seconds only
+    output = harness.run(bench.on_client_cpu(
+        [harness.require("h2load"), "-D", seconds, *options]))
+    rate = re.search(r"finished in [^,]+, ([\d.]+) req/s", output)
+    # An error of gRPC is a good reply of HTTP/2: but it has no data.
+    wrong = (" 0 failed, 0 errored" not in output or " 0 4xx, 0 5xx" not in output
+             or " 0B (0) data" in output)
+    if not rate or wrong:
+        sys.exit(f"h2load against {server.url}:\n{output}")
+    return {"requests_per_s": float(rate[1]),
+            "server_cpu": (server.cpu_seconds() - cpu_before) / seconds}
+
+
 def wrk(bench, server, seconds, *options):
     """One run of wrk: requests a second."""
     cpu_before = server.cpu_seconds()

@@ -18,10 +18,10 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
-from suites import http, http_latency, library, resp  # noqa: E402
+from suites import grpc, http, http_latency, library, resp  # noqa: E402
 
 SUITES = {"library": library, "http": http, "http_latency": http_latency,
-          "resp": resp}
+          "grpc": grpc, "resp": resp}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

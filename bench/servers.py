@@ -93,6 +93,23 @@ def weir_resp(bench):
 
 
 @contextlib.contextmanager
+def weir_grpc(bench, rules):
+    port = harness.free_port()
+    command = [bench.weir, "serve", "--http", "127.0.0.1:0", "--grpc", f"127.0.0.1:{port}",
+               "--threads", "1", "--envoy-config", rules]
+    with started(bench.on_server_cpu(command), port) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def grpc_yardstick(bench):
+    port = harness.free_port()
+    command = [bench.grpc_yardstick, f"127.0.0.1:{port}"]
+    with started(bench.on_server_cpu(command), port) as server:
+        yield server
+
+
+@contextlib.contextmanager
 def redis(bench):
     """redis-server as it is, but that nothing is written to disk."""
     port = harness.free_port()
