@@ -51,13 +51,13 @@ std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
 
 Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
-      http(*node.http_, engine, rules),
-      grpc(node.grpc_, engine, rules, rls_options(node.settings_.envoy)),
+      http(*node.http_, engine, node.blocks_, rules),
+      grpc(node.grpc_, engine, node.blocks_, rules, rls_options(node.settings_.envoy)),
       grpc_alone(grpc),
       routes(grpc, http),
       http2(routes),
       any_http(http, http2),
-      resp(*node.resp_, engine, rules) {}
+      resp(*node.resp_, engine, node.blocks_, rules) {}
 
 SessionFactory& Node::CoreParts::door(Door door) {
   switch (door) {
@@ -90,7 +90,8 @@ std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& setti
 Node::Node(const Settings& settings, const Secrets& secrets)
     : settings_(settings),
       store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
-      hasher_(HashSecret::random()) {
+      hasher_(HashSecret::random()),
+      blocks_(hasher_) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),

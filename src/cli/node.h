@@ -17,6 +17,7 @@
 
 #include "cli/http2_routes.h"
 #include "cli/settings.h"
+#include "engine/block_list.h"
 #include "engine/engine.h"
 #include "net/server.h"
 #include "observe/traffic.h"
@@ -87,6 +88,7 @@ class Node {
   SystemClock clock_;
   std::unique_ptr<MemoryStore> store_;
   KeyHasher hasher_;
+  BlockList blocks_;
   Traffic traffic_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;

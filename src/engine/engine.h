@@ -1,8 +1,7 @@
-// Engine: the one thing a door knows. Charges in, decisions out.
+// Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
-// A door fills a Check, calls decide(), and has its answer when on_done is called:
-// at once from a store in memory, later from one that must be asked. Between the two
-// the engine applies what every door must do alike, and counts the traffic.
+// A Check is filled, decide() called, and the answer is there when on_done is called:
+// at once from a store in memory, later from one that must be asked.
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
@@ -49,8 +48,6 @@ class Check {
   std::array<Decision, Batch::kChargesMax> decisions_;
   std::size_t size_ = 0;
   void (*on_done_)(Check&) noexcept = nullptr;
-  Engine* engine_ = nullptr;
-  Instant now_{};
 };
 
 class Engine {
@@ -64,9 +61,15 @@ class Engine {
   // Decides `check` as of `now` and calls its on_done, now or later.
   void decide(Check& check, Instant now) noexcept;
 
+  // For the figures of this core.
+  void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
+    traffic_.record(decision, algorithm, now);
+  }
+  void record_look() noexcept { traffic_.record_look(); }
+  void record_store_error() noexcept { traffic_.record_store_error(); }
+
  private:
   static void finish(Batch& batch) noexcept;
-  void count(const Check& check) noexcept;
 
   Store& store_;
   const KeyHasher& hasher_;

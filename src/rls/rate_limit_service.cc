@@ -35,14 +35,18 @@ std::uint32_t clamp_to_32_bits(std::int64_t number) {
 
 }  // namespace
 
-// A look at a quota that has nothing left is over: the next unit would be.
+// A look at a quota that has nothing left is over: the next unit would be. What a shadow
+// lets pass is not.
 bool RateLimitService::Limit::is_over() const {
   if (kind != Kind::kCounted) return false;
-  return !decision.allowed() || (cost == 0 && decision.remaining == 0);
+  const bool has_shadow = rule() != nullptr && rule()->shadow;
+  const bool nothing_left = ask.cost == 0 && answer.decision.remaining == 0;
+  return !answer.allowed() || (nothing_left && !has_shadow);
 }
 
-RateLimitService::RateLimitService(Engine& engine, RuleSetPtr rules, RlsOptions options)
-    : engine_(engine), options_(std::move(options)) {
+RateLimitService::RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr rules,
+                                   RlsOptions options)
+    : options_(std::move(options)), asks_(engine, blocks) {
   use_rules(std::move(rules));
 }
 
@@ -77,7 +81,9 @@ std::optional<ServiceError> RateLimitService::should_rate_limit(const Request& r
 }
 
 std::optional<ServiceError> RateLimitService::find_limits(const Request& request) {
-  limits_.assign(static_cast<std::size_t>(request.descriptors_size()), Limit());
+  const auto count = static_cast<std::size_t>(request.descriptors_size());
+  limits_.assign(count, Limit());
+  if (keys_.size() < count) keys_.resize(count);
   any_replaces_ = false;
   if (!rules_->has_domain(request.domain())) return std::nullopt;
   std::array<NameValue, Descriptor::kEntriesMax> entries;
@@ -89,7 +95,7 @@ std::optional<ServiceError> RateLimitService::find_limits(const Request& request
       return NameValue{.name = entry.key(), .value = entry.value()};
     });
     Limit& limit = limits_[static_cast<std::size_t>(i)];
-    limit.cost = cost_of(asked, request.hits_addend());
+    limit.ask.cost = cost_of(asked, request.hits_addend());
     const Descriptor descriptor{.domain = request.domain(), .entries = {entries.data(), size}};
     if (auto error = find_limit(descriptor, asked, limit)) return error;
   }
@@ -113,39 +119,38 @@ std::optional<ServiceError> RateLimitService::take_inline(const Descriptor& desc
   const auto quota = inline_quota(asked.limit());
   if (!quota) return kNoUnit;
   limit.kind = Kind::kCounted;
-  limit.quota = *quota;
-  limit.key = engine_.hash({.rule = {},
-                            .bucket = descriptor.domain,
-                            .key = joined_entries(descriptor.entries, scratch_)},
-                           limit.quota);
+  limit.ask.quota = *quota;
+  limit.ask.bucket = descriptor.domain;
+  limit.ask.key = joined_entries(descriptor.entries, key_room(limit));
   return std::nullopt;
 }
 
 void RateLimitService::take_rule(const Descriptor& descriptor, const Rule& rule, Limit& limit) {
-  limit.rule = &rule;
+  limit.ask.rule = &rule;
   any_replaces_ = any_replaces_ || !rule.policy.replaces.empty();
-  limit.quota = rule.quota;
   if (rule.effect == Rule::Effect::kUnlimited) {
     limit.kind = Kind::kUnlimited;
     return;
   }
-  limit.kind = rule.enabled ? Kind::kCounted : Kind::kDisabled;
-  const bool stands_alone = rule.shadow || rule.policy.quota_mode;
-  if (options_.all_or_nothing && stands_alone) limit.group = Group::kOther;
-  limit.key = engine_.hash(
-      {.rule = rule.id, .bucket = {}, .key = key_of(rule, descriptor, scratch_)}, limit.quota);
+  limit.kind = Kind::kCounted;
+  if (options_.all_or_nothing && rule.policy.quota_mode) limit.group = Group::kOther;
+  limit.ask.key = key_of(rule, descriptor, key_room(limit));
+}
+
+std::string& RateLimitService::key_room(const Limit& limit) {
+  return keys_[static_cast<std::size_t>(&limit - limits_.data())];
 }
 
 void RateLimitService::drop_replaced() {
   const auto is_replaced = [&](const std::string& name) {
     return std::ranges::any_of(limits_, [&](const Limit& limit) {
-      return limit.rule != nullptr && std::ranges::count(limit.rule->policy.replaces, name) > 0;
+      return limit.rule() != nullptr && std::ranges::count(limit.rule()->policy.replaces, name) > 0;
     });
   };
   // Marked first: a limit that is itself replaced still replaces others.
   std::array<bool, kDescriptorsMax> replaced{};
   for (std::size_t i = 0; i < limits_.size(); ++i) {
-    const Rule* const rule = limits_[i].rule;
+    const Rule* const rule = limits_[i].rule();
     replaced[i] = rule != nullptr && !rule->policy.name.empty() && is_replaced(rule->policy.name);
   }
   for (std::size_t i = 0; i < limits_.size(); ++i) {
@@ -158,12 +163,7 @@ std::optional<ServiceError> RateLimitService::decide(Instant now) {
     if (!charge(Group::kEnforced, Operation::kSpendEach, now)) return kStoreUnavailable;
     return std::nullopt;
   }
-  const auto counts = [](const Limit& limit) {
-    return limit.kind == Kind::kCounted && limit.group == Group::kEnforced;
-  };
-  if (std::ranges::count_if(limits_, counts) > static_cast<int>(Batch::kChargesMax)) {
-    return kTooManyAtOnce;
-  }
+  if (!fit_together()) return kTooManyAtOnce;
   if (!charge(Group::kEnforced, Operation::kSpendAll, now)) return kStoreUnavailable;
   const bool denied = std::ranges::any_of(limits_, [](const Limit& limit) {
     return limit.group == Group::kEnforced && limit.is_over();
@@ -171,6 +171,14 @@ std::optional<ServiceError> RateLimitService::decide(Instant now) {
   const auto operation = denied ? Operation::kLook : Operation::kSpendEach;
   if (!charge(Group::kOther, operation, now)) return kStoreUnavailable;
   return std::nullopt;
+}
+
+bool RateLimitService::fit_together() {
+  asks_.begin(Operation::kSpendAll);
+  return std::ranges::all_of(limits_, [&](const Limit& limit) {
+    const bool joins = limit.kind == Kind::kCounted && limit.group == Group::kEnforced;
+    return !joins || asks_.add(limit.ask);
+  });
 }
 
 bool RateLimitService::charge(Group group, Operation operation, Instant now) {
@@ -184,39 +192,38 @@ bool RateLimitService::charge(Group group, Operation operation, Instant now) {
 // Decides what fits into one batch, from limit number `next` on.
 bool RateLimitService::charge_batch(std::size_t& next, Group group, Operation operation,
                                     Instant now) {
-  std::array<Limit*, Batch::kChargesMax> charged;
-  check_.begin(operation);
-  for (; next < limits_.size() && !check_.full(); ++next) {
+  std::array<Limit*, Asks::kAsksMax> charged;
+  asks_.begin(operation);
+  for (; next < limits_.size(); ++next) {
     Limit& limit = limits_[next];
     if (limit.kind != Kind::kCounted || limit.group != group) continue;
-    charged[check_.size()] = &limit;
-    check_.add(limit.key, limit.quota, limit.cost);
+    const std::size_t place = asks_.size();
+    if (!asks_.add(limit.ask)) break;
+    charged[place] = &limit;
   }
-  if (check_.size() == 0) return true;
-  if (!check_.decide(engine_, now)) return false;
-  const auto decisions = check_.decisions();
-  for (std::size_t i = 0; i < decisions.size(); ++i) charged[i]->decision = decisions[i];
+  if (asks_.empty()) return true;
+  if (!asks_.decide(now)) return false;
+  const auto answers = asks_.answers();
+  for (std::size_t i = 0; i < answers.size(); ++i) charged[i]->answer = answers[i];
   return true;
 }
 
 void RateLimitService::write_statuses(Response& response, Instant now) const {
   for (const Limit& limit : limits_) {
     auto& status = *response.add_statuses();
-    status.set_code(limit.is_over() && !limit.is_shadow() ? Response::OVER_LIMIT : Response::OK);
+    status.set_code(limit.is_over() ? Response::OVER_LIMIT : Response::OK);
     if (limit.kind == Kind::kNone) continue;
     if (limit.kind == Kind::kUnlimited) {
       status.set_limit_remaining(kUnlimitedRemaining);
       continue;
     }
-    const bool is_counted = limit.kind == Kind::kCounted;
-    const std::int64_t remaining = is_counted ? limit.decision.remaining : limit.quota.capacity();
-    if (!limit.is_over()) status.set_limit_remaining(clamp_to_32_bits(remaining));
-    status.mutable_duration_until_reset()->set_seconds(
-        seconds_until_reset(limit.quota, limit.decision, now));
+    const auto& [cause, decision, quota, over] = limit.answer;
+    if (!limit.is_over()) status.set_limit_remaining(clamp_to_32_bits(decision.remaining));
+    status.mutable_duration_until_reset()->set_seconds(seconds_until_reset(quota, decision, now));
     auto& current = *status.mutable_current_limit();
-    current.set_requests_per_unit(clamp_to_32_bits(limit.quota.limit()));
-    current.set_unit(unit_of(limit.quota.window()));
-    if (limit.rule != nullptr) current.set_name(limit.rule->policy.name);
+    current.set_requests_per_unit(clamp_to_32_bits(quota.limit()));
+    current.set_unit(unit_of(quota.window()));
+    if (limit.rule() != nullptr) current.set_name(limit.rule()->policy.name);
   }
 }
 
@@ -225,11 +232,10 @@ bool RateLimitService::is_over() const {
   std::size_t in_quota_mode = 0;
   std::size_t over_in_quota_mode = 0;
   for (const Limit& limit : limits_) {
-    const bool is_over = limit.is_over() && !limit.is_shadow();
     if (limit.is_quota_mode()) {
       ++in_quota_mode;
-      over_in_quota_mode += is_over ? 1 : 0;
-    } else if (is_over) {
+      over_in_quota_mode += limit.is_over() ? 1 : 0;
+    } else if (limit.is_over()) {
       return true;
     }
   }
@@ -260,7 +266,7 @@ void RateLimitService::write_headers(const Response& statuses, Response& respons
 
 void RateLimitService::write_metadata(Response& response) const {
   for (const Limit& limit : limits_) {
-    const auto found = metadata_.find(limit.rule);
+    const auto found = metadata_.find(limit.rule());
     if (found == metadata_.end() || limit.is_over()) continue;
     response.mutable_dynamic_metadata()->MergeFrom(found->second);
   }

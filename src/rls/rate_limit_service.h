@@ -24,8 +24,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/engine.h"
-#include "engine/immediate_check.h"
+#include "engine/asks.h"
 #include "rls/rls_options.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"
@@ -51,8 +50,8 @@ class RateLimitService {
   // Of one request; several batches of the store.
   static constexpr std::size_t kDescriptorsMax = 256;
 
-  // `engine` must outlive the service.
-  RateLimitService(Engine& engine, RuleSetPtr rules, RlsOptions options);
+  // `engine` and `blocks` must outlive the service.
+  RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr rules, RlsOptions options);
 
   // From the next request on.
   void use_rules(RuleSetPtr rules);
@@ -62,22 +61,19 @@ class RateLimitService {
                                                 Instant now);
 
  private:
-  enum class Kind : std::uint8_t { kNone, kUnlimited, kDisabled, kCounted };
+  enum class Kind : std::uint8_t { kNone, kUnlimited, kCounted };
   enum class Group : std::uint8_t { kEnforced, kOther };
 
   // What applies to one descriptor.
   struct Limit {
     Kind kind = Kind::kNone;
     Group group = Group::kEnforced;
-    const Rule* rule = nullptr;  // null of an inline limit
-    Quota quota{};
-    KeyHash key{};
-    std::int64_t cost = 1;
-    Decision decision{};
+    Ask ask{};  // its rule is null of an inline limit
+    Answer answer{};
 
     bool is_over() const;
-    bool is_shadow() const { return rule != nullptr && rule->shadow; }
-    bool is_quota_mode() const { return rule != nullptr && rule->policy.quota_mode; }
+    const Rule* rule() const { return ask.rule; }
+    bool is_quota_mode() const { return rule() != nullptr && rule()->policy.quota_mode; }
   };
 
   std::optional<ServiceError> find_limits(const Request& request);
@@ -86,7 +82,9 @@ class RateLimitService {
   std::optional<ServiceError> take_inline(const Descriptor& descriptor,
                                           const RequestDescriptor& asked, Limit& limit);
   void take_rule(const Descriptor& descriptor, const Rule& rule, Limit& limit);
+  std::string& key_room(const Limit& limit);
   void drop_replaced();
+  bool fit_together();
   std::optional<ServiceError> decide(Instant now);
   bool charge(Group group, Operation operation, Instant now);
   bool charge_batch(std::size_t& next, Group group, Operation operation, Instant now);
@@ -95,13 +93,12 @@ class RateLimitService {
   void write_headers(const Response& statuses, Response& response) const;
   void write_metadata(Response& response) const;
 
-  Engine& engine_;
   RuleSetPtr rules_;
   RlsOptions options_;
-  ImmediateCheck check_;
+  Asks asks_;
   std::vector<Limit> limits_;  // parallel to the request's descriptors
   bool any_replaces_ = false;
-  std::string scratch_;
+  std::vector<std::string> keys_;                                       // of the asks
   std::unordered_map<const Rule*, google::protobuf::Struct> metadata_;  // of rules_
 };
 

@@ -93,7 +93,8 @@ class World {
   explicit World(std::vector<Rule> rules, const RlsOptions& options = {})
       : store_(make_memory_store({.max_keys = 1024}, kStart)),
         engine_(*store_, hasher_, traffic_.add_core()),
-        service_(engine_, std::make_shared<const RuleSet>(std::move(rules)), options) {}
+        blocks_(hasher_),
+        service_(engine_, blocks_, std::make_shared<const RuleSet>(std::move(rules)), options) {}
 
   const Response& ask(const Descriptors& descriptors, std::uint32_t hits = 0,
                       const std::string& domain = "edge") {
@@ -130,6 +131,7 @@ class World {
   KeyHasher hasher_{HashSecret{}};
   Traffic traffic_;
   Engine engine_;
+  BlockList blocks_;
   RateLimitService service_;
   Response response_;
   std::optional<ServiceError> error_;

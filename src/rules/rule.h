@@ -150,9 +150,6 @@ struct Rule {
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;
   std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;
-
-  // No lists, tiers, overrides, blocks or further limits: a key is its counter.
-  bool is_plain() const;
 };
 
 }  // namespace weir

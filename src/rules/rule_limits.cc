@@ -25,9 +25,4 @@ std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view t
   return limits.empty() ? std::span<const Quota>(&quota, 1) : std::span<const Quota>(limits);
 }
 
-bool Rule::is_plain() const {
-  return limits.empty() && overrides.empty() && tiers.empty() && allow.empty() && deny.empty() &&
-         denial.blocks.empty() && effect == Effect::kLimit && enabled && !shadow;
-}
-
 }  // namespace weir

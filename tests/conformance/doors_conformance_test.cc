@@ -105,12 +105,13 @@ class World {
   KeyHasher hasher_{secret_};
   Traffic traffic_;
   Engine engine_{*store_, hasher_, traffic_.add_core()};
+  BlockList blocks_{hasher_};
   HttpNode http_node_{{.info = {}, .access = {}, .store_figures = {}}, traffic_};
-  HttpDoor http_{http_node_, engine_, rules_};
+  HttpDoor http_{http_node_, engine_, blocks_, rules_};
   RespNode resp_node_{{}, traffic_};
-  RespDoor resp_{resp_node_, engine_, rules_};
+  RespDoor resp_{resp_node_, engine_, blocks_, rules_};
   GrpcNode grpc_node_;
-  GrpcDoor grpc_{grpc_node_, engine_, rules_, {}};
+  GrpcDoor grpc_{grpc_node_, engine_, blocks_, rules_, {}};
   Http2Door http2_{grpc_};
   Limiter limiter_{*store_, clock, spec_, secret_};
 };
@@ -172,11 +173,12 @@ TEST(Doors, ShareOneCounterForOneInlineQuota) {
   const KeyHasher hasher(secret);
   Traffic traffic;
   Engine engine(*store, hasher, traffic.add_core());
+  BlockList blocks(hasher);
   const auto rules = std::make_shared<const RuleSet>();
   HttpNode http_node({.info = {}, .access = {}, .store_figures = {}}, traffic);
-  HttpDoor http(http_node, engine, rules);
+  HttpDoor http(http_node, engine, blocks, rules);
   RespNode resp_node({}, traffic);
-  RespDoor resp(resp_node, engine, rules);
+  RespDoor resp(resp_node, engine, blocks, rules);
   const Limiter limiter(
       *store, clock,
       {.algorithm = Algorithm::kTokenBucket, .limit = 30, .window = 1min, .burst = 3}, secret);

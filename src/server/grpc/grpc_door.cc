@@ -10,9 +10,9 @@ constexpr grpc::Status kNoSuchMethod = {.code = grpc::Code::kUnimplemented,
 
 }  // namespace
 
-GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, RuleSetPtr rules,
+GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules,
                    const RlsOptions& options)
-    : should_rate_limit_(engine, std::move(rules), options),
+    : should_rate_limit_(engine, blocks, std::move(rules), options),
       health_check_(node),
       health_list_(node),
       health_watch_(node),

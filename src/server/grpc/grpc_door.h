@@ -1,6 +1,6 @@
 // GrpcDoor: the gRPC services of one core, to be reached through an Http2Door.
 //
-//   GrpcDoor grpc(node, engine, rules, options);
+//   GrpcDoor grpc(node, engine, blocks, rules, options);
 //   Http2Door door(grpc);              or a router that knows further services
 //
 // Thread rule: the core that owns it. Tested by grpc_door_test.cc.
@@ -22,8 +22,9 @@ namespace weir {
 
 class GrpcDoor final : public Http2Router {
  public:
-  // `node` and `engine` must outlive the door, and the door its streams.
-  GrpcDoor(const GrpcNode& node, Engine& engine, RuleSetPtr rules, const RlsOptions& options);
+  // `node`, `engine` and `blocks` must outlive the door, and the door its streams.
+  GrpcDoor(const GrpcNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules,
+           const RlsOptions& options);
 
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }

@@ -41,7 +41,8 @@ class GrpcTestDoor {
       : store(make_memory_store({.max_keys = 1024}, kStart)),
         hasher(HashSecret{}),
         engine(*store, hasher, traffic.add_core()),
-        grpc(node, engine, std::make_shared<const RuleSet>(std::move(rules)), options),
+        blocks(hasher),
+        grpc(node, engine, blocks, std::make_shared<const RuleSet>(std::move(rules)), options),
         door(grpc) {}
 
   // Starts a call on `peer`.
@@ -64,6 +65,7 @@ class GrpcTestDoor {
   Traffic traffic;
   KeyHasher hasher;
   Engine engine;
+  BlockList blocks;
   GrpcNode node;
   GrpcDoor grpc;
   Http2Door door;

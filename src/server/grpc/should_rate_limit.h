@@ -18,8 +18,8 @@ class ShouldRateLimit final : public UnaryMethod {
   static constexpr std::string_view kPath =
       "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-  ShouldRateLimit(Engine& engine, RuleSetPtr rules, const RlsOptions& options)
-      : service_(engine, std::move(rules), options) {}
+  ShouldRateLimit(Engine& engine, BlockList& blocks, RuleSetPtr rules, const RlsOptions& options)
+      : service_(engine, blocks, std::move(rules), options) {}
 
   void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
 

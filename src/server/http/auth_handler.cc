@@ -1,8 +1,10 @@
 // The handler of /auth: may the request that a proxy holds pass?
 
 #include <algorithm>
-#include <array>
+#include <charconv>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "proto/header_fields.h"
 #include "server/http/check_reply.h"
@@ -13,80 +15,102 @@
 namespace weir {
 namespace {
 
-using Terms = std::array<CheckTerms, kGroupsMax>;
-using Decisions = std::array<Decision, kGroupsMax>;
+constexpr int kTooManyRequests = 429;
 
-// The terms of the rules that apply: first those that may deny, then those that only
-// count. Returns how many may deny, and in `count` how many there are.
-std::size_t make_auth_terms(HttpCore& core, const Request& request, Terms& terms,
-                            std::size_t& count) {
-  MatchedRules room;
-  const auto matched = core.rules().match(request, room);
-  count = matched.size();
-  const auto shadows = std::stable_partition(matched.begin(), matched.end(),
-                                             [](auto* rule) { return !rule->shadow; });
-  for (std::size_t i = 0; i < count; ++i) {
-    const Rule& rule = *matched[i];
-    const auto key = key_of(rule, request, core.key_scratch());
-    terms[i] = {.policy = rule.id,
-                .quota = rule.quota,
-                .key = core.engine().hash({.rule = rule.id, .bucket = {}, .key = key}, rule.quota)};
+// A number in a header, which only ever makes a request dearer: never 0 or less.
+std::int64_t cost_of(const Rule& rule, const Request& request) {
+  if (!rule.cost_from) return rule.cost;
+  PartScratch scratch{};
+  const std::string_view text = part_text(*rule.cost_from, request, scratch);
+  std::int64_t cost = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::clamp<std::int64_t>(cost, 1, kCostMax) : 1;
+}
+
+Ask ask_about(HttpCore& core, const Rule& rule, const Request& request, PartScratch& tier) {
+  Ask ask{.rule = &rule,
+          .key = key_of(rule, request, core.key_scratch()),
+          .client = request.client,
+          .cost = cost_of(rule, request)};
+  if (rule.tier) ask.tier = part_text(*rule.tier, request, tier);
+  return ask;
+}
+
+// What the client should know of: the first denial, else the rule with the least left.
+// Nothing of rules in shadow.
+std::optional<std::size_t> most_pressing(std::span<const Rule* const> rules,
+                                         std::span<const Answer> answers) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (rules[i]->shadow || answers[i].cause == Answer::Cause::kNotCounted) continue;
+    if (!answers[i].allowed()) return i;
+    const bool presses =
+        !found || answers[i].decision.remaining < answers[*found].decision.remaining;
+    if (presses) found = i;
   }
-  return static_cast<std::size_t>(shadows - matched.begin());
+  return found;
 }
 
-// What the client should know of: the denial that lasts longest, or else the rule that
-// has the least left.
-std::size_t most_pressing(std::span<const Decision> decisions) {
-  const auto pressing = [](const Decision& one, const Decision& other) {
-    if (one.allowed() != other.allowed()) return !one.allowed();
-    if (one.allowed()) return one.remaining < other.remaining;
-    if (one.verdict != other.verdict) return one.verdict == Verdict::kNever;
-    return one.retry_after > other.retry_after;
-  };
-  return static_cast<std::size_t>(std::ranges::min_element(decisions, pressing) -
-                                  decisions.begin());
-}
-
-void reply_auth(HttpCore& core, const Exchange& exchange, int status, std::string_view fields) {
-  if (status == 200 || status == 204) {
-    return core.reply(exchange, {.status = status, .content_type = {}, .fields = fields}, {});
+void append_fields(const Denial& denial, const TemplateValues& values, std::string& fields) {
+  for (const HeaderTemplate& header : denial.headers) {
+    fields.append(header.name).append(": ");
+    header.value.append(values, Escape::kHeader, fields);
+    fields += "\r\n";
   }
-  core.reply_problem(exchange, http_problem(status, "Too many requests."), fields);
 }
 
-void reply_decisions(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
-                     std::span<const CheckTerms> terms, std::span<const Decision> decisions) {
-  const bool allowed = std::ranges::all_of(decisions, &Decision::allowed);
-  const std::size_t shown = most_pressing(decisions);
-  char* const fields = core.scratch(rate_limit_headers_max(terms[shown].policy));
-  TextWriter writer(fields);
-  write_rate_limit_headers(writer, policy_of(terms[shown]), decisions[shown]);
-  reply_auth(core, exchange, allowed ? auth.allow : auth.deny,
-             {fields, static_cast<std::size_t>(writer.end() - fields)});
+// A denial is answered as its rule says, as far as the proxy understands it.
+void deny(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
+          const TemplateValues& values, const Denial& denial, std::string_view limit_fields) {
+  std::string fields(limit_fields);
+  append_fields(denial, values, fields);
+  const bool free_choice = auth.deny == kTooManyRequests;
+  const int status = denial.status != 0 && free_choice ? denial.status : auth.deny;
+  if (!denial.body) {
+    return core.reply_problem(exchange, http_problem(status, "Too many requests."), fields);
+  }
+  std::string body;
+  denial.body->append(values, escape_for(denial.content_type), body);
+  core.reply(exchange, {.status = status, .content_type = denial.content_type, .fields = fields},
+             body);
 }
 
-// All rules that may deny are charged, or none; those in shadow only for what passes.
+void reply_answers(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
+                   const Request& request, std::span<const Rule* const> rules,
+                   std::span<const Answer> answers) {
+  const auto shown = most_pressing(rules, answers);
+  if (!shown) return core.reply(exchange, {.status = auth.allow, .content_type = {}}, {});
+
+  const Rule& rule = *rules[*shown];
+  const Answer& answer = answers[*shown];
+  char* const text = core.scratch(rate_limit_headers_max(rule.id));
+  TextWriter writer(text);
+  write_rate_limit_headers(writer, policy_of(rule.id, answer), answer.decision);
+  const std::string_view fields(text, static_cast<std::size_t>(writer.end() - text));
+  if (answer.allowed()) {
+    return core.reply(exchange, {.status = auth.allow, .content_type = {}, .fields = fields}, {});
+  }
+  const TemplateValues values{.rule = rule.id,
+                              .key = key_of(rule, request, core.key_scratch()),
+                              .decision = answer.decision,
+                              .request = request};
+  deny(core, exchange, auth, values, rule.denial, fields);
+}
+
+// All rules that apply are charged, or none; those in shadow only for what passes.
 void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
                  const Request& request) {
-  Terms terms;
-  std::size_t count = 0;
-  const std::size_t enforced = make_auth_terms(core, request, terms, count);
-  const auto enforced_terms = std::span(terms).first(enforced);
-  const auto shadow_terms = std::span(terms).subspan(enforced, count - enforced);
-
-  Decisions decided;
-  const auto decisions = std::span(decided).first(enforced);
-  if (!core.decide(exchange, Operation::kSpendAll, enforced_terms, decisions)) {
-    return core.reply_problem(exchange, store_unavailable());
+  MatchedRules room;
+  const auto matched = core.rules().match(request, room);
+  Asks& asks = core.begin_asks(exchange, Operation::kSpendAll);
+  for (const Rule* rule : matched) {
+    PartScratch tier{};
+    if (asks.add(ask_about(core, *rule, request, tier))) continue;
+    return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
-  if (std::ranges::all_of(decisions, &Decision::allowed)) {
-    Decisions ignored;
-    core.decide(exchange, Operation::kSpendEach, shadow_terms,
-                std::span(ignored).first(shadow_terms.size()));
-  }
-  if (enforced == 0) return reply_auth(core, exchange, auth.allow, {});
-  reply_decisions(core, exchange, auth, enforced_terms, decisions);
+  if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
+  reply_answers(core, exchange, auth, request, matched, asks.answers());
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ constexpr std::string_view kCostExpected = "an integer from -1000000000000 to 10
 constexpr std::string_view kBurstExpected = "an integer from 1 to 1000000000000";
 constexpr std::string_view kWindowExpected =
     "a number of seconds, or a text like \"1m\" or \"500ms\"";
-constexpr std::string_view kBucketExpected = "a string of up to 4096 bytes";
+constexpr std::string_view kNameExpected = "a string of up to 4096 bytes";
 constexpr std::string_view kRuleExpected = "the id of a rule";
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
@@ -41,8 +41,8 @@ constexpr std::size_t kPlainNameMax = 16;
 // Beyond any window, so that it need not be exact; Quota::make says that it is too long.
 constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
 
-constexpr std::uint8_t bit(CheckField field) {
-  return static_cast<std::uint8_t>(1U << static_cast<unsigned>(field));
+constexpr std::uint16_t bit(CheckField field) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(field));
 }
 
 // The place of `name` in a constant table. Unrolled, so that each comparison is one of
@@ -274,6 +274,7 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
              ((spec.burst >= 1 && spec.burst <= kLimitMax) || fail(field, kBurstExpected));
     case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
     case CheckField::kRule: return read_name(field, value, spec.rule);
+    case CheckField::kTier: return read_name(field, value, spec.tier);
   }
   return false;
 }
@@ -287,11 +288,11 @@ bool CheckReader::Pass::read_key(od::value value, CheckSpec& spec) {
 }
 
 bool CheckReader::Pass::read_name(CheckField field, od::value value, std::string_view& text) {
-  const bool may_be_empty = field == CheckField::kBucket;
+  const bool may_be_empty = field != CheckField::kRule;
   if (!value.get_string().get(text) && text.size() <= kKeyMax && (may_be_empty || !text.empty())) {
     return true;
   }
-  return fail(field, may_be_empty ? kBucketExpected : kRuleExpected);
+  return fail(field, may_be_empty ? kNameExpected : kRuleExpected);
 }
 
 bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t& number) {
@@ -327,7 +328,7 @@ bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
 
 bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
   if (spec.has(field)) return fail(field, "the field only once");
-  spec.present = static_cast<std::uint8_t>(spec.present | bit(field));
+  spec.present = static_cast<std::uint16_t>(spec.present | bit(field));
   return true;
 }
 
@@ -338,6 +339,7 @@ bool CheckReader::Pass::require_all(const CheckSpec& spec) {
     return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&
            forbid(CheckField::kBurst, spec) && forbid(CheckField::kAlgorithm, spec);
   }
+  if (spec.has(CheckField::kTier)) return fail(CheckField::kTier, "nothing: tiers are a rule's");
   return require(CheckField::kLimit, spec, kLimitExpected) &&
          require(CheckField::kWindow, spec, kWindowExpected);
 }

@@ -37,9 +37,10 @@ enum class CheckField : std::uint8_t {
   kBurst,
   kAlgorithm,
   kRule,
+  kTier,
 };
-inline constexpr std::array<std::string_view, 8> kCheckFieldNames = {
-    "key", "limit", "window", "bucket", "cost", "burst", "algorithm", "rule"};
+inline constexpr std::array<std::string_view, 9> kCheckFieldNames = {
+    "key", "limit", "window", "bucket", "cost", "burst", "algorithm", "rule", "tier"};
 
 // Those of a body with several checks.
 inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks", "atomic"};
@@ -53,12 +54,13 @@ struct CheckSpec {
   std::string_view key_json;  // as it stood in the body, quotes and escapes included
   std::string_view bucket;
   std::string_view rule;
+  std::string_view tier;
   std::int64_t limit = 0;
   Duration window{0};
   std::int64_t cost = 1;
   std::int64_t burst = 0;
   Algorithm algorithm = Algorithm::kSlidingWindow;
-  std::uint8_t present = 0;  // a bit for each CheckField
+  std::uint16_t present = 0;  // a bit for each CheckField
 
   bool has(CheckField field) const { return (present >> static_cast<unsigned>(field) & 1) != 0; }
 };

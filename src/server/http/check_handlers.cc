@@ -23,7 +23,7 @@ bool read_body(HttpCore& core, const Exchange& exchange, CheckForm form) {
 bool make_single(HttpCore& core, const Exchange& exchange, CheckTerms& terms) {
   const CheckSpec& spec = core.reader().body().checks[0];
   Problem problem;
-  if (make_terms(spec, core.rules(), core.engine(), terms, problem)) return true;
+  if (make_terms(spec, core.rules(), terms, problem)) return true;
   core.reply_problem(exchange, problem);
   return false;
 }
@@ -35,12 +35,11 @@ void queue_single(HttpCore& core, const Exchange& exchange) {
 
 void decide_single(HttpCore& core, const Exchange& exchange, Operation operation) {
   CheckTerms terms;
-  Decision decision;
   if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, terms)) return;
-  if (!core.decide(exchange, operation, {&terms, 1}, {&decision, 1})) {
-    return core.reply_problem(exchange, store_unavailable());
-  }
-  core.reply_decision(exchange, terms, decision);
+  Asks& asks = core.begin_asks(exchange, operation);
+  asks.add(terms.ask);
+  if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
+  core.reply_answer(exchange, terms, asks.answers().front());
 }
 
 // All of them, so that one that cannot be decided refuses the whole before anything
@@ -49,7 +48,7 @@ bool make_list(HttpCore& core, const Exchange& exchange, std::span<CheckTerms> t
   const auto checks = core.reader().body().checks;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     Problem problem;
-    if (make_terms(checks[i], core.rules(), core.engine(), terms[i], problem)) continue;
+    if (make_terms(checks[i], core.rules(), terms[i], problem)) continue;
     const std::string item = "checks[" + std::to_string(i) + "].";
     problem.field = item + problem.field;
     problem.detail = item + problem.detail;
@@ -59,8 +58,16 @@ bool make_list(HttpCore& core, const Exchange& exchange, std::span<CheckTerms> t
   return true;
 }
 
+void write_results(TextWriter& writer, std::span<const CheckTerms> terms,
+                   std::span<const Answer> answers) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (i > 0) writer.put(",");
+    write_decision_json(writer, terms[i].key_json, answers[i]);
+  }
+}
+
 // {"results":[...]}, or {"allowed":true,"results":[...]} of an atomic list. At most
-// Batch::kChargesMax checks are decided at a time.
+// Asks::kAsksMax checks are decided at a time.
 void decide_list(HttpCore& core, const Exchange& exchange) {
   const CheckBody& body = core.reader().body();
   const auto terms = core.list_terms(body.checks.size());
@@ -70,24 +77,26 @@ void decide_list(HttpCore& core, const Exchange& exchange) {
   for (const CheckTerms& term : terms) size_max += kDecisionJsonMax + term.key_json.size();
   char* const text = core.scratch(size_max);
   TextWriter writer(text);
-  std::array<Decision, Batch::kChargesMax> decided;
-  for (std::size_t first = 0; first < terms.size(); first += decided.size()) {
-    const auto chunk = terms.subspan(first, std::min(decided.size(), terms.size() - first));
-    const std::span decisions(decided.data(), chunk.size());
-    const auto operation = body.atomic ? Operation::kSpendAll : Operation::kSpendEach;
-    if (!core.decide(exchange, operation, chunk, decisions)) {
-      return core.reply_problem(exchange, store_unavailable());
+  writer.put("{");
+  const auto operation = body.atomic ? Operation::kSpendAll : Operation::kSpendEach;
+  for (std::size_t first = 0; first < terms.size(); first += Asks::kAsksMax) {
+    const auto chunk = terms.subspan(first, std::min(Asks::kAsksMax, terms.size() - first));
+    Asks& asks = core.begin_asks(exchange, operation);
+    for (const CheckTerms& term : chunk) {
+      if (!asks.add(term.ask)) {
+        return core.reply_problem(
+            exchange, invalid_field("checks", "rules with at most 16 limits in all when atomic"));
+      }
     }
-    if (first == 0) {
-      writer.put("{");
-      const bool all = std::ranges::all_of(decisions, &Decision::allowed);
-      if (body.atomic) writer.put("\"allowed\":").text(all ? "true," : "false,");
-      writer.put("\"results\":[");
+    if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
+    const auto answers = asks.answers();
+    if (body.atomic) {
+      const bool all = std::ranges::all_of(answers, &Answer::allowed);
+      writer.put("\"allowed\":").text(all ? "true," : "false,");
     }
-    for (std::size_t i = 0; i < chunk.size(); ++i) {
-      if (first + i > 0) writer.put(",");
-      write_decision_json(writer, chunk[i], decisions[i]);
-    }
+    if (first == 0) writer.put("\"results\":[");
+    if (first > 0) writer.put(",");
+    write_results(writer, chunk, answers);
   }
   writer.put("]}");
   core.reply_json(exchange, {text, static_cast<std::size_t>(writer.end() - text)});

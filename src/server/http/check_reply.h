@@ -11,24 +11,22 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
+#include "engine/asks.h"
 #include "proto/rate_limit_headers.h"
 #include "proto/text_writer.h"
-#include "server/http/check_terms.h"
-#include "weir/decision.h"
 
 namespace weir {
 
 // No more than this is written, the key aside.
 inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 108; values: up to 105
 
-void write_decision_json(TextWriter& writer, const CheckTerms& terms, const Decision& decision);
+void write_decision_json(TextWriter& writer, std::string_view key_json, const Answer& answer);
 
-// What a disabled rule answers: allowed, as if the key had never been seen.
-Decision untouched(const Quota& quota);
-
-inline RateLimitPolicy policy_of(const CheckTerms& terms) {
-  return {.name = terms.policy, .limit = terms.quota.limit(), .window = terms.quota.window()};
+// `name` is the rule's id, or "default".
+inline RateLimitPolicy policy_of(std::string_view name, const Answer& answer) {
+  return {.name = name, .limit = answer.quota.limit(), .window = answer.quota.window()};
 }
 
 }  // namespace weir

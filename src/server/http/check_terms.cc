@@ -31,33 +31,29 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
 
 }  // namespace
 
-bool make_terms(const CheckSpec& spec, const RuleSet& rules, const Engine& engine,
-                CheckTerms& terms, Problem& problem) {
-  terms.key_json = spec.key_json;
-  terms.cost = spec.cost;
+bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem) {
+  terms = {.key_json = spec.key_json,
+           .policy = kDefaultPolicy,
+           .ask = {.bucket = spec.bucket, .key = spec.key, .cost = spec.cost}};
   if (spec.has(CheckField::kRule)) {
-    const Rule* const rule = rules.find(spec.rule);
-    if (rule == nullptr) {
+    terms.ask.rule = rules.find(spec.rule);
+    if (terms.ask.rule == nullptr) {
       problem = unknown_rule(spec.rule, rules);
       return false;
     }
-    terms.policy = rule->id;
-    terms.quota = rule->quota;
-    terms.counts = rule->enabled;
-  } else {
-    const auto quota = Quota::make({.algorithm = spec.algorithm,
-                                    .limit = spec.limit,
-                                    .window = spec.window,
-                                    .burst = spec.burst});
-    if (!quota) {
-      problem = invalid_field(quota.error().field, quota.error().expected);
-      return false;
-    }
-    terms.policy = kDefaultPolicy;
-    terms.quota = *quota;
-    terms.counts = true;
+    terms.policy = terms.ask.rule->id;
+    terms.ask.tier = spec.tier;
+    return true;
   }
-  terms.key = engine.hash({.rule = spec.rule, .bucket = spec.bucket, .key = spec.key}, terms.quota);
+  const auto quota = Quota::make({.algorithm = spec.algorithm,
+                                  .limit = spec.limit,
+                                  .window = spec.window,
+                                  .burst = spec.burst});
+  if (!quota) {
+    problem = invalid_field(quota.error().field, quota.error().expected);
+    return false;
+  }
+  terms.ask.quota = *quota;
   return true;
 }
 

@@ -7,30 +7,23 @@
 
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
-#include "engine/engine.h"
+#include "engine/asks.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
 #include "server/http/problem.h"
-#include "weir/key.h"
-#include "weir/quota.h"
 
 namespace weir {
 
 struct CheckTerms {
-  std::string_view key_json;  // the key as the reply repeats it
-  std::string_view policy;    // the rule's id, or "default"
-  Quota quota;
-  KeyHash key;
-  std::int64_t cost = 1;
-  bool counts = true;  // false for a disabled rule, which allows everything
+  std::string_view key_json{};  // the key as the reply repeats it
+  std::string_view policy{};    // the rule's id, or "default"
+  Ask ask{};
 };
 
 // False if the check asks for what does not exist or cannot be enforced: `problem` says
 // so, with its field as the check's own ("limit", not "checks[3].limit").
-bool make_terms(const CheckSpec& spec, const RuleSet& rules, const Engine& engine,
-                CheckTerms& terms, Problem& problem);
+bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem);
 
 }  // namespace weir

@@ -1,7 +1,7 @@
 // The handlers of the routing table (routes.cc), each of which answers one request.
 //
-// check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask. page_handlers.cc: what describes the
-// node. openapi.cc: what describes the rest.
+// check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask.
+// page_handlers.cc: what describes the node. openapi.cc: what describes the rest.
 //
 // Thread rule: the core that is given. Tested by http_check_test.cc,
 // http_auth_test.cc, http_pages_test.cc and openapi_test.cc.

@@ -210,6 +210,57 @@ TEST(ForwardAuth, RefusesStrangersAndProxiesThatSayTooLittle) {
   EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
 }
 
+TEST(ForwardAuth, ADenialIsAnsweredAsItsRuleSays) {
+  Rule rule = per_client("login", at_path("/login"), 0);
+  rule.denial.status = 503;
+  rule.denial.content_type = "application/json";
+  rule.denial.body =
+      std::get<TextTemplate>(TextTemplate::parse(R"({"error":"no","to":"{{header:x-name}}"})"));
+  rule.denial.headers.push_back(
+      {.name = "IP", .value = std::get<TextTemplate>(TextTemplate::parse("{{client}}"))});
+  TestDoor door({.rules = {rule}, .access = {}});
+  Fields fields = kForwarded;
+  fields["X-Name"] = R"("}<b>)";
+  const TestReply reply = door.ask(ask_auth("/auth", fields));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.body, R"({"error":"no","to":"\"}<b>"})");
+  EXPECT_EQ(reply.fields.at("content-type"), "application/json");
+  EXPECT_EQ(reply.fields.at("ip"), "192.0.2.1");
+  EXPECT_TRUE(reply.fields.contains("ratelimit"));
+  EXPECT_EQ(door.ask(ask_auth("/auth/nginx", kNginx)).status, 403) << "what nginx understands";
+}
+
+TEST(ForwardAuth, ADenialBlocksTheClient) {
+  Rule rule = per_client("login", at_path("/login"), 1);
+  rule.denial.blocks = {std::chrono::minutes(5)};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto ask = [&] { return door.ask(ask_auth("/auth", kForwarded)); };
+  EXPECT_EQ(ask().status, 200);
+  EXPECT_EQ(ask().status, 429);
+  const int batches = door.store.batches;
+  EXPECT_EQ(ask().fields.at("retry-after"), "300");
+  EXPECT_EQ(door.store.batches, batches) << "a block is found before any counter";
+}
+
+TEST(ForwardAuth, CostsAndTiersComeFromTheRequest) {
+  Rule rule = per_client("api", RequestMatch(), 10);
+  rule.cost_from = KeyPart{.property = KeyPart::Property::kHeader, .header = "X-Cost"};
+  rule.tier = KeyPart{.property = KeyPart::Property::kHeader, .header = "X-Plan"};
+  rule.tiers["gold"] = {*Quota::make({.limit = 100, .window = std::chrono::minutes(1)})};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto remaining = [&](std::string cost, std::string plan) {
+    Fields fields = kForwarded;
+    fields["X-Cost"] = std::move(cost);
+    fields["X-Plan"] = std::move(plan);
+    return door.ask(ask_auth("/auth", fields)).fields.at("x-ratelimit-remaining");
+  };
+  EXPECT_EQ(remaining("3", ""), "7");
+  EXPECT_EQ(remaining("-5", ""), "6") << "nobody gives units back by a header";
+  EXPECT_EQ(remaining("0", ""), "5");
+  EXPECT_EQ(remaining("many", "silver"), "4");
+  EXPECT_EQ(remaining("4", "gold"), "90");
+}
+
 TEST(ForwardAuth, SaysWhenTheStoreCannotAnswer) {
   TestDoor door(one_login_a_minute());
   door.store.broken = true;

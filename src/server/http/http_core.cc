@@ -47,11 +47,11 @@ Problem not_found(std::string_view path) {
 
 }  // namespace
 
-HttpCore::HttpCore(HttpNode& node, Engine& engine, RuleSetPtr rules)
+HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
-      engine_(engine),
       counts_(node.counts().add_core()),
       rules_(std::move(rules)),
+      asks_(engine, blocks),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
       scratch_size_(kScratchInitial) {
   if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
@@ -99,49 +99,38 @@ void HttpCore::reply_problem(const Exchange& exchange, const Problem& problem,
 }
 
 void HttpCore::queue(const Exchange& exchange, const CheckTerms& terms) {
-  if (queued_ == 0) check_.begin(Operation::kSpendEach);
-  queue_[queued_] = {.terms = terms, .route = exchange.route, .after = exchange.after};
-  ++queued_;
-  if (terms.counts) check_.add(terms.key, terms.quota, terms.cost);
+  if (queued_ == 0) asks_.begin(Operation::kSpendEach);
+  const bool added = asks_.add(terms.ask);
+  WEIR_ASSERT(added);
+  queue_[queued_++] = {.key_json = terms.key_json,
+                       .policy = terms.policy,
+                       .route = exchange.route,
+                       .after = exchange.after};
   if (queued_ == queue_.size()) flush(exchange.out, exchange.now);
 }
 
 void HttpCore::flush(ReplySink& out, Instant now) {
   if (queued_ == 0) return;
-  const bool store_answered = check_.size() == 0 || check_.decide(engine_, now);
-  const auto decisions = check_.decisions();
-  std::size_t next = 0;
+  const bool store_answered = asks_.decide(now);
+  const auto answers = asks_.answers();
   for (std::size_t i = 0; i < queued_; ++i) {
     const Queued& queued = queue_[i];
-    if (!queued.terms.counts) {
-      add_decision(out, queued, untouched(queued.terms.quota), now);
-    } else if (store_answered) {
-      add_decision(out, queued, decisions[next++], now);
-    } else {
-      const Problem problem = store_unavailable();
-      out.add(
-          {.status = problem.status, .content_type = kProblemContentType, .after = queued.after},
-          to_json(problem), date(now));
-      counts_.record(queued.route, problem.status);
+    if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
+      add_answer(out, queued, answers[i], now);
+      continue;
     }
+    const Problem problem = store_unavailable();
+    out.add({.status = problem.status, .content_type = kProblemContentType, .after = queued.after},
+            to_json(problem), date(now));
+    counts_.record(queued.route, problem.status);
   }
   queued_ = 0;
 }
 
-bool HttpCore::decide(const Exchange& exchange, Operation operation,
-                      std::span<const CheckTerms> terms, std::span<Decision> decisions) {
-  WEIR_ASSERT(terms.size() == decisions.size() && terms.size() <= Batch::kChargesMax);
-  flush(exchange.out, exchange.now);  // check_ is theirs until then
-  check_.begin(operation);
-  for (const CheckTerms& term : terms) {
-    if (term.counts) check_.add(term.key, term.quota, term.cost);
-  }
-  if (check_.size() > 0 && !check_.decide(engine_, exchange.now)) return false;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    decisions[i] = terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota);
-  }
-  return true;
+Asks& HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
+  flush(exchange.out, exchange.now);  // asks_ are theirs until then
+  asks_.begin(operation);
+  return asks_;
 }
 
 std::span<const NameValue> HttpCore::headers_of(const Exchange& exchange) {
@@ -157,22 +146,22 @@ std::span<CheckTerms> HttpCore::list_terms(std::size_t size) {
   return {list_terms_.data(), size};
 }
 
-void HttpCore::reply_decision(const Exchange& exchange, const CheckTerms& terms,
-                              const Decision& decision) {
-  flush(exchange.out, exchange.now);
-  add_decision(exchange.out, {.terms = terms, .route = exchange.route, .after = exchange.after},
-               decision, exchange.now);
+void HttpCore::reply_answer(const Exchange& exchange, const CheckTerms& terms,
+                            const Answer& answer) {
+  const Queued single{.key_json = terms.key_json,
+                      .policy = terms.policy,
+                      .route = exchange.route,
+                      .after = exchange.after};
+  add_answer(exchange.out, single, answer, exchange.now);
 }
 
-void HttpCore::add_decision(ReplySink& out, const Queued& queued, const Decision& decision,
-                            Instant now) {
-  const CheckTerms& terms = queued.terms;
+void HttpCore::add_answer(ReplySink& out, const Queued& queued, const Answer& answer, Instant now) {
   char* const fields =
-      scratch(rate_limit_headers_max(terms.policy) + kDecisionJsonMax + terms.key_json.size());
+      scratch(rate_limit_headers_max(queued.policy) + kDecisionJsonMax + queued.key_json.size());
   TextWriter writer(fields);
-  write_rate_limit_headers(writer, policy_of(terms), decision);
+  write_rate_limit_headers(writer, policy_of(queued.policy, answer), answer.decision);
   char* const body = writer.end();
-  write_decision_json(writer, terms, decision);
+  write_decision_json(writer, queued.key_json, answer);
   const auto size = [](const char* from, const char* to) {
     return static_cast<std::size_t>(to - from);
   };

@@ -23,8 +23,7 @@
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
-#include "engine/engine.h"
-#include "engine/immediate_check.h"
+#include "engine/asks.h"
 #include "proto/http1_head.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
@@ -56,10 +55,9 @@ struct Exchange {
 
 class HttpCore {
  public:
-  HttpCore(HttpNode& node, Engine& engine, RuleSetPtr rules);
+  HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   HttpNode& node() { return node_; }
-  Engine& engine() { return engine_; }
   CoreHttpCounts& counts() { return counts_; }
   CheckReader& reader() { return reader_; }
 
@@ -83,13 +81,11 @@ class HttpCore {
   // the event loop.
   void flush(ReplySink& out, Instant now);
 
-  // Decides at most Batch::kChargesMax checks at once. False if the store could not
-  // answer. REQUIRES: sizes equal.
-  bool decide(const Exchange& exchange, Operation operation, std::span<const CheckTerms> terms,
-              std::span<Decision> decisions);
+  // To decide several asks at once. Answers what is queued first.
+  Asks& begin_asks(const Exchange& exchange, Operation operation);
 
-  // Answers a single check with a decision that has been made.
-  void reply_decision(const Exchange& exchange, const CheckTerms& terms, const Decision& decision);
+  // Answers a single check.
+  void reply_answer(const Exchange& exchange, const CheckTerms& terms, const Answer& answer);
 
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
@@ -106,20 +102,20 @@ class HttpCore {
 
  private:
   struct Queued {
-    CheckTerms terms;
+    std::string_view key_json{};
+    std::string_view policy{};
     RouteId route = RouteId::kNone;
     AfterReply after = AfterReply::kStay;
   };
 
   const HttpDate& date(Instant now);
-  void add_decision(ReplySink& out, const Queued& queued, const Decision& decision, Instant now);
+  void add_answer(ReplySink& out, const Queued& queued, const Answer& answer, Instant now);
 
   HttpNode& node_;
-  Engine& engine_;
   CoreHttpCounts& counts_;
   RuleSetPtr rules_;
   CheckReader reader_;
-  ImmediateCheck check_;
+  Asks asks_;
 
   std::array<Queued, Batch::kChargesMax> queue_;
   std::size_t queued_ = 0;

@@ -19,8 +19,8 @@ namespace weir {
 class HttpDoor final : public SessionFactory {
  public:
   // `node` and `engine` must outlive the door, and the door its sessions.
-  HttpDoor(HttpNode& node, Engine& engine, RuleSetPtr rules)
-      : core_(node, engine, std::move(rules)) {}
+  HttpDoor(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
+      : core_(node, engine, blocks, std::move(rules)) {}
 
   std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
 

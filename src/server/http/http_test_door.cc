@@ -112,8 +112,9 @@ TestDoor::TestDoor() : TestDoor(Options{}) {}
 TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
+      blocks(hasher),
       node(node_options(options), traffic),
-      door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+      door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {}
 
 std::string TestDoor::converse(std::string_view request) {
   const auto session = door.make_session(peer, now);

@@ -74,6 +74,7 @@ class TestDoor {
   Traffic traffic;
   KeyHasher hasher;
   Engine engine;
+  BlockList blocks;
   HttpNode node;
   HttpDoor door;
   Peer peer;  // of new connections; nobody in particular: a Unix socket

@@ -12,9 +12,6 @@ namespace {
 using resp::Protocol;
 using resp::ReplyWriter;
 
-// What a disabled rule answers: allowed, as if the key had never been seen.
-Decision untouched(std::int64_t capacity) { return {.limit = capacity, .remaining = capacity}; }
-
 // redis-cell cuts durations to milliseconds, and rounds what is left up.
 std::int64_t cell_seconds(Duration duration) {
   return whole_seconds(std::chrono::floor<std::chrono::milliseconds>(duration));
@@ -40,8 +37,11 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
   reply.integers(numbers);
 }
 
-RespCore::RespCore(RespNode& node, Engine& engine, RuleSetPtr rules)
-    : node_(node), engine_(engine), counts_(node.counts().add_core()), rules_(std::move(rules)) {
+RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
+    : node_(node),
+      counts_(node.counts().add_core()),
+      rules_(std::move(rules)),
+      asks_(engine, blocks) {
   if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
 }
 
@@ -80,25 +80,22 @@ ReplyWriter RespCore::reply(const RespRequest& request) {
   return {request.out, request.client.protocol};
 }
 
-void RespCore::queue(const RespRequest& request, const RespTerms& terms, ReplyForm form) {
-  if (queued_ == 0) check_.begin(Operation::kSpendEach);
-  queue_[queued_] = {.form = form, .counts = terms.counts, .capacity = terms.quota.capacity()};
-  ++queued_;
-  if (terms.counts) check_.add(terms.key, terms.quota, terms.cost);
+void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {
+  if (queued_ == 0) asks_.begin(Operation::kSpendEach);
+  const bool added = asks_.add(ask);
+  WEIR_ASSERT(added);
+  queue_[queued_++] = form;
   if (queued_ == queue_.size()) flush(request.out, request.now);
 }
 
 void RespCore::flush(OutputBuffer& out, Instant now) {
   if (queued_ == 0) return;
-  const bool store_answered = check_.size() == 0 || check_.decide(engine_, now);
+  const bool store_answered = asks_.decide(now);
+  const auto answers = asks_.answers();
   ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
-  std::size_t next = 0;
   for (std::size_t i = 0; i < queued_; ++i) {
-    const Queued& queued = queue_[i];
-    if (!queued.counts) {
-      write_decision(reply, untouched(queued.capacity), queued.form);
-    } else if (store_answered) {
-      write_decision(reply, check_.decisions()[next++], queued.form);
+    if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
+      write_decision(reply, answers[i].decision, queue_[i]);
     } else {
       reply.error(kStoreUnavailable);
     }
@@ -106,21 +103,10 @@ void RespCore::flush(OutputBuffer& out, Instant now) {
   queued_ = 0;
 }
 
-bool RespCore::decide(const RespRequest& request, Operation operation,
-                      std::span<const RespTerms> terms, std::span<Decision> decisions) {
-  WEIR_ASSERT(terms.size() == decisions.size() && terms.size() <= Batch::kChargesMax);
-  flush(request.out, request.now);  // check_ is theirs until then
-  check_.begin(operation);
-  for (const RespTerms& term : terms) {
-    if (term.counts) check_.add(term.key, term.quota, term.cost);
-  }
-  if (check_.size() > 0 && !check_.decide(engine_, request.now)) return false;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    decisions[i] =
-        terms[i].counts ? check_.decisions()[next++] : untouched(terms[i].quota.capacity());
-  }
-  return true;
+Asks& RespCore::begin_asks(const RespRequest& request, Operation operation) {
+  flush(request.out, request.now);  // asks_ are theirs until then
+  asks_.begin(operation);
+  return asks_;
 }
 
 }  // namespace weir

@@ -18,8 +18,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "engine/engine.h"
-#include "engine/immediate_check.h"
+#include "engine/asks.h"
 #include "proto/output_buffer.h"
 #include "proto/resp/command_reader.h"
 #include "proto/resp/reply_writer.h"
@@ -50,14 +49,6 @@ struct RespRequest {
   Instant now;
 };
 
-// One key to be decided.
-struct RespTerms {
-  Quota quota;
-  KeyHash key;
-  std::int64_t cost = 1;
-  bool counts = true;  // false for a disabled rule, which allows everything
-};
-
 // How a decision is written as five integers.
 enum class ReplyForm : std::uint8_t {
   kWeir,          // denied, limit, remaining, retry or -1, reset; seconds round up
@@ -67,10 +58,9 @@ enum class ReplyForm : std::uint8_t {
 
 class RespCore {
  public:
-  RespCore(RespNode& node, Engine& engine, RuleSetPtr rules);
+  RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   RespNode& node() { return node_; }
-  Engine& engine() { return engine_; }
   CoreRespCounts& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
@@ -89,34 +79,25 @@ class RespCore {
   resp::ReplyWriter reply(const RespRequest& request);
 
   // Answers a check of one key, later: at the latest with flush().
-  void queue(const RespRequest& request, const RespTerms& terms, ReplyForm form);
+  void queue(const RespRequest& request, const Ask& ask, ReplyForm form);
 
   // Decides and answers the checks that wait. To be called before control goes back to
   // the event loop.
   void flush(OutputBuffer& out, Instant now);
 
-  // Decides at most Batch::kChargesMax keys at once. False if the store could not answer.
-  // REQUIRES: sizes equal.
-  bool decide(const RespRequest& request, Operation operation, std::span<const RespTerms> terms,
-              std::span<Decision> decisions);
+  // To decide several asks at once. Answers what is queued first.
+  Asks& begin_asks(const RespRequest& request, Operation operation);
 
  private:
-  struct Queued {
-    ReplyForm form = ReplyForm::kWeir;
-    bool counts = true;
-    std::int64_t capacity = 0;  // of the quota
-  };
-
   RespNode& node_;
-  Engine& engine_;
   CoreRespCounts& counts_;
   RuleSetPtr rules_;
-  ImmediateCheck check_;
+  Asks asks_;
   resp::Arguments arguments_;
   QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
   Quota last_quota_;
 
-  std::array<Queued, Batch::kChargesMax> queue_;
+  std::array<ReplyForm, Asks::kAsksMax> queue_;
   std::size_t queued_ = 0;
 };
 

@@ -18,8 +18,8 @@ namespace weir {
 class RespDoor final : public SessionFactory {
  public:
   // `node` and `engine` must outlive the door, and the door its sessions.
-  RespDoor(RespNode& node, Engine& engine, RuleSetPtr rules)
-      : core_(node, engine, std::move(rules)) {}
+  RespDoor(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
+      : core_(node, engine, blocks, std::move(rules)) {}
 
   std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
 

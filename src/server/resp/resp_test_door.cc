@@ -71,7 +71,8 @@ RespTestDoor::RespTestDoor(Options options)
     : store(make_memory_store({.max_keys = 4096}, kStart)),
       hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
+      blocks(hasher),
       node({.version = "1.2.3", .started = kStart, .access = std::move(options.access)}, traffic),
-      door(node, engine, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+      door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {}
 
 }  // namespace weir

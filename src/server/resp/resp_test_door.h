@@ -83,6 +83,7 @@ class RespTestDoor {
   Traffic traffic;
   KeyHasher hasher;
   Engine engine;
+  BlockList blocks;
   RespNode node;
   RespDoor door;
   Instant now = kStart + std::chrono::seconds(100);

@@ -1,6 +1,5 @@
 // WEIR.HIT, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the configuration.
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,7 @@ std::string unknown_rule(std::string_view id, const RuleSet& rules) {
 }
 
 // False, and `error` says why, if this cannot be decided.
-bool make_terms(RespCore& core, const RuleCheck& check, RespTerms& terms, std::string& error) {
+bool make_ask(RespCore& core, const RuleCheck& check, Ask& ask, std::string& error) {
   const Rule* const rule = core.rules().find(check.rule);
   if (rule == nullptr) {
     error = unknown_rule(check.rule, core.rules());
@@ -39,23 +38,19 @@ bool make_terms(RespCore& core, const RuleCheck& check, RespTerms& terms, std::s
     error = "ERR cost must be an integer from -1000000000000 to 1000000000000";
     return false;
   }
-  terms = {
-      .quota = rule->quota,
-      .key = core.engine().hash({.rule = rule->id, .bucket = {}, .key = check.key}, rule->quota),
-      .cost = cost,
-      .counts = rule->enabled};
+  ask = {.rule = rule, .key = check.key, .cost = cost};
   return true;
 }
 
 // False if the arguments are not right: then the request has been answered.
-bool make_single(RespCore& core, const RespRequest& request, RespTerms& terms) {
+bool make_single(RespCore& core, const RespRequest& request, Ask& ask) {
   const auto& arguments = request.arguments;
   RuleCheck check{.rule = arguments[1], .key = arguments[2]};
   if (arguments.size() > 3) check.cost = arguments[3];
   std::string error;
   if (arguments.size() > 4) {
     error = "ERR wrong number of arguments for '" + to_ascii_lower(arguments[0]) + "' command";
-  } else if (make_terms(core, check, terms, error)) {
+  } else if (make_ask(core, check, ask, error)) {
     return true;
   }
   core.reply(request).error(error);
@@ -63,21 +58,20 @@ bool make_single(RespCore& core, const RespRequest& request, RespTerms& terms) {
 }
 
 void decide_single(RespCore& core, const RespRequest& request, Operation operation) {
-  RespTerms terms;
-  Decision decision;
-  if (!make_single(core, request, terms)) return;
+  Ask ask;
+  if (!make_single(core, request, ask)) return;
   auto reply = core.reply(request);
-  if (!core.decide(request, operation, {&terms, 1}, {&decision, 1})) {
-    return reply.error(kStoreUnavailable);
-  }
-  write_decision(reply, decision, ReplyForm::kWeir);
+  Asks& asks = core.begin_asks(request, operation);
+  asks.add(ask);
+  if (!asks.decide(request.now)) return reply.error(kStoreUnavailable);
+  write_decision(reply, asks.answers().front().decision, ReplyForm::kWeir);
 }
 
 }  // namespace
 
 void handle_hit(RespCore& core, RespRequest& request) {
-  RespTerms terms;
-  if (make_single(core, request, terms)) core.queue(request, terms, ReplyForm::kWeir);
+  Ask ask;
+  if (make_single(core, request, ask)) core.queue(request, ask, ReplyForm::kWeir);
 }
 
 void handle_look(RespCore& core, RespRequest& request) {
@@ -101,23 +95,21 @@ void handle_hit_many(RespCore& core, RespRequest& request) {
   if (words.size() % kEach != 0 || count > Batch::kChargesMax) {
     return reply.error("ERR expected rule, key and cost, for 1 to 16 keys");
   }
-  std::array<RespTerms, Batch::kChargesMax> terms;
-  std::array<Decision, Batch::kChargesMax> decisions;
+  Asks& asks = core.begin_asks(request, all ? Operation::kSpendAll : Operation::kSpendEach);
   for (std::size_t i = 0; i < count; ++i) {
     const auto check = words.subspan(i * kEach, kEach);
+    Ask ask;
     std::string error;
-    if (make_terms(core, {.rule = check[0], .key = check[1], .cost = check[2]}, terms[i], error)) {
-      continue;
+    if (!make_ask(core, {.rule = check[0], .key = check[1], .cost = check[2]}, ask, error)) {
+      return reply.error(error);
     }
-    return reply.error(error);
+    if (!asks.add(ask)) return reply.error("ERR these rules have more than 16 limits in all");
   }
-  const auto operation = all ? Operation::kSpendAll : Operation::kSpendEach;
-  if (!core.decide(request, operation, std::span(terms).first(count),
-                   std::span(decisions).first(count))) {
-    return reply.error(kStoreUnavailable);
-  }
+  if (!asks.decide(request.now)) return reply.error(kStoreUnavailable);
   reply.array(count);
-  for (std::size_t i = 0; i < count; ++i) write_decision(reply, decisions[i], ReplyForm::kWeir);
+  for (const Answer& answer : asks.answers()) {
+    write_decision(reply, answer.decision, ReplyForm::kWeir);
+  }
 }
 
 }  // namespace weir::resp

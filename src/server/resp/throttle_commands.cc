@@ -56,12 +56,11 @@ std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
 
 void queue_throttle(RespCore& core, const RespRequest& request, const Quota& quota,
                     std::int64_t quantity, ReplyForm form) {
-  core.queue(
-      request,
-      {.quota = quota,
-       .key = core.engine().hash({.rule = {}, .bucket = {}, .key = request.arguments[1]}, quota),
-       .cost = std::clamp(quantity, -kCostMax, kCostMax)},
-      form);
+  core.queue(request,
+             {.quota = quota,
+              .key = request.arguments[1],
+              .cost = std::clamp(quantity, -kCostMax, kCostMax)},
+             form);
 }
 
 // A rate of less than one a nanosecond is what redis-cell can keep.

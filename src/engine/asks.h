@@ -1,0 +1,119 @@
+// Asks: what a door wants decided, in the words of rules, and the answers.
+//
+// A door names a rule and a key, or brings a quota of its own. All that a rule says is
+// done here, alike for every door, in this order:
+//
+//   disabled, unlimited, exempt      allowed, nothing counted
+//   on the rule's deny list          denied for good, nothing counted
+//   on its allow list                allowed, nothing counted
+//   blocked                          denied until the block ends, nothing counted
+//   the limits for this key          an override's, its tier's or the rule's own; all of
+//                                    them hold, and a denial by one charges none
+//   shadow                           a denial counts as one and lets pass
+//   a denial                         may block the key
+//
+// Up to 16 asks are decided together: each by itself (kSpendEach), or all or nothing
+// (kSpendAll), where an ask of a shadow rule neither denies nor is charged if others do.
+//
+// Thread rule: one core; reused, so that deciding allocates nothing.
+// Tested by asks_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "engine/immediate_check.h"
+#include "rules/rule.h"
+#include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// One thing to be decided. Its texts must outlive add().
+struct Ask {
+  const Rule* rule = nullptr;  // null: the limit is `quota`
+  Quota quota{};
+  std::string_view bucket{};
+  std::string_view key{};
+  std::string_view tier{};
+  std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
+  std::int64_t cost = 1;
+};
+
+struct Answer {
+  enum class Cause : std::uint8_t {
+    kCounted,
+    kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
+    kDenyList,
+    kBlocked,
+  };
+
+  Cause cause = Cause::kCounted;
+  Decision decision{};
+  // The limit that the decision is about: of several the one that presses most.
+  Quota quota{};
+  // What the counters said, before shadow let it pass.
+  bool over = false;
+
+  bool allowed() const { return decision.allowed(); }
+};
+
+class Asks {
+ public:
+  static constexpr std::size_t kAsksMax = Batch::kChargesMax;
+
+  // Both must outlive this.
+  Asks(Engine& engine, BlockList& blocks) : engine_(engine), blocks_(blocks) {}
+
+  void begin(Operation operation);
+
+  // False, and nothing is added, if there is no room for another: of kSpendAll all limits
+  // of all asks must fit into one batch.
+  bool add(const Ask& ask);
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+  // False if the store could not answer; then answers() mean nothing.
+  bool decide(Instant now);
+
+  // Parallel to the asks.
+  std::span<const Answer> answers() const { return {answers_.data(), size_}; }
+
+ private:
+  // Asks that are decided in one batch.
+  using Members = std::span<const std::uint8_t>;
+
+  bool settle_uncounted(std::size_t index, Instant now);
+  bool decide_apart(Members asks, Operation operation, Instant now);
+  bool decide_together(Instant now);
+  bool decide_batch(Members asks, Operation operation, Instant now);
+  void conclude(std::size_t index, Instant now);
+  void block_denied(const Ask& ask, Instant now);
+  std::optional<Decision> spend_one(const Ask& ask, std::string_view purpose, const Quota& quota,
+                                    Instant now);
+
+  Engine& engine_;
+  BlockList& blocks_;
+  ImmediateCheck check_;
+  Operation operation_ = Operation::kSpendEach;
+  std::array<Ask, kAsksMax> asks_;  // of their texts only the key, if there is a rule
+  std::array<std::string, kAsksMax> keys_;
+  std::array<std::array<KeyHash, Rule::kLimitsMax>, kAsksMax> hashes_;  // of each limit
+  std::array<Answer, kAsksMax> answers_;
+  std::array<std::span<const Quota>, kAsksMax> limits_;  // of each ask
+  std::size_t size_ = 0;
+  std::size_t joint_limits_ = 0;  // of kSpendAll
+};
+
+}  // namespace weir

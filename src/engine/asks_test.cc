@@ -1,0 +1,269 @@
+#include "engine/asks.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using Cause = Answer::Cause;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
+
+Quota quota(std::int64_t limit, Duration window = 1min) {
+  return *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = window});
+}
+
+class UnreachableStore final : public Store {
+  void decide(Batch& batch, Instant) noexcept override {
+    batch.error = StoreError::kUnavailable;
+    batch.on_done(batch);
+  }
+};
+
+class AsksTest : public testing::Test {
+ protected:
+  // The answers as text: + allowed, - denied, with what remains.
+  std::string decide(Operation operation, std::initializer_list<Ask> asks) {
+    asks_.begin(operation);
+    for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
+    EXPECT_TRUE(asks_.decide(now_));
+    std::string text;
+    for (const Answer& answer : asks_.answers()) {
+      text += (answer.allowed() ? "+" : "-") + std::to_string(answer.decision.remaining) + " ";
+    }
+    return text;
+  }
+  std::string hit(const Rule& rule, std::string_view key = "a", std::int64_t cost = 1) {
+    return decide(Operation::kSpendEach, {{.rule = &rule, .key = key, .cost = cost}});
+  }
+  const Answer& last() const { return asks_.answers().front(); }
+
+  Instant now_ = kStart;
+  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kStart);
+  KeyHasher hasher_{HashSecret{}};
+  Traffic traffic_;
+  Engine engine_{*store_, hasher_, traffic_.add_core()};
+  BlockList blocks_{hasher_, 64};
+  Asks asks_{engine_, blocks_};
+};
+
+TEST_F(AsksTest, ARuleCountsItsKeysApart) {
+  const Rule rule{.id = "r", .quota = quota(2)};
+  EXPECT_EQ(hit(rule), "+1 ");
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_EQ(hit(rule), "-0 ");
+  EXPECT_EQ(hit(rule, "b"), "+1 ");
+  EXPECT_EQ(hit({.id = "other", .quota = quota(2)}), "+1 ");
+}
+
+TEST_F(AsksTest, AQuotaOfOnesOwnNeedsNoRule) {
+  EXPECT_EQ(decide(Operation::kSpendEach, {{.quota = quota(1), .bucket = "x", .key = "a"},
+                                           {.quota = quota(1), .bucket = "y", .key = "a"},
+                                           {.quota = quota(1), .bucket = "x", .key = "a"}}),
+            "+0 +0 -0 ");
+}
+
+TEST_F(AsksTest, OfSeveralLimitsAllHoldAndADenialChargesNone) {
+  const Rule rule{.id = "r", .quota = quota(2, 1s), .limits = {quota(2, 1s), quota(3, 1h)}};
+  EXPECT_EQ(hit(rule), "+1 ");
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_EQ(hit(rule), "-0 ");
+  EXPECT_EQ(last().quota.window(), 1s);
+  now_ += 1s;
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_EQ(last().quota.window(), 1h) << "the one with the least left";
+  EXPECT_EQ(hit(rule), "-0 ");
+  EXPECT_EQ(last().quota.window(), 1h);
+  EXPECT_EQ(last().decision.retry_after, 1h - 1s);
+  EXPECT_EQ(decide(Operation::kReset, {{.rule = &rule, .key = "a"}}), "+2 ");
+  EXPECT_EQ(hit(rule), "+1 ");
+}
+
+TEST_F(AsksTest, TiersAndOverridesTakeThePlaceOfTheRulesOwnLimits) {
+  const Rule rule{.id = "r",
+                  .quota = quota(1),
+                  .overrides = {{"vip", {quota(100)}}},
+                  .tiers = {{"gold", {quota(10)}}}};
+  const auto hit_of = [&](std::string_view key, std::string_view tier) {
+    return decide(Operation::kSpendEach, {{.rule = &rule, .key = key, .tier = tier}});
+  };
+  EXPECT_EQ(hit_of("a", ""), "+0 ");
+  EXPECT_EQ(hit_of("a", "lead"), "-0 ");
+  EXPECT_EQ(hit_of("a", "gold"), "+8 ") << "what was counted stays";
+  EXPECT_EQ(hit_of("vip", "gold"), "+99 ");
+}
+
+TEST_F(AsksTest, ListsLetPassOrDenyWithoutCounting) {
+  Rule rule{.id = "r", .quota = quota(1)};
+  rule.allow.keys = {"friend", "both"};
+  rule.allow.networks = {*IpPrefix::parse("10.0.0.0/8")};
+  rule.deny.keys = {"foe", "both"};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(hit(rule, "friend"), "+1 ");
+    EXPECT_EQ(last().cause, Cause::kNotCounted);
+    EXPECT_EQ(hit(rule, "10.1.2.3"), "+1 ");
+    EXPECT_EQ(decide(Operation::kSpendEach,
+                     {{.rule = &rule, .key = "x", .client = IpAddress::parse("10.9.9.9")}}),
+              "+1 ");
+    EXPECT_EQ(hit(rule, "foe"), "-0 ");
+    EXPECT_EQ(last().cause, Cause::kDenyList);
+    EXPECT_EQ(last().decision.verdict, Verdict::kNever);
+    EXPECT_EQ(hit(rule, "both"), "-0 ");
+  }
+  EXPECT_EQ(traffic_.summary(now_).total_allowed(), 0u);
+  EXPECT_EQ(traffic_.summary(now_).total_denied(), 6u);
+}
+
+TEST_F(AsksTest, DisabledAndUnlimitedRulesCountNothing) {
+  const Rule disabled{.id = "r", .quota = quota(0), .enabled = false};
+  EXPECT_EQ(hit(disabled), "+0 ");
+  const Rule unlimited{.id = "u", .quota = quota(1), .effect = Rule::Effect::kUnlimited};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(hit(unlimited), "+1 ");
+}
+
+TEST_F(AsksTest, AShadowCountsAndLetsPass) {
+  const Rule rule{.id = "r", .quota = quota(1), .shadow = true};
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_FALSE(last().over);
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_TRUE(last().over);
+  EXPECT_EQ(traffic_.summary(now_).total_denied(), 1u);
+}
+
+TEST_F(AsksTest, TogetherOneDenialChargesNobody) {
+  const Rule wide{.id = "wide", .quota = quota(5)};
+  const Rule narrow{.id = "narrow", .quota = quota(1)};
+  const Rule shadow{.id = "shadow", .quota = quota(1), .shadow = true};
+  const auto all = [&] {
+    return decide(Operation::kSpendAll, {{.rule = &wide, .key = "a"},
+                                         {.rule = &shadow, .key = "a"},
+                                         {.rule = &narrow, .key = "a"}});
+  };
+  EXPECT_EQ(all(), "+4 +0 +0 ");
+  EXPECT_EQ(all(), "+4 +0 -0 ");
+  now_ += 1min;
+  EXPECT_EQ(all(), "+4 +0 +0 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &wide, .key = "a"}}), "+4 ");
+}
+
+TEST_F(AsksTest, TogetherADenyListChargesNobodyEither) {
+  Rule denying{.id = "d", .quota = quota(5)};
+  denying.deny.keys = {"a"};
+  const Rule other{.id = "o", .quota = quota(5)};
+  EXPECT_EQ(
+      decide(Operation::kSpendAll, {{.rule = &other, .key = "a"}, {.rule = &denying, .key = "a"}}),
+      "+5 -0 ");
+  EXPECT_EQ(hit(other), "+4 ");
+}
+
+TEST_F(AsksTest, ThereIsRoomForSixteenLimitsTogether) {
+  const Rule two{.id = "two", .quota = quota(2, 1s), .limits = {quota(2, 1s), quota(3, 1h)}};
+  asks_.begin(Operation::kSpendAll);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(asks_.add({.rule = &two, .key = "a"}));
+  EXPECT_FALSE(asks_.add({.rule = &two, .key = "a"}));
+  asks_.begin(Operation::kSpendEach);
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(asks_.add({.rule = &two, .key = "a"}));
+  EXPECT_FALSE(asks_.add({.rule = &two, .key = "a"}));
+}
+
+TEST_F(AsksTest, ADenialBlocksTheKey) {
+  Rule rule{.id = "r", .quota = quota(1, 1s)};
+  rule.denial.blocks = {5min};
+  EXPECT_EQ(hit(rule), "+0 ");
+  EXPECT_EQ(hit(rule), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kCounted);
+  now_ += 1min;
+  EXPECT_EQ(hit(rule), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(last().decision.retry_after, 4min);
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a"}}), "-0 ");
+  EXPECT_EQ(hit(rule, "b"), "+0 ");
+  now_ += 4min;
+  EXPECT_EQ(hit(rule), "+0 ");
+}
+
+TEST_F(AsksTest, AResetLiftsTheBlock) {
+  Rule rule{.id = "r", .quota = quota(1, 1h)};
+  rule.denial.blocks = {5min};
+  hit(rule);
+  hit(rule);
+  EXPECT_EQ(decide(Operation::kReset, {{.rule = &rule, .key = "a"}}), "+1 ");
+  EXPECT_EQ(hit(rule), "+0 ");
+}
+
+TEST_F(AsksTest, BlocksComeAfterSeveralDenialsAndGrow) {
+  Rule rule{.id = "r", .quota = quota(0, 1s)};
+  rule.denial = {
+      .blocks = {1min, 10min}, .block_after = 3, .block_window = 30s, .block_memory = 24h};
+  const auto denials_until_blocked = [&] {
+    int denials = 0;
+    while (blocks_.empty() && denials < 100) {
+      hit(rule);
+      ++denials;
+      now_ += 1s;
+    }
+    return denials;
+  };
+  const auto length = [&] {
+    const Block block = blocks_.list("r", 1, now_).front();
+    return block.until - block.since;
+  };
+  EXPECT_EQ(denials_until_blocked(), 3);
+  EXPECT_EQ(length(), 1min);
+  for (int i = 0; i < 3; ++i) {
+    now_ += 11min;
+    blocks_.expire(now_);
+    EXPECT_EQ(denials_until_blocked(), 3);
+    EXPECT_EQ(length(), 10min);
+  }
+  now_ += 25h;
+  blocks_.expire(now_);
+  denials_until_blocked();
+  EXPECT_EQ(length(), 1min) << "forgiven";
+}
+
+TEST_F(AsksTest, ShadowsLooksAndGivingBackBlockNobody) {
+  Rule rule{.id = "r", .quota = quota(0)};
+  rule.denial.blocks = {5min};
+  rule.shadow = true;
+  hit(rule);
+  rule.shadow = false;
+  decide(Operation::kLook, {{.rule = &rule, .key = "a"}});
+  hit(rule, "a", 0);
+  hit(rule, "a", -1);
+  EXPECT_TRUE(blocks_.empty());
+  hit(rule);
+  EXPECT_FALSE(blocks_.empty());
+}
+
+TEST_F(AsksTest, CountsTrafficAsByAsk) {
+  const Rule rule{.id = "r", .quota = quota(3), .limits = {quota(3), quota(9, 1h)}};
+  for (int i = 0; i < 5; ++i) hit(rule);
+  decide(Operation::kLook, {{.rule = &rule, .key = "a"}, {.rule = &rule, .key = "b"}});
+  const TrafficSummary summary = traffic_.summary(now_);
+  EXPECT_EQ(summary.total_allowed(), 3u);
+  EXPECT_EQ(summary.total_denied(), 2u);
+  EXPECT_EQ(summary.looks, 2u);
+}
+
+TEST_F(AsksTest, AnOutageIsNoAnswer) {
+  UnreachableStore unreachable;
+  Engine engine(unreachable, hasher_, traffic_.add_core());
+  Asks asks(engine, blocks_);
+  const Rule rule{.id = "r", .quota = quota(1)};
+  asks.begin(Operation::kSpendEach);
+  asks.add({.rule = &rule, .key = "a"});
+  EXPECT_FALSE(asks.decide(now_));
+  EXPECT_EQ(traffic_.summary(now_).store_errors, 1u);
+}
+
+}  // namespace
+}  // namespace weir
