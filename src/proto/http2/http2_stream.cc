@@ -13,6 +13,9 @@ namespace {
 // A stream that waits to be used again keeps no more than this of each buffer.
 constexpr std::size_t kKeptMax = 16 << 10;
 
+// Most heads fit.
+constexpr std::size_t kHeadRoom = 512;
+
 void clear_text(std::string& text) {
   text.clear();
   if (text.capacity() > kKeptMax) text.shrink_to_fit();
@@ -68,26 +71,27 @@ void Http2Stream::clear() {
   session_ = nullptr;
   service_ = nullptr;
   previous_ = next_ = nullptr;
-  for (std::string* text : {&head_, &body_, &answer_}) clear_text(*text);
+  for (std::string* text : {&body_, &answer_}) clear_text(*text);
   sizes_.clear();
   fields_.clear();
   trailers_.clear();
   method_ = path_ = authority_ = {};
-  body_padding_ = sent_ = held_ = 0;
+  head_size_ = sent_ = held_ = 0;
   deadline_ = Instant::max();
   head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
 }
 
 void Http2Stream::add_field(std::string_view name, std::string_view value) {
   constexpr std::size_t kOverhead = 32;  // RFC 9113, 6.5.2: what a field counts beyond its text
-  const std::size_t size = head_.size() + sizes_.size() * kOverhead;
+  const std::size_t size = head_size_ + sizes_.size() * kOverhead;
   head_too_long_ =
       head_too_long_ || size + name.size() + value.size() + kOverhead > Http2Session::kHeadMax;
   if (head_too_long_) return;
-  const std::size_t at = head_.size();
-  head_.resize(at + name.size() + value.size());
-  std::memcpy(head_.data() + at, name.data(), name.size());
-  std::memcpy(head_.data() + at + name.size(), value.data(), value.size());
+  const std::size_t end = head_size_ + name.size() + value.size();
+  if (end > head_.size()) head_.resize(std::max(kHeadRoom, 2 * end));
+  std::memcpy(head_.data() + head_size_, name.data(), name.size());
+  std::memcpy(head_.data() + head_size_ + name.size(), value.data(), value.size());
+  head_size_ = end;
   sizes_.push_back({.name = static_cast<std::uint32_t>(name.size()),
                     .value = static_cast<std::uint32_t>(value.size())});
 }
@@ -115,9 +119,9 @@ void Http2Stream::close_head() {
 }
 
 void Http2Stream::append_body(std::string_view bytes) {
-  body_.resize(body_.size() - body_padding_);
-  body_.append(bytes).append(kBodyPadding, '\0');
-  body_padding_ = kBodyPadding;
+  const std::size_t room = body_.size() + bytes.size() + kBodyPadding;
+  if (room > body_.capacity()) body_.reserve(std::max(room, 2 * body_.capacity()));
+  body_.append(bytes);
   session_->hold(*this, bytes.size());
 }
 

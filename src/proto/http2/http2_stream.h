@@ -24,6 +24,7 @@
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
+#include "proto/input_buffer.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -51,10 +52,10 @@ class Http2Stream {
   // Who asks, as far as it is known.
   const std::optional<IpAddress>& peer() const;
 
-  // What has come of the body and has not been consumed. Any number of bytes behind its
-  // end, up to kBodyPadding, may be read.
-  static constexpr std::size_t kBodyPadding = 64;
-  std::span<char> body() { return {body_.data(), body_.size() - body_padding_}; }
+  // What has come of the body and has not been consumed. kBodyPadding bytes behind its end
+  // may be read, as those of an InputBuffer.
+  static constexpr std::size_t kBodyPadding = InputBuffer::kPadding;
+  std::span<char> body() { return body_; }
   void consume(std::size_t size);
   bool is_complete() const { return is_complete_; }
 
@@ -108,14 +109,14 @@ class Http2Stream {
   Http2Stream* next_ = nullptr;
 
   // The request.
-  std::string head_;  // names and values, one after the other
+  std::string head_;  // names and values, one after the other, and room for more
+  std::size_t head_size_ = 0;
   std::vector<FieldSize> sizes_;
   std::vector<Http2Field> fields_;  // views of head_
   std::string_view method_;
   std::string_view path_;
   std::string_view authority_;
   std::string body_;
-  std::size_t body_padding_ = 0;
   Instant deadline_ = Instant::max();
   std::size_t held_ = 0;  // bytes that count towards the session's kBufferedMax
 
