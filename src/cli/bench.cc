@@ -11,6 +11,7 @@
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
+#include "load/grpc_codec.h"
 #include "load/http_codec.h"
 #include "load/load.h"
 #include "load/report.h"
@@ -45,6 +46,12 @@ struct HttpBench {
   load::CheckSpec check;
   std::string get;  // a path: plain GETs instead of checks
   std::string window;
+};
+
+struct GrpcBench {
+  Workload workload;
+  std::string domain;
+  std::vector<std::string> entries;  // "key=value"
 };
 
 struct RespBench {
@@ -132,6 +139,27 @@ load::Target target_of(const Workload& workload) {
       workload.server, workload.allow_remote ? load::Reach::kAnywhere : load::Reach::kLoopbackOnly);
 }
 
+void run_grpc(const GrpcBench& bench) {
+  const LoadPlan plan = finish_plan(bench.workload);
+  if (plan.depth > load::GrpcCodec::kCallsMax) {
+    throw load::LoadError("--pipeline may be " + std::to_string(load::GrpcCodec::kCallsMax) +
+                          " at most: what is sent has to fit the server's first window");
+  }
+  const auto target = target_of(bench.workload);
+  load::CallSpec spec{.authority = target.authority, .domain = bench.domain, .entries = {}};
+  for (const std::string& entry : bench.entries) {
+    const auto equals = entry.find('=');
+    spec.entries.emplace_back(entry.substr(0, equals),
+                              equals == std::string::npos ? "" : entry.substr(equals + 1));
+  }
+  const load::Call call = load::make_call(spec);
+  const auto result = load::run_load(target, plan, [&](std::size_t depth) {
+    return std::make_unique<load::GrpcCodec>(call, depth);
+  });
+  print("ShouldRateLimit at " + target.authority, bench.workload, plan, result);
+  if (result.outcome.tally.replies == 0) throw load::LoadError("not one call was answered");
+}
+
 void run_resp(const RespBench& bench) {
   const LoadPlan plan = finish_plan(bench.workload);
   const auto target = target_of(bench.workload);
@@ -188,6 +216,23 @@ void add_http(CLI::App& bench_command) {
   command->callback([bench] { report_failure("http", [&] { run_http(*bench); }); });
 }
 
+void add_grpc(CLI::App& bench_command) {
+  auto* command = bench_command.add_subcommand(
+      "grpc", "Load Envoy's rate limit service, Weir's or any other, over clear text");
+  auto bench = std::make_shared<GrpcBench>();
+  bench->workload.server = "http://127.0.0.1:8080";
+  bench->domain = "edge";
+  bench->entries = {"remote_address=" + std::string(load::kKeyWord)};
+  add_workload_options(*command, bench->workload);
+  command->add_option("--domain", bench->domain, "The domain asked about")->capture_default_str();
+  command
+      ->add_option("entries", bench->entries,
+                   "The descriptor, as KEY=VALUE each; {key} stands for the key, once "
+                   "[remote_address={key}]")
+      ->expected(1, 16);
+  command->callback([bench] { report_failure("grpc", [&] { run_grpc(*bench); }); });
+}
+
 void add_resp(CLI::App& bench_command) {
   auto* command =
       bench_command.add_subcommand("resp", "Load the Redis door, or any server that speaks RESP");
@@ -208,6 +253,7 @@ void add_bench_command(CLI::App& app) {
   auto* command = app.add_subcommand("bench", "Load a server and report its speed");
   command->require_subcommand(1);
   add_http(*command);
+  add_grpc(*command);
   add_resp(*command);
 }
 

@@ -3,7 +3,8 @@
 // A client that saturates a server has no time to build requests: keys are texts of one
 // width at one place, so the next request is the last one with eight bytes changed.
 //
-// Thread rule: one owner. Tested by http_codec_test.cc and resp_codec_test.cc.
+// Thread rule: one owner. Tested by http_codec_test.cc, resp_codec_test.cc and
+// grpc_codec_test.cc.
 
 #pragma once
 
@@ -21,6 +22,9 @@
 namespace weir::load {
 
 inline constexpr std::size_t kKeyDigits = 8;  // hexadecimal: every 32-bit number fits
+
+// Stands for the key where people write a request.
+inline constexpr std::string_view kKeyWord = "{key}";
 
 // A request with a hole of kKeyDigits bytes for the key, or without one.
 struct Request {

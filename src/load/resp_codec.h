@@ -21,9 +21,6 @@
 
 namespace weir::load {
 
-// Stands for the key among the words of a command.
-inline constexpr std::string_view kKeyWord = "{key}";
-
 // The words as an array of bulk strings, the key at most once. REQUIRES: not empty
 Request make_command(std::span<const std::string> words);
 

@@ -1,0 +1,74 @@
+// gRPC for the load generator: prebuilt calls of ShouldRateLimit, and just enough HTTP/2.
+//
+// - All calls have the same header fields. The first carries them as texts, which go into
+//   the server's table; each further one is six numbers of entries there.
+// - Replies are found by the headers of frames. A server that has been told that we keep
+//   no table of fields sends none that we would have to keep; of a reply only its message
+//   is looked at, and a reply without one is an error.
+// - Windows are opened as wide as they go, and again long before they are used up. What a
+//   connection has on its way fits a server's first window (kCallsMax).
+//
+// Thread rule: one owner. Tested by grpc_codec_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "load/codec.h"
+#include "load/request_batch.h"
+
+namespace weir::load {
+
+struct CallSpec {
+  std::string authority;
+  std::string domain;
+  // Key and value of each; a value may contain kKeyWord, but one only.
+  std::vector<std::pair<std::string, std::string>> entries;
+};
+
+// A call as it goes over the wire, once fields are known.
+struct Call {
+  std::string first_head;  // the HEADERS frame of a connection's first call
+  Request request;         // HEADERS and DATA
+  std::size_t data_at = 0;
+};
+
+Call make_call(const CallSpec& spec);
+
+class GrpcCodec final : public Codec {
+ public:
+  // Of one connection at once: a quarter of the smallest window, for calls of 64 bytes.
+  static constexpr std::size_t kCallsMax = 256;
+
+  // `call` must outlive the codec. REQUIRES: depth <= kCallsMax
+  GrpcCodec(const Call& call, std::size_t depth);
+
+  std::string_view requests(std::span<const std::uint32_t> keys) override;
+  std::optional<std::size_t> replies(std::string_view bytes, Tally& tally) override;
+
+ private:
+  struct Frame;
+  using Answer = std::pair<std::uint32_t, bool>;  // the stream, and whether it is allowed
+
+  void take(const Frame& frame, Tally& tally);
+  void take_data(const Frame& frame);
+  void count(std::uint32_t stream, Tally& tally);
+
+  const Call& call_;
+  RequestBatch batch_;
+  std::string out_;
+  std::string control_;  // frames to be sent before the next calls
+  std::uint32_t next_stream_ = 1;
+  std::uint64_t taken_ = 0;  // bytes of DATA since the window was opened
+  // What the message of a call said; few are ever under way between its message and its end.
+  std::vector<Answer> answers_;
+};
+
+}  // namespace weir::load
