@@ -18,10 +18,12 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
-from suites import grpc, http, http_latency, library, resp  # noqa: E402
+from suites import grpc, http, http_latency, library, peers, resp  # noqa: E402
 
 SUITES = {"library": library, "http": http, "http_latency": http_latency,
-          "grpc": grpc, "resp": resp}
+          "grpc": grpc, "resp": resp, "peers": peers}
+# Installs programs of others, so only when it is asked for.
+ON_REQUEST = {"peers"}
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
@@ -29,7 +31,7 @@ def main():
     arguments = parse_arguments()
     bench = harness.Bench(build=arguments.build, quick=arguments.quick)
     folder = ROOT / ("build/bench-quick" if arguments.quick else "bench/results")
-    for name in arguments.suites or SUITES:
+    for name in arguments.suites or [name for name in SUITES if name not in ON_REQUEST]:
         started = time.monotonic()
         machine = results.machine(ROOT)  # its load before we add ours
         rows = SUITES[name].run(bench)
@@ -41,7 +43,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suites", nargs="*", metavar="suite",
-                        help=f"{', '.join(SUITES)}; all unless given")
+                        help=f"{', '.join(SUITES)}; all but {', '.join(sorted(ON_REQUEST))} unless given")
     parser.add_argument("--quick", action="store_true", help="short runs, not to be quoted")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the build to measure (build/release)")
