@@ -43,7 +43,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suites", nargs="*", metavar="suite",
-                        help=f"{', '.join(SUITES)}; all but {', '.join(sorted(ON_REQUEST))} unless given")
+                        help=f"{', '.join(SUITES)}; all but peers unless given")
     parser.add_argument("--quick", action="store_true", help="short runs, not to be quoted")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
                         help="the build to measure (build/release)")
