@@ -98,6 +98,7 @@ Node::Node(const Settings& settings, const Secrets& secrets)
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
+      .rls = rls_options(settings.envoy),
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); }};

@@ -1,10 +1,11 @@
 // The handlers of the routing table (routes.cc), each of which answers one request.
 //
 // check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask.
-// page_handlers.cc: what describes the node. openapi.cc: what describes the rest.
+// json_handler.cc: Envoy's rate limit service. page_handlers.cc: what describes the node.
+// openapi.cc: what describes the rest.
 //
 // Thread rule: the core that is given. Tested by http_check_test.cc,
-// http_auth_test.cc, http_pages_test.cc and openapi_test.cc.
+// http_auth_test.cc, http_json_test.cc, http_pages_test.cc and openapi_test.cc.
 
 #pragma once
 
@@ -19,6 +20,7 @@ void handle_look(HttpCore& core, Exchange& exchange);
 void handle_reset(HttpCore& core, Exchange& exchange);
 
 void handle_auth(HttpCore& core, Exchange& exchange);
+void handle_json(HttpCore& core, Exchange& exchange);
 void handle_health(HttpCore& core, Exchange& exchange);
 void handle_metrics(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);

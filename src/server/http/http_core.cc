@@ -52,6 +52,7 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       counts_(node.counts().add_core()),
       rules_(std::move(rules)),
       asks_(engine, blocks),
+      rls_(engine, blocks, rules_, node.rls_options()),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
       scratch_size_(kScratchInitial) {
   if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
@@ -60,6 +61,7 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
 void HttpCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queued_ == 0 && rules != nullptr);
   rules_ = std::move(rules);
+  rls_.use_rules(rules_);
 }
 
 void HttpCore::answer(Exchange& exchange) {

@@ -25,6 +25,8 @@
 #include "base/name_value.h"
 #include "engine/asks.h"
 #include "proto/http1_head.h"
+#include "rls/json_service.h"
+#include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
 #include "server/http/check_terms.h"
@@ -60,6 +62,7 @@ class HttpCore {
   HttpNode& node() { return node_; }
   CoreHttpCounts& counts() { return counts_; }
   CheckReader& reader() { return reader_; }
+  rls::JsonService& rls() { return rls_json_; }
 
   const RuleSet& rules() const { return *rules_; }
   // REQUIRES: no check is queued.
@@ -116,6 +119,8 @@ class HttpCore {
   RuleSetPtr rules_;
   CheckReader reader_;
   Asks asks_;
+  rls::RateLimitService rls_;
+  rls::JsonService rls_json_{rls_};
 
   std::array<Queued, Batch::kChargesMax> queue_;
   std::size_t queued_ = 0;

@@ -24,6 +24,7 @@ enum class RouteId : std::uint8_t {
   kLook,
   kReset,
   kAuth,
+  kJson,
   kHealth,
   kMetrics,
   kAdminStats,
@@ -31,7 +32,7 @@ enum class RouteId : std::uint8_t {
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 11;
+inline constexpr std::size_t kRouteIdCount = 12;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

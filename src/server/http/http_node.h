@@ -15,6 +15,7 @@
 #include "observe/traffic.h"
 #include "proto/exposure.h"
 #include "rules/client_address.h"
+#include "rls/rls_options.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 
@@ -61,6 +62,7 @@ class HttpNode {
   struct Options {
     ServerInfo info;
     HttpAccess access;
+    RlsOptions rls{};
     TrustedProxies trusted_proxies{};
     // Called when somebody looks at the figures, on that one's core. May be empty.
     std::function<StoreFigures()> store_figures;
@@ -75,6 +77,7 @@ class HttpNode {
         last_success_us_(epoch_us(options_.info.started)) {}
 
   const ServerInfo& info() const { return options_.info; }
+  const RlsOptions& rls_options() const { return options_.rls; }
   const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
   const HttpAccess& access() const { return options_.access; }
   const Traffic& traffic() const { return traffic_; }

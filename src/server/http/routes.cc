@@ -16,6 +16,7 @@ constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
     {RouteId::kLook, Method::kPost, "/v1/look", kAnybody, handle_look},
     {RouteId::kReset, Method::kPost, "/v1/reset", kAdmin, handle_reset},
     {RouteId::kAuth, Method::kOther, "/auth", kAnybody, handle_auth},
+    {RouteId::kJson, Method::kOther, "/json", kAnybody, handle_json},
     {RouteId::kHealth, Method::kGet, "/health", kAnybody, handle_health},
     {RouteId::kMetrics, Method::kGet, "/metrics", kAnybody, handle_metrics},
     {RouteId::kAdminStats, Method::kGet, "/admin/stats", kAdmin, handle_admin_stats},
