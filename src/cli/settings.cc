@@ -35,6 +35,10 @@ std::size_t available_cores() {
 using MaybeSecret = std::variant<std::optional<std::string>, StartError>;
 
 MaybeSecret checked_secret(std::string secret, const SecretKind& kind, const std::string& source) {
+  if (secret.empty()) {
+    return StartError{"the " + std::string(kind.name) + " in " + source +
+                      " is empty; put one there, or unset it to go without"};
+  }
   const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
   if (secret.size() < kSecretMin || !std::ranges::all_of(secret, is_visible)) {
     return StartError{"the " + std::string(kind.name) + " in " + source +

@@ -155,7 +155,7 @@ TEST_F(AdminToken, IsNotTakenWhenAnybodyCouldGuessIt) {
   EXPECT_THAT(refusal(file_with("")), HasSubstr("cannot read"));
   EXPECT_THAT(refusal("/no/such/file"), HasSubstr("/no/such/file"));
   set_variable("");
-  EXPECT_THAT(refusal(""), HasSubstr("$WEIR_ADMIN_TOKEN"));
+  EXPECT_THAT(refusal(""), HasSubstr("$WEIR_ADMIN_TOKEN is empty; put one there, or unset it"));
 }
 
 TEST_F(AdminToken, IsReadAsThePasswordOfRedisClientsIs) {

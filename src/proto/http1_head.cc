@@ -17,15 +17,6 @@ constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 8
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
 
-Method method_of(beast::http::verb verb) {
-  switch (verb) {
-    case beast::http::verb::get: return Method::kGet;
-    case beast::http::verb::head: return Method::kHead;
-    case beast::http::verb::post: return Method::kPost;
-    default: return Method::kOther;
-  }
-}
-
 // Takes from Beast's parser what we want to know, and refuses what it would let pass.
 class HeadParser final : public beast::http::basic_parser<true> {
  public:
@@ -50,9 +41,9 @@ class HeadParser final : public beast::http::basic_parser<true> {
  private:
   using Error = beast::error_code;
 
-  void on_request_impl(beast::http::verb verb, BeastText method, BeastText target, int version,
+  void on_request_impl(beast::http::verb, BeastText method, BeastText target, int version,
                        Error& error) override {
-    head_.method = method_of(verb);
+    head_.method = method_from_name(text_of(method));
     head_.method_text = text_of(method);
     head_.target = text_of(target);
     head_.http_1_0 = version == 10;
@@ -149,6 +140,16 @@ Refusal too_long(std::string_view arrived) {
 }
 
 }  // namespace
+
+Method method_from_name(std::string_view name) {
+  if (name == "POST") return Method::kPost;
+  if (name == "GET") return Method::kGet;
+  if (name == "HEAD") return Method::kHead;
+  if (name == "PUT") return Method::kPut;
+  if (name == "PATCH") return Method::kPatch;
+  if (name == "DELETE") return Method::kDelete;
+  return Method::kOther;
+}
 
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal) {
   arrived = arrived.substr(0, kHeadMax);

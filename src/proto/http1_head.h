@@ -20,7 +20,9 @@ namespace weir::http1 {
 inline constexpr std::size_t kHeadMax = 8 << 10;  // bytes
 inline constexpr std::size_t kTargetMax = 4 << 10;
 
-enum class Method : std::uint8_t { kGet, kHead, kPost, kOther };
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOther };
+
+Method method_from_name(std::string_view name);  // case counts
 
 // The texts are parts of what was parsed.
 struct RequestHead {

@@ -49,6 +49,9 @@ TEST(Http1Head, KnowsTheMethodsWeAnswer) {
   EXPECT_EQ(complete("GET / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kGet);
   EXPECT_EQ(complete("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kHead);
   EXPECT_EQ(complete("POST / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPost);
+  EXPECT_EQ(complete("PUT / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPut);
+  EXPECT_EQ(complete("PATCH / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPatch);
+  EXPECT_EQ(complete("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kDelete);
   EXPECT_EQ(complete("BREW / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kOther);
   EXPECT_EQ(complete("get / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kOther);
 }

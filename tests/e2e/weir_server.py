@@ -220,11 +220,11 @@ class Connection:
 
 
 def get(path, fields=""):
-    return f"GET {path} HTTP/1.1\r\nHost: test\r\n{fields}\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n".encode()
 
 
 def post(path, body, fields=""):
-    return (f"POST {path} HTTP/1.1\r\nHost: test\r\nContent-Length: {len(body)}\r\n"
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
             f"{fields}\r\n").encode() + body
 
 

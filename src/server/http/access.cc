@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+#include "base/ip_address.h"
 #include "base/secret.h"
 
 namespace weir {
@@ -16,6 +18,25 @@ std::string_view bearer_token(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
+// Nobody else's name for this machine: "localhost:8080", "[::1]", "192.0.2.1:80"; none, as
+// in HTTP/1.0.
+bool is_own_name(std::string_view host) {
+  const bool bracketed = host.starts_with('[');
+  const auto end = bracketed ? host.find(']') : host.find(':');
+  std::string_view name = host.substr(0, end);
+  if (bracketed) return IpAddress::parse(name.substr(1)).has_value();
+  if (name.ends_with('.')) name.remove_suffix(1);
+  return host.empty() || equal_ignoring_case(name, "localhost") ||
+         IpAddress::parse(name).has_value();
+}
+
+AccessRefusal web_page_refusal() {
+  return {http_problem(403,
+                       "Web pages may do this only with an admin token: start the server with "
+                       "one."),
+          {}};
+}
+
 }  // namespace
 
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim) {
@@ -26,10 +47,12 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         "WWW-Authenticate: Bearer\r\n"};
   }
   if (access.exposure == Exposure::kLoopback) {
-    if (claim.origin.empty()) return std::nullopt;
+    if (!claim.origin.empty()) return web_page_refusal();
+    if (is_own_name(claim.host)) return std::nullopt;
     return AccessRefusal{http_problem(403,
-                                      "Web pages may do this only with an admin token: start the "
-                                      "server with one."),
+                                      "Without an admin token this is for Host: localhost or an "
+                                      "IP address. Use one of them, or start the server with a "
+                                      "token."),
                          {}};
   }
   return AccessRefusal{

@@ -21,10 +21,12 @@ struct AccessRefusal {
 struct AccessClaim {
   std::string_view authorization;
   std::string_view origin;
+  std::string_view host;
 };
 
 // Comparing the token takes the same time whatever it is compared with. Without a token
-// whoever is on this machine may, but not a web page in its browser: those send Origin.
+// whoever is on this machine may, but not a web page in its browser: those send Origin,
+// or, if their name was made to lead here, that name as Host.
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim);
 
 }  // namespace weir

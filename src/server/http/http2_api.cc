@@ -11,15 +11,8 @@
 namespace weir {
 namespace {
 
-http1::Method method_of(std::string_view text) {
-  if (text == "GET") return http1::Method::kGet;
-  if (text == "HEAD") return http1::Method::kHead;
-  if (text == "POST") return http1::Method::kPost;
-  return http1::Method::kOther;
-}
-
 http1::RequestHead head_of(const Http2Stream& stream) {
-  return {.method = method_of(stream.method()),
+  return {.method = http1::method_from_name(stream.method()),
           .method_text = stream.method(),
           .target = stream.path(),
           .host = stream.field("host"),

@@ -15,7 +15,8 @@ const HttpAccess kLocalToken{.exposure = Exposure::kLoopback, .admin_token = "se
 const HttpAccess kOpenToken{.exposure = Exposure::kNetwork, .admin_token = "secret"};
 
 int status(const HttpAccess& access, std::string_view authorization) {
-  const auto refusal = access_refusal(access, {.authorization = authorization, .origin = {}});
+  const auto refusal =
+      access_refusal(access, {.authorization = authorization, .origin = {}, .host = {}});
   return refusal ? refusal->problem.status : 200;
 }
 
@@ -41,15 +42,36 @@ TEST(Access, DependsOnTokenAndExposure) {
 
 // Any page in the operator's browser can send such a request.
 TEST(Access, AWebPageNeedsAToken) {
-  EXPECT_EQ(access_refusal(kLocal, {.authorization = {}, .origin = "http://evil.example"})
-                ->problem.status,
-            403);
+  EXPECT_EQ(
+      access_refusal(kLocal, {.authorization = {}, .origin = "http://evil.example", .host = {}})
+          ->problem.status,
+      403);
   EXPECT_FALSE(access_refusal(
-      kLocalToken, {.authorization = "Bearer secret", .origin = "http://console.example"}));
+      kLocalToken,
+      {.authorization = "Bearer secret", .origin = "http://console.example", .host = {}}));
   const std::string body = R"({"key":"a","limit":1,"window":60})";
   TestDoor door({.rules = {}, .access = kLocal});
   EXPECT_EQ(door.ask(post("/v1/reset", body, "Origin: null\r\n")).status, 403);
   EXPECT_EQ(door.ask(post("/v1/reset", body)).status, 200);
+}
+
+// Its name can be made to lead to 127.0.0.1 after the page was loaded.
+TEST(Access, ANameThatLeadsHereNeedsAToken) {
+  const auto status = [](std::string_view host) {
+    const auto refusal = access_refusal(kLocal, {.authorization = {}, .origin = {}, .host = host});
+    return refusal ? refusal->problem.status : 200;
+  };
+  for (const std::string_view own : {"", "localhost", "LocalHost:8080", "localhost.:80",
+                                     "127.0.0.1", "192.0.2.1:8080", "[::1]", "[::1]:8080"}) {
+    EXPECT_EQ(status(own), 200) << own;
+  }
+  for (const std::string_view other :
+       {"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
+        "[evil]", "[", "localhos", ":"}) {
+    EXPECT_EQ(status(other), 403) << other;
+  }
+  EXPECT_FALSE(access_refusal(
+      kLocalToken, {.authorization = "Bearer secret", .origin = {}, .host = "weir.internal:8080"}));
 }
 
 TEST(Access, AnEmptyTokenOpensNothing) {

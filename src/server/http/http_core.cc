@@ -32,11 +32,6 @@ void split_target(Exchange& exchange) {
   if (question_mark != std::string_view::npos) exchange.query = target.substr(question_mark + 1);
 }
 
-bool handles(const Route& route, http1::Method method) {
-  return route.method == method || route.method == http1::Method::kOther ||
-         (route.method == http1::Method::kGet && method == http1::Method::kHead);
-}
-
 Problem not_found(std::string_view path) {
   std::array<std::string_view, kRouteIdCount> paths;
   const auto end = std::transform(routes().begin(), routes().end(), paths.begin(),
@@ -70,19 +65,21 @@ void HttpCore::answer(Exchange& exchange) {
   if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
 
   exchange.route = found->id;
-  if (!handles(*found, exchange.head.method)) {
-    const bool is_get = found->method == http1::Method::kGet;
-    return reply_problem(exchange, http_problem(405, is_get ? "Use GET." : "Use POST."),
-                         is_get ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n");
+  if (!found->methods.holds(exchange.head.method)) {
+    const std::string methods = method_names(found->methods);
+    return reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."),
+                         "Allow: " + methods + "\r\n");
   }
   if (found->access == RouteAccess::kAdmin) {
     const AccessClaim claim{.authorization = exchange.head.authorization,
-                            .origin = exchange.head.origin};
+                            .origin = exchange.head.origin,
+                            .host = exchange.head.host};
     const auto refusal = access_refusal(node_.access(), claim);
     if (refusal) return reply_problem(exchange, refusal->problem, refusal->fields);
   }
-  // A page tells about all checks that came before it.
-  if (found->method == http1::Method::kGet) flush(exchange.out, exchange.now);
+  // A page tells about all checks that came before it, and a change comes after them.
+  const bool is_check = exchange.head.method == http1::Method::kPost;
+  if (!is_check || found->access == RouteAccess::kAdmin) flush(exchange.out, exchange.now);
   found->handle(*this, exchange);
 }
 

@@ -99,11 +99,12 @@ TestReply take_reply(std::string_view& bytes, bool expects_body) {
 }
 
 std::string get(std::string_view path, std::string_view fields) {
-  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) + "\r\n";
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
+         "\r\n";
 }
 
 std::string post(std::string_view path, std::string_view body, std::string_view fields) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: test\r\n" + std::string(fields) +
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
 

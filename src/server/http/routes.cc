@@ -1,27 +1,28 @@
 #include "server/http/routes.h"
 
 #include <array>
+#include <utility>
 
 #include "server/http/handlers.h"
 
 namespace weir {
 namespace {
 
-using http1::Method;
+using enum http1::Method;
 using enum RouteAccess;
 
 constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
-    {RouteId::kCheck, Method::kPost, "/check", kAnybody, handle_check},
-    {RouteId::kCheckV1, Method::kPost, "/v1/check", kAnybody, handle_check_v1},
-    {RouteId::kLook, Method::kPost, "/v1/look", kAnybody, handle_look},
-    {RouteId::kReset, Method::kPost, "/v1/reset", kAdmin, handle_reset},
-    {RouteId::kAuth, Method::kOther, "/auth", kAnybody, handle_auth},
-    {RouteId::kJson, Method::kOther, "/json", kAnybody, handle_json},
-    {RouteId::kHealth, Method::kGet, "/health", kAnybody, handle_health},
-    {RouteId::kMetrics, Method::kGet, "/metrics", kAnybody, handle_metrics},
-    {RouteId::kAdminStats, Method::kGet, "/admin/stats", kAdmin, handle_admin_stats},
-    {RouteId::kOpenApi, Method::kGet, "/openapi.json", kAnybody, handle_openapi},
-    {RouteId::kIndex, Method::kGet, "/", kAnybody, handle_index},
+    {RouteId::kCheck, {kPost}, "/check", kAnybody, handle_check},
+    {RouteId::kCheckV1, {kPost}, "/v1/check", kAnybody, handle_check_v1},
+    {RouteId::kLook, {kPost}, "/v1/look", kAnybody, handle_look},
+    {RouteId::kReset, {kPost}, "/v1/reset", kAdmin, handle_reset},
+    {RouteId::kAuth, kAnyMethod, "/auth", kAnybody, handle_auth},
+    {RouteId::kJson, kAnyMethod, "/json", kAnybody, handle_json},
+    {RouteId::kHealth, {kGet}, "/health", kAnybody, handle_health},
+    {RouteId::kMetrics, {kGet}, "/metrics", kAnybody, handle_metrics},
+    {RouteId::kAdminStats, {kGet}, "/admin/stats", kAdmin, handle_admin_stats},
+    {RouteId::kOpenApi, {kGet}, "/openapi.json", kAnybody, handle_openapi},
+    {RouteId::kIndex, {kGet}, "/", kAnybody, handle_index},
 }};
 
 constexpr bool in_order() {
@@ -32,17 +33,46 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
+constexpr std::string_view kId = "{id}";
+
+constexpr std::string_view without_id(std::string_view path) {
+  if (path.ends_with(kId)) path.remove_suffix(kId.size());
+  return path;
+}
+
+constexpr std::pair<http1::Method, std::string_view> kMethodNames[] = {
+    {kGet, "GET"}, {kHead, "HEAD"},   {kPost, "POST"},
+    {kPut, "PUT"}, {kPatch, "PATCH"}, {kDelete, "DELETE"}};
+
 }  // namespace
 
 std::span<const Route> routes() { return kRoutes; }
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
-    if (!path.starts_with(route.path)) continue;
-    const std::string_view below = path.substr(route.path.size());
-    if (below.empty() || (route.method == Method::kOther && below.front() == '/')) return &route;
+    const std::string_view prefix = without_id(route.path);
+    if (!path.starts_with(prefix)) continue;
+    const std::string_view rest = path.substr(prefix.size());
+    const bool has_id = prefix.size() < route.path.size();
+    if (has_id && !rest.empty() && rest.find('/') == std::string_view::npos) return &route;
+    if (!has_id && rest.empty()) return &route;
+    if (route.takes_anything() && rest.starts_with('/')) return &route;
   }
   return nullptr;
+}
+
+std::string method_names(const MethodSet& methods) {
+  std::string names;
+  for (const auto& [method, name] : kMethodNames) {
+    if (!methods.holds(method)) continue;
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+std::string_view id_in(const Route& route, std::string_view path) {
+  return path.substr(without_id(route.path).size());
 }
 
 std::string_view route_name(RouteId id) {

@@ -1,11 +1,13 @@
-// The routing table: every path that is answered, by which method, and by whom.
+// The routing table: every path that is answered, by which methods, and by whom.
 // /openapi.json describes exactly these.
 //
 // Thread rule: constants. Tested by openapi_test.cc.
 
 #pragma once
 
+#include <initializer_list>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "proto/http1_head.h"
@@ -21,12 +23,37 @@ enum class RouteAccess : std::uint8_t {
   kAdmin,  // see HttpAccess
 };
 
+class MethodSet {
+ public:
+  constexpr MethodSet(std::initializer_list<http1::Method> methods) {
+    for (const http1::Method method : methods) bits_ |= bit(method);
+  }
+
+  // Who may GET may ask for the HEAD.
+  constexpr bool holds(http1::Method method) const {
+    return (bits_ & bit(method)) != 0 ||
+           (method == http1::Method::kHead && holds(http1::Method::kGet));
+  }
+
+ private:
+  static constexpr unsigned bit(http1::Method method) {
+    return 1u << static_cast<unsigned>(method);
+  }
+  unsigned bits_ = 0;
+};
+
+inline constexpr MethodSet kAnyMethod = {
+    http1::Method::kGet,   http1::Method::kHead,   http1::Method::kPost, http1::Method::kPut,
+    http1::Method::kPatch, http1::Method::kDelete, http1::Method::kOther};
+
 struct Route {
   RouteId id;
-  http1::Method method;   // kGet: HEAD, too; kOther: any
-  std::string_view path;  // of any method: what is below it, too
+  MethodSet methods;
+  std::string_view path;  // "{id}" at its end: one segment. Of kAnyMethod: what is below, too
   RouteAccess access;
   void (*handle)(HttpCore&, Exchange&);
+
+  bool takes_anything() const { return methods.holds(http1::Method::kOther); }
 };
 
 // In the order of RouteId.
@@ -34,6 +61,12 @@ std::span<const Route> routes();
 
 // Null if nothing is at this path.
 const Route* find_route(std::string_view path);
+
+// "GET, HEAD, DELETE", for the field Allow.
+std::string method_names(const MethodSet& methods);
+
+// What stands in place of "{id}". REQUIRES: find_route(path) == &route
+std::string_view id_in(const Route& route, std::string_view path);
 
 // "/check"; "other" for RouteId::kNone.
 std::string_view route_name(RouteId id);
