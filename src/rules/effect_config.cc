@@ -1,5 +1,7 @@
 #include "rules/effect_config.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -8,11 +10,15 @@
 #include <variant>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/duration_text.h"
 #include "rules/section_list.h"
 
 namespace weir {
 namespace {
+
+// What an HTTP/2 answer has room for, beside the fields about the limit.
+constexpr std::size_t kDenyHeadersMax = 16;
 
 // Of a rule, a tier or an override. Nothing, and a mistake, if it cannot be enforced.
 std::optional<Quota> read_quota(SectionReader& reader, Algorithm inherited) {
@@ -124,6 +130,28 @@ std::optional<TextTemplate> read_template(const SectionReader& reader, std::stri
   return std::get<TextTemplate>(std::move(parsed));
 }
 
+// The door's own, and those that say where a message ends.
+bool is_doors_own(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kOwn = {
+      "connection", "content-length", "content-type",      "date",          "keep-alive", "te",
+      "trailer",    "upgrade",        "transfer-encoding", "x-process-time"};
+  return std::ranges::any_of(kOwn, [&](auto own) { return equal_ignoring_case(own, name); });
+}
+
+void read_deny_header(SectionReader& item, Denial& denial, Mistakes& mistakes) {
+  const auto name = item.get<std::string>("name").value_or("");
+  auto value = read_template(item, "value", mistakes);
+  if (is_doors_own(name)) {
+    mistakes.add(item.place_of("name"), "'" + name + "' is set by the door itself; remove it");
+  }
+  if (denial.headers.size() == kDenyHeadersMax) {
+    mistakes.add(item.place_of("name"),
+                 "more than " + std::to_string(kDenyHeadersMax) + " headers");
+  } else if (value) {
+    denial.headers.push_back({.name = name, .value = *std::move(value)});
+  }
+}
+
 void read_denial(const YamlNode& node, Denial& denial, Mistakes& mistakes) {
   const SectionReader reader(on_deny_section(), node, node.place, mistakes);
   read_blocks(reader, denial, mistakes);
@@ -136,11 +164,8 @@ void read_denial(const YamlNode& node, Denial& denial, Mistakes& mistakes) {
   }
   const auto headers = reader.get<const YamlNode*>("header");
   if (!headers) return;
-  for_each_section(**headers, deny_header_section(), mistakes, [&](SectionReader& item) {
-    auto value = read_template(item, "value", mistakes);
-    if (!value) return;
-    denial.headers.push_back({.name = *item.get<std::string>("name"), .value = *std::move(value)});
-  });
+  for_each_section(**headers, deny_header_section(), mistakes,
+                   [&](SectionReader& item) { read_deny_header(item, denial, mistakes); });
 }
 
 void read_tiers(const SectionReader& reader, Rule& rule, Mistakes& mistakes) {

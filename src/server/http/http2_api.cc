@@ -30,8 +30,8 @@ class StreamReply final : public ReplySink {
     std::array<char, 20> length{};
     const auto end = std::to_chars(length.data(), length.data() + length.size(), body.size()).ptr;
     add_field("date", {date.data(), date.size()});
-    add_field("content-type", head.content_type);
-    add_field("content-length", {length.data(), end});
+    if (!head.content_type.empty()) add_field("content-type", head.content_type);
+    if (head.status != 204) add_field("content-length", {length.data(), end});
     const std::string lines = to_ascii_lower_names(head.fields);
     add_lines(lines);
     const bool has_body = head.send_body == SendBody::kYes;
