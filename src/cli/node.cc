@@ -76,10 +76,11 @@ void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            const Secrets& secrets,
-                                                           const RuleSetPtr& rules) {
+                                                           std::vector<Rule> rules) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, secrets));
-    if (auto error = node->listen(rules)) return std::move(*error);
+    node->first_rules_ = node->compile(std::move(rules));
+    if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
     return StartError{"there is not enough memory for " + std::to_string(settings.max_keys) +
@@ -111,10 +112,10 @@ Node::Node(const Settings& settings, const Secrets& secrets)
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
 }
 
-std::optional<StartError> Node::listen(const RuleSetPtr& rules) {
+std::optional<StartError> Node::listen() {
   auto admission = make_admission(settings_);
   if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
-  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rules);
+  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, first_rules_);
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {
     auto& endpoint = endpoints.emplace_back(Endpoint{.address = listening.address,
@@ -139,6 +140,12 @@ ListenerFigures Node::listener_figures() const {
   const auto figures = server_->connections();
   return {.accepted = figures.accepted,
           .refused = figures.refused,
+// Closing times need not be unpredictable, but those of doors not be alike.
+Http2Options Node::http2_options() const {
+  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
+  return {.age_max = settings_.http2_age_max, .seed = seed};
+}
+
           .stalled = figures.stalled,
           .failed_handshakes = figures.failed_handshakes,
           .refused_headers = figures.refused_headers};
@@ -156,6 +163,11 @@ void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission
   server_->use_admission(admission);
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
+RuleSetPtr Node::compile(std::vector<Rule> rules) {
+  number_rules(rules, traffic_.rules());
+  return std::make_shared<const RuleSet>(std::move(rules));
+}
+
   }
   http_->reload_succeeded(clock_.now());
 }

@@ -44,7 +44,7 @@ class Node {
   // Reserves the memory and listens. Nobody is answered until server().start().
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
                                                               const Secrets& secrets,
-                                                              const RuleSetPtr& rules);
+                                                              std::vector<Rule> rules);
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -54,6 +54,11 @@ class Node {
   std::vector<std::string> urls() const;
   Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
+
+  // To be put in force; their figures go on by their ids.
+  RuleSetPtr compile(std::vector<Rule> rules);
+  // In force at the start.
+  const RuleSetPtr& first_rules() const { return first_rules_; }
 
   // In force on every core, soon; a request is decided by the rules it began with, and a
   // connection goes on as it was let in.
@@ -80,7 +85,7 @@ class Node {
   };
 
   Node(const Settings& settings, const Secrets& secrets);
-  std::optional<StartError> listen(const RuleSetPtr& rules);
+  std::optional<StartError> listen();
   ListenerFigures listener_figures() const;
 
   const Settings settings_;
@@ -94,6 +99,7 @@ class Node {
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
   std::deque<CoreParts> cores_;
+  RuleSetPtr first_rules_;
   std::unique_ptr<Server> server_;
 };
 

@@ -63,11 +63,11 @@ class Serve {
   Serve(const ServeOptions& options, Config config)
       : options_(options),
         settings_(value_or_fail(settle(options, config))),
-        files_(describe_config_files(options, config.envoy)),
-        rules_(std::make_shared<const RuleSet>(std::move(config.rules))) {
+        files_(describe_config_files(options, config.envoy)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
-    node_ = value_or_fail(Node::make(settings_, secrets, rules_));
+    node_ = value_or_fail(Node::make(settings_, secrets, std::move(config.rules)));
+    rules_ = node_->first_rules();
   }
 
   // Beyond this point nothing is reserved or opened any more but connections.
@@ -126,7 +126,7 @@ class Serve {
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),
-                  .rules = std::make_shared<const RuleSet>(std::move(config->rules)),
+                  .rules = node_->compile(std::move(config->rules)),
                   .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
   }
 

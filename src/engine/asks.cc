@@ -20,6 +20,16 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
+// Whether its answers are figures: it is more than a name.
+bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
+
+// REQUIRES: answer.over is set.
+RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
+  if (!answer.over) return RuleOutcome::kAllowed;
+  if (is_shadow(ask)) return RuleOutcome::kShadow;
+  return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
+}
+
 // As if the key had never been seen.
 Decision untouched(const Quota& quota) {
   return {.limit = quota.capacity(), .remaining = quota.capacity()};
@@ -35,6 +45,10 @@ bool presses_more(const Decision& one, const Decision& other) {
 }
 
 }  // namespace
+
+void number_rules(std::vector<Rule>& rules, RuleCounts& counts) {
+  for (Rule& rule : rules) rule.number = counts.number_of(rule.id);
+}
 
 void Asks::begin(Operation operation) {
   operation_ = operation;
@@ -186,6 +200,9 @@ void Asks::conclude(std::size_t index, Instant now) {
     engine_.record(answer.decision, answer.quota.algorithm(), now);
   }
   if (ask.rule == nullptr) return;
+  if (spends(operation_) && is_counted(*ask.rule)) {
+    engine_.record_rule(ask.rule->number, outcome_of(ask, answer));
+  }
   if (operation_ == Operation::kReset) blocks_.lift(ask.rule->id, ask.key);
   if (answer.over && is_shadow(ask)) answer.decision.verdict = Verdict::kAllowed;
   const bool may_block = answer.cause == Answer::Cause::kCounted && !answer.allowed() &&

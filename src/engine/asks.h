@@ -27,17 +27,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ip_address.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "engine/immediate_check.h"
+#include "observe/rule_counts.h"
 #include "rules/rule.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 #include "weir/store.h"
 
 namespace weir {
+
+// Has the answers of these rules counted from now on.
+void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
 
 // One thing to be decided. Its texts must outlive add().
 struct Ask {

@@ -65,6 +65,9 @@ class Engine {
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
     traffic_.record(decision, algorithm, now);
   }
+  void record_rule(RuleNumber rule, RuleOutcome outcome) noexcept {
+    traffic_.record_rule(rule, outcome);
+  }
   void record_look() noexcept { traffic_.record_look(); }
   void record_store_error() noexcept { traffic_.record_store_error(); }
 

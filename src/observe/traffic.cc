@@ -89,7 +89,7 @@ CoreTraffic::SecondCounts CoreTraffic::counts_of(std::int64_t second) const noex
 
 CoreTraffic& Traffic::add_core() {
   const std::lock_guard lock(mutex_);
-  return cores_.emplace_back();
+  return cores_.emplace_back(rules_.add_core());
 }
 
 TrafficSummary Traffic::summary(Instant now) const {

@@ -17,6 +17,7 @@
 #include <limits>
 #include <mutex>
 
+#include "observe/rule_counts.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 #include "weir/time.h"
@@ -43,10 +44,14 @@ struct TrafficSummary {
 // On cache lines of its own: another core must not wait for ours.
 class alignas(64) CoreTraffic {
  public:
+  explicit CoreTraffic(CoreRuleCounts& rules) : rules_(rules) {}
+
   // One decided charge.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept;
   void record_store_error() noexcept;
+  // What a rule answered.
+  void record_rule(RuleNumber rule, RuleOutcome outcome) noexcept { rules_.record(rule, outcome); }
 
  private:
   friend class Traffic;
@@ -70,6 +75,7 @@ class alignas(64) CoreTraffic {
   // Zero if nothing is remembered of that second.
   SecondCounts counts_of(std::int64_t second) const noexcept;
 
+  CoreRuleCounts& rules_;
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> allowed_{};
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};
   std::atomic<std::uint64_t> looks_{0};
@@ -84,7 +90,12 @@ class Traffic {
 
   TrafficSummary summary(Instant now) const;
 
+  // The figures of single rules.
+  RuleCounts& rules() { return rules_; }
+  const RuleCounts& rules() const { return rules_; }
+
  private:
+  RuleCounts rules_;
   mutable std::mutex mutex_;  // guards cores_ against add_core during summary
   std::deque<CoreTraffic> cores_;
 };

@@ -28,6 +28,7 @@
 
 #include "base/ip_address.h"
 #include "base/text_hash.h"
+#include "observe/rule_counts.h"
 #include "rules/key_part.h"
 #include "rules/text_template.h"
 #include "weir/quota.h"
@@ -136,8 +137,9 @@ struct Rule {
   std::optional<KeyPart> cost_from{};  // has a whole number
   Denial denial{};
   Effect effect = Effect::kLimit;
-  bool enabled = true;  // a disabled rule allows everything and counts nothing
-  bool shadow = false;  // counts and reports, but never denies
+  bool enabled = true;                // a disabled rule allows everything and counts nothing
+  bool shadow = false;                // counts and reports, but never denies
+  RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
   // Of the rules of one group the first that matches applies.
   std::string group{};

@@ -146,10 +146,35 @@ TEST(HttpPages, StatsTellAll) {
   EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
   EXPECT_EQ(json::serialize(stats["rules"]),
             R"([{"id":"r","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
-            R"("burst":9,"enabled":false}])");
+            R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0}])");
   EXPECT_EQ(json::serialize(stats["store"]),
             R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");
+}
+
+TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
+  const Quota one = *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 1, .window = 60s});
+  TestDoor door({.rules = {{.id = "login", .quota = one},
+                           {.id = "new", .quota = one, .shadow = true},
+                           {.id = "off", .quota = one, .enabled = false}},
+                 .access = {}});
+  for (const std::string_view rule : {"login", "new", "off", "login", "new", "login"}) {
+    door.ask(post("/check", R"({"key":"a","rule":")" + std::string(rule) + "\"}"));
+  }
+  door.blocks.add({.rule = "login", .key = "b", .since = door.now, .until = door.now + 60s},
+                  door.now);
+  door.ask(post("/check", R"({"key":"b","rule":"login"})"));
+  std::string figures;
+  json::object stats = page(door, "/admin/stats");
+  for (const auto& rule : stats["rules"].as_array()) {
+    figures += json::serialize(rule).substr(json::serialize(rule).find("\"enabled\""));
+  }
+  EXPECT_EQ(figures, R"("enabled":true,"allowed":1,"denied":2,"blocked":1,"shadow":0})"
+                     R"("enabled":true,"allowed":1,"denied":0,"blocked":0,"shadow":1})"
+                     R"("enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0})");
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 2\n"),
+            std::string::npos);
 }
 
 TEST(HttpPages, IndexPointsToTheRest) {

@@ -33,6 +33,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+RuleSetPtr compile(std::vector<Rule> rules, RuleCounts& counts) {
+  number_rules(rules, counts);
+  return std::make_shared<const RuleSet>(std::move(rules));
+}
+
 int number_in(std::string_view text) {
   int number = -1;
   std::from_chars(text.data(), text.data() + text.size(), number);
@@ -115,7 +120,7 @@ TestDoor::TestDoor(Options options)
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
       node(node_options(options), traffic),
-      door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {}
+      door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {
   const auto session = door.make_session(peer, now);

@@ -54,7 +54,7 @@ void write_totals(JsonWriter& json, const TrafficSummary& traffic) {
   json.end_object();
 }
 
-void write_rules(JsonWriter& json, const RuleSet& rules) {
+void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts) {
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
@@ -64,7 +64,12 @@ void write_rules(JsonWriter& json, const RuleSet& rules) {
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
       json.key("burst").number(rule.quota.capacity());
     }
-    json.key("enabled").boolean(rule.enabled).end_object();
+    json.key("enabled").boolean(rule.enabled);
+    const RuleFigures figures = counts.figures(rule.number);
+    for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
+      json.key(kRuleOutcomeNames[i]).number(figures[i]);
+    }
+    json.end_object();
   }
   json.end_array();
 }
@@ -115,7 +120,7 @@ void handle_health(HttpCore& core, Exchange& exchange) {
 void handle_metrics(HttpCore& core, Exchange& exchange) {
   if (wants_prometheus(exchange)) {
     const std::string text =
-        prometheus_text(core.node(), {.rules = core.rules().rules().size(), .now = exchange.now});
+        prometheus_text(core.node(), {.rules = core.rules().rules(), .now = exchange.now});
     return core.reply(exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated},
                       text);
   }
@@ -139,7 +144,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   json.key("burst_ratio").number(traffic.burst_ratio);
   json.key("deny_rate").number(traffic.denied_share);
   write_totals(json, traffic);
-  write_rules(json, core.rules());
+  write_rules(json, core.rules(), core.node().traffic().rules());
   write_http(json, core.node().counts().summary());
   json.end_object();
   core.reply(exchange, {.fields = kNoStore}, json.text());

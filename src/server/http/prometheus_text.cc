@@ -3,6 +3,8 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,6 +60,22 @@ void add_traffic(Families& families, const TrafficSummary& traffic) {
               traffic.store_errors);
 }
 
+// Of many rules only the first: each is four series.
+constexpr std::size_t kRulesShownMax = 1'000;
+
+void add_rules(Families& families, std::span<const Rule> rules, const RuleCounts& counts) {
+  MetricFamily& requests =
+      add_family(families, "weir_rule_requests_total",
+                 "What rules answered, of the first 1000 in force.", MetricType::Counter);
+  for (const Rule& rule : rules.first(std::min(rules.size(), kRulesShownMax))) {
+    const RuleFigures figures = counts.figures(rule.number);
+    for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
+      add_sample(requests, static_cast<double>(figures[i]),
+                 {{"rule", rule.id}, {"decision", std::string(kRuleOutcomeNames[i])}});
+    }
+  }
+}
+
 void add_http(Families& families, const HttpCountsSummary& http) {
   MetricFamily& requests =
       add_family(families, "weir_http_requests_total",
@@ -105,7 +123,7 @@ void add_node(Families& families, const HttpNode& node, const PrometheusInput& i
              1, {{"version", node.info().version}});
   add_gauge(families, "weir_uptime_seconds", "Time since the start.",
             seconds(input.now - node.info().started));
-  add_gauge(families, "weir_rules", "Rules in force.", static_cast<double>(input.rules));
+  add_gauge(families, "weir_rules", "Rules in force.", static_cast<double>(input.rules.size()));
   const ReloadFigures reload = node.reload_figures();
   add_gauge(families, "weir_config_last_reload_successful",
             "Whether the configuration was accepted when it was last read.",
@@ -121,6 +139,7 @@ std::string prometheus_text(HttpNode& node, const PrometheusInput& input) {
   Families families;
   families.reserve(32);  // add_family() hands out references
   add_traffic(families, node.traffic().summary(input.now));
+  add_rules(families, input.rules, node.traffic().rules());
   add_http(families, node.counts().summary());
   add_listeners(families, node.listener_figures());
   add_store(families, node.store_figures());

@@ -5,10 +5,11 @@
 
 #pragma once
 
-#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "rules/rule.h"
 #include "server/http/http_node.h"
 #include "weir/time.h"
 
@@ -18,7 +19,7 @@ inline constexpr std::string_view kPrometheusContentType =
     "text/plain; version=0.0.4; charset=utf-8";
 
 struct PrometheusInput {
-  std::size_t rules = 0;  // in force
+  std::span<const Rule> rules{};  // in force
   Instant now{};
 };
 std::string prometheus_text(HttpNode& node, const PrometheusInput& input);

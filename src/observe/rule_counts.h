@@ -1,0 +1,83 @@
+// RuleCounts: what each rule has answered since the start.
+//
+// A rule is counted under a number that its id keeps for as long as the process lives, so
+// a rule set that is replaced takes its figures along, and recording looks up nothing.
+// Each core counts in its own; whoever wants to know adds the cores up. Of more than
+// kRulesMax different ids the later ones are not counted.
+//
+// Thread rule: record() on the owning core; the rest from any thread. A number may be used
+// by a core that learns of it after number_of() has returned.
+// Tested by rule_counts_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/text_hash.h"
+
+namespace weir {
+
+enum class RuleOutcome : std::uint8_t {
+  kAllowed,
+  kDenied,
+  kBlocked,  // denied without being counted
+  kShadow,   // would have been denied
+};
+inline constexpr std::size_t kRuleOutcomeCount = 4;
+inline constexpr std::array<std::string_view, kRuleOutcomeCount> kRuleOutcomeNames = {
+    "allowed", "denied", "blocked", "shadow"};
+
+using RuleNumber = std::uint32_t;
+inline constexpr RuleNumber kNoRuleNumber = std::numeric_limits<RuleNumber>::max();
+
+// By RuleOutcome.
+using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
+
+// On cache lines of its own: another core must not wait for ours.
+class alignas(64) CoreRuleCounts {
+ public:
+  // Nothing happens for kNoRuleNumber.
+  void record(RuleNumber rule, RuleOutcome outcome) noexcept;
+
+ private:
+  friend class RuleCounts;
+  static constexpr std::size_t kChunkRules = 64;
+  static constexpr std::size_t kChunksMax = 512;
+  using Chunk = std::array<std::array<std::atomic<std::uint64_t>, kRuleOutcomeCount>, kChunkRules>;
+
+  // Room for the rules of numbers below `count`.
+  void make_room(std::size_t count);
+
+  std::array<std::unique_ptr<Chunk>, kChunksMax> chunks_;
+};
+
+class RuleCounts {
+ public:
+  static constexpr std::size_t kRulesMax = CoreRuleCounts::kChunkRules * CoreRuleCounts::kChunksMax;
+
+  // The counters of a new core. They live as long as this object.
+  CoreRuleCounts& add_core();
+
+  // The same for the same id, always. kNoRuleNumber if there are too many.
+  RuleNumber number_of(std::string_view id);
+
+  // Of all cores; zeros for kNoRuleNumber.
+  RuleFigures figures(RuleNumber rule) const;
+
+ private:
+  mutable std::mutex mutex_;  // guards what follows, but not the counts
+  std::deque<CoreRuleCounts> cores_;
+  std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
+};
+
+}  // namespace weir

@@ -1,0 +1,67 @@
+#include "observe/rule_counts.h"
+
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using enum RuleOutcome;
+
+TEST(RuleCounts, AddsUpTheCoresByRuleAndOutcome) {
+  RuleCounts counts;
+  const RuleNumber login = counts.number_of("login");
+  CoreRuleCounts& one = counts.add_core();
+  CoreRuleCounts& other = counts.add_core();
+  const RuleNumber api = counts.number_of("api");
+  one.record(login, kAllowed);
+  other.record(login, kAllowed);
+  other.record(login, kDenied);
+  one.record(api, kBlocked);
+  one.record(api, kShadow);
+  EXPECT_EQ(counts.figures(login), (RuleFigures{2, 1, 0, 0}));
+  EXPECT_EQ(counts.figures(api), (RuleFigures{0, 0, 1, 1}));
+}
+
+TEST(RuleCounts, AnIdKeepsItsNumber) {
+  RuleCounts counts;
+  const RuleNumber login = counts.number_of("login");
+  EXPECT_NE(counts.number_of("api"), login);
+  EXPECT_EQ(counts.number_of("login"), login);
+}
+
+TEST(RuleCounts, AreBounded) {
+  RuleCounts counts;
+  CoreRuleCounts& core = counts.add_core();
+  for (std::size_t i = 0; i < RuleCounts::kRulesMax; ++i) {
+    core.record(counts.number_of(std::to_string(i)), kAllowed);
+  }
+  EXPECT_EQ(counts.number_of("one too many"), kNoRuleNumber);
+  core.record(kNoRuleNumber, kAllowed);
+  EXPECT_EQ(counts.figures(kNoRuleNumber), RuleFigures{});
+  EXPECT_EQ(counts.figures(counts.number_of("32767")), (RuleFigures{1, 0, 0, 0}));
+}
+
+TEST(RuleCounts, AreReadAndNumberedWhileTheyAreCounted) {
+  RuleCounts counts;
+  const RuleNumber rule = counts.number_of("r");
+  CoreRuleCounts& core = counts.add_core();
+  constexpr std::uint64_t kRecords = 10'000;
+  std::thread recording([&] {
+    for (std::uint64_t i = 0; i < kRecords; ++i) core.record(rule, kAllowed);
+  });
+  std::uint64_t seen = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    counts.number_of(std::to_string(i));
+    const std::uint64_t now = counts.figures(rule)[0];
+    EXPECT_GE(now, seen);
+    seen = now;
+  }
+  recording.join();
+  EXPECT_EQ(counts.figures(rule)[0], kRecords);
+}
+
+}  // namespace
+}  // namespace weir
