@@ -33,7 +33,11 @@ std::vector<std::string> protocols_of(Door door) {
 RlsOptions rls_options(const EnvoySettings& envoy) {
   return {.all_or_nothing = envoy.all_or_nothing,
           .shadow_mode = envoy.shadow_mode,
-          .response_headers = envoy.response_headers};
+          .response_headers = envoy.response_headers,
+          .limit_header = envoy.limit_header,
+          .remaining_header = envoy.remaining_header,
+          .reset_header = envoy.reset_header,
+          .response_metadata = envoy.response_metadata};
 }
 
 }  // namespace
@@ -53,9 +57,9 @@ Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
       http(*node.http_, engine, node.blocks_, rules),
       grpc(node.grpc_, engine, node.blocks_, rules, rls_options(node.settings_.envoy)),
-      grpc_alone(grpc),
+      grpc_alone(grpc, node.http2_options()),
       routes(grpc, http),
-      http2(routes),
+      http2(routes, node.http2_options()),
       any_http(http, http2),
       resp(*node.resp_, engine, node.blocks_, rules) {}
 
@@ -134,6 +138,12 @@ std::optional<StartError> Node::listen() {
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
   return std::nullopt;
+}
+
+// Closing times need not be unpredictable, but those of doors not be alike.
+Http2Options Node::http2_options() const {
+  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
+  return {.age_max = settings_.http2_age_max, .seed = seed};
 }
 
 ListenerFigures Node::listener_figures() const {

@@ -87,6 +87,7 @@ class Node {
   Node(const Settings& settings, const Secrets& secrets);
   std::optional<StartError> listen();
   ListenerFigures listener_figures() const;
+  Http2Options http2_options() const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.

@@ -169,6 +169,7 @@ std::variant<Settings, StartError> settle(const ServeOptions& options, const Con
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
   if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
+  settings.http2_age_max = config.http2_age_max.value_or(kDefaultHttp2AgeMax);
   settings.max_keys = options.max_keys.value_or(config.max_keys.value_or(kDefaultMaxKeys));
   return settings;
 }

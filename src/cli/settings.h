@@ -60,6 +60,7 @@ inline constexpr ListenOption kListenOptions[] = {
 inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
 
 inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
+inline constexpr Duration kDefaultHttp2AgeMax = std::chrono::hours(24);
 inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
 
 // What the command line says of Envoy's rate limit service. What is set wins.
@@ -101,6 +102,7 @@ struct Settings {
   EnvoySettings envoy;
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
+  Duration http2_age_max = kDefaultHttp2AgeMax;
 
   bool needs_tls() const;
   // Whoever reaches one address may try the admin routes, so the most exposed one counts.

@@ -31,6 +31,13 @@ void read_envoy(const YamlNode& node, EnvoySettings& envoy, Mistakes& mistakes) 
   }
   envoy.all_or_nothing = reader.get<bool>("all_or_nothing").value_or(false);
   envoy.response_headers = reader.get<bool>("response_headers").value_or(false);
+  const auto read_name = [&](std::string_view field, std::string& name) {
+    name = reader.get<std::string>(field).value_or(name);
+  };
+  read_name("limit_header", envoy.limit_header);
+  read_name("remaining_header", envoy.remaining_header);
+  read_name("reset_header", envoy.reset_header);
+  envoy.response_metadata = reader.get<bool>("response_metadata").value_or(false);
   envoy.shadow_mode = reader.get<bool>("shadow_mode").value_or(false);
 }
 
@@ -41,6 +48,7 @@ void read_listen(const YamlNode& node, Config& config, Mistakes& mistakes) {
     const auto address = reader.get<std::string>(field.name);
     if (address) config.listen.emplace(field.name, *address);
   }
+  config.http2_age_max = reader.get<Duration>("http2_age_max");
   for (const YamlNode* name : reader.texts("proxy_protocol")) {
     config.proxy_protocol.push_back(name->text);
   }

@@ -41,8 +41,12 @@ struct EnvoySettings {
   std::string config;  // a file or folder of the reference service's; empty: none
   Algorithm algorithm = Algorithm::kFixedWindow;  // of its limits that don't say
   bool all_or_nothing = false;                    // a denial charges no descriptor
-  bool response_headers = false;                  // RateLimit-* for Envoy to add
-  bool shadow_mode = false;                       // every answer is OK
+  bool response_headers = false;                  // for Envoy to add
+  std::string limit_header = "RateLimit-Limit";   // their names
+  std::string remaining_header = "RateLimit-Remaining";
+  std::string reset_header = "RateLimit-Reset";
+  bool response_metadata = false;  // `metadata` of the rules that matched
+  bool shadow_mode = false;        // every answer is OK
 };
 
 // PEM files.
@@ -56,6 +60,7 @@ struct Config {
   // The command line wins over these; what neither sets has its built-in default.
   // What `listen` says: the name of the field ("http") -> the address, checked.
   std::map<std::string, std::string, std::less<>> listen;
+  std::optional<Duration> http2_age_max;
   // The fields of `listen` whose connections begin with a PROXY header.
   std::vector<std::string> proxy_protocol;
   TlsSettings tls;

@@ -35,6 +35,13 @@ constexpr Field kListenFields[] = {
     {.name = "resp_tls",
      .type = FieldType::kListenAddress,
      .description = "Address of the door for Redis clients under TLS. None unless given."},
+    {.name = "http2_age_max",
+     .type = FieldType::kDuration,
+     .min = std::int64_t{1'000'000},
+     .max = kWindowMax.count(),
+     .default_text = "1d",
+     .description = "How old a connection of HTTP/2 may get, a tenth more or less, before its "
+                    "client is asked to connect again, and so to find other nodes."},
     {.name = "proxy_protocol",
      .type = FieldType::kTextList,
      .form = &kListenName,
@@ -76,6 +83,11 @@ constexpr Section kTls = {
     .fields = kTlsFields,
 };
 
+constexpr TextForm kHeaderName = {
+    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    .expected = "the name of a header, such as X-RateLimit-Limit",
+};
+
 // What the reference service's settings are to Weir.
 const Field kEnvoyFields[] = {
     {.name = "config",
@@ -96,8 +108,27 @@ const Field kEnvoyFields[] = {
     {.name = "response_headers",
      .type = FieldType::kBoolean,
      .default_text = "false",
-     .description = "Whether answers ask Envoy to add RateLimit-Limit, RateLimit-Remaining and "
-                    "RateLimit-Reset to the response."},
+     .description = "Whether answers ask Envoy to add headers about the limit to the response."},
+    {.name = "limit_header",
+     .type = FieldType::kText,
+     .form = &kHeaderName,
+     .default_text = "RateLimit-Limit",
+     .description = "The name of the header for the limit."},
+    {.name = "remaining_header",
+     .type = FieldType::kText,
+     .form = &kHeaderName,
+     .default_text = "RateLimit-Remaining",
+     .description = "The name of the header for what remains of it."},
+    {.name = "reset_header",
+     .type = FieldType::kText,
+     .form = &kHeaderName,
+     .default_text = "RateLimit-Reset",
+     .description = "The name of the header for the seconds until it is reset."},
+    {.name = "response_metadata",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Whether answers carry the 'metadata' of the rules that matched, as dynamic "
+                    "metadata for Envoy."},
     {.name = "shadow_mode",
      .type = FieldType::kBoolean,
      .default_text = "false",

@@ -103,6 +103,20 @@ TEST(Config, HoldsEveryField) {
   EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
 }
 
+TEST(Config, HoldsHowEnvoyIsAnswered) {
+  const auto parsed = parse_config(
+      "listen: {http2_age_max: 1h}\n"
+      "envoy: {response_headers: true, limit_header: X-Limit, response_metadata: true}",
+      "test");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  const Config& config = std::get<Config>(parsed);
+  EXPECT_EQ(config.http2_age_max, 1h);
+  EXPECT_TRUE(config.envoy.response_headers);
+  EXPECT_EQ(config.envoy.limit_header, "X-Limit");
+  EXPECT_EQ(config.envoy.reset_header, "RateLimit-Reset");
+  EXPECT_TRUE(config.envoy.response_metadata);
+}
+
 TEST(Config, LeavesUnsetFieldsUnset) {
   for (const std::string_view text : {"", "# nothing\n", "---\n", "{}", "rules:\nlisten:\n"}) {
     const auto parsed = parse_config(text, "weir.yaml");

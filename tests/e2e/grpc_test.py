@@ -5,6 +5,7 @@ import atexit
 import concurrent.futures
 import http.client
 import importlib
+import json
 import pathlib
 import subprocess
 import sys
@@ -90,11 +91,11 @@ class Client:
         return call(health.HealthCheckRequest(), timeout=DEADLINE_S)
 
 
-def start(*arguments):
+def start(*arguments, config=None):
     path = pathlib.Path(FOLDER.name, "edge.yaml")
     path.write_text(REFERENCE_YAML, encoding="utf-8")
     return Weir("--grpc", "127.0.0.1:0", "--envoy-config", str(path), "--threads", "1",
-                *arguments)
+                *arguments, config=config)
 
 
 def grpc_target(server):
@@ -188,6 +189,22 @@ class OnePort(unittest.TestCase):
             self.assertEqual(page, curl(server.url + "/openapi.json"))
 
 
+class InJson(unittest.TestCase):
+    def test_json_is_the_same_service(self):
+        question = json.dumps({"domain": "edge", "descriptors": [
+            {"entries": [{"key": "remote_address", "value": "192.0.2.1"}]}]})
+        with start() as server, Client(grpc_target(server)) as client:
+            answer = json.loads(curl("-d", question, server.url + "/json"))
+            self.assertEqual(answer["overallCode"], "OK")
+            self.assertEqual(answer["statuses"][0]["limitRemaining"], 2)
+            answer = client.should_rate_limit({"remote_address": "192.0.2.1"})
+            self.assertEqual(answer.statuses[0].limit_remaining, 1)
+            over = "null"
+            for _ in range(2):
+                over = curl("-d", question, "-w", "|%{http_code}", server.url + "/json")
+            self.assertTrue(over.endswith("|429"), over)
+
+
 class HealthAndReflection(unittest.TestCase):
     def test_check(self):
         with start() as server, Client(grpc_target(server)) as client:
@@ -219,6 +236,18 @@ class HealthAndReflection(unittest.TestCase):
             answers = list(call(iter([request]), timeout=DEADLINE_S))
             names = [service.name for service in answers[0].list_services_response.service]
             self.assertIn("envoy.service.ratelimit.v3.RateLimitService", names)
+
+
+class Age(unittest.TestCase):
+    def test_an_old_connection_is_closed_in_peace(self):
+        with start(config="listen: {http2_age_max: 1s}") as server, \
+                Client(grpc_target(server)) as client:
+            watch = client.watch_health()
+            next(watch)
+            with self.assertRaises(grpc.RpcError) as caught:
+                list(watch)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            self.assertEqual(client.check_health(), health.HealthCheckResponse.SERVING)
 
 
 class Drain(unittest.TestCase):
