@@ -17,15 +17,26 @@
 namespace weir {
 
 struct KeyPart {
-  enum class Property : std::uint8_t { kClient, kMethod, kHost, kPath, kHeader };
+  enum class Property : std::uint8_t {
+    kClient,
+    kMethod,
+    kHost,
+    kPath,
+    kCountry,
+    kHeader,  // this and the following: the first of that name
+    kQuery,
+    kCookie,
+    kClaim,  // of a token that has been verified
+  };
 
   Property property = Property::kClient;
-  std::string header{};       // of kHeader
+  std::string name{};         // of a header, parameter, cookie or claim
   std::uint8_t v4_bits = 32;  // of kClient: the network counts, not the address
   std::uint8_t v6_bits = 64;
 };
 
-// "client", "client/24/48", "method", "host", "path", "header:NAME".
+// "client", "client/24/48", "method", "host", "path", "country", "header:NAME", "query:NAME",
+// "cookie:NAME", "jwt:CLAIM".
 std::optional<KeyPart> parse_key_part(std::string_view text);
 
 // Memory for texts that are not in the request as they are.

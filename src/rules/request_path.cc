@@ -4,25 +4,16 @@
 #include <cstring>
 #include <optional>
 
+#include "base/percent.h"
+
 namespace weir {
 namespace {
 
-std::optional<int> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
 // The byte that "%41" at the front of `text` stands for, if it may stand for itself.
 std::optional<char> decoded(std::string_view text) {
-  if (text.size() < 3 || text.front() != '%') return std::nullopt;
-  const auto high = hex_digit(text[1]);
-  const auto low = hex_digit(text[2]);
-  if (!high || !low) return std::nullopt;
-  const char byte = static_cast<char>(*high * 16 + *low);
-  if (byte == '/' || byte == '%' || byte == '\0') return std::nullopt;
-  return byte;
+  const auto byte = percent_byte(text);
+  const bool may = byte && *byte != '/' && *byte != '%' && *byte != '\0';
+  return may ? byte : std::nullopt;
 }
 
 bool is_normal(std::string_view path) {

@@ -30,33 +30,12 @@
 #include "base/text_hash.h"
 #include "observe/rule_counts.h"
 #include "rules/key_part.h"
+#include "rules/request_match.h"
+#include "rules/text_pattern.h"
 #include "rules/text_template.h"
 #include "weir/quota.h"
 
 namespace weir {
-
-// Values that texts are compared with: exact, or with '*' for any bytes.
-struct TextPattern {
-  explicit TextPattern(std::string pattern);
-  bool matches(std::string_view text) const;
-
-  std::string text;
-  bool is_exact = true;  // no '*' in it
-};
-
-struct HeaderMatch {
-  std::string name;
-  TextPattern value;  // "*": any value, but not none
-};
-
-// All that is given must hold; of a list, one. Nothing given: holds for every request.
-struct RequestMatch {
-  std::vector<std::string> methods{};
-  std::vector<TextPattern> hosts{};  // in lower case
-  std::vector<TextPattern> paths{};
-  std::vector<HeaderMatch> headers{};
-  std::vector<IpPrefix> clients{};
-};
 
 struct DescriptorEntry {
   std::string key;

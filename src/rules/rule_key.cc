@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "rules/rule_set.h"
 #include "rules/text_template.h"
@@ -25,6 +26,31 @@ std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>
   return {text.data(), end};
 }
 
+using PartName = std::pair<std::string_view, KeyPart::Property>;
+
+constexpr PartName kPlainParts[] = {{"client", KeyPart::Property::kClient},
+                                    {"method", KeyPart::Property::kMethod},
+                                    {"host", KeyPart::Property::kHost},
+                                    {"path", KeyPart::Property::kPath},
+                                    {"country", KeyPart::Property::kCountry}};
+constexpr PartName kNamedParts[] = {{"header:", KeyPart::Property::kHeader},
+                                    {"query:", KeyPart::Property::kQuery},
+                                    {"cookie:", KeyPart::Property::kCookie},
+                                    {"jwt:", KeyPart::Property::kClaim}};
+constexpr std::string_view kNetworkPrefix = "client/";
+
+// "client/24/48".
+std::optional<KeyPart> parse_network_part(std::string_view text) {
+  KeyPart part{.property = KeyPart::Property::kClient};
+  const char* const end = text.data() + text.size();
+  const auto v4 = std::from_chars(text.data() + kNetworkPrefix.size(), end, part.v4_bits);
+  if (v4.ec != std::errc() || v4.ptr == end || *v4.ptr != '/') return std::nullopt;
+  const auto v6 = std::from_chars(v4.ptr + 1, end, part.v6_bits);
+  if (v6.ec != std::errc() || v6.ptr != end) return std::nullopt;
+  if (part.v4_bits > 32 || part.v6_bits > 128) return std::nullopt;
+  return part;
+}
+
 void append_with_length(std::string& key, std::string_view part) {
   std::array<char, 20> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size()).ptr;
@@ -39,31 +65,24 @@ std::string_view part_text(const KeyPart& part, const Request& request, PartScra
     case KeyPart::Property::kMethod: return request.method;
     case KeyPart::Property::kHost: return request.host;
     case KeyPart::Property::kPath: return request.path;
-    case KeyPart::Property::kHeader: return request.header(part.header).value_or("");
+    case KeyPart::Property::kCountry: return request.country;
+    case KeyPart::Property::kHeader: return request.header(part.name).value_or("");
+    case KeyPart::Property::kQuery: return first_value(request.parameters, part.name).value_or("");
+    case KeyPart::Property::kCookie: return first_value(request.cookies, part.name).value_or("");
+    case KeyPart::Property::kClaim: return first_value(request.claims, part.name).value_or("");
   }
   return {};
 }
 
 std::optional<KeyPart> parse_key_part(std::string_view text) {
-  using enum KeyPart::Property;
-  constexpr std::string_view kHeaderPrefix = "header:";
-  constexpr std::string_view kClientPrefix = "client/";
-  if (text == "client") return KeyPart{.property = kClient};
-  if (text == "method") return KeyPart{.property = kMethod};
-  if (text == "host") return KeyPart{.property = kHost};
-  if (text == "path") return KeyPart{.property = kPath};
-  if (text.starts_with(kHeaderPrefix) && text.size() > kHeaderPrefix.size()) {
-    return KeyPart{.property = kHeader, .header = std::string(text.substr(kHeaderPrefix.size()))};
+  for (const auto& [prefix, property] : kNamedParts) {
+    if (!text.starts_with(prefix) || text.size() == prefix.size()) continue;
+    return KeyPart{.property = property, .name = std::string(text.substr(prefix.size()))};
   }
-  if (!text.starts_with(kClientPrefix)) return std::nullopt;
-  KeyPart part{.property = kClient};
-  const char* const end = text.data() + text.size();
-  const auto v4 = std::from_chars(text.data() + kClientPrefix.size(), end, part.v4_bits);
-  if (v4.ec != std::errc() || v4.ptr == end || *v4.ptr != '/') return std::nullopt;
-  const auto v6 = std::from_chars(v4.ptr + 1, end, part.v6_bits);
-  if (v6.ec != std::errc() || v6.ptr != end) return std::nullopt;
-  if (part.v4_bits > 32 || part.v6_bits > 128) return std::nullopt;
-  return part;
+  for (const auto& [name, property] : kPlainParts) {
+    if (text == name) return KeyPart{.property = property};
+  }
+  return text.starts_with(kNetworkPrefix) ? parse_network_part(text) : std::nullopt;
 }
 
 std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch) {

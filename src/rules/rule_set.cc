@@ -6,8 +6,11 @@
 
 namespace weir {
 
-RuleSet::RuleSet(std::vector<Rule> rules)
-    : rules_(std::move(rules)), traffic_(rules_), descriptors_(rules_) {
+RuleSet::RuleSet(std::vector<Rule> rules, RequestSources sources)
+    : rules_(std::move(rules)),
+      facts_(rules_, std::move(sources)),
+      traffic_(rules_),
+      descriptors_(rules_) {
   by_id_.reserve(rules_.size());
   for (const Rule& rule : rules_) {
     const bool fresh = by_id_.emplace(rule.id, &rule).second;
@@ -20,8 +23,9 @@ const Rule* RuleSet::find(std::string_view id) const {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-std::span<const Rule*> RuleSet::match(const Request& request, MatchedRules& matched) const {
-  return traffic_.match(request, matched);
+std::span<const Rule*> RuleSet::match(Request& request, MatchScratch& scratch, Instant now) const {
+  facts_.complete(request, scratch.facts, now);
+  return traffic_.match(request, scratch.matched, scratch.regexes, now);
 }
 
 const Rule* RuleSet::match(const Descriptor& descriptor) const {

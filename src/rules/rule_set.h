@@ -18,10 +18,19 @@
 
 #include "rules/descriptor_tree.h"
 #include "rules/request.h"
+#include "rules/request_facts.h"
 #include "rules/rule.h"
 #include "rules/traffic_rules.h"
+#include "weir/time.h"
 
 namespace weir {
+
+// Memory for matching a request; reused, so that it allocates nothing.
+struct MatchScratch {
+  MatchedRules matched{};
+  FactScratch facts;
+  std::vector<int> regexes;
+};
 
 class RuleSet {
  public:
@@ -29,7 +38,7 @@ class RuleSet {
 
   // REQUIRES: what rules/rule_conflicts.h checks (the loader has refused the file
   // otherwise): unique ids, unique descriptors, at most kGroupsMax groups.
-  explicit RuleSet(std::vector<Rule> rules);
+  explicit RuleSet(std::vector<Rule> rules, RequestSources sources = {});
   RuleSet(const RuleSet&) = delete;
   RuleSet& operator=(const RuleSet&) = delete;
 
@@ -37,8 +46,9 @@ class RuleSet {
   const Rule* find(std::string_view id) const;
 
   // The enabled rules that apply to the request: the first of each group, in the order
-  // of the file. Returns the part of `matched` that is used.
-  std::span<const Rule*> match(const Request& request, MatchedRules& matched) const;
+  // of the file. Completes the request with what rules look at. What is returned, and what
+  // is added, is in `scratch`, or in this.
+  std::span<const Rule*> match(Request& request, MatchScratch& scratch, Instant now) const;
 
   // The rule that the descriptor leads to, disabled ones included; null if there is none.
   const Rule* match(const Descriptor& descriptor) const;
@@ -49,6 +59,7 @@ class RuleSet {
  private:
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, const Rule*> by_id_;  // views into rules_
+  RequestFacts facts_;
   TrafficRules traffic_;
   DescriptorTree descriptors_;
 };

@@ -89,7 +89,8 @@ std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view tex
     if (!piece.place) {
       return "'{{" + std::string(name.substr(0, 64)) +
              "}}' is no place; there are rule, key, limit, remaining, count, retry_after, "
-             "reset_after, client, method, host, path and header:NAME";
+             "reset_after, client, method, host, path, country, header:NAME, query:NAME, "
+             "cookie:NAME and jwt:CLAIM";
     }
     text.remove_prefix(close + kClose.size());
   }

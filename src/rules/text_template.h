@@ -3,8 +3,8 @@
 //   {"error":"Too Many Requests","retry":{{retry_after}},"key":"{{key}}"}
 //
 // Names: rule, key, limit, remaining, count (spent so far), retry_after, reset_after (whole
-// seconds), and every property of the request that a key can be made of: client, method,
-// host, path, header:NAME. Values are escaped for where they go, so that nothing a client
+// seconds), and every property of the request that a key can be made of: client, path,
+// header:NAME and so on. Values are escaped for where they go, so that nothing a client
 // sends can end a JSON string, open a tag or begin a header field.
 //
 // Thread rule: immutable once parsed. Tested by text_template_test.cc.
@@ -45,6 +45,15 @@ class TextTemplate {
  public:
   // The error says what is wrong and what would be right.
   static std::variant<TextTemplate, std::string> parse(std::string_view text);
+
+  // The properties of requests that have a place in it.
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    for (const Piece& piece : pieces_) {
+      if (!piece.place) continue;
+      if (const auto* part = std::get_if<KeyPart>(&*piece.place)) visit(*part);
+    }
+  }
 
   void append(const TemplateValues& values, Escape escape, std::string& out) const;
 

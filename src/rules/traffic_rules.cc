@@ -7,50 +7,54 @@
 namespace weir {
 namespace {
 
-bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text) {
-  return patterns.empty() || std::ranges::any_of(patterns, [&](const TextPattern& pattern) {
-           return pattern.matches(text);
-         });
+// "/api/*", and nothing else with a '*'.
+bool is_prefix(const TextPattern& pattern) {
+  return pattern.text.ends_with('*') && pattern.text.find('*') == pattern.text.size() - 1;
 }
 
-bool headers_match(const std::vector<HeaderMatch>& headers, const Request& request) {
-  return std::ranges::all_of(headers, [&](const HeaderMatch& wanted) {
-    const auto value = request.header(wanted.name);
-    return value && wanted.value.matches(*value);
+bool is_indexed(const RequestMatch& match) {
+  return !match.paths.empty() && std::ranges::all_of(match.paths, [](const TextPattern& path) {
+    return path.is_exact || is_prefix(path);
   });
-}
-
-bool client_matches(const std::vector<IpPrefix>& clients, const std::optional<IpAddress>& client) {
-  if (clients.empty()) return true;
-  return client && std::ranges::any_of(
-                       clients, [&](const IpPrefix& prefix) { return prefix.contains(*client); });
-}
-
-bool holds(const RequestMatch& match, const Request& request) {
-  if (!match.methods.empty() && !std::ranges::count(match.methods, request.method)) return false;
-  return any_matches(match.paths, request.path) && client_matches(match.clients, request.client) &&
-         headers_match(match.headers, request) && any_matches(match.hosts, request.host);
-}
-
-bool has_only_exact_paths(const RequestMatch& match) {
-  return !match.paths.empty() && std::ranges::all_of(match.paths, &TextPattern::is_exact);
-}
-
-// Goes through two lists that are each in the order of the file, in that order.
-template <typename Candidates, typename Visit>
-void merge(const Candidates& one, const Candidates& other, Visit visit) {
-  auto next = one.begin();
-  auto next_other = other.begin();
-  while (next != one.end() || next_other != other.end()) {
-    const bool take_one =
-        next_other == other.end() || (next != one.end() && next->order < next_other->order);
-    visit(take_one ? *next++ : *next_other++);
-  }
 }
 
 }  // namespace
 
-TrafficRules::TrafficRules(std::span<const Rule> rules) {
+// The best candidate of each group so far.
+class TrafficRules::Search {
+ public:
+  Search(const Request& request, std::span<const int> regexes, Instant now)
+      : request_(request), regexes_(regexes), now_(now) {}
+
+  void look_among(const Candidates& candidates) {
+    for (const Candidate& candidate : candidates) {
+      Candidate& best = best_[candidate.group];
+      const bool is_late = best.rule != nullptr && best.order <= candidate.order;
+      if (!is_late && applies(*candidate.rule)) best = candidate;
+    }
+  }
+
+  // In the order of the file.
+  std::span<const Rule*> result(MatchedRules& matched) {
+    const auto none =
+        std::ranges::partition(best_, [](const Candidate& best) { return best.rule != nullptr; });
+    const std::span found(best_.begin(), none.begin());
+    std::ranges::sort(found, {}, &Candidate::order);
+    std::ranges::transform(found, matched.begin(), &Candidate::rule);
+    return {matched.data(), found.size()};
+  }
+
+ private:
+  bool applies(const Rule& rule) const { return holds(*rule.match, request_, regexes_); }
+
+  const Request& request_;
+  std::span<const int> regexes_;
+  Instant now_;
+  std::array<Candidate, kGroupsMax> best_{};
+};
+
+TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
+  by_regex_.resize(regexes_.size());
   std::unordered_map<std::string_view, std::uint32_t> groups;
   std::uint32_t order = 0;
   for (const Rule& rule : rules) {
@@ -59,31 +63,65 @@ TrafficRules::TrafficRules(std::span<const Rule> rules) {
     const Candidate candidate{.rule = &rule,
                               .order = order++,
                               .group = groups.try_emplace(rule.group, group).first->second};
-    if (!has_only_exact_paths(*rule.match)) {
-      others_.push_back(candidate);
-      continue;
-    }
-    for (const TextPattern& path : rule.match->paths) {
-      Candidates& here = by_path_[path.text];
-      if (here.empty() || here.back().rule != &rule) here.push_back(candidate);
-    }
+    index(candidate);
   }
   WEIR_ASSERT(groups.size() <= kGroupsMax);
+  link_prefixes();
 }
 
-std::span<const Rule*> TrafficRules::match(const Request& request, MatchedRules& matched) const {
-  static const Candidates kNobody;
-  const auto by_path = by_path_.find(request.path);
-  std::size_t count = 0;
-  std::uint32_t groups_done = 0;  // a bit a group
-  merge(by_path == by_path_.end() ? kNobody : by_path->second, others_,
-        [&](const Candidate& candidate) {
-          const std::uint32_t bit = std::uint32_t{1} << candidate.group;
-          if ((groups_done & bit) != 0 || !holds(*candidate.rule->match, request)) return;
-          groups_done |= bit;
-          matched[count++] = candidate.rule;
-        });
-  return {matched.data(), count};
+void TrafficRules::index(const Candidate& candidate) {
+  const RequestMatch& match = *candidate.rule->match;
+  if (is_indexed(match)) return index_by_path(candidate);
+  if (match.path_regexes.empty()) others_.push_back(candidate);
+  for (const PathRegex& regex : match.path_regexes) {
+    by_regex_[static_cast<std::size_t>(regex.index)].push_back(candidate);
+  }
+}
+
+void TrafficRules::index_by_path(const Candidate& candidate) {
+  for (const TextPattern& path : candidate.rule->match->paths) {
+    if (path.is_exact) {
+      by_path_[path.text].push_back(candidate);
+    } else {
+      by_prefix_.push_back(
+          {.text = path.text.substr(0, path.text.size() - 1), .candidates = {candidate}});
+    }
+  }
+}
+
+// Brings by_prefix_ in order, each text once.
+void TrafficRules::link_prefixes() {
+  std::ranges::stable_sort(by_prefix_, {}, &Prefix::text);
+  std::vector<Prefix> merged;
+  for (Prefix& prefix : by_prefix_) {
+    if (!merged.empty() && merged.back().text == prefix.text) {
+      merged.back().candidates.push_back(prefix.candidates.front());
+      continue;
+    }
+    auto shorter = std::ssize(merged) - 1;
+    while (shorter >= 0 && !prefix.text.starts_with(merged[shorter].text)) {
+      shorter = merged[shorter].shorter;
+    }
+    prefix.shorter = shorter;
+    merged.push_back(std::move(prefix));
+  }
+  by_prefix_ = std::move(merged);
+}
+
+std::span<const Rule*> TrafficRules::match(const Request& request, MatchedRules& matched,
+                                           std::vector<int>& regexes, Instant now) const {
+  regexes_.match(request.path, regexes);
+  Search search(request, regexes, now);
+  if (const auto exact = by_path_.find(request.path); exact != by_path_.end()) {
+    search.look_among(exact->second);
+  }
+  const auto above = std::ranges::upper_bound(by_prefix_, request.path, {}, &Prefix::text);
+  for (auto i = above - by_prefix_.begin() - 1; i >= 0; i = by_prefix_[i].shorter) {
+    if (request.path.starts_with(by_prefix_[i].text)) search.look_among(by_prefix_[i].candidates);
+  }
+  for (const int regex : regexes) search.look_among(by_regex_[static_cast<std::size_t>(regex)]);
+  search.look_among(others_);
+  return search.result(matched);
 }
 
 }  // namespace weir

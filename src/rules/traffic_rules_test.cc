@@ -21,10 +21,10 @@ Rule rule(std::string id, RequestMatch match, std::string group = "") {
 }
 
 // The ids of the rules that apply, in order.
-std::string matched(const RuleSet& rules, const Request& request) {
-  MatchedRules room;
+std::string matched(const RuleSet& rules, Request request) {
+  MatchScratch scratch;
   std::string ids;
-  for (const Rule* found : rules.match(request, room)) ids += found->id + " ";
+  for (const Rule* found : rules.match(request, scratch, Instant())) ids += found->id + " ";
   return ids;
 }
 
@@ -66,6 +66,48 @@ TEST(TrafficRules, OfAGroupTheFirstInTheFileApplies) {
   EXPECT_EQ(matched(rules, {.path = "/c"}), "all each ");
 }
 
+// "/a*" lies between "/a/b" and "/b" in the order of texts, but is not what "/a/bc" begins
+// with alone: everything it begins with counts, however far away it stands.
+TEST(TrafficRules, FindsAllThatAPathBeginsWith) {
+  std::vector<Rule> rules;
+  for (const char* path :
+       {"/a/b/c*", "/b*", "/a/bb*", "/a/b*", "/a/a*", "/a*", "*", "/*/x", "/a/b"}) {
+    rules.push_back(rule(path, {.paths = patterns({path})}, path + 1));
+  }
+  const RuleSet set(std::move(rules));
+  EXPECT_EQ(matched(set, {.path = "/a/b/cd"}), "/a/b/c* /a/b* /a* * ");
+  EXPECT_EQ(matched(set, {.path = "/a/b"}), "/a/b* /a* * /a/b ");
+  EXPECT_EQ(matched(set, {.path = "/a/bb/x"}), "/a/bb* /a/b* /a* * /*/x ");
+  EXPECT_EQ(matched(set, {.path = "/a/c"}), "/a* * ");
+  EXPECT_EQ(matched(set, {.path = "/"}), "* ");
+  EXPECT_EQ(matched(set, {.path = "/bzz"}), "/b* * ");
+}
+
+TEST(TrafficRules, FindsExpressionsAmongTheOthers) {
+  const RuleSet rules(
+      {rule("get", {.methods = {"GET"}, .path_regexes = {{"/u/[0-9]+"}}}),
+       rule("prefix", {.paths = patterns({"/u/*"}), .path_regexes = {{".*7"}}}),
+       rule("any", {.any_of = {{.path_regexes = {{"/u/1.*"}}}, {.methods = {"PUT"}}}}),
+       rule("two", {.path_regexes = {{"/u/2"}, {"/u/[0-9]+"}}})});
+  EXPECT_EQ(matched(rules, {.method = "GET", .path = "/u/17"}), "get ");
+  EXPECT_EQ(matched(rules, {.method = "POST", .path = "/u/17"}), "prefix ");
+  EXPECT_EQ(matched(rules, {.method = "POST", .path = "/u/1x"}), "any ");
+  EXPECT_EQ(matched(rules, {.method = "PUT", .path = "/"}), "any ");
+  EXPECT_EQ(matched(rules, {.method = "POST", .path = "/u/2"}), "two ");
+  EXPECT_EQ(matched(rules, {.method = "POST", .path = "/u/x"}), "");
+}
+
+TEST(TrafficRules, LooksAtWhatARequestIsCompletedWith) {
+  RequestMatch gold;
+  gold.parameters.push_back({"plan", TextPattern("gold")});
+  const RuleSet rules({rule("gold", gold), rule("abroad", {.none_of = {{.countries = {"DE"}}}})},
+                      {.country_header = "CF-IPCountry"});
+  const std::vector<NameValue> here = {{"cf-ipcountry", "DE"}};
+  EXPECT_EQ(matched(rules, {.query = "a&plan=g%6Fld", .headers = here}), "gold ");
+  EXPECT_EQ(matched(rules, {.query = "plan=free", .headers = here}), "");
+  EXPECT_EQ(matched(rules, {.query = "plan=free"}), "abroad ");
+}
+
 TEST(TrafficRules, LeavesOutTheDisabledAndThoseThatAreOnlyNamed) {
   Rule off = rule("off", {});
   off.enabled = false;
@@ -90,8 +132,14 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kMethod}}, request), "GET");
   EXPECT_EQ(key({{.property = kClient}}, request), "2001:db8:1:2::/64");
   EXPECT_EQ(key({{.property = kClient, .v6_bits = 128}}, request), "2001:db8:1:2:3::4");
-  EXPECT_EQ(key({{.property = kHeader, .header = "x-api-key"}}, request), "k1");
-  EXPECT_EQ(key({{.property = kHeader, .header = "x-other"}}, request), "");
+  EXPECT_EQ(key({{.property = kHeader, .name = "x-api-key"}}, request), "k1");
+  EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request), "");
+  const std::vector<NameValue> values = {{"a", "1"}, {"b", "2"}, {"a", "3"}};
+  EXPECT_EQ(key({{.property = kQuery, .name = "a"}}, {.parameters = values}), "1");
+  EXPECT_EQ(key({{.property = kCookie, .name = "b"}}, {.cookies = values}), "2");
+  EXPECT_EQ(key({{.property = kClaim, .name = "c"}}, {.claims = values}), "");
+  EXPECT_EQ(key({{.property = kClaim, .name = "a"}}, {.unverified_claims = values}), "");
+  EXPECT_EQ(key({{.property = kCountry}}, {.country = "DE"}), "DE");
   EXPECT_EQ(key({{.property = kClient, .v6_bits = 32},
                  {.property = kClient, .v6_bits = 48},
                  {.property = kHost},

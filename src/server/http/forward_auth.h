@@ -26,6 +26,7 @@
 #include "base/name_value.h"
 #include "rules/client_address.h"
 #include "rules/request.h"
+#include "rules/rule_set.h"
 #include "server/http/problem.h"
 
 namespace weir {
@@ -68,10 +69,11 @@ struct AuthCall {
   std::optional<IpAddress> peer;
 };
 
-// Memory for what has to be rewritten; reused.
+// Memory for what has to be rewritten or worked out; reused.
 struct AuthScratch {
   std::string path;
   std::string host;
+  MatchScratch match;
 };
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said

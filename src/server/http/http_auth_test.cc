@@ -244,8 +244,8 @@ TEST(ForwardAuth, ADenialBlocksTheClient) {
 
 TEST(ForwardAuth, CostsAndTiersComeFromTheRequest) {
   Rule rule = per_client("api", RequestMatch(), 10);
-  rule.cost_from = KeyPart{.property = KeyPart::Property::kHeader, .header = "X-Cost"};
-  rule.tier = KeyPart{.property = KeyPart::Property::kHeader, .header = "X-Plan"};
+  rule.cost_from = KeyPart{.property = KeyPart::Property::kHeader, .name = "X-Cost"};
+  rule.tier = KeyPart{.property = KeyPart::Property::kHeader, .name = "X-Plan"};
   rule.tiers["gold"] = {*Quota::make({.limit = 100, .window = std::chrono::minutes(1)})};
   TestDoor door({.rules = {rule}, .access = {}});
   const auto remaining = [&](std::string cost, std::string plan) {

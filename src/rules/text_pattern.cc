@@ -1,4 +1,4 @@
-#include "rules/rule.h"
+#include "rules/text_pattern.h"
 
 #include <utility>
 

@@ -1,0 +1,29 @@
+// Percent-encoding of URLs.
+//
+// Thread rule: pure functions. Tested by src/rules/request_path_test.cc and
+// src/rules/request_facts_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace weir {
+
+constexpr std::optional<int> hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+// The byte that "%41" at the front of `text` stands for; nothing if there is no such thing.
+constexpr std::optional<char> percent_byte(std::string_view text) noexcept {
+  if (text.size() < 3 || text.front() != '%') return std::nullopt;
+  const auto high = hex_digit(text[1]);
+  const auto low = hex_digit(text[2]);
+  if (!high || !low) return std::nullopt;
+  return static_cast<char>(*high * 16 + *low);
+}
+
+}  // namespace weir

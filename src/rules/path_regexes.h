@@ -1,0 +1,60 @@
+// PathRegexes: all expressions for paths that the rules of a set have, tried in one pass.
+//
+// RE2 reads a path once for all of them, in time linear in its length, whatever the
+// expressions are. Should they need more memory than kRegexesMemoryMax together, they are
+// tried one by one.
+//
+// Thread rule: immutable after construction; match() from any thread. A path that none
+// matches costs no allocation; one that some match costs two within RE2.
+// Tested by path_regexes_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace re2 {
+class RE2;
+}
+
+namespace weir {
+
+struct Rule;
+
+inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // bytes, of one
+inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
+
+// What is wrong with an expression; nothing if it can be used.
+std::optional<std::string> regex_mistake(const std::string& pattern);
+
+class PathRegexes {
+ public:
+  PathRegexes();
+  // Numbers the expressions of the rules. REQUIRES: regex_mistake() of none.
+  explicit PathRegexes(std::span<Rule> rules);
+  PathRegexes(PathRegexes&&) noexcept;
+  PathRegexes& operator=(PathRegexes&&) noexcept;
+  ~PathRegexes();
+
+  std::size_t size() const { return regexes_.size(); }
+  bool in_one_pass() const { return set_ != nullptr; }
+
+  // The indexes of those that match the whole path, ascending.
+  void match(std::string_view path, std::vector<int>& indexes) const;
+
+ private:
+  struct Set;
+
+  void match_one_by_one(std::string_view path, std::vector<int>& indexes) const;
+
+  std::vector<std::unique_ptr<re2::RE2>> regexes_;
+  std::unique_ptr<Set> set_;  // null if there are none, or they are too large together
+};
+
+}  // namespace weir
