@@ -150,12 +150,6 @@ ListenerFigures Node::listener_figures() const {
   const auto figures = server_->connections();
   return {.accepted = figures.accepted,
           .refused = figures.refused,
-// Closing times need not be unpredictable, but those of doors not be alike.
-Http2Options Node::http2_options() const {
-  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
-  return {.age_max = settings_.http2_age_max, .seed = seed};
-}
-
           .stalled = figures.stalled,
           .failed_handshakes = figures.failed_handshakes,
           .refused_headers = figures.refused_headers};
@@ -169,15 +163,15 @@ std::vector<std::string> Node::urls() const {
   return urls;
 }
 
-void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission) {
-  server_->use_admission(admission);
-  for (std::size_t i = 0; i < cores_.size(); ++i) {
-    server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
 RuleSetPtr Node::compile(std::vector<Rule> rules) {
   number_rules(rules, traffic_.rules());
   return std::make_shared<const RuleSet>(std::move(rules));
 }
 
+void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission) {
+  server_->use_admission(admission);
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
   }
   http_->reload_succeeded(clock_.now());
 }

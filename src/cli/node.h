@@ -99,8 +99,8 @@ class Node {
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
-  std::deque<CoreParts> cores_;
   RuleSetPtr first_rules_;
+  std::deque<CoreParts> cores_;
   std::unique_ptr<Server> server_;
 };
 
