@@ -24,6 +24,7 @@ Framing frame_value(std::string_view bytes, Value& value) {
   if (end == std::string_view::npos) {
     return bytes.size() < kLineMax ? Framing::kPartial : Framing::kBroken;
   }
+  if (end < 2) return Framing::kBroken;  // a type and a CR go before it
   value = {.type = bytes[0], .size = end + 1};
   if (value.type == '+' || value.type == '-') return Framing::kComplete;
   const char* const digits_end = bytes.data() + end - 1;  // the CR
