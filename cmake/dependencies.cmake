@@ -10,6 +10,7 @@ if(WEIR_BUILD_SERVER)
   find_package(yaml-cpp CONFIG REQUIRED)        # yaml-cpp
   find_package(spdlog CONFIG REQUIRED)          # spdlog::spdlog
   find_package(CLI11 CONFIG REQUIRED)           # CLI11::CLI11
+  find_package(date CONFIG REQUIRED)            # date::date-tz
   find_package(simdjson CONFIG REQUIRED)        # simdjson::simdjson
   find_package(prometheus-cpp CONFIG REQUIRED)  # prometheus-cpp::core
   find_package(Protobuf REQUIRED)               # protobuf::libprotobuf, protobuf_generate()

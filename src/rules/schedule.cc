@@ -1,0 +1,77 @@
+#include "rules/schedule.h"
+
+#include <date/tz.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <stdexcept>
+
+namespace weir {
+namespace {
+
+constexpr std::array<std::string_view, 7> kDays = {"mon", "tue", "wed", "thu", "fri", "sat", "sun"};
+
+std::optional<unsigned> day_of(std::string_view name) {
+  const auto found = std::ranges::find(kDays, name);
+  if (found == kDays.end()) return std::nullopt;
+  return static_cast<unsigned>(found - kDays.begin());
+}
+
+std::optional<int> two_digits(std::string_view text) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const bool right = text.size() == 2 && text.front() >= '0' && text.front() <= '9' &&
+                     std::from_chars(text.data(), end, number).ptr == end;
+  return right ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::uint8_t> parse_days(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto first = day_of(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : day_of(text.substr(dash + 1));
+  if (!first || !last) return std::nullopt;
+  unsigned days = 1U << *last;
+  for (unsigned day = *first; day != *last; day = (day + 1) % 7) days |= 1U << day;
+  return static_cast<std::uint8_t>(days);
+}
+
+std::optional<std::chrono::minutes> parse_time_of_day(std::string_view text) {
+  if (text.size() != 5 || text[2] != ':') return std::nullopt;
+  const auto hours = two_digits(text.substr(0, 2));
+  const auto minutes = two_digits(text.substr(3));
+  if (!hours || !minutes || *minutes > 59) return std::nullopt;
+  const auto time = std::chrono::hours(*hours) + std::chrono::minutes(*minutes);
+  return time <= std::chrono::hours(24) ? std::optional(time) : std::nullopt;
+}
+
+Schedule::Schedule(const Spec& spec, const date::time_zone* zone)
+    : days_(spec.days), from_(spec.from), to_(spec.to), zone_(zone) {}
+
+std::optional<Schedule> Schedule::make(const Spec& spec) {
+  try {
+    const Schedule made(spec, date::locate_zone(spec.zone));
+    made.holds(Instant());  // reads the zone's file
+    return made;
+  } catch (const std::runtime_error&) {
+    return std::nullopt;
+  }
+}
+
+bool Schedule::holds(Instant now) const {
+  const auto utc =
+      date::sys_seconds(std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()));
+  const auto local = utc.time_since_epoch() + zone_->get_info(utc).offset;
+  const auto day = std::chrono::floor<std::chrono::days>(local);
+  const auto time = local - day;
+  constexpr std::int64_t kThursday = 3;  // 1970-01-01
+  const auto weekday = static_cast<unsigned>(((day.count() + kThursday) % 7 + 7) % 7);
+  const bool today = (days_ >> weekday & 1U) != 0;
+  if (from_ < to_) return today && time >= from_ && time < to_;
+  const bool yesterday = (days_ >> (weekday + 6) % 7 & 1U) != 0;
+  return (today && time >= from_) || (yesterday && time < to_);
+}
+
+}  // namespace weir

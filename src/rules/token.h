@@ -1,0 +1,66 @@
+// Tokens: what JSON Web Tokens (RFC 7519) say, and whether to believe them.
+//
+// Verified is HS256 with a shared secret and RS256 with a public key, one of them by
+// configuration: what the token itself names as its algorithm has to be that one, and
+// "none" is no algorithm. `exp` and `nbf` are checked to the second. Whatever is wrong with
+// a token, it has no claims.
+//
+// Thread rule: a TokenKey is immutable; a TokenScratch is one thread's. Reading allocates
+// nothing once the scratch is warm, except what OpenSSL does for itself.
+// Tested by token_test.cc.
+
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "base/name_value.h"
+#include "base/text_hash.h"
+#include "weir/time.h"
+
+struct evp_pkey_st;
+
+namespace weir {
+
+inline constexpr std::size_t kTokenMax = 8192;  // bytes; longer ones are bad
+
+class TokenKey {
+ public:
+  // The text says what is wrong.
+  static std::variant<TokenKey, std::string> hs256(std::string secret);
+  static std::variant<TokenKey, std::string> rs256(const std::string& public_key_pem);
+
+  std::string_view algorithm() const { return rsa_ == nullptr ? "HS256" : "RS256"; }
+  bool verifies(std::string_view text, std::string_view signature) const;
+
+ private:
+  TokenKey() = default;
+
+  std::string secret_;
+  std::shared_ptr<evp_pkey_st> rsa_;
+};
+
+struct TokenScratch {
+  std::string json;
+  std::string signature;
+  std::string text;  // of numbers
+  simdjson::dom::parser parser{kTokenMax};
+};
+
+using ClaimNames = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+
+// The claims of those names, as texts: of a list each item; whole numbers as decimal
+// digits; true and false. Others have none. They are in the scratch until it is used again.
+// A null key: read without verifying, dates included.
+void read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
+                 TokenScratch& scratch, std::vector<NameValue>& claims, Instant now);
+
+}  // namespace weir
