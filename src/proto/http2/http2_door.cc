@@ -101,9 +101,9 @@ Http2Door::Http2Door(Http2Router& router, const Http2Options& options)
       read_buffer_(std::make_unique<char[]>(kReadMax)) {}
 
 nghttp2_session* Http2Door::make_nghttp2_session(void* user_data) {
-  static const Callbacks callbacks = make_callbacks();
+  static const Callbacks kCallbacks = make_callbacks();
   nghttp2_session* session = nullptr;
-  nghttp2_session_server_new3(&session, callbacks.get(), user_data, option_.get(),
+  nghttp2_session_server_new3(&session, kCallbacks.get(), user_data, option_.get(),
                               pool_.functions());
   return session;
 }
