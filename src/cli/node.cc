@@ -80,10 +80,11 @@ void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            const Secrets& secrets,
-                                                           std::vector<Rule> rules) {
+                                                           std::vector<Rule> rules,
+                                                           RequestSources sources) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, secrets));
-    node->first_rules_ = node->compile(std::move(rules));
+    node->first_rules_ = node->compile(std::move(rules), std::move(sources));
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
@@ -163,9 +164,9 @@ std::vector<std::string> Node::urls() const {
   return urls;
 }
 
-RuleSetPtr Node::compile(std::vector<Rule> rules) {
+RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   number_rules(rules, traffic_.rules());
-  return std::make_shared<const RuleSet>(std::move(rules));
+  return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
 void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission) {

@@ -44,7 +44,8 @@ class Node {
   // Reserves the memory and listens. Nobody is answered until server().start().
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
                                                               const Secrets& secrets,
-                                                              std::vector<Rule> rules);
+                                                              std::vector<Rule> rules,
+                                                              RequestSources sources);
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -56,7 +57,7 @@ class Node {
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // To be put in force; their figures go on by their ids.
-  RuleSetPtr compile(std::vector<Rule> rules);
+  RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   // In force at the start.
   const RuleSetPtr& first_rules() const { return first_rules_; }
 

@@ -66,7 +66,8 @@ class Serve {
         files_(describe_config_files(options, config.envoy)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
-    node_ = value_or_fail(Node::make(settings_, secrets, std::move(config.rules)));
+    node_ = value_or_fail(
+        Node::make(settings_, secrets, std::move(config.rules), std::move(config.sources)));
     rules_ = node_->first_rules();
   }
 
@@ -126,7 +127,7 @@ class Serve {
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),
-                  .rules = node_->compile(std::move(config->rules)),
+                  .rules = node_->compile(std::move(config->rules), std::move(config->sources)),
                   .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
   }
 

@@ -101,7 +101,7 @@ bool Asks::settle_uncounted(std::size_t index, Instant now) {
   answer = {.quota = quota};
   if (ask.rule == nullptr) return false;
   const Rule& rule = *ask.rule;
-  if (!rule.enabled || rule.effect != Rule::Effect::kLimit) {
+  if (!rule.in_force(now) || rule.effect != Rule::Effect::kLimit) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }

@@ -3,7 +3,7 @@
 // A door names a rule and a key, or brings a quota of its own. All that a rule says is
 // done here, alike for every door, in this order:
 //
-//   disabled, unlimited, exempt      allowed, nothing counted
+//   not in force, unlimited, exempt  allowed, nothing counted
 //   on the rule's deny list          denied for good, nothing counted
 //   on its allow list                allowed, nothing counted
 //   blocked                          denied until the block ends, nothing counted

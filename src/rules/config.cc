@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rules/config_file.h"
+#include "rules/match_config.h"
 #include "rules/rule_config.h"
 #include "rules/section_reader.h"
 #include "rules/yaml_document.h"
@@ -61,6 +62,41 @@ void read_tls(const YamlNode& node, TlsSettings& tls, Mistakes& mistakes) {
   tls.client_ca = reader.get<std::string>("client_ca").value_or("");
 }
 
+void read_jwt(const YamlNode& node, Config& config, Mistakes& mistakes) {
+  const SectionReader reader(jwt_section(), node, node.place, mistakes);
+  TokenSettings& token = config.token;
+  config.sources.token_header =
+      reader.get<std::string>("header").value_or(config.sources.token_header);
+  token.secret_file = reader.get<std::string>("secret_file").value_or("");
+  token.public_key_file = reader.get<std::string>("public_key_file").value_or("");
+  token.file_place = reader.place_of(token.secret_file.empty() ? "public_key_file" : "secret_file");
+  if (!token.secret_file.empty() && !token.public_key_file.empty()) {
+    mistakes.add(reader.place_of("public_key_file"),
+                 "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
+                 "'public_key_file'");
+  }
+}
+
+// Reads the file that tokens are verified with. What is wrong with it is a mistake where
+// the file is named.
+void load_token_key(Config& config, Mistakes& mistakes) {
+  if (!config.token.has_key()) return;
+  const bool is_secret = !config.token.secret_file.empty();
+  const std::string& path = is_secret ? config.token.secret_file : config.token.public_key_file;
+  const auto mistake = [&](const std::string& text) {
+    mistakes.add(config.token.file_place, "'" + path + "' cannot be used: " + text);
+  };
+  auto text = read_config_file(path);
+  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
+    return mistake(errors->front().message);
+  }
+  std::string& key_text = std::get<std::string>(text);
+  while (is_secret && key_text.ends_with('\n')) key_text.pop_back();
+  auto key = is_secret ? TokenKey::hs256(std::move(key_text)) : TokenKey::rs256(key_text);
+  if (const auto* error = std::get_if<std::string>(&key)) return mistake(*error);
+  config.sources.token_key = std::make_shared<const TokenKey>(std::get<TokenKey>(std::move(key)));
+}
+
 void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   const SectionReader reader(config_section(), root, root.place, mistakes);
   if (const auto listen = reader.get<const YamlNode*>("listen")) {
@@ -73,8 +109,12 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   if (const auto max_keys = reader.get<std::int64_t>("max_keys")) {
     config.max_keys = static_cast<std::uint64_t>(*max_keys);
   }
+  config.state_file = reader.get<std::string>("state_file").value_or("");
+  config.watch = reader.get<bool>("watch").value_or(false);
+  config.sources.country_header = reader.get<std::string>("country_header").value_or("");
+  if (const auto jwt = reader.get<const YamlNode*>("jwt")) read_jwt(**jwt, config, mistakes);
   if (const auto rules = reader.get<const YamlNode*>("rules")) {
-    config.rules = read_rules(**rules, reader.place_of("rules"), mistakes);
+    config.rules = read_rules(**rules, reader.place_of("rules"), config, mistakes);
   }
   if (reader.is_set("trusted_proxies")) {
     config.trusted_proxies = read_networks(reader, "trusted_proxies", mistakes);
@@ -117,7 +157,13 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
 std::variant<Config, ConfigErrors> load_config(const std::string& path) {
   auto text = read_config_file(path);
   if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
-  return parse_config(std::get<std::string>(text), path);
+  auto parsed = parse_config(std::get<std::string>(text), path);
+  if (auto* config = std::get_if<Config>(&parsed)) {
+    Mistakes mistakes(path);
+    load_token_key(*config, mistakes);
+    if (!mistakes.empty()) return mistakes.take();
+  }
+  return parsed;
 }
 
 }  // namespace weir

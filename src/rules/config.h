@@ -33,6 +33,7 @@
 
 #include "base/ip_address.h"
 #include "rules/rule_set.h"
+#include "rules/yaml_text.h"
 
 namespace weir {
 
@@ -56,6 +57,15 @@ struct TlsSettings {
   std::string client_ca;  // empty: clients need no certificate
 };
 
+// What tokens are verified with: at most one of the files.
+struct TokenSettings {
+  std::string secret_file;      // HS256
+  std::string public_key_file;  // RS256, PEM
+  TextPlace file_place;
+
+  bool has_key() const { return !secret_file.empty() || !public_key_file.empty(); }
+};
+
 struct Config {
   // The command line wins over these; what neither sets has its built-in default.
   // What `listen` says: the name of the field ("http") -> the address, checked.
@@ -69,6 +79,11 @@ struct Config {
   std::vector<Rule> rules;
   std::optional<std::vector<IpPrefix>> trusted_proxies;
   EnvoySettings envoy;
+  std::string state_file;  // empty: none
+  bool watch = false;
+  TokenSettings token;
+  // For rules. parse_config() does not read files, so the key is load_config()'s to add.
+  RequestSources sources;
 };
 
 struct ConfigError {
@@ -87,6 +102,7 @@ using ConfigErrors = std::vector<ConfigError>;
 inline constexpr std::size_t kConfigErrorsMax = 100;
 
 // `file` is only a name, for the errors. An empty file is an empty configuration.
+// load_config() also reads the files that the file names, as far as rules need them.
 std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
 std::variant<Config, ConfigErrors> load_config(const std::string& path);
 

@@ -88,6 +88,29 @@ constexpr TextForm kHeaderName = {
     .expected = "the name of a header, such as X-RateLimit-Limit",
 };
 
+const Field kJwtFields[] = {
+    {.name = "header",
+     .type = FieldType::kText,
+     .form = &header_name_form(),
+     .default_text = "Authorization",
+     .description = "The header with the token, after 'Bearer ' or alone."},
+    {.name = "secret_file",
+     .type = FieldType::kText,
+     .form = &kPath,
+     .description = "File with the secret of tokens signed by HS256: at least 32 bytes. A line "
+                    "break at its end does not count."},
+    {.name = "public_key_file",
+     .type = FieldType::kText,
+     .form = &kPath,
+     .description = "PEM file of the public key of tokens signed by RS256."},
+};
+
+const Section kJwt = {
+    .name = "'jwt'",
+    .description = "JSON Web Tokens: where they are, and what they are verified with.",
+    .fields = kJwtFields,
+};
+
 // What the reference service's settings are to Weir.
 const Field kEnvoyFields[] = {
     {.name = "config",
@@ -162,6 +185,15 @@ const Field kConfigFields[] = {
      .default_text = "1048576",
      .description = "How many keys the memory store has room for. The memory is reserved at "
                     "the start."},
+    {.name = "state_file",
+     .type = FieldType::kText,
+     .form = &kPath,
+     .description = "File in which blocks are kept over a restart. Keys are in it in clear. "
+                    "Without it, a restart forgets blocks."},
+    {.name = "watch",
+     .type = FieldType::kBoolean,
+     .default_text = "false",
+     .description = "Whether this file, and Envoy's, are read again as soon as they change."},
     {.name = "rules",
      .type = FieldType::kSectionList,
      .section = &rule_section(),
@@ -173,6 +205,16 @@ const Field kConfigFields[] = {
      .description = "Whose word counts about who a client is: networks in CIDR notation. "
                     "Without it, 127.0.0.0/8 and ::1, which is the proxy on the same machine; "
                     "a Unix socket is always trusted. An empty list trusts nobody."},
+    {.name = "country_header",
+     .type = FieldType::kText,
+     .form = &header_name_form(),
+     .description = "The header in which a proxy says which country a client is in, such as "
+                    "CF-IPCountry. Clients must not be able to send it themselves."},
+    {.name = "jwt",
+     .type = FieldType::kSection,
+     .section = &kJwt,
+     .description = "Where tokens are, and what they are verified with. The file is read again "
+                    "by a reload."},
     {.name = "envoy",
      .type = FieldType::kSection,
      .section = &kEnvoy,
@@ -204,6 +246,7 @@ std::vector<std::string_view> Section::field_names() const {
 const Section& config_section() { return kConfig; }
 const Section& listen_section() { return kListen; }
 const Section& tls_section() { return kTls; }
+const Section& jwt_section() { return kJwt; }
 const Section& envoy_section() { return kEnvoy; }
 
 }  // namespace weir

@@ -75,6 +75,7 @@ struct Section {
 
 std::span<const std::string_view> algorithm_names();  // in the order of weir::Algorithm
 const TextForm& network_form();                       // of IpPrefix
+const TextForm& header_name_form();
 
 const Section& config_section();  // the whole file
 const Section& listen_section();
@@ -82,6 +83,10 @@ const Section& tls_section();
 const Section& rule_section();
 const Section& match_section();
 const Section& header_match_section();
+const Section& named_match_section();
+const Section& claim_match_section();
+const Section& active_section();
+const Section& jwt_section();
 const Section& descriptor_match_section();
 const Section& descriptor_entry_section();
 const Section& envoy_section();

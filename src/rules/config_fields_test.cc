@@ -25,6 +25,10 @@ std::vector<const Section*> all_sections() {
           &deny_header_section(),
           &match_section(),
           &header_match_section(),
+          &named_match_section(),
+          &claim_match_section(),
+          &active_section(),
+          &jwt_section(),
           &descriptor_match_section(),
           &descriptor_entry_section()};
 }

@@ -36,6 +36,12 @@ json::string_view view(std::string_view text) { return {text.data(), text.size()
 
 json::object section_schema(const Section& section);
 
+// A match may hold matches, so it is defined once and referred to.
+json::object section_or_reference(const Section& section) {
+  if (&section == &match_section()) return {{"$ref", "#/$defs/match"}};
+  return section_schema(section);
+}
+
 json::value choice_array(const Field& field) {
   json::array choices;
   for (const std::string_view choice : field.choices) choices.emplace_back(view(choice));
@@ -50,9 +56,9 @@ json::object text_schema(const Field& field) {
 // What a value of the field looks like, without its description.
 json::object type_schema(const Field& field) {
   switch (field.type) {
-    case FieldType::kSection: return section_schema(*field.section);
+    case FieldType::kSection: return section_or_reference(*field.section);
     case FieldType::kSectionList: {
-      json::object items = section_schema(*field.section);
+      json::object items = section_or_reference(*field.section);
       items["type"] = "object";  // here an empty one is a mistake
       return {{"type", {"array", "null"}}, {"items", std::move(items)}};
     }
@@ -181,6 +187,7 @@ std::string config_schema() {
   json::object schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                       {"title", "weir.yaml"}};
   for (const auto& member : section_schema(config_section())) schema.insert(member);
+  schema["$defs"] = {{"match", section_schema(match_section())}};
   std::string out;
   print(schema, 0, out);
   return out + '\n';

@@ -33,8 +33,7 @@ std::optional<std::string> regex_mistake(const std::string& pattern) {
   const re2::RE2 regex(pattern, options_with(kRegexMemoryMax));
   if (regex.ok()) return std::nullopt;
   if (regex.error_code() == re2::RE2::ErrorPatternTooLarge) {
-    return "it needs more than " + std::to_string(kRegexMemoryMax >> 10) +
-           " KiB of memory; make its repetitions smaller";
+    return "it needs more than " + std::to_string(kRegexMemoryMax >> 10) + " KiB of memory";
   }
   return regex.error();
 }

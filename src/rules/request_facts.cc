@@ -76,14 +76,17 @@ void RequestFacts::note(const Rule& rule) {
 void RequestFacts::note(const RequestMatch& match) {
   note_all(match.parameters, parameters_);
   note_all(match.cookies, cookies_);
+  note_all(match.claims, claims_);
+  note_all(match.unverified_claims, unverified_claims_);
 }
 
 void RequestFacts::note(const KeyPart& part) {
   if (part.property == KeyPart::Property::kQuery) parameters_.insert(part.name);
   if (part.property == KeyPart::Property::kCookie) cookies_.insert(part.name);
+  if (part.property == KeyPart::Property::kClaim) claims_.insert(part.name);
 }
 
-void RequestFacts::complete(Request& request, FactScratch& scratch, Instant /*now*/) const {
+void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
   if (!parameters_.empty()) {
     read_query(request.query, scratch);
     request.parameters = scratch.parameters;
@@ -92,6 +95,7 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant /*no
     read_cookies(request, scratch);
     request.cookies = scratch.cookies;
   }
+  if (!claims_.empty() || !unverified_claims_.empty()) read_tokens(request, scratch, now);
   if (!sources_.country_header.empty()) {
     request.country = request.header(sources_.country_header).value_or("");
   }
@@ -110,6 +114,23 @@ void RequestFacts::read_query(std::string_view query, FactScratch& scratch) cons
     if (name == parameters_.end()) continue;
     const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), scratch.text);
     keep({.name = *name, .value = value}, scratch.parameters);
+  }
+}
+
+void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant now) const {
+  constexpr std::string_view kScheme = "bearer ";
+  std::string_view token = request.header(sources_.token_header).value_or("");
+  if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
+    token.remove_prefix(kScheme.size());
+  }
+  if (!claims_.empty() && sources_.token_key != nullptr) {
+    read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
+    request.claims = scratch.claims;
+  }
+  if (!unverified_claims_.empty()) {
+    read_claims(token, nullptr, unverified_claims_, scratch.unverified_token,
+                scratch.unverified_claims, now);
+    request.unverified_claims = scratch.unverified_claims;
   }
 }
 

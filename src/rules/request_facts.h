@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "base/text_hash.h"
 #include "rules/request.h"
 #include "rules/rule.h"
+#include "rules/token.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -27,6 +29,8 @@ namespace weir {
 // Where that which is not in every request comes from.
 struct RequestSources {
   std::string country_header{};  // empty: countries are unknown
+  std::string token_header = "Authorization";
+  std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
 };
 
 // Memory for what a request is completed with; reused.
@@ -34,6 +38,10 @@ struct FactScratch {
   std::string text;
   std::vector<NameValue> parameters;
   std::vector<NameValue> cookies;
+  std::vector<NameValue> claims;
+  std::vector<NameValue> unverified_claims;
+  TokenScratch token;
+  TokenScratch unverified_token;
 };
 
 class RequestFacts {
@@ -51,11 +59,14 @@ class RequestFacts {
   void note(const RequestMatch& match);
   void note(const KeyPart& part);
   void read_query(std::string_view query, FactScratch& scratch) const;
+  void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
 
   RequestSources sources_;
   Names parameters_;
   Names cookies_;
+  ClaimNames claims_;
+  ClaimNames unverified_claims_;
 };
 
 }  // namespace weir

@@ -31,9 +31,11 @@
 #include "observe/rule_counts.h"
 #include "rules/key_part.h"
 #include "rules/request_match.h"
+#include "rules/schedule.h"
 #include "rules/text_pattern.h"
 #include "rules/text_template.h"
 #include "weir/quota.h"
+#include "weir/time.h"
 
 namespace weir {
 
@@ -123,10 +125,14 @@ struct Rule {
   // Of the rules of one group the first that matches applies.
   std::string group{};
   std::optional<RequestMatch> match{};
+  std::optional<Schedule> active{};  // none: always
   std::vector<KeyPart> key_parts{};  // of `match`; empty: one key for all
 
   std::optional<DescriptorMatch> descriptor{};
   DescriptorPolicy policy{};
+
+  // Else it allows everything and counts nothing, and matches no request.
+  bool in_force(Instant now) const { return enabled && (!active || active->holds(now)); }
 
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;

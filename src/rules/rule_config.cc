@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "rules/effect_config.h"
+#include "rules/match_config.h"
 #include "rules/section_list.h"
 #include "rules/traffic_rules.h"
 
@@ -51,33 +52,6 @@ class RulesSeen {
   std::set<std::string> groups_;
 };
 
-std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_view field) {
-  std::vector<TextPattern> patterns;
-  for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
-  return patterns;
-}
-
-RequestMatch read_match(const YamlNode& node, Mistakes& mistakes) {
-  const SectionReader reader(match_section(), node, node.place, mistakes);
-  RequestMatch match;
-  for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
-  match.hosts = read_patterns(reader, "host");
-  match.paths = read_patterns(reader, "path");
-  for (const YamlNode* text : reader.texts("client")) {
-    const auto network = IpPrefix::parse(text->text);
-    if (network) match.clients.push_back(*network);
-    if (!network) mistakes.add(text->place, not_a_network(*text));
-  }
-  if (const auto headers = reader.get<const YamlNode*>("header")) {
-    for_each_section(**headers, header_match_section(), mistakes, [&](SectionReader& header) {
-      match.headers.push_back(
-          {.name = *header.get<std::string>("name"),
-           .value = TextPattern(header.get<std::string>("value").value_or("*"))});
-    });
-  }
-  return match;
-}
-
 DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
   const SectionReader reader(descriptor_match_section(), node, node.place, mistakes);
   DescriptorMatch match{.domain = reader.get<std::string>("domain").value_or("")};
@@ -104,14 +78,18 @@ DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
   return match;
 }
 
-void read_applications(const SectionReader& reader, Rule& rule, RulesSeen& seen,
-                       Mistakes& mistakes) {
+void read_applications(const SectionReader& reader, const Config& config, Rule& rule,
+                       RulesSeen& seen, Mistakes& mistakes) {
+  if (const auto active = reader.get<const YamlNode*>("active")) {
+    rule.active = read_schedule(**active, mistakes);
+  }
   if (const auto match = reader.get<const YamlNode*>("match")) {
-    rule.match = read_match(**match, mistakes);
+    rule.match = read_match(**match, config, mistakes);
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
   for (const YamlNode* text : reader.texts("key")) {
     rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
+    check_source(rule.key_parts.back(), text->place, config, mistakes);
   }
   if (const auto descriptor = reader.get<const YamlNode*>("descriptor")) {
     rule.descriptor = read_descriptor(**descriptor, mistakes);
@@ -125,7 +103,8 @@ void read_applications(const SectionReader& reader, Rule& rule, RulesSeen& seen,
   }
 }
 
-std::optional<Rule> read_rule(const YamlNode& node, RulesSeen& seen, Mistakes& mistakes) {
+std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesSeen& seen,
+                              Mistakes& mistakes) {
   SectionReader reader(rule_section(), node, node.place, mistakes);
   const auto id = reader.get<std::string>("id");
   if (id) seen.check_id(*id, reader.place_of("id"));
@@ -134,15 +113,18 @@ std::optional<Rule> read_rule(const YamlNode& node, RulesSeen& seen, Mistakes& m
             .enabled = reader.get<bool>("enabled").value_or(true),
             .shadow = reader.get<bool>("shadow").value_or(false),
             .group = reader.get<std::string>("group").value_or("")};
-  read_applications(reader, rule, seen, mistakes);
+  read_applications(reader, config, rule, seen, mistakes);
   read_effects(reader, rule, mistakes);
+  if (rule.tier) check_source(*rule.tier, reader.place_of("tier"), config, mistakes);
+  if (rule.cost_from) check_source(*rule.cost_from, reader.place_of("cost"), config, mistakes);
   if (!reader.valid()) return std::nullopt;
   return rule;
 }
 
 }  // namespace
 
-std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mistakes& mistakes) {
+std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, const Config& config,
+                             Mistakes& mistakes) {
   std::vector<Rule> rules;
   RulesSeen seen(mistakes);
   for (std::size_t i = 0; i < list.items.size() && !mistakes.full(); ++i) {
@@ -154,17 +136,11 @@ std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mista
                                                    " of the list must be a map with id, limit "
                                                    "and window, but is " +
                                                    found_text(item));
-    } else if (auto rule = read_rule(item, seen, mistakes)) {
+    } else if (auto rule = read_rule(item, config, seen, mistakes)) {
       rules.push_back(*std::move(rule));
     }
   }
   return rules;
-}
-
-std::string not_a_network(const YamlNode& text) {
-  return "'" + printable(text.text) +
-         "' is no network; write an address and how many of its bits count, the others being "
-         "zero, such as 192.0.2.0/24";
 }
 
 }  // namespace weir

@@ -13,10 +13,9 @@
 
 namespace weir {
 
-// Those without a mistake, in the order of the file. `place` is that of the list.
-std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, Mistakes& mistakes);
-
-// "'10.1.2.3/8' is no network; ..."
-std::string not_a_network(const YamlNode& text);
+// Those without a mistake, in the order of the file. `place` is that of the list, `config`
+// what the file says beside the rules.
+std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, const Config& config,
+                             Mistakes& mistakes);
 
 }  // namespace weir

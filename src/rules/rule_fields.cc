@@ -19,83 +19,16 @@ constexpr TextForm kNetwork = {
     .pattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
     .expected = "a network such as 192.0.2.0/24 or 2001:db8::/32, or an address",
 };
-constexpr TextForm kMethod = {
-    .pattern = "^[A-Z][A-Z0-9_-]*$",
-    .expected = "a method in capital letters, such as GET",
-};
-constexpr TextForm kHost = {
-    .pattern = "^[a-z0-9_.*-]+$",
-    .expected =
-        "a host name in small letters without a port, such as www.example.com or "
-        "*.example.com",
-};
-constexpr TextForm kPath = {
-    .pattern = "^[/*][^?#]*$",
-    .expected = "a path that begins with '/' or '*' and has no query, such as /login or /api/*",
-};
-constexpr TextForm kHeaderName = {
-    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-    .expected = "the name of a header, such as X-Api-Key",
-};
 constexpr TextForm kKeyPart = {
     .pattern =
         "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
-        "|method|host|path|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+)$",
+        "|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+        "|(query|cookie|jwt):[!-~]+)$",
     .expected =
         "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
-        "host, path or header:NAME",
+        "host, path, country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM",
 };
 constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$", .expected = "a text that is not empty"};
-
-constexpr Field kHeaderMatchFields[] = {
-    {.name = "name",
-     .type = FieldType::kText,
-     .presence = Presence::kRequired,
-     .form = &kHeaderName,
-     .description = "The name of the header, in any case."},
-    {.name = "value",
-     .type = FieldType::kText,
-     .default_text = "*",
-     .description = "Its value; '*' stands for any bytes. Without it, any value."},
-};
-
-constexpr Section kHeaderMatch = {
-    .name = "a header of 'match'",
-    .description = "A header that the request must have.",
-    .fields = kHeaderMatchFields,
-};
-
-constexpr Field kMatchFields[] = {
-    {.name = "method",
-     .type = FieldType::kTextList,
-     .form = &kMethod,
-     .description = "The method, or several of which one must fit."},
-    {.name = "host",
-     .type = FieldType::kTextList,
-     .form = &kHost,
-     .description = "The host, or several; '*' stands for any bytes."},
-    {.name = "path",
-     .type = FieldType::kTextList,
-     .form = &kPath,
-     .description = "The path without its query, or several; '*' stands for any bytes, "
-                    "slashes included."},
-    {.name = "header",
-     .type = FieldType::kSectionList,
-     .section = &kHeaderMatch,
-     .description = "Headers that must all be there."},
-    {.name = "client",
-     .type = FieldType::kTextList,
-     .form = &kNetwork,
-     .description = "The networks of which one must hold the client's address."},
-};
-
-constexpr Section kMatch = {
-    .name = "'match'",
-    .description =
-        "What a request must look like. All that is given must hold; nothing given "
-        "holds for every request.",
-    .fields = kMatchFields,
-};
 
 constexpr Field kDescriptorEntryFields[] = {
     {.name = "key",
@@ -183,9 +116,14 @@ const Field kRuleFields[] = {
      .type = FieldType::kName,
      .description = "Of the rules of one group, the first that matches a request applies. "
                     "Without it, the group of all rules that have none. At most 16 groups."},
+    {.name = "active",
+     .type = FieldType::kSection,
+     .section = &active_section(),
+     .description = "The hours of the week in which the rule is in force. Without it, always. "
+                    "Outside of them it is as if disabled."},
     {.name = "match",
      .type = FieldType::kSection,
-     .section = &kMatch,
+     .section = &match_section(),
      .description = "Which requests of proxies (/auth) the rule is for. Without it, and without "
                     "'descriptor', the rule applies where it is named. {} is every request."},
     {.name = "key",
@@ -247,8 +185,6 @@ std::span<const std::string_view> algorithm_names() { return kAlgorithms; }
 const TextForm& network_form() { return kNetwork; }
 
 const Section& rule_section() { return kRule; }
-const Section& match_section() { return kMatch; }
-const Section& header_match_section() { return kHeaderMatch; }
 const Section& descriptor_match_section() { return kDescriptorMatch; }
 const Section& descriptor_entry_section() { return kDescriptorEntry; }
 

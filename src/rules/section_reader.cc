@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-std::string quoted(std::string_view text) { return "'" + printable(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
 
 // Which of the other sections has such a field; null if none has.
 const Section* home_of(std::string_view name, const Section& elsewhere) {
@@ -24,7 +24,7 @@ std::string unknown_key(const YamlNode& key, const Section& section) {
   if (key.text == "<<") {
     return "merge keys ('<<') are not supported; write the fields out";
   }
-  const std::string message = "unknown key " + quoted(key.text);
+  const std::string message = "unknown key " + in_quotes(key.text);
   const std::size_t colon = key.text.find(':');
   if (colon != std::string::npos && section.find(key.text.substr(0, colon)) != nullptr) {
     return message + "; put a space after the colon";
@@ -84,7 +84,8 @@ void SectionReader::read_entry(const YamlNode::Entry& entry) {
   }
   Slot& slot = slots_[index_of(field->name)];
   if (slot.key != nullptr) {
-    return mistake(key.place, "duplicate key " + quoted(key.text) + "; it is already set in line " +
+    return mistake(key.place, "duplicate key " + in_quotes(key.text) +
+                                  "; it is already set in line " +
                                   std::to_string(slot.key->place.line));
   }
   slot.key = entry.key;

@@ -4,12 +4,13 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <openssl/pem.h>
+#include <simdjson.h>
 
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <tuple>
 #include <utility>
 
 namespace weir {
@@ -56,12 +57,8 @@ std::optional<json::object> read_object(std::string_view encoded, TokenScratch& 
   if (!decode(encoded, scratch.json)) return std::nullopt;
   const std::size_t size = scratch.json.size();
   scratch.json.resize(size + simdjson::SIMDJSON_PADDING);
-  if (scratch.parser.max_depth() != kDepthMax &&
-      scratch.parser.allocate(kTokenMax, kDepthMax) != simdjson::SUCCESS) {
-    return std::nullopt;
-  }
   json::object object;
-  const auto error = scratch.parser.parse(scratch.json.data(), size, false).get(object);
+  const auto error = scratch.parser->parse(scratch.json.data(), size, false).get(object);
   return error == simdjson::SUCCESS ? std::optional(object) : std::nullopt;
 }
 
@@ -135,6 +132,13 @@ void add_claim(std::string_view name, const json::element& value, std::string& t
 }
 
 }  // namespace
+
+TokenScratch::TokenScratch() : parser(std::make_unique<json::parser>(kTokenMax)) {
+  // Where there is no memory for this, parsing tries again, and fails.
+  std::ignore = parser->allocate(kTokenMax, kDepthMax);
+}
+
+TokenScratch::~TokenScratch() = default;
 
 std::variant<TokenKey, std::string> TokenKey::hs256(std::string secret) {
   if (secret.size() < kSecretMin) return "the secret is shorter than 32 bytes";

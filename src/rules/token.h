@@ -11,8 +11,6 @@
 
 #pragma once
 
-#include <simdjson.h>
-
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -27,6 +25,10 @@
 #include "weir/time.h"
 
 struct evp_pkey_st;
+
+namespace simdjson::dom {
+class parser;
+}
 
 namespace weir {
 
@@ -49,10 +51,13 @@ class TokenKey {
 };
 
 struct TokenScratch {
+  TokenScratch();
+  ~TokenScratch();
+
   std::string json;
   std::string signature;
   std::string text;  // of numbers
-  simdjson::dom::parser parser{kTokenMax};
+  std::unique_ptr<simdjson::dom::parser> parser;
 };
 
 using ClaimNames = std::unordered_set<std::string, TextHash, std::equal_to<>>;

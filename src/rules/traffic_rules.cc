@@ -45,7 +45,9 @@ class TrafficRules::Search {
   }
 
  private:
-  bool applies(const Rule& rule) const { return holds(*rule.match, request_, regexes_); }
+  bool applies(const Rule& rule) const {
+    return holds(*rule.match, request_, regexes_) && rule.in_force(now_);
+  }
 
   const Request& request_;
   std::span<const int> regexes_;
