@@ -17,6 +17,10 @@ constexpr std::size_t kProbesMax = 64;
 
 }  // namespace
 
+std::string_view reason_name(BlockReason reason) {
+  return reason == BlockReason::kManual ? "manual" : "denied";
+}
+
 BlockList::BlockList(const KeyHasher& hasher, std::size_t blocks_max)
     : hasher_(hasher),
       blocks_max_(std::max<std::size_t>(blocks_max, 1)),
@@ -73,6 +77,7 @@ bool BlockList::add(Block block, Instant now) {
   const auto end = ends_.emplace(block.until, tag);
   entries_.emplace(tag, Entry{.block = std::move(block), .slot = *slot, .end = end});
   count_.store(entries_.size(), std::memory_order_relaxed);
+  changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -98,6 +103,7 @@ bool BlockList::lift(std::string_view rule, std::string_view key) {
   const auto found = entries_.find(tag_of(rule, key));
   if (found == entries_.end()) return false;
   remove(found);
+  changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 

@@ -31,6 +31,7 @@ enum class BlockReason : std::uint8_t {
   kDenied,  // the rule blocks who exceeds it
   kManual,  // somebody said so
 };
+std::string_view reason_name(BlockReason reason);  // "denied", "manual"
 
 struct Block {
   std::string rule;
@@ -70,6 +71,9 @@ class BlockList {
   // Forgets those that have ended. Cheap when there are none; done by add() as well.
   void expire(Instant now);
 
+  // Grows with each block that is added or lifted; those that end do not count.
+  std::uint64_t changes() const noexcept { return changes_.load(std::memory_order_relaxed); }
+
   std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 
  private:
@@ -96,6 +100,7 @@ class BlockList {
   const std::size_t blocks_max_;
   std::vector<Slot> slots_;  // a power of two
   std::atomic<std::size_t> count_{0};
+  std::atomic<std::uint64_t> changes_{0};
 
   std::mutex mutex_;  // guards what follows, and writing to slots_
   Entries entries_;

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::string_view kDefaultPolicy = "default";
 
+}  // namespace
+
 Problem unknown_rule(std::string_view id, const RuleSet& rules) {
   std::vector<std::string_view> ids;
   for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
@@ -28,8 +30,6 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
           .field = "rule",
           .expected = nearest.empty() ? std::string("the id of a rule") : std::string(nearest)};
 }
-
-}  // namespace
 
 bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem) {
   terms = {.key_json = spec.key_json,

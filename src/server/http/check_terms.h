@@ -22,6 +22,8 @@ struct CheckTerms {
   Ask ask{};
 };
 
+Problem unknown_rule(std::string_view id, const RuleSet& rules);
+
 // False if the check asks for what does not exist or cannot be enforced: `problem` says
 // so, with its field as the check's own ("limit", not "checks[3].limit").
 bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem);

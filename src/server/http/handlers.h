@@ -2,10 +2,11 @@
 //
 // check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask.
 // json_handler.cc: Envoy's rate limit service. page_handlers.cc: what describes the node.
+// block_handlers.cc: who is blocked. rule_handlers.cc: which rules there are.
 // openapi.cc: what describes the rest.
 //
-// Thread rule: the core that is given. Tested by http_check_test.cc,
-// http_auth_test.cc, http_json_test.cc, http_pages_test.cc and openapi_test.cc.
+// Thread rule: the core that is given. Tested by http_check_test.cc, http_auth_test.cc,
+// http_blocks_test.cc, http_json_test.cc, http_pages_test.cc and openapi_test.cc.
 
 #pragma once
 
@@ -23,6 +24,7 @@ void handle_auth(HttpCore& core, Exchange& exchange);
 void handle_json(HttpCore& core, Exchange& exchange);
 void handle_health(HttpCore& core, Exchange& exchange);
 void handle_metrics(HttpCore& core, Exchange& exchange);
+void handle_blocks(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 

@@ -45,6 +45,7 @@ Problem not_found(std::string_view path) {
 HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
       counts_(node.counts().add_core()),
+      blocks_(blocks),
       rules_(std::move(rules)),
       asks_(engine, blocks),
       rls_(engine, blocks, rules_, node.rls_options()),

@@ -64,6 +64,7 @@ class HttpCore {
   CheckReader& reader() { return reader_; }
   rls::JsonService& rls() { return rls_json_; }
 
+  BlockList& blocks() { return blocks_; }
   const RuleSet& rules() const { return *rules_; }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
@@ -116,6 +117,7 @@ class HttpCore {
 
   HttpNode& node_;
   CoreHttpCounts& counts_;
+  BlockList& blocks_;
   RuleSetPtr rules_;
   CheckReader reader_;
   Asks asks_;

@@ -28,11 +28,12 @@ enum class RouteId : std::uint8_t {
   kHealth,
   kMetrics,
   kAdminStats,
+  kAdminBlocks,
   kOpenApi,
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 12;
+inline constexpr std::size_t kRouteIdCount = 13;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

@@ -109,8 +109,14 @@ std::string get(std::string_view path, std::string_view fields) {
 }
 
 std::string post(std::string_view path, std::string_view body, std::string_view fields) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  return request("POST", path, body, fields);
+}
+
+std::string request(std::string_view method, std::string_view path, std::string_view body,
+                    std::string_view fields) {
+  return std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" +
+         std::string(fields) + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+         std::string(body);
 }
 
 TestDoor::TestDoor() : TestDoor(Options{}) {}

@@ -51,6 +51,8 @@ struct TestReply {
 TestReply take_reply(std::string_view& bytes, bool expects_body = true);
 
 std::string get(std::string_view path, std::string_view fields = {});
+std::string request(std::string_view method, std::string_view path, std::string_view body,
+                    std::string_view fields = {});
 std::string post(std::string_view path, std::string_view body, std::string_view fields = {});
 
 class TestDoor {

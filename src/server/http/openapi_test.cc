@@ -128,6 +128,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"Health", get("/health")},
            Case{"Metrics", get("/metrics")},
            Case{"Stats", get("/admin/stats")},
+           Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
        }) {

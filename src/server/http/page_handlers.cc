@@ -13,7 +13,6 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kNoStore = "Cache-Control: no-store\r\n";
 constexpr std::string_view kNegotiated = "Cache-Control: no-store\r\nVary: Accept\r\n";
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }

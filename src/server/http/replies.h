@@ -18,6 +18,9 @@
 
 namespace weir {
 
+// For ReplyHead::fields of what is different the next time.
+inline constexpr std::string_view kNoStore = "Cache-Control: no-store\r\n";
+
 // What becomes of the connection after a reply.
 enum class AfterReply : std::uint8_t {
   kStay,     // HTTP/1.1 stays open and says nothing

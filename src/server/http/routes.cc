@@ -21,6 +21,7 @@ constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
     {RouteId::kHealth, {kGet}, "/health", kAnybody, handle_health},
     {RouteId::kMetrics, {kGet}, "/metrics", kAnybody, handle_metrics},
     {RouteId::kAdminStats, {kGet}, "/admin/stats", kAdmin, handle_admin_stats},
+    {RouteId::kAdminBlocks, {kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
     {RouteId::kOpenApi, {kGet}, "/openapi.json", kAnybody, handle_openapi},
     {RouteId::kIndex, {kGet}, "/", kAnybody, handle_index},
 }};

@@ -1,0 +1,30 @@
+// Blocks as text, for a file that outlives the process.
+//
+//   weir blocks 1
+//   1763692080000000 1763691780000000 denied login user%20123
+//   end 1
+//
+// A line a block: until, since (microseconds since 1970), why, rule and key, of which bytes
+// that are not plain are percent-encoded. The last line counts the others, so that a text
+// which was cut off is known.
+//
+// Thread rule: pure functions. Tested by block_text_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/block_list.h"
+
+namespace weir {
+
+std::string to_text(std::span<const Block> blocks);
+
+// Nothing if it is not what to_text() writes, as a whole. At most BlockList::kBlocksMax.
+std::optional<std::vector<Block>> blocks_from_text(std::string_view text);
+
+}  // namespace weir

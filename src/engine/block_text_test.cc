@@ -1,0 +1,66 @@
+#include "engine/block_text.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+std::string keys_of(std::string_view text) {
+  const auto blocks = blocks_from_text(text);
+  if (!blocks) return "refused";
+  std::string keys;
+  for (const Block& block : *blocks) keys += block.rule + "=" + block.key + ";";
+  return keys;
+}
+
+TEST(BlockText, IsReadBackAsItWasWritten) {
+  std::string bytes;
+  for (int c = 0; c < 256; ++c) bytes += static_cast<char>(c);
+  const std::vector<Block> blocks = {{.rule = "login",
+                                      .key = "user 1%",
+                                      .since = instant_from_epoch_us(5),
+                                      .until = instant_from_epoch_us(7),
+                                      .reason = BlockReason::kManual},
+                                     {.rule = "api", .key = bytes}};
+  const std::string text = to_text(blocks);
+  EXPECT_TRUE(text.starts_with("weir blocks 1\n7 5 manual login user%201%25\n0 0 denied api %00"));
+  const auto read = blocks_from_text(text);
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_EQ((*read)[0].reason, BlockReason::kManual);
+  EXPECT_EQ((*read)[0].since, instant_from_epoch_us(5));
+  EXPECT_EQ((*read)[0].until, instant_from_epoch_us(7));
+  EXPECT_EQ((*read)[1].reason, BlockReason::kDenied);
+  EXPECT_EQ((*read)[1].key, bytes);
+}
+
+TEST(BlockText, IsWholeOrRefused) {
+  EXPECT_EQ(keys_of("weir blocks 1\nend 0\n"), "");
+  EXPECT_EQ(keys_of("weir blocks 1\n7 5 denied r k\nend 1\n"), "r=k;");
+  EXPECT_EQ(keys_of("weir blocks 1\n7 5 denied r \nend 1\n"), "r=;");
+  for (const std::string_view wrong : {
+           "",
+           "weir blocks 1",
+           "weir blocks 1\n",
+           "weir blocks 2\nend 0\n",
+           "weir blocks 1\n7 5 denied r k\n",
+           "weir blocks 1\n7 5 denied r k\nend 2\n",
+           "weir blocks 1\nend 0\nmore\n",
+           "weir blocks 1\nend\n",
+           "weir blocks 1\nend x\n",
+           "weir blocks 1\n7 5 because r k\nend 1\n",
+           "weir blocks 1\n7 x denied r k\nend 1\n",
+           "weir blocks 1\n\nend 1\n",
+           "weir blocks 1\n7 5 denied r a b\nend 1\n",
+           "weir blocks 1\n7 5 denied r %zz\nend 1\n",
+           "weir blocks 1\n7 5 denied r \x01\nend 1\n",
+           "weir blocks 1\n99999999999999999999 5 denied r k\nend 1\n",
+       }) {
+    EXPECT_EQ(keys_of(wrong), "refused") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace weir

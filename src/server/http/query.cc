@@ -1,0 +1,42 @@
+#include "server/http/query.h"
+
+#include <algorithm>
+
+#include <simdjson.h>
+
+#include "base/percent.h"
+
+namespace weir {
+namespace {
+
+std::string decoded(std::string_view text) {
+  std::string bytes;
+  while (!text.empty()) {
+    const auto encoded = percent_byte(text);
+    bytes += encoded.value_or(text.front());
+    text.remove_prefix(encoded ? 3 : 1);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const std::string_view found = pair.substr(0, pair.find('='));
+    if (found == name) return decoded(pair.substr(std::min(found.size() + 1, pair.size())));
+  }
+  return std::nullopt;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string shown(text);
+  if (simdjson::validate_utf8(text.data(), text.size())) return shown;
+  std::ranges::replace_if(
+      shown, [](char c) { return (c & 0x80) != 0; }, '?');
+  return shown;
+}
+
+}  // namespace weir

@@ -1,0 +1,20 @@
+// The query of a URL, for admin requests.
+//
+// Thread rule: pure functions. Tested by query_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// The first value of that name, decoded ("+" stays). Nothing if there is none; empty for a
+// name without '='.
+std::optional<std::string> query_value(std::string_view query, std::string_view name);
+
+// The text if it is UTF-8; else with '?' for what is not ASCII.
+std::string as_utf8(std::string_view text);
+
+}  // namespace weir
