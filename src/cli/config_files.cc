@@ -1,11 +1,16 @@
 #include "cli/config_files.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "rules/envoy_config.h"
 #include "rules/rule_conflicts.h"
+#include "rules/yaml_text.h"
 
 namespace weir {
 namespace {
@@ -18,7 +23,35 @@ void apply(const EnvoyOptions& options, EnvoySettings& envoy) {
   envoy.shadow_mode |= options.shadow_mode;
 }
 
+// Length and all: "ab" and "c" are not "a" and "bc".
+void append_file(const std::filesystem::path& path, std::string& texts) {
+  auto stream = std::ifstream(path, std::ios::binary);
+  auto text = std::string(kYamlBytesMax + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const auto size = static_cast<std::size_t>(stream.gcount());
+  texts.append(path).append("\n").append(std::to_string(size)).append("\n").append(text, 0, size);
+}
+
 }  // namespace
+
+std::uint64_t fingerprint(std::span<const std::string> paths) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  auto files = std::vector<fs::path>();
+  for (const auto& path : paths) {
+    if (!fs::is_directory(path, ignored)) {
+      files.emplace_back(path);
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(path, ignored)) {
+      if (entry.is_regular_file(ignored)) files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  std::string texts;
+  for (const auto& file : files) append_file(file, texts);
+  return std::hash<std::string>()(texts);
+}
 
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
   Config config;

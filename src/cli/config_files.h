@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -16,6 +18,10 @@ namespace weir {
 // The configuration with all rules in it; what the command line says of Envoy wins.
 // The empty configuration without a file.
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options);
+
+// Another number if the text of any of these files, or of the files in these folders, is
+// another one.
+std::uint64_t fingerprint(std::span<const std::string> paths);
 
 // "weir.yaml and ratelimit.yaml"; empty if there are none.
 std::string describe_config_files(const ServeOptions& options, const EnvoySettings& envoy);

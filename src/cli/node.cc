@@ -30,14 +30,15 @@ std::vector<std::string> protocols_of(Door door) {
   return {};
 }
 
-RlsOptions rls_options(const EnvoySettings& envoy) {
+RlsOptions rls_options(const EnvoySettings& envoy, DetailedCounts& detailed_counts) {
   return {.all_or_nothing = envoy.all_or_nothing,
           .shadow_mode = envoy.shadow_mode,
           .response_headers = envoy.response_headers,
           .limit_header = envoy.limit_header,
           .remaining_header = envoy.remaining_header,
           .reset_header = envoy.reset_header,
-          .response_metadata = envoy.response_metadata};
+          .response_metadata = envoy.response_metadata,
+          .detailed_counts = &detailed_counts};
 }
 
 }  // namespace
@@ -56,7 +57,8 @@ std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
 Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
       http(*node.http_, engine, node.blocks_, rules),
-      grpc(node.grpc_, engine, node.blocks_, rules, rls_options(node.settings_.envoy)),
+      grpc(node.grpc_, engine, node.blocks_, rules,
+           rls_options(node.settings_.envoy, node.detailed_counts_)),
       grpc_alone(grpc, node.http2_options()),
       routes(grpc, http),
       http2(routes, node.http2_options()),
@@ -104,7 +106,7 @@ Node::Node(const Settings& settings, const Secrets& secrets)
                .threads = static_cast<int>(settings.threads),
                .max_keys = settings.max_keys},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
-      .rls = rls_options(settings.envoy),
+      .rls = rls_options(settings.envoy, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); }};

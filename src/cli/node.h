@@ -20,6 +20,7 @@
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "net/server.h"
+#include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
@@ -64,6 +65,8 @@ class Node {
   // In force on every core, soon; a request is decided by the rules it began with, and a
   // connection goes on as it was let in.
   void reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission);
+  BlockList& blocks() { return blocks_; }
+  Instant now() const { return clock_.now(); }
   void refused_reload() { http_->reload_failed(); }
 
   // /health says so from now on, and every session finishes.
@@ -97,6 +100,7 @@ class Node {
   KeyHasher hasher_;
   BlockList blocks_;
   Traffic traffic_;
+  DetailedCounts detailed_counts_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;

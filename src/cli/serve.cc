@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -19,6 +21,8 @@
 #include "cli/node.h"
 #include "cli/rule_text.h"
 #include "cli/settings.h"
+#include "cli/state_file.h"
+#include "net/file_watch.h"
 #include "net/signals.h"
 #include "rules/config.h"
 #include "rules/config_fields.h"
@@ -28,6 +32,10 @@ namespace weir {
 namespace {
 
 constexpr int kExitFailed = 1;
+
+// How long files have to stay as they are before a watch reads them.
+constexpr Duration kQuiet = std::chrono::milliseconds(200);
+constexpr Duration kForever = std::chrono::hours(24);
 
 // UTC, so that the logs of machines in several places can be merged by sorting.
 void set_up_log() {
@@ -69,23 +77,72 @@ class Serve {
     node_ = value_or_fail(
         Node::make(settings_, secrets, std::move(config.rules), std::move(config.sources)));
     rules_ = node_->first_rules();
+    state_.emplace(settings_.state_file, node_->blocks());
+    state_->load(node_->now());
+    watch_files();
   }
 
   // Beyond this point nothing is reserved or opened any more but connections.
   void run(const Signals& signals) {
     node_->server().start();
     announce();
-    while (const int signal = signals.wait(node_->server().stopped())) {
-      if (signal == SIGHUP) {
-        reload();
-      } else {
-        stop(signal);
-      }
+    using Event = Signals::Event;
+    for (;;) {
+      const auto awaited = signals.wait(node_->server().stopped(), watch_fd(), patience());
+      if (awaited.event == Event::kGateOpen) break;
+      if (awaited.event == Event::kSignal) handle(awaited.signal);
+      if (awaited.event == Event::kReadable) note_change();
+      if (awaited.event == Event::kTime) look_after_files();
     }
+    state_->save(node_->now());
     say_goodbye();
   }
 
  private:
+  void handle(int signal) {
+    if (signal != SIGHUP) return stop(signal);
+    if (files_.empty() && !settings_.needs_tls()) {
+      return spdlog::warn("SIGHUP: there is no configuration file to reload");
+    }
+    if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
+    reload();
+  }
+
+  int watch_fd() const { return watch_ ? watch_->fd() : -1; }
+
+  // Until there is something to do for look_after_files().
+  Duration patience() const {
+    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kForever;
+  }
+
+  // Editors and tools change files in several steps: wait until nothing happens any more.
+  void note_change() {
+    watch_->drain();
+    changing_ = true;
+  }
+
+  void look_after_files() {
+    state_->save(node_->now());
+    if (!std::exchange(changing_, false) || draining_) return;
+    if (fingerprint(watched_files()) != seen_) return reload();
+    watch_files();  // a link may lead elsewhere, to the same text
+  }
+
+  std::vector<std::string> watched_files() const {
+    auto files = std::vector<std::string>();
+    for (const auto& file : {options_.config_file, settings_.envoy.config}) {
+      if (!file.empty()) files.push_back(file);
+    }
+    return files;
+  }
+
+  // First watch, then look, then read: so no change can be missed.
+  void watch_files() {
+    if (!settings_.watch || files_.empty()) return;
+    watch_.emplace(watched_files());
+    seen_ = fingerprint(watched_files());
+  }
+
   void announce() const {
     const auto stats = node_->store_stats();
     spdlog::info("weir {}", kVersion);
@@ -137,10 +194,7 @@ class Serve {
   }
 
   void reload() {
-    if (files_.empty() && !settings_.needs_tls()) {
-      return spdlog::warn("SIGHUP: there is no configuration file to reload");
-    }
-    if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
+    watch_files();
     auto wanted = read_again();
     if (!wanted) {
       node_->refused_reload();
@@ -197,6 +251,10 @@ class Serve {
   bool has_token_ = false;
   bool draining_ = false;
   std::unique_ptr<Node> node_;
+  std::optional<StateFile> state_;
+  std::optional<FileWatch> watch_;
+  std::uint64_t seen_ = 0;  // what the watched files said
+  bool changing_ = false;
 };
 
 void serve(const ServeOptions& options) {
@@ -283,6 +341,10 @@ void add_serve_command(CLI::App& app) {
       ->check(CLI::Range(std::uint64_t{1'024}, std::uint64_t{1} << 32));
   command->add_option("--config", options->config_file,
                       "YAML file with rules and settings; options given here win over it");
+  command->add_flag("--watch", options->watch,
+                    "Read the configuration again as soon as its files change");
+  command->add_option("--state-file", options->state_file,
+                      "File in which blocks are kept over a restart");
   command->add_option("--admin-token-file", options->admin_token_file,
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
   command->add_option("--resp-password-file", options->resp_password_file,

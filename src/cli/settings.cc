@@ -166,6 +166,8 @@ std::variant<Settings, StartError> settle(const ServeOptions& options, const Con
   if (auto error = settle_listening(options, config, settings)) return std::move(*error);
   if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
   settings.envoy = config.envoy;
+  settings.state_file = options.state_file.empty() ? config.state_file : options.state_file;
+  settings.watch = options.watch || config.watch;
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
   if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
@@ -185,6 +187,8 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   }
   compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
   compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
+  compare("state_file", running.state_file.empty() ? "off" : running.state_file,
+          wanted.state_file.empty() ? "off" : wanted.state_file);
   if (running.trusted_proxies != wanted.trusted_proxies) {
     sentences.push_back("trusted_proxies has changed and needs a restart; it stays as it was");
   }

@@ -83,6 +83,8 @@ struct ServeOptions {
   std::string admin_token_file;    // empty: none
   std::string resp_password_file;  // empty: none
   EnvoyOptions envoy;
+  std::string state_file;  // empty: not said
+  bool watch = false;
   Duration drain_timeout = kDefaultDrainTimeout;
 };
 
@@ -100,6 +102,8 @@ struct Settings {
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
   EnvoySettings envoy;
+  std::string state_file;  // empty: none
+  bool watch = false;
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
   Duration http2_age_max = kDefaultHttp2AgeMax;

@@ -20,16 +20,21 @@ Signals::Signals(std::initializer_list<int> signals) {
   if (!signal_fd_.is_open()) throw std::system_error(errno, std::generic_category(), "signalfd");
 }
 
-int Signals::wait(const Gate& gate) const {
+Signals::Awaited Signals::wait(const Gate& gate, int fd, Duration patience) const {
   auto waiting = std::array{pollfd{.fd = gate.fd(), .events = POLLIN, .revents = 0},
-                            pollfd{.fd = signal_fd_.get(), .events = POLLIN, .revents = 0}};
+                            pollfd{.fd = signal_fd_.get(), .events = POLLIN, .revents = 0},
+                            pollfd{.fd = fd, .events = POLLIN, .revents = 0}};
+  const auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
   for (;;) {
-    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // EINTR
-    if (waiting[0].revents != 0) return 0;
+    const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(timeout_ms));
+    if (ready < 0) continue;  // EINTR
+    if (ready == 0) return {.event = Event::kTime};
+    if (waiting[0].revents != 0) return {.event = Event::kGateOpen};
     auto info = signalfd_siginfo{};
     if (::read(signal_fd_.get(), &info, sizeof(info)) == sizeof(info)) {
-      return static_cast<int>(info.ssi_signo);
+      return {.event = Event::kSignal, .signal = static_cast<int>(info.ssi_signo)};
     }
+    if (waiting[2].revents != 0) return {.event = Event::kReadable};
   }
 }
 

@@ -7,10 +7,12 @@
 
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "net/gate.h"
 #include "net/unique_fd.h"
+#include "weir/time.h"
 
 namespace weir {
 
@@ -20,8 +22,16 @@ class Signals {
   // Throws std::system_error if the process is out of descriptors.
   explicit Signals(std::initializer_list<int> signals);
 
-  // Waits for one of the signals and returns it, or 0 as soon as the gate is open.
-  int wait(const Gate& gate) const;
+  // What a wait ended with.
+  enum class Event : std::uint8_t { kGateOpen, kSignal, kReadable, kTime };
+  struct Awaited {
+    Event event;
+    int signal = 0;  // of kSignal
+  };
+
+  // Waits for one of the signals, for the gate, for `fd` to become readable (-1: not), and
+  // no longer than `patience`.
+  Awaited wait(const Gate& gate, int fd, Duration patience) const;
 
  private:
   UniqueFd signal_fd_;
