@@ -72,6 +72,7 @@ std::optional<ServiceError> RateLimitService::should_rate_limit(const Request& r
   if (auto error = find_limits(request)) return error;
   if (any_replaces_) drop_replaced();
   if (auto error = decide(now)) return error;
+  if (any_details_) count_details(request);
   write_statuses(response, now);
   response.set_overall_code(is_over() && !options_.shadow_mode ? Response::OVER_LIMIT
                                                                : Response::OK);
@@ -85,6 +86,7 @@ std::optional<ServiceError> RateLimitService::find_limits(const Request& request
   limits_.assign(count, Limit());
   if (keys_.size() < count) keys_.resize(count);
   any_replaces_ = false;
+  any_details_ = false;
   if (!rules_->has_domain(request.domain())) return std::nullopt;
   std::array<NameValue, Descriptor::kEntriesMax> entries;
   for (int i = 0; i < request.descriptors_size(); ++i) {
@@ -128,6 +130,7 @@ std::optional<ServiceError> RateLimitService::take_inline(const Descriptor& desc
 void RateLimitService::take_rule(const Descriptor& descriptor, const Rule& rule, Limit& limit) {
   limit.ask.rule = &rule;
   any_replaces_ = any_replaces_ || !rule.policy.replaces.empty();
+  any_details_ = any_details_ || rule.policy.detailed_metric || rule.policy.value_to_metric;
   if (rule.effect == Rule::Effect::kUnlimited) {
     limit.kind = Kind::kUnlimited;
     return;
@@ -206,6 +209,32 @@ bool RateLimitService::charge_batch(std::size_t& next, Group group, Operation op
   const auto answers = asks_.answers();
   for (std::size_t i = 0; i < answers.size(); ++i) charged[i]->answer = answers[i];
   return true;
+}
+
+// All values of the descriptor with detailed_metric, the last with value_to_metric.
+void RateLimitService::count_details(const Request& request) {
+  if (options_.detailed_counts == nullptr) return;
+  std::string values;
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    const Rule* const rule = limits_[i].rule();
+    if (rule == nullptr || limits_[i].kind != Kind::kCounted) continue;
+    const auto& entries = request.descriptors(static_cast<int>(i)).entries();
+    values.clear();
+    if (rule->policy.detailed_metric) {
+      for (const auto& entry : entries) {
+        if (!values.empty()) values += '/';
+        values.append(entry.key()).append("=").append(entry.value());
+      }
+    } else if (rule->policy.value_to_metric) {
+      values = entries.rbegin()->value();
+    } else {
+      continue;
+    }
+    options_.detailed_counts->record(rule->id, values,
+                                     limits_[i].answer.over
+                                         ? DetailedCounts::Outcome::kOverLimit
+                                         : DetailedCounts::Outcome::kWithinLimit);
+  }
 }
 
 void RateLimitService::write_statuses(Response& response, Instant now) const {

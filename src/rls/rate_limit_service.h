@@ -88,6 +88,7 @@ class RateLimitService {
   std::optional<ServiceError> decide(Instant now);
   bool charge(Group group, Operation operation, Instant now);
   bool charge_batch(std::size_t& next, Group group, Operation operation, Instant now);
+  void count_details(const Request& request);
   void write_statuses(Response& response, Instant now) const;
   bool is_over() const;
   void write_headers(const Response& statuses, Response& response) const;
@@ -98,7 +99,8 @@ class RateLimitService {
   Asks asks_;
   std::vector<Limit> limits_;  // parallel to the request's descriptors
   bool any_replaces_ = false;
-  std::vector<std::string> keys_;                                       // of the asks
+  bool any_details_ = false;       // a rule wants to be counted by values
+  std::vector<std::string> keys_;  // of the asks
   std::unordered_map<const Rule*, google::protobuf::Struct> metadata_;  // of rules_
 };
 

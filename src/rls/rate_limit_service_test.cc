@@ -334,6 +334,25 @@ TEST(RateLimitService, HeadersTellOfTheTightestLimit) {
   EXPECT_EQ(headers({of({{"unknown", ""}})}), "");
 }
 
+TEST(RateLimitService, CountsByValuesWhereARuleWantsIt) {
+  Rule all = rule("all", 1, {"a"});
+  all.policy.detailed_metric = true;
+  Rule last = rule("last", 5, {"b"});
+  last.policy.value_to_metric = true;
+  DetailedCounts counts;
+  World world({all, last, rule("none", 5, {"c"})}, {.detailed_counts = &counts});
+  for (int i = 0; i < 3; ++i) {
+    world.ask({of({{"a", "x"}}), of({{"b", "y"}}), of({{"c", "z"}})});
+  }
+  const auto series = counts.all();
+  ASSERT_EQ(series.size(), 2u);
+  EXPECT_EQ(series[0].values, "a=x");
+  EXPECT_EQ(series[0].within_limit, 1u);
+  EXPECT_EQ(series[0].over_limit, 2u);
+  EXPECT_EQ(series[1].values, "y");
+  EXPECT_EQ(series[1].within_limit, 3u);
+}
+
 TEST(RateLimitService, MetadataOfWhatPassed) {
   Rule passes = rule("passes", 10, {"a"});
   passes.policy.metadata_json = R"({"plan":"gold"})";

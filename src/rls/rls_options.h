@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "observe/detailed_counts.h"
+
 namespace weir {
 
 struct RlsOptions {
@@ -21,6 +23,9 @@ struct RlsOptions {
   std::string reset_header = "RateLimit-Reset";  // seconds from now
   // Answers carry the `metadata` of the rules that matched.
   bool response_metadata = false;
+  // Where rules with detailed_metric or value_to_metric are counted by the values of the
+  // request; null: nowhere. Outlives the service.
+  DetailedCounts* detailed_counts = nullptr;
 };
 
 }  // namespace weir

@@ -76,6 +76,20 @@ void add_rules(Families& families, std::span<const Rule> rules, const RuleCounts
   }
 }
 
+void add_details(Families& families, const DetailedCounts& counts) {
+  MetricFamily& hits = add_family(families, "weir_descriptor_requests_total",
+                                  "What Envoy's rules with detailed metrics answered, by the "
+                                  "values of the descriptor.",
+                                  MetricType::Counter);
+  for (const DetailedCounts::Series& series : counts.all()) {
+    const auto labels = [&](const char* decision) {
+      return Labels{{"rule", series.rule}, {"descriptor", series.values}, {"decision", decision}};
+    };
+    add_sample(hits, static_cast<double>(series.within_limit), labels("within_limit"));
+    add_sample(hits, static_cast<double>(series.over_limit), labels("over_limit"));
+  }
+}
+
 void add_http(Families& families, const HttpCountsSummary& http) {
   MetricFamily& requests =
       add_family(families, "weir_http_requests_total",
@@ -140,6 +154,7 @@ std::string prometheus_text(HttpNode& node, const PrometheusInput& input) {
   families.reserve(32);  // add_family() hands out references
   add_traffic(families, node.traffic().summary(input.now));
   add_rules(families, input.rules, node.traffic().rules());
+  if (const auto* details = node.rls_options().detailed_counts) add_details(families, *details);
   add_http(families, node.counts().summary());
   add_listeners(families, node.listener_figures());
   add_store(families, node.store_figures());

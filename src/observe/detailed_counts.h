@@ -1,0 +1,53 @@
+// DetailedCounts: what rules with detailed metrics have answered, by the values that
+// requests brought: for limits of few and known values, such as a list of paths.
+//
+// Bounded: beyond kSeriesMax different values all others are counted as one, so that
+// whoever chooses the values cannot fill memory. Of the values only visible ASCII is kept.
+//
+// Thread rule: any thread; a lock, which only rules that ask for it pay.
+// Tested by detailed_counts_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir {
+
+class DetailedCounts {
+ public:
+  static constexpr std::size_t kSeriesMax = 1'000;
+  static constexpr std::size_t kValuesMax = 256;  // bytes; longer is cut
+  static constexpr std::string_view kOthers = "(others)";
+
+  enum class Outcome : std::uint8_t { kWithinLimit, kOverLimit };
+
+  struct Series {
+    std::string rule;
+    std::string values;
+    std::uint64_t within_limit = 0;
+    std::uint64_t over_limit = 0;
+  };
+
+  void record(std::string_view rule, std::string_view values, Outcome outcome);
+
+  // By rule and values.
+  std::vector<Series> all() const;
+
+ private:
+  struct Counts {
+    std::uint64_t within_limit = 0;
+    std::uint64_t over_limit = 0;
+  };
+
+  mutable std::mutex mutex_;  // guards series_
+  std::map<std::pair<std::string, std::string>, Counts> series_;
+};
+
+}  // namespace weir
