@@ -1,0 +1,75 @@
+"""The rules of examples/edge, asked as a proxy asks: limits, the denial, the block."""
+
+import re
+import unittest
+
+from weir_server import ROOT, Weir, get, main
+
+RULES = ROOT / "examples" / "edge" / "rules.yaml"
+
+
+def question(method, path, client="192.0.2.1", country="DE"):
+    return get("/auth", f"X-Forwarded-Method: {method}\r\nX-Forwarded-Uri: {path}\r\n"
+                        f"X-Forwarded-Host: example.com\r\nX-Forwarded-For: {client}\r\n"
+                        f"CF-IPCountry: {country}\r\n")
+
+
+def field(reply, name):
+    found = re.search(rf"^{name}: *(.*?)\r?$", reply.head, re.IGNORECASE | re.MULTILINE)
+    return found[1] if found else None
+
+
+class Edge(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.weir = Weir("--config", str(RULES)).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.weir.__exit__()
+
+    def ask(self, times, *arguments, **names):
+        with self.weir.connect() as connection:
+            return [connection.ask(question(*arguments, **names)) for _ in range(times)]
+
+    def statuses(self, times, *arguments, **names):
+        return [reply.status for reply in self.ask(times, *arguments, **names)]
+
+    def test_of_ten_logins_five_pass(self):
+        self.assertEqual(self.statuses(10, "POST", "/api/login", client="192.0.2.10"),
+                         [200] * 5 + [429] * 5)
+
+    def test_the_block_is_longer_than_the_window(self):
+        replies = self.ask(7, "POST", "/api/login", client="192.0.2.11")
+        # The first denial tells when the window has room, those after it when the block ends.
+        self.assertLessEqual(int(field(replies[5], "Retry-After")), 73)
+        blocked = int(field(replies[6], "Retry-After"))
+        self.assertGreater(blocked, 240)
+        self.assertLessEqual(blocked, 300)
+
+    def test_a_block_is_for_its_client_and_rule_alone(self):
+        self.assertEqual(self.statuses(6, "POST", "/api/login", client="192.0.2.12")[-1], 429)
+        self.assertEqual(self.statuses(1, "POST", "/api/login", client="192.0.2.13"), [200])
+        self.assertEqual(self.statuses(1, "GET", "/api/data", client="192.0.2.12"), [200])
+        self.assertEqual(self.statuses(1, "POST", "//api/%6Cogin", client="192.0.2.12"), [429])
+
+    def test_each_path_has_its_limit(self):
+        for path, limit in (("/api/expensive", 10), ("/api/data", 100), ("/", 1000)):
+            with self.subTest(path):
+                self.assertEqual(self.statuses(limit + 1, "GET", path, client="192.0.2.14"),
+                                 [200] * limit + [429])
+        self.assertEqual(self.statuses(20, "GET", "/other", client="192.0.2.14"), [200] * 20)
+        self.assertEqual(self.statuses(20, "GET", "/api/login", client="192.0.2.14"), [200] * 20)
+
+    def test_a_denial_says_who_and_how_much(self):
+        reply = self.ask(11, "GET", "/api/expensive", client="2001:db8::7", country="FR")[-1]
+        self.assertEqual(reply.status, 429)
+        self.assertEqual(reply.json(), {"error": "Too Many Requests", "errorCode": 429})
+        expected = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*",
+                    "Cache-Control": "max-age=3", "Country": "FR", "Count": "10"}
+        self.assertEqual({name: field(reply, name) for name in expected}, expected)
+        self.assertIn("2001:db8:", field(reply, "IP"))
+
+
+if __name__ == "__main__":
+    main()
