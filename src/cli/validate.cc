@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/rule_text.h"
 #include "rules/config.h"
+#include "rules/config_warnings.h"
 #include "rules/envoy_config.h"
 
 namespace weir {
@@ -22,6 +23,7 @@ constexpr int kExitInvalid = 1;
 struct ValidateOptions {
   std::string file;
   bool envoy = false;
+  bool strict = false;
 };
 
 [[noreturn]] void refuse(const ConfigErrors& errors) {
@@ -39,6 +41,9 @@ std::size_t count_rules_in(const ValidateOptions& options) {
   }
   const auto loaded = load_config(options.file);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
+  const auto warnings = config_warnings(std::get<Config>(loaded), options.file);
+  if (options.strict && !warnings.empty()) refuse(warnings);
+  for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';
   return std::get<Config>(loaded).rules.size();
 }
 
@@ -50,8 +55,10 @@ void add_validate_command(CLI::App& app) {
   command->add_option("FILE", options->file, "The YAML file")->required();
   command->add_flag("--envoy", options->envoy,
                     "FILE is one, or a folder, of Envoy's reference rate limit service");
+  command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   command->callback([options] {
-    std::cout << options->file << ": ok, " << count_rules(count_rules_in(*options)) << '\n';
+    const auto rules = count_rules(count_rules_in(*options));
+    std::cout << options->file << ": ok, " << rules << '\n';
   });
 }
 

@@ -114,7 +114,10 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   config.sources.country_header = reader.get<std::string>("country_header").value_or("");
   if (const auto jwt = reader.get<const YamlNode*>("jwt")) read_jwt(**jwt, config, mistakes);
   if (const auto rules = reader.get<const YamlNode*>("rules")) {
-    config.rules = read_rules(**rules, reader.place_of("rules"), config, mistakes);
+    read_rules(**rules, reader.place_of("rules"), config, mistakes);
+  }
+  for (const YamlNode* name : reader.texts("trusted_headers")) {
+    config.trusted_headers.push_back(name->text);
   }
   if (reader.is_set("trusted_proxies")) {
     config.trusted_proxies = read_networks(reader, "trusted_proxies", mistakes);

@@ -66,6 +66,18 @@ struct TokenSettings {
   bool has_key() const { return !secret_file.empty() || !public_key_file.empty(); }
 };
 
+// Where a rule stands in the file.
+struct RulePlaces {
+  TextPlace rule;
+  std::map<std::string, TextPlace, std::less<>> fields;
+
+  // Of the rule, if it has no such field.
+  const TextPlace& of(std::string_view field) const {
+    const auto found = fields.find(field);
+    return found == fields.end() ? rule : found->second;
+  }
+};
+
 struct Config {
   // The command line wins over these; what neither sets has its built-in default.
   // What `listen` says: the name of the field ("http") -> the address, checked.
@@ -77,6 +89,8 @@ struct Config {
   std::optional<int> threads;  // 1 to 256
   std::optional<std::uint64_t> max_keys;
   std::vector<Rule> rules;
+  std::vector<RulePlaces> rule_places;       // parallel to `rules`, as they were read
+  std::vector<std::string> trusted_headers;  // that clients cannot send as they like
   std::optional<std::vector<IpPrefix>> trusted_proxies;
   EnvoySettings envoy;
   std::string state_file;  // empty: none

@@ -205,6 +205,11 @@ const Field kConfigFields[] = {
      .description = "Whose word counts about who a client is: networks in CIDR notation. "
                     "Without it, 127.0.0.0/8 and ::1, which is the proxy on the same machine; "
                     "a Unix socket is always trusted. An empty list trusts nobody."},
+    {.name = "trusted_headers",
+     .type = FieldType::kTextList,
+     .form = &header_name_form(),
+     .description = "Headers that a proxy sets or checks, so that rules may rely on them. "
+                    "weir validate warns of keys, tiers and costs from other headers."},
     {.name = "country_header",
      .type = FieldType::kText,
      .form = &header_name_form(),

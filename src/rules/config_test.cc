@@ -4,6 +4,7 @@
 // docs/weir.schema.json, to be read through in the diff.
 
 #include "rules/config.h"
+#include "rules/config_warnings.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -67,6 +68,21 @@ TEST(BrokenConfigs, GiveTheExpectedMessages) {
       for (const ConfigError& error : *errors) lines += error.to_string() + '\n';
     }
     EXPECT_NE(lines, "") << path << " is accepted";
+    expect_file(fs::path(path).replace_extension(".expected"), lines);
+  }
+}
+
+TEST(WarnedConfigs, GiveTheExpectedWarnings) {
+  const auto files = yaml_files("testdata/warned");
+  EXPECT_GE(files.size(), 3u);
+  for (const fs::path& path : files) {
+    const auto parsed = parse_config(read_file(path), path.filename().string());
+    ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << path;
+    std::string lines;
+    const auto name = path.filename().string();
+    for (const ConfigError& warning : config_warnings(std::get<Config>(parsed), name)) {
+      lines += warning.to_string() + '\n';
+    }
     expect_file(fs::path(path).replace_extension(".expected"), lines);
   }
 }

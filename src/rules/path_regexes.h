@@ -5,7 +5,7 @@
 // tried one by one.
 //
 // Thread rule: immutable after construction; match() from any thread. A path that none
-// matches costs no allocation; one that some match costs two within RE2.
+// matches costs no allocation; one that some match costs three within RE2.
 // Tested by path_regexes_test.cc.
 
 #pragma once

@@ -121,11 +121,17 @@ std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesS
   return rule;
 }
 
+RulePlaces places_in(const YamlNode& rule) {
+  RulePlaces places{.rule = rule.place, .fields = {}};
+  for (const YamlNode::Entry& entry : rule.entries) {
+    places.fields.emplace(entry.key->text, entry.value->place);
+  }
+  return places;
+}
+
 }  // namespace
 
-std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, const Config& config,
-                             Mistakes& mistakes) {
-  std::vector<Rule> rules;
+void read_rules(const YamlNode& list, const TextPlace& place, Config& config, Mistakes& mistakes) {
   RulesSeen seen(mistakes);
   for (std::size_t i = 0; i < list.items.size() && !mistakes.full(); ++i) {
     const YamlNode& item = *list.items[i];
@@ -137,10 +143,10 @@ std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, const
                                                    "and window, but is " +
                                                    found_text(item));
     } else if (auto rule = read_rule(item, config, seen, mistakes)) {
-      rules.push_back(*std::move(rule));
+      config.rules.push_back(*std::move(rule));
+      config.rule_places.push_back(places_in(item));
     }
   }
-  return rules;
 }
 
 }  // namespace weir

@@ -13,9 +13,8 @@
 
 namespace weir {
 
-// Those without a mistake, in the order of the file. `place` is that of the list, `config`
-// what the file says beside the rules.
-std::vector<Rule> read_rules(const YamlNode& list, const TextPlace& place, const Config& config,
-                             Mistakes& mistakes);
+// Adds those without a mistake, and where they stand, to `config`, which holds what the file
+// says beside the rules. `place` is that of the list.
+void read_rules(const YamlNode& list, const TextPlace& place, Config& config, Mistakes& mistakes);
 
 }  // namespace weir

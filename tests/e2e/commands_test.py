@@ -106,6 +106,17 @@ class Validate(unittest.TestCase):
             self.assertIn(f"{path}:3:5: unknown key 'limt'; did you mean 'limit'?", said)
             self.assertIn(f"{path}:5:10: ", said)
 
+    def test_warnings_do_not_refuse_a_file_unless_told_to(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n")
+            warning = (f"{path}:2:20: warning: all clients share this limit; for one each add "
+                       "'key: client'\n")
+            self.assertEqual(run_weir("validate", path),
+                             (0, f"{warning}{path}: ok, 1 rule\n", ""))
+            self.assertEqual(run_weir("validate", "--strict", path), (1, warning, ""))
+
     def test_a_missing_file(self):
         code, said, _ = run_weir("validate", "/no/such/file.yaml")
         self.assertEqual(code, 1)

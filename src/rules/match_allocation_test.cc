@@ -1,0 +1,95 @@
+// Matching a request allocates nothing once the memory it uses is warm. This program counts.
+
+#include <array>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rules/rule_set.h"
+
+namespace {
+
+std::size_t g_allocations = 0;
+
+void* counted(std::size_t size) {
+  ++g_allocations;
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace weir {
+namespace {
+
+// {"plan":"gold","id":42,"roles":["a","b"]}, signed with nothing.
+constexpr std::string_view kToken =
+    "Bearer e30.eyJwbGFuIjoiZ29sZCIsImlkIjo0Miwicm9sZXMiOlsiYSIsImIiXX0.";
+
+std::vector<Rule> rules_of_every_kind() {
+  std::vector<Rule> rules(6);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    rules[i].id = "rule-" + std::to_string(i);
+    rules[i].group = rules[i].id;
+    rules[i].match.emplace();
+  }
+  rules[0].match->paths.emplace_back("/api/users");
+  rules[1].match->paths.emplace_back("/api/*");
+  rules[1].match->parameters.push_back({"plan", TextPattern("go*")});
+  rules[2].match->cookies.push_back({"session", TextPattern("*")});
+  rules[2].match->countries = {"DE"};
+  rules[3].match->unverified_claims = {{"plan", TextPattern("gold")}, {"id", TextPattern("42")}};
+  rules[4].match->any_of = {{.methods = {"PUT"}}, {.none_of = {{.methods = {"PUT"}}}}};
+  rules[5].match->path_regexes.push_back({.pattern = "/users/[0-9]+"});
+  rules[4].active = Schedule::make({.zone = "Europe/Berlin"});
+  return rules;
+}
+
+std::size_t allocations_of_matching(std::string_view path, std::size_t expected) {
+  const RuleSet rules(rules_of_every_kind(), {.country_header = "CF-IPCountry"});
+  const std::array headers = {NameValue{"Cookie", "a=b; session=0123456789abcdef0123456789"},
+                              NameValue{"CF-IPCountry", "DE"}, NameValue{"Authorization", kToken}};
+  MatchScratch scratch;
+  std::string key;
+  std::size_t warm = 0;
+  for (int round = 0; round < 200; ++round) {
+    if (round == 100) warm = g_allocations;
+    Request request{.method = "GET",
+                    .host = "www.example.com",
+                    .path = path,
+                    .query = "plan=%67old&next=%2F",
+                    .headers = headers};
+    const auto matched = rules.match(request, scratch, Instant() + round * std::chrono::hours(24));
+    EXPECT_EQ(matched.size(), expected);
+    for (const Rule* rule : matched) key_of(*rule, request, key);
+  }
+  return g_allocations - warm;
+}
+
+TEST(MatchAllocation, MatchingAllocatesNothing) {
+  EXPECT_EQ(allocations_of_matching("/api/users", 5), 0u);
+}
+
+// RE2 needs three small arrays to say which expressions match, and only then.
+TEST(MatchAllocation, ExceptThreeArraysWhereAnExpressionMatches) {
+  EXPECT_LE(allocations_of_matching("/users/42", 4), 300u);
+}
+
+TEST(MatchAllocation, TheCounterCounts) {
+  const std::size_t before = g_allocations;
+  EXPECT_GT(rules_of_every_kind().size(), 0u);
+  EXPECT_GT(g_allocations, before);
+}
+
+}  // namespace
+}  // namespace weir
