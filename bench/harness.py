@@ -25,6 +25,7 @@ class Bench:
     def __init__(self, build, quick):
         self.weir = build / "weir"
         self.library_bench = build / "bench" / "library_bench"
+        self.rules_bench = build / "bench" / "rules_bench"
         self.grpc_yardstick = build / "bench" / "grpc_yardstick"
         self.quick = quick
         self.rounds = 2 if quick else 5

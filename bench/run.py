@@ -18,9 +18,9 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
-from suites import grpc, http, http_latency, library, peers, resp  # noqa: E402
+from suites import grpc, http, http_latency, library, peers, resp, rules  # noqa: E402
 
-SUITES = {"library": library, "http": http, "http_latency": http_latency,
+SUITES = {"library": library, "rules": rules, "http": http, "http_latency": http_latency,
           "grpc": grpc, "resp": resp, "peers": peers}
 # Installs programs of others, so only when it is asked for.
 ON_REQUEST = {"peers"}
