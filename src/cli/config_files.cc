@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/config_file.h"
 #include "rules/envoy_config.h"
 #include "rules/rule_conflicts.h"
 #include "rules/yaml_text.h"
@@ -51,6 +52,13 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
   std::string texts;
   for (const auto& file : files) append_file(file, texts);
   return std::hash<std::string>()(texts);
+}
+
+std::string config_file_text(const ServeOptions& options) {
+  if (options.config_file.empty()) return {};
+  auto text = read_config_file(options.config_file);
+  return std::holds_alternative<std::string>(text) ? std::get<std::string>(std::move(text))
+                                                   : std::string();
 }
 
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {

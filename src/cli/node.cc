@@ -82,11 +82,10 @@ void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            const Secrets& secrets,
-                                                           std::vector<Rule> rules,
-                                                           RequestSources sources) {
+                                                           Rulebook::Content rules) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, secrets));
-    node->first_rules_ = node->compile(std::move(rules), std::move(sources));
+    node->rulebook_.load(std::move(rules));
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
@@ -99,7 +98,13 @@ Node::Node(const Settings& settings, const Secrets& secrets)
     : settings_(settings),
       store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
       hasher_(HashSecret::random()),
-      blocks_(hasher_) {
+      blocks_(hasher_),
+      rulebook_(
+          settings.config_file,
+          [this](std::vector<Rule> rules, RequestSources sources) {
+            return compile(std::move(rules), std::move(sources));
+          },
+          [this](const RuleSetPtr& rules) { apply(rules); }) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -109,7 +114,8 @@ Node::Node(const Settings& settings, const Secrets& secrets)
       .rls = rls_options(settings.envoy, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
-      .listener_figures = [this] { return listener_figures(); }};
+      .listener_figures = [this] { return listener_figures(); },
+      .rule_desk = &rulebook_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -122,7 +128,7 @@ Node::Node(const Settings& settings, const Secrets& secrets)
 std::optional<StartError> Node::listen() {
   auto admission = make_admission(settings_);
   if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
-  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, first_rules_);
+  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rulebook_.rules());
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {
     auto& endpoint = endpoints.emplace_back(Endpoint{.address = listening.address,
@@ -171,12 +177,15 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-void Node::reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission) {
-  server_->use_admission(admission);
-  for (std::size_t i = 0; i < cores_.size(); ++i) {
+// Before the server is there, the cores have no rules to replace.
+void Node::apply(const RuleSetPtr& rules) {
+  for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
     server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
   }
-  http_->reload_succeeded(clock_.now());
+}
+
+void Node::use_admission(const std::shared_ptr<const Admission>& admission) {
+  server_->use_admission(admission);
 }
 
 void Node::drain(Duration patience) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/http2_routes.h"
+#include "cli/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
@@ -45,8 +46,7 @@ class Node {
   // Reserves the memory and listens. Nobody is answered until server().start().
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
                                                               const Secrets& secrets,
-                                                              std::vector<Rule> rules,
-                                                              RequestSources sources);
+                                                              Rulebook::Content rules);
 
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -57,14 +57,13 @@ class Node {
   Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // To be put in force; their figures go on by their ids.
-  RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
-  // In force at the start.
-  const RuleSetPtr& first_rules() const { return first_rules_; }
+  // Puts other rules in force, on every core, soon; a request is decided by those it began
+  // with.
+  Rulebook& rulebook() { return rulebook_; }
 
-  // In force on every core, soon; a request is decided by the rules it began with, and a
-  // connection goes on as it was let in.
-  void reload(const RuleSetPtr& rules, const std::shared_ptr<const Admission>& admission);
+  // A connection goes on as it was let in.
+  void use_admission(const std::shared_ptr<const Admission>& admission);
+  void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
   void refused_reload() { http_->reload_failed(); }
@@ -89,6 +88,8 @@ class Node {
   };
 
   Node(const Settings& settings, const Secrets& secrets);
+  RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
+  void apply(const RuleSetPtr& rules);
   std::optional<StartError> listen();
   ListenerFigures listener_figures() const;
   Http2Options http2_options() const;
@@ -101,10 +102,10 @@ class Node {
   BlockList blocks_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;
+  Rulebook rulebook_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
-  RuleSetPtr first_rules_;
   std::deque<CoreParts> cores_;
   std::unique_ptr<Server> server_;
 };

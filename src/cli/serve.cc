@@ -68,15 +68,14 @@ std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
 // One run of the server, from a checked configuration to the end of the drain.
 class Serve {
  public:
-  Serve(const ServeOptions& options, Config config)
+  Serve(const ServeOptions& options, std::string text, Config config)
       : options_(options),
         settings_(value_or_fail(settle(options, config))),
         files_(describe_config_files(options, config.envoy)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(
-        Node::make(settings_, secrets, std::move(config.rules), std::move(config.sources)));
-    rules_ = node_->first_rules();
+        Node::make(settings_, secrets, content_of(std::move(text), std::move(config))));
     state_.emplace(settings_.state_file, node_->blocks());
     state_->load(node_->now());
     watch_files();
@@ -124,7 +123,10 @@ class Serve {
   void look_after_files() {
     state_->save(node_->now());
     if (!std::exchange(changing_, false) || draining_) return;
-    if (fingerprint(watched_files()) != seen_) return reload();
+    const auto seen = std::exchange(seen_, fingerprint(watched_files()));
+    const bool is_own_change =
+        !node_->rulebook().file_has_changed() && settings_.envoy.config.empty();
+    if (seen_ != seen && !is_own_change) return reload();
     watch_files();  // a link may lead elsewhere, to the same text
   }
 
@@ -152,7 +154,7 @@ class Serve {
     if (files_.empty()) {
       spdlog::info("no configuration file: each check brings its own limit");
     } else {
-      spdlog::info("{} from {}", count_rules(rules_->rules().size()), files_);
+      spdlog::info("{} from {}", count_rules(node_->rulebook().rules()->rules().size()), files_);
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
@@ -162,15 +164,22 @@ class Serve {
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
 
+  static Rulebook::Content content_of(std::string text, Config config) {
+    return {.text = std::move(text),
+            .rules = std::move(config.rules),
+            .sources = std::move(config.sources)};
+  }
+
   // What a reload puts in force.
   struct Wanted {
     Settings settings;
-    RuleSetPtr rules;
+    Rulebook::Content rules;
     std::shared_ptr<const Admission> admission;
   };
 
   // Reads the files again. Logs what is wrong.
   std::optional<Wanted> read_again() const {
+    auto text = config_file_text(options_);
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
@@ -184,7 +193,7 @@ class Serve {
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),
-                  .rules = node_->compile(std::move(config->rules), std::move(config->sources)),
+                  .rules = content_of(std::move(text), std::move(*config)),
                   .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
   }
 
@@ -200,12 +209,17 @@ class Serve {
       node_->refused_reload();
       return log_what_stays();
     }
-    node_->reload(wanted->rules, wanted->admission);
-    if (!files_.empty()) log_changes(*wanted);
+    node_->use_admission(wanted->admission);
+    const auto before = node_->rulebook().rules();
+    const auto lost = node_->rulebook().load(std::move(wanted->rules));
+    node_->accepted_reload();
+    if (!files_.empty()) log_changes(*before, wanted->settings);
+    for (const auto& id : lost) {
+      spdlog::warn("the change of rule {} by request was not in the file, and is gone", id);
+    }
     if (settings_.needs_tls()) {
       spdlog::info("certificate {} reloaded", wanted->settings.tls.certificate);
     }
-    rules_ = std::move(wanted->rules);
   }
 
   void log_what_stays() const {
@@ -213,15 +227,16 @@ class Serve {
       return spdlog::error("certificate not reloaded: the one in force stays");
     }
     spdlog::error("{} not reloaded: the {} in force stay", files_,
-                  count_rules(rules_->rules().size()));
+                  count_rules(node_->rulebook().rules()->rules().size()));
   }
 
-  void log_changes(const Wanted& wanted) const {
-    const auto changes = describe_changes(*rules_, *wanted.rules);
-    spdlog::info("{} reloaded: {}, {} changes", files_, count_rules(wanted.rules->rules().size()),
+  void log_changes(const RuleSet& before, const Settings& wanted) const {
+    const auto rules = node_->rulebook().rules();
+    const auto changes = describe_changes(before, *rules);
+    spdlog::info("{} reloaded: {}, {} changes", files_, count_rules(rules->rules().size()),
                  changes.size());
     for (const auto& change : changes) spdlog::info("{}", change);
-    for (const auto& sentence : needs_restart(settings_, wanted.settings)) {
+    for (const auto& sentence : needs_restart(settings_, wanted)) {
       spdlog::warn("{}", sentence);
     }
   }
@@ -247,7 +262,6 @@ class Serve {
   const ServeOptions& options_;
   Settings settings_;
   const std::string files_;  // as the log calls them; empty: there are none
-  RuleSetPtr rules_;
   bool has_token_ = false;
   bool draining_ = false;
   std::unique_ptr<Node> node_;
@@ -261,11 +275,12 @@ void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
   const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   set_up_log();
+  auto text = config_file_text(options);
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
-  Serve(options, std::move(std::get<Config>(config))).run(signals);
+  Serve(options, std::move(text), std::move(std::get<Config>(config))).run(signals);
 }
 
 std::string check_positive_duration(const std::string& text) {

@@ -167,6 +167,7 @@ std::variant<Settings, StartError> settle(const ServeOptions& options, const Con
   if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
   settings.envoy = config.envoy;
   settings.state_file = options.state_file.empty() ? config.state_file : options.state_file;
+  settings.config_file = options.config_file;
   settings.watch = options.watch || config.watch;
   settings.threads = available_cores();
   if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);

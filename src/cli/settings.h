@@ -102,7 +102,8 @@ struct Settings {
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
   EnvoySettings envoy;
-  std::string state_file;  // empty: none
+  std::string config_file;  // empty: none
+  std::string state_file;   // likewise
   bool watch = false;
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;

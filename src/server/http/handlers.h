@@ -6,7 +6,8 @@
 // openapi.cc: what describes the rest.
 //
 // Thread rule: the core that is given. Tested by http_check_test.cc, http_auth_test.cc,
-// http_blocks_test.cc, http_json_test.cc, http_pages_test.cc and openapi_test.cc.
+// http_blocks_test.cc, http_rules_test.cc, http_json_test.cc, http_pages_test.cc and
+// openapi_test.cc.
 
 #pragma once
 
@@ -25,6 +26,8 @@ void handle_json(HttpCore& core, Exchange& exchange);
 void handle_health(HttpCore& core, Exchange& exchange);
 void handle_metrics(HttpCore& core, Exchange& exchange);
 void handle_blocks(HttpCore& core, Exchange& exchange);
+void handle_rules(HttpCore& core, Exchange& exchange);
+void handle_rule(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 

@@ -275,5 +275,20 @@ TEST(ForwardAuth, SharesItsCountersWithChecksByName) {
   EXPECT_NE(reply.body.find("\"allowed\":false"), std::string::npos) << reply.body;
 }
 
+// Any from 400 to 599, which need not have a name.
+TEST(ForwardAuth, ADenialHasTheStatusOfItsRule) {
+  for (const int status : {402, 418, 429, 599}) {
+    Rule rule{.id = "r", .quota = *Quota::make({.limit = 0, .window = std::chrono::minutes(1)})};
+    rule.match.emplace();
+    rule.denial.status = status;
+    TestDoor door({.rules = {rule}, .access = {}});
+    EXPECT_EQ(door.ask(get("/auth",
+                           "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /\r\n"
+                           "X-Forwarded-Host: h\r\n"))
+                  .status,
+              status);
+  }
+}
+
 }  // namespace
 }  // namespace weir

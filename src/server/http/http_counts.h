@@ -29,11 +29,13 @@ enum class RouteId : std::uint8_t {
   kMetrics,
   kAdminStats,
   kAdminBlocks,
+  kAdminRules,
+  kAdminRule,
   kOpenApi,
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 13;
+inline constexpr std::size_t kRouteIdCount = 15;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

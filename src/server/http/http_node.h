@@ -14,12 +14,14 @@
 
 #include "observe/traffic.h"
 #include "proto/exposure.h"
-#include "rules/client_address.h"
 #include "rls/rls_options.h"
+#include "rules/client_address.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 
 namespace weir {
+
+class RuleDesk;
 
 struct ServerInfo {
   std::string version;
@@ -67,6 +69,7 @@ class HttpNode {
     // Called when somebody looks at the figures, on that one's core. May be empty.
     std::function<StoreFigures()> store_figures;
     std::function<ListenerFigures()> listener_figures;  // likewise
+    RuleDesk* rule_desk = nullptr;                      // must outlive the node
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -81,6 +84,7 @@ class HttpNode {
   const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
   const HttpAccess& access() const { return options_.access; }
   const Traffic& traffic() const { return traffic_; }
+  RuleDesk* rule_desk() const { return options_.rule_desk; }
   HttpCounts& counts() { return counts_; }
   StoreFigures store_figures() const {
     return options_.store_figures ? options_.store_figures() : StoreFigures{};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options) {
+HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
@@ -23,7 +23,8 @@ HttpNode::Options node_options(TestDoor::Options& options) {
                                        .stalled = 3,
                                        .failed_handshakes = 2,
                                        .refused_headers = 1};
-              }};
+              },
+          .rule_desk = &desk};
 }
 
 std::string lower(std::string_view text) {
@@ -125,7 +126,7 @@ TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
-      node(node_options(options), traffic),
+      node(node_options(options, desk), traffic),
       door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {

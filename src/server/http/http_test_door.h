@@ -21,6 +21,7 @@
 #include "rules/rule_set.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
+#include "server/http/rule_desk.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -55,6 +56,22 @@ std::string request(std::string_view method, std::string_view path, std::string_
                     std::string_view fields = {});
 std::string post(std::string_view path, std::string_view body, std::string_view fields = {});
 
+// Has one rule, "login", and answers changes as it is told.
+class FakeDesk final : public RuleDesk {
+ public:
+  RulesView view() const override {
+    return {
+        .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}};
+  }
+  RuleReply change(const RuleChange& change, Instant) override {
+    last = change;
+    return outcome;
+  }
+
+  RuleChange last;
+  RuleReply outcome{.status = 200, .detail = {}, .version = 8};
+};
+
 class TestDoor {
  public:
   struct Options {
@@ -77,6 +94,7 @@ class TestDoor {
   KeyHasher hasher;
   Engine engine;
   BlockList blocks;
+  FakeDesk desk;
   HttpNode node;
   HttpDoor door;
   Peer peer;  // of new connections; nobody in particular: a Unix socket

@@ -7,9 +7,8 @@
 #include "base/percent.h"
 
 namespace weir {
-namespace {
 
-std::string decoded(std::string_view text) {
+std::string percent_decoded(std::string_view text) {
   std::string bytes;
   while (!text.empty()) {
     const auto encoded = percent_byte(text);
@@ -19,14 +18,12 @@ std::string decoded(std::string_view text) {
   return bytes;
 }
 
-}  // namespace
-
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
     const std::string_view found = pair.substr(0, pair.find('='));
-    if (found == name) return decoded(pair.substr(std::min(found.size() + 1, pair.size())));
+    if (found == name) return percent_decoded(pair.substr(std::min(found.size() + 1, pair.size())));
   }
   return std::nullopt;
 }

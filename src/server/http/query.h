@@ -10,6 +10,9 @@
 
 namespace weir {
 
+// What is no encoding stays as it is.
+std::string percent_decoded(std::string_view text);
+
 // The first value of that name, decoded ("+" stays). Nothing if there is none; empty for a
 // name without '='.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 
-#include "base/assert.h"
 #include "proto/text_writer.h"
 
 namespace weir {
@@ -18,6 +17,7 @@ struct Status {
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::array kStatuses = {
     Status{200, "HTTP/1.1 200 OK"},
+    Status{201, "HTTP/1.1 201 Created"},
     Status{204, "HTTP/1.1 204 No Content"},
     Status{400, "HTTP/1.1 400 Bad Request"},
     Status{401, "HTTP/1.1 401 Unauthorized"},
@@ -25,11 +25,14 @@ constexpr std::array kStatuses = {
     Status{404, "HTTP/1.1 404 Not Found"},
     Status{405, "HTTP/1.1 405 Method Not Allowed"},
     Status{408, "HTTP/1.1 408 Request Timeout"},
+    Status{409, "HTTP/1.1 409 Conflict"},
+    Status{412, "HTTP/1.1 412 Precondition Failed"},
     Status{413, "HTTP/1.1 413 Content Too Large"},
     Status{414, "HTTP/1.1 414 URI Too Long"},
     Status{417, "HTTP/1.1 417 Expectation Failed"},
     Status{429, "HTTP/1.1 429 Too Many Requests"},
     Status{431, "HTTP/1.1 431 Request Header Fields Too Large"},
+    Status{500, "HTTP/1.1 500 Internal Server Error"},
     Status{501, "HTTP/1.1 501 Not Implemented"},
     Status{503, "HTTP/1.1 503 Service Unavailable"},
     Status{505, "HTTP/1.1 505 HTTP Version Not Supported"},
@@ -71,12 +74,15 @@ std::string_view reason_phrase(int status) {
 
 void Replies::add(const ReplyHead& head, std::string_view body, const HttpDate& date) {
   const Status* const status = find_status(head.status);
-  WEIR_ASSERT(status != nullptr);
-
   char* const start =
       out_.reserve(kHeadMax + head.content_type.size() + head.fields.size() + body.size());
   TextWriter writer(start);
-  writer.text(status->line).put("\r\nDate: ").text({date.data(), date.size()});
+  if (status != nullptr) {
+    writer.text(status->line);
+  } else {  // a rule's choice: a reason may be empty, the space before it not
+    writer.put("HTTP/1.1 ").number(head.status).put(" ");
+  }
+  writer.put("\r\nDate: ").text({date.data(), date.size()});
   if (!head.content_type.empty()) writer.put("\r\nContent-Type: ").text(head.content_type);
   if (head.status != kNoContent) writer.put("\r\nContent-Length: ").number(body.size());
   writer.put("\r\nX-Process-Time: ");

@@ -22,6 +22,8 @@ constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
     {RouteId::kMetrics, {kGet}, "/metrics", kAnybody, handle_metrics},
     {RouteId::kAdminStats, {kGet}, "/admin/stats", kAdmin, handle_admin_stats},
     {RouteId::kAdminBlocks, {kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
+    {RouteId::kAdminRules, {kGet}, "/admin/rules", kAdmin, handle_rules},
+    {RouteId::kAdminRule, {kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
     {RouteId::kOpenApi, {kGet}, "/openapi.json", kAnybody, handle_openapi},
     {RouteId::kIndex, {kGet}, "/", kAnybody, handle_index},
 }};

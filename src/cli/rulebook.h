@@ -1,0 +1,79 @@
+// Rulebook: the rules in force, as they were written, and every way to change them.
+//
+// A file brings them (load); requests change one at a time (RuleDesk). Either way the
+// whole set is made anew and given to all cores, one change after the other. What
+// requests changed and did not write to the file is gone with the next load.
+//
+// Thread rule: any thread. Tested by tests/e2e/rules_test.py.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rules/config.h"
+#include "rules/rule_set.h"
+#include "rules/rule_sources.h"
+#include "server/http/rule_desk.h"
+
+namespace weir {
+
+class Rulebook final : public RuleDesk {
+ public:
+  using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
+  using Apply = std::function<void(const RuleSetPtr&)>;  // gives it to all cores, in order
+
+  // `file`: where rules are written back; empty: nowhere.
+  Rulebook(std::string file, Compile compile, Apply apply)
+      : file_(std::move(file)), compile_(std::move(compile)), apply_(std::move(apply)) {}
+
+  // What the files say.
+  struct Content {
+    std::string text;         // of the configuration file
+    std::vector<Rule> rules;  // those of Envoy's files among them
+    RequestSources sources;
+  };
+
+  // Puts these rules in force. Returns the ids of rules whose unwritten changes are gone.
+  std::vector<std::string> load(Content content);
+
+  RuleSetPtr rules() const;
+
+  // Whether the file says something else than when it was last read or written.
+  bool file_has_changed() const;
+
+  RulesView view() const override;
+  RuleReply change(const RuleChange& change, Instant now) override;
+
+ private:
+  using Sources = std::vector<RuleSource>;
+
+  RuleReply refusal(int status, std::string detail) const;
+  std::variant<RuleSource, RuleReply> read_rule(const RuleChange& change) const;
+  std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
+  std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
+  std::optional<std::string> write_back(const RuleEdit& edit);
+  std::vector<std::string> unwritten() const;
+  void put_in_force(RuleSetPtr rules);
+
+  const std::string file_;
+  const Compile compile_;
+  const Apply apply_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::string text_;          // of the file
+  ConfigSources in_file_;
+  Sources in_force_;
+  std::vector<Rule> envoy_;
+  RequestSources sources_;
+  RuleSetPtr rules_;
+  std::uint64_t version_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,78 @@
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+using Kind = RuleChange::Kind;
+using Keep = RuleChange::Keep;
+
+constexpr std::string_view kPath = "/admin/rules/login";
+
+TEST(HttpRules, AreShownWithTheirVersion) {
+  TestDoor door;
+  TestReply all = door.ask(get("/admin/rules"));
+  EXPECT_EQ(all.fields["etag"], "\"7\"");
+  EXPECT_EQ(all.body, R"({"version":7,"rules":[{"id":"login","origin":"file",)"
+                      R"("rule":{"id":"login"}}],"removed":["old"]})");
+  TestReply one = door.ask(get(kPath));
+  EXPECT_EQ(one.fields["etag"], "\"7\"");
+  EXPECT_EQ(one.body, R"({"id":"login","origin":"file","rule":{"id":"login"}})");
+  EXPECT_EQ(door.ask(get("/admin/rules/log%69n")).status, 200);
+  EXPECT_EQ(door.ask(get("/admin/rules/none")).status, 404);
+  EXPECT_EQ(door.ask(get("/admin/rules/")).status, 404);
+  EXPECT_EQ(door.ask(get("/admin/rules/login/x")).status, 404);
+}
+
+TEST(HttpRules, AreChangedByMethod) {
+  TestDoor door;
+  TestReply reply = door.ask(request("PUT", kPath, "{\"x\":1}"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.fields["etag"], "\"8\"");
+  EXPECT_EQ(reply.body, R"({"id":"login","version":8,"persisted":false})");
+  EXPECT_EQ(door.desk.last.kind, Kind::kPut);
+  EXPECT_EQ(door.desk.last.id, "login");
+  EXPECT_EQ(door.desk.last.text, "{\"x\":1}");
+  EXPECT_EQ(door.desk.last.keep, Keep::kUntilReload);
+  EXPECT_EQ(door.desk.last.if_version, std::nullopt);
+  door.ask(request("PATCH", kPath, R"({"enabled":true})"));
+  EXPECT_EQ(door.desk.last.kind, Kind::kEnable);
+  door.ask(request("PATCH", kPath, R"({"enabled":false})"));
+  EXPECT_EQ(door.desk.last.kind, Kind::kDisable);
+  reply =
+      door.ask(request("DELETE", std::string(kPath) + "?persist=true", "", "If-Match: \"12\"\r\n"));
+  EXPECT_EQ(door.desk.last.kind, Kind::kRemove);
+  EXPECT_EQ(door.desk.last.keep, Keep::kInFile);
+  EXPECT_EQ(door.desk.last.if_version, 12u);
+}
+
+TEST(HttpRules, RefuseWhatMakesNoSense) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(request("PATCH", kPath, "{}")).status, 400);
+  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"enabled":1})")).status, 400);
+  EXPECT_EQ(door.ask(request("PUT", std::string(kPath) + "?persist=yes", "{}")).status, 400);
+  for (const std::string_view field : {"7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {
+    EXPECT_EQ(
+        door.ask(request("PUT", kPath, "{}", "If-Match: " + std::string(field) + "\r\n")).status,
+        412)
+        << field;
+  }
+  EXPECT_EQ(door.desk.last.id, "");
+  door.desk.outcome = {.status = 409, .detail = "no \xff", .version = 9};
+  TestReply reply = door.ask(request("PUT", kPath, "{}", "If-Match: *\r\n"));
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;
+}
+
+TEST(HttpRules, AreForAdmins) {
+  TestDoor open({.rules = {}, .access = {.exposure = Exposure::kNetwork}});
+  for (const std::string_view method : {"GET", "PUT", "PATCH", "DELETE"}) {
+    EXPECT_EQ(open.ask(request(method, kPath, "{}")).status, 403) << method;
+  }
+}
+
+}  // namespace
+}  // namespace weir

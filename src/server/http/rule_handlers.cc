@@ -1,0 +1,128 @@
+// The handlers of /admin/rules: which rules are in force, and changing one.
+
+#include <charconv>
+#include <string>
+
+#include "base/ascii.h"
+#include "proto/json_writer.h"
+#include "server/http/check_terms.h"
+#include "server/http/handlers.h"
+#include "server/http/http_core.h"
+#include "server/http/json_body.h"
+#include "server/http/query.h"
+#include "server/http/routes.h"
+#include "server/http/rule_desk.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
+
+std::string fields_of(std::uint64_t version) {
+  return std::string(kNoStore) + "ETag: \"" + std::to_string(version) + "\"\r\n";
+}
+
+void write_rule(JsonWriter& json, const RuleView& rule) {
+  json.begin_object().key("id").string(as_utf8(rule.id));
+  json.key("origin").string(kOriginNames[static_cast<std::size_t>(rule.origin)]);
+  json.key("rule");
+  if (rule.json.empty()) {
+    json.null();
+  } else {
+    json.raw(rule.json);
+  }
+  json.end_object();
+}
+
+void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
+  const RulesView view = core.node().rule_desk()->view();
+  for (const RuleView& rule : view.rules) {
+    if (rule.id != id) continue;
+    JsonWriter json;
+    write_rule(json, rule);
+    return core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+  }
+  core.reply_problem(exchange, unknown_rule(id, core.rules()));
+}
+
+std::string_view field_of(HttpCore& core, const Exchange& exchange, std::string_view name) {
+  for (const NameValue& field : core.headers_of(exchange)) {
+    if (field.name.size() == name.size() && equal_ignoring_case(field.name, name)) {
+      return field.value;
+    }
+  }
+  return {};
+}
+
+// False if the field is there and no version of ours.
+bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
+  if (field.empty() || field == "*") return true;
+  if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
+  field = field.substr(1, field.size() - 2);
+  std::uint64_t number = 0;
+  const auto result = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (result.ec != std::errc() || result.ptr != field.data() + field.size()) return false;
+  version = number;
+  return true;
+}
+
+// What the request wants to change, or why that cannot be known.
+std::optional<Problem> read_change(HttpCore& core, const Exchange& exchange, RuleChange& change) {
+  if (!read_if_match(field_of(core, exchange, "if-match"), change.if_version)) {
+    return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
+  }
+  const auto persist = query_value(exchange.query, "persist").value_or("false");
+  if (persist != "true" && persist != "false") return invalid_field("persist", "true or false");
+  if (persist == "true") change.keep = RuleChange::Keep::kInFile;
+  switch (exchange.head.method) {
+    case http1::Method::kPut:
+      change.text.assign(exchange.body.text, exchange.body.size);
+      return std::nullopt;
+    case http1::Method::kPatch: {
+      JsonBody body(exchange.body, {"enabled"});
+      change.kind =
+          body.boolean("enabled") ? RuleChange::Kind::kEnable : RuleChange::Kind::kDisable;
+      return body.problem();
+    }
+    default: change.kind = RuleChange::Kind::kRemove; return std::nullopt;
+  }
+}
+
+void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
+  RuleChange change{.id = std::string(id)};
+  if (const auto problem = read_change(core, exchange, change)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const RuleReply outcome = core.node().rule_desk()->change(change, exchange.now);
+  if (outcome.status >= 400) {
+    return core.reply_problem(exchange, http_problem(outcome.status, as_utf8(outcome.detail)),
+                              fields_of(outcome.version));
+  }
+  JsonWriter json;
+  json.begin_object().key("id").string(id).key("version").number(outcome.version);
+  json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile).end_object();
+  core.reply(exchange, {.status = outcome.status, .fields = fields_of(outcome.version)},
+             json.text());
+}
+
+}  // namespace
+
+void handle_rules(HttpCore& core, Exchange& exchange) {
+  const RulesView view = core.node().rule_desk()->view();
+  JsonWriter json;
+  json.begin_object().key("version").number(view.version).key("rules").begin_array();
+  for (const RuleView& rule : view.rules) write_rule(json, rule);
+  json.end_array().key("removed").begin_array();
+  for (const std::string& id : view.removed) json.string(id);
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+}
+
+void handle_rule(HttpCore& core, Exchange& exchange) {
+  const std::string id = percent_decoded(id_in(*find_route(exchange.path), exchange.path));
+  const bool reads =
+      exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
+  return reads ? show_rule(core, exchange, id) : change_rule(core, exchange, id);
+}
+
+}  // namespace weir

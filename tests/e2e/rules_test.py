@@ -1,0 +1,208 @@
+"""Rules, blocks and the configuration's files, changed while the server runs."""
+
+import json
+import os
+import pathlib
+import unittest
+
+import weir_server
+from weir_server import Crowd, Weir, get, post, wait_until
+
+FILE = """# Ours.
+rules:
+  # People.
+  - id: api
+    limit: 1000
+    window: 365d
+  - {id: other, limit: 5, window: 1m}
+"""
+
+
+def request(method, path, body=None, fields=""):
+    text = b"" if body is None else json.dumps(body).encode()
+    return post(path, text, fields).replace(b"POST", method.encode(), 1)
+
+
+def ask(weir, data):
+    with weir.connect() as connection:
+        return connection.ask(data)
+
+
+def api(limit):
+    return {"id": "api", "limit": limit, "window": "365d"}
+
+
+class Rules(unittest.TestCase):
+    def limit_seen(self, weir):
+        """What each of several connections, on all cores, is told; None while they differ."""
+        limits = {weir.check(key=f"probe-{i}", rule="api")["limit"] for i in range(8)}
+        return limits.pop() if len(limits) == 1 else None
+
+    def test_are_shown_changed_switched_and_removed(self):
+        with Weir("--threads", "2", config=FILE) as weir:
+            shown = ask(weir, get("/admin/rules/api")).json()
+            self.assertEqual(shown["origin"], "file")
+            self.assertEqual(shown["rule"], {"id": "api", "limit": 1000, "window": "365d"})
+
+            self.assertEqual(ask(weir, request("PUT", "/admin/rules/api", api(7))).status, 200)
+            wait_until(lambda: self.limit_seen(weir) == 7, "the new limit is in force")
+            weir.wait_for_log("by request: changed api: sliding_window 1000 per 365d, now "
+                              "sliding_window 7 per 365d")
+            self.assertEqual(ask(weir, get("/admin/rules/api")).json()["origin"], "request")
+
+            added = ask(weir, request("PUT", "/admin/rules/new",
+                                      {"id": "new", "limit": 1, "window": 60}))
+            self.assertEqual(added.status, 201)
+            off = ask(weir, request("PATCH", "/admin/rules/other", {"enabled": False}))
+            self.assertEqual(off.status, 200)
+            self.assertFalse(ask(weir, get("/admin/rules/other")).json()["rule"]["enabled"])
+            self.assertEqual(ask(weir, request("DELETE", "/admin/rules/other")).status, 200)
+            self.assertEqual(ask(weir, get("/admin/rules/other")).status, 404)
+            rules = ask(weir, get("/admin/rules")).json()
+            self.assertEqual([rule["id"] for rule in rules["rules"]], ["api", "new"])
+            self.assertEqual(rules["removed"], ["other"])
+
+    def test_wrong_ones_are_refused_and_change_nothing(self):
+        with Weir(config=FILE) as weir:
+            before = ask(weir, get("/admin/rules")).text
+            for rule, status, part in [
+                    ({"id": "api", "limt": 5, "window": 60}, 400, "did you mean 'limit'?"),
+                    ({"id": "api", "limit": 5}, 400, "rule:1:1: "),
+                    ({"id": "else", "limit": 5, "window": 60}, 400, "must be the one in the path"),
+                    ([], 400, "rule 1 of the list must be a map"),
+                    ("x", 400, "must be a map")]:
+                reply = ask(weir, request("PUT", "/admin/rules/api", rule))
+                self.assertEqual(reply.status, status, reply.text)
+                self.assertIn(part, reply.json()["detail"])
+            for text in [b"", b'{"id":"api","limit":1,"window":1},{"id":"b","limit":1,"window":1}',
+                         b'{"id":"api","limit":1,"window":1}],"watch":true,"x":[']:
+                reply = ask(weir, post("/admin/rules/api", text).replace(b"POST", b"PUT", 1))
+                self.assertEqual(reply.status, 400, reply.text)
+            self.assertEqual(ask(weir, get("/admin/rules")).text, before)
+
+    def test_that_contradict_others_are_refused(self):
+        descriptor = {"domain": "d", "entries": [{"key": "k"}]}
+        with Weir(config=FILE) as weir:
+            first = {"id": "a", "limit": 1, "window": 60, "descriptor": descriptor}
+            self.assertEqual(ask(weir, request("PUT", "/admin/rules/a", first)).status, 201)
+            reply = ask(weir, request("PUT", "/admin/rules/b", {**first, "id": "b"}))
+            self.assertEqual(reply.status, 409, reply.text)
+            self.assertIn("duplicate descriptor", reply.json()["detail"])
+
+    def test_are_changed_in_the_version_that_was_seen(self):
+        with Weir(config=FILE) as weir:
+            seen = ask(weir, get("/admin/rules"))
+            field = f"If-Match: \"{seen.json()['version']}\"\r\n"
+            change = request("PUT", "/admin/rules/api", api(7), field)
+            self.assertEqual(ask(weir, change).status, 200)
+            self.assertEqual(ask(weir, change).status, 412)
+
+    def test_are_written_to_the_file_and_comments_stay(self):
+        with Weir("--watch", config=FILE) as weir:
+            ask(weir, request("PUT", "/admin/rules/other",
+                              {"id": "other", "limit": 6, "window": 60}))
+            reply = ask(weir, request("PUT", "/admin/rules/api?persist=true", api(7)))
+            self.assertEqual(reply.status, 200, reply.text)
+            text = pathlib.Path(weir.config_path).read_text(encoding="utf-8")
+            self.assertEqual(text, FILE.replace("id: api", 'id: "api"').replace("1000", "7")
+                             .replace("window: 365d", 'window: "365d"'))
+            self.assertEqual(ask(weir, get("/admin/rules/api")).json()["origin"], "file")
+
+            said = weir.log_length()
+            weir.write_config(text.replace("# People.", "# Persons."))
+            weir.wait_for_log("reloaded: 2 rules", after=said)
+            weir.wait_for_log("the change of rule other by request was not in the file", after=said)
+            self.assertEqual(weir.log().count("reloaded:"), 1)  # not for what it wrote itself
+
+    def test_comments_are_not_lost_and_other_edits_not_overwritten(self):
+        commented = FILE.replace("limit: 1000", "limit: 1000  # agreed")
+        with Weir(config=commented) as weir:
+            change = request("PUT", "/admin/rules/api?persist=true", api(7))
+            reply = ask(weir, change)
+            self.assertEqual(reply.status, 409)
+            self.assertIn("comments, which would be lost", reply.json()["detail"])
+            self.assertEqual(weir.check(key="a", rule="api")["limit"], 1000)
+            weir.write_config(FILE)
+            self.assertIn("reload it first", ask(weir, change).json()["detail"])
+            self.assertEqual(pathlib.Path(weir.config_path).read_text(encoding="utf-8"), FILE)
+
+    def test_change_a_hundred_times_under_load(self):
+        """Every decision is by one of the rules that were in force, and none is lost."""
+        with Weir("--threads", "2", config=FILE) as weir:
+            with Crowd(weir.port, key="crowd", rule="api") as crowd:
+                for i in range(100):
+                    reply = ask(weir, request("PUT", "/admin/rules/api", api(2_000_000 + i)))
+                    self.assertEqual(reply.status, 200, reply.text)
+                    crowd.wait_for_replies(20)
+            self.assertEqual(crowd.failures, [])
+            wait_until(lambda: self.limit_seen(weir) == 2_000_099, "the last is in force")
+            answer = weir.check(key="crowd", rule="api", cost=0)
+            self.assertEqual(answer["limit"] - answer["remaining"], crowd.replies)
+            stats = ask(weir, get("/admin/stats")).json()
+            figures = next(rule for rule in stats["rules"] if rule["id"] == "api")
+            self.assertGreaterEqual(figures["allowed"], crowd.replies)
+            self.assertEqual(figures["denied"], 0)
+
+
+class Files(unittest.TestCase):
+    def test_are_read_when_they_change_however_that_is_done(self):
+        with Weir("--watch", config=FILE) as weir:
+            folder = pathlib.Path(weir.config_path).parent
+
+            def limit():
+                return weir.check(key="a", rule="api")["limit"]
+
+            weir.write_config(FILE.replace("1000", "1001"))
+            wait_until(lambda: limit() == 1001, "written in place")
+            other = folder / "other"
+            other.write_text(FILE.replace("1000", "1002"), encoding="utf-8")
+            other.rename(weir.config_path)
+            wait_until(lambda: limit() == 1002, "another one renamed over it")
+
+            # As Kubernetes mounts a ConfigMap.
+            for number in (1003, 1004):
+                (folder / f"..{number}").mkdir()
+                (folder / f"..{number}" / "weir.yaml").write_text(
+                    FILE.replace("1000", str(number)), encoding="utf-8")
+            (folder / "..data").symlink_to("..1003")
+            (folder / "link").symlink_to("..data/weir.yaml")
+            (folder / "link").rename(weir.config_path)
+            wait_until(lambda: limit() == 1003, "it is a link now")
+            (folder / "..new").symlink_to("..1004")
+            (folder / "..new").rename(folder / "..data")
+            wait_until(lambda: limit() == 1004, "the link leads elsewhere")
+
+            weir.write_config("rules: {}")
+            weir.wait_for_log("not reloaded: the 2 rules in force stay")
+            self.assertEqual(limit(), 1004)
+
+
+class Blocks(unittest.TestCase):
+    def test_outlive_the_server(self):
+        with Weir(config=FILE) as weir:  # for its folder
+            state = os.path.join(os.path.dirname(weir.config_path), "state")
+            with Weir("--state-file", state, config=FILE) as first:
+                for key in ("a", "b"):
+                    self.assertEqual(ask(first, post("/admin/blocks", json.dumps(
+                        {"rule": "api", "key": key, "for": "1h"}).encode())).status, 200)
+                self.assertFalse(first.check(key="a", rule="api")["allowed"])
+                ask(first, request("DELETE", "/admin/blocks", {"rule": "api", "key": "b"}))
+                self.assertEqual(first.stop(), 0)
+            self.assertEqual(os.stat(state).st_mode & 0o777, 0o600)
+            with Weir("--state-file", state, config=FILE) as second:
+                self.assertFalse(second.check(key="a", rule="api")["allowed"])
+                self.assertTrue(second.check(key="b", rule="api")["allowed"])
+                # Written without being stopped, too.
+                ask(second, request("DELETE", "/admin/blocks", {"rule": "api", "key": "a"}))
+                wait_until(lambda: b"end 0" in pathlib.Path(state).read_bytes(), "it is written")
+                second.process.kill()
+                second.wait()
+            pathlib.Path(state).write_text("half a fi", encoding="utf-8")
+            with Weir("--state-file", state, config=FILE) as third:
+                third.wait_for_log("is not whole: starting without its blocks")
+                self.assertTrue(third.check(key="a", rule="api")["allowed"])
+            self.assertTrue(os.path.exists(state + ".broken"))
+
+
+if __name__ == "__main__":
+    weir_server.main()
