@@ -1,0 +1,63 @@
+// Feeds bytes to the loader of the reference service's YAML. What it takes becomes a rule
+// set, which is asked about a descriptor made for each of its rules.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/assert.h"
+#include "rules/envoy_config.h"
+#include "rules/rule_conflicts.h"
+#include "rules/rule_set.h"
+
+namespace weir {
+namespace {
+
+void check_errors(const ConfigErrors& errors) {
+  WEIR_ASSERT(!errors.empty() && errors.size() <= kConfigErrorsMax + 1);
+  for (const ConfigError& error : errors) {
+    WEIR_ASSERT(error.line >= 1 && error.column >= 1 && !error.message.empty());
+    WEIR_ASSERT(error.to_string().find('\n') == std::string::npos);
+  }
+}
+
+void look_for(const RuleSet& rules, const Rule& rule) {
+  std::vector<NameValue> entries;
+  for (const DescriptorEntry& entry : rule.descriptor->entries) {
+    entries.push_back({.name = entry.key, .value = entry.value ? entry.value->text : "any"});
+  }
+  if (entries.empty()) return;
+  const Rule* const found =
+      rules.match(Descriptor{.domain = rule.descriptor->domain, .entries = entries});
+  if (found == nullptr) return;  // a sibling that comes first may lead elsewhere
+  std::string scratch;
+  key_of(*found, Descriptor{.domain = rule.descriptor->domain, .entries = entries}, scratch);
+}
+
+void check_rules(std::vector<Rule> loaded) {
+  if (descriptor_conflict(loaded)) return;
+  const RuleSet rules(std::move(loaded));
+  for (const Rule& rule : rules.rules()) {
+    WEIR_ASSERT(rules.find(rule.id) == &rule);
+    WEIR_ASSERT(rule.descriptor && rules.has_domain(rule.descriptor->domain));
+    look_for(rules, rule);
+  }
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  auto parsed = weir::parse_envoy_config(text, "fuzz.yaml", weir::Algorithm::kFixedWindow);
+  if (const auto* errors = std::get_if<weir::ConfigErrors>(&parsed)) {
+    weir::check_errors(*errors);
+  } else {
+    weir::check_rules(std::get<std::vector<weir::Rule>>(std::move(parsed)));
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+// Matches hostile requests: the lines of the input are method, path, query, cookies and a
+// header. Whatever they are, rules of every kind are asked, and what applies has a key.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "rules/request_path.h"
+#include "rules/rule_set.h"
+
+namespace weir {
+namespace {
+
+std::vector<Rule> rules_of_every_kind() {
+  std::vector<Rule> rules(6);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    rules[i].id = rules[i].group = "rule-" + std::to_string(i);
+    rules[i].match.emplace();
+    rules[i].key_parts = {*parse_key_part("query:q"), *parse_key_part("cookie:c"),
+                          *parse_key_part("header:X-Any"), *parse_key_part("path")};
+  }
+  rules[0].match->paths = {TextPattern("/a"), TextPattern("/b/*"), TextPattern("/*/c*d")};
+  rules[1].match->path_regexes = {{.pattern = "/(x+x+)+y"}, {.pattern = "/[^/]*"}};
+  rules[2].match->parameters = {{"q", TextPattern("*a*a*a*b")}};
+  rules[3].match->cookies = {{"c", TextPattern("*")}};
+  rules[4].match->headers = {{"x-any", TextPattern("a*")}};
+  rules[4].match->none_of = {*rules[0].match};
+  rules[5].match->any_of = {*rules[0].match, *rules[1].match, *rules[2].match};
+  return rules;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+void match(std::string_view input) {
+  static const RuleSet rules(rules_of_every_kind(), {.country_header = "X-Any"});
+  static MatchScratch scratch;
+  std::string path_scratch;
+  Request request{.method = take_line(input)};
+  request.path = normal_path(take_line(input), path_scratch);
+  request.query = take_line(input);
+  const std::string_view cookies = take_line(input);
+  const std::array headers = {NameValue{"cookie", cookies}, NameValue{"X-ANY", input},
+                              NameValue{"Cookie", input}};
+  request.headers = headers;
+  const auto matched = rules.match(request, scratch, Instant());
+  WEIR_ASSERT(request.parameters.size() <= 2 && request.cookies.size() <= 2);
+  std::string key;
+  for (const Rule* rule : matched) {
+    const std::size_t parts =
+        request.query.size() + cookies.size() + 2 * input.size() + request.path.size() + 4 * 21;
+    WEIR_ASSERT(key_of(*rule, request, key).size() <= parts);
+  }
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weir::match({reinterpret_cast<const char*>(data), size});
+  return 0;
+}
