@@ -66,7 +66,7 @@ class Node {
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
-  void refused_reload() { http_->reload_failed(); }
+  void refused_reload() { http_->reload_failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
   void drain(Duration patience);

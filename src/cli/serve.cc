@@ -190,6 +190,7 @@ class Serve {
     if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
     auto in_force = settings;
     in_force.listening = settings_.listening;
+    in_force.trusted_proxies = settings_.trusted_proxies;  // as in the doors: until a restart
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),

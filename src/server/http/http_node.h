@@ -55,8 +55,9 @@ struct HttpAccess {
 
 // How the configuration was last loaded, for metrics.
 struct ReloadFigures {
-  bool succeeded = true;   // the last attempt
-  Instant last_success{};  // when the rules in force were loaded
+  bool succeeded = true;    // the last attempt
+  Instant first_failure{};  // since then, if the last attempt failed
+  Instant last_success{};   // when the rules in force were loaded
 };
 
 class HttpNode {
@@ -104,10 +105,14 @@ class HttpNode {
     last_success_us_.store(epoch_us(now), std::memory_order_relaxed);
     reload_succeeded_.store(true, std::memory_order_relaxed);
   }
-  void reload_failed() { reload_succeeded_.store(false, std::memory_order_relaxed); }
+  void reload_failed(Instant now) {
+    if (!reload_succeeded_.exchange(false, std::memory_order_relaxed)) return;
+    first_failure_us_.store(epoch_us(now), std::memory_order_relaxed);
+  }
   ReloadFigures reload_figures() const {
     return {
         .succeeded = reload_succeeded_.load(std::memory_order_relaxed),
+        .first_failure = instant_from_epoch_us(first_failure_us_.load(std::memory_order_relaxed)),
         .last_success = instant_from_epoch_us(last_success_us_.load(std::memory_order_relaxed))};
   }
 
@@ -118,6 +123,7 @@ class HttpNode {
   std::atomic<bool> draining_{false};
   std::atomic<bool> reload_succeeded_{true};
   std::atomic<std::int64_t> last_success_us_;
+  std::atomic<std::int64_t> first_failure_us_{0};
 };
 
 }  // namespace weir

@@ -27,8 +27,9 @@ void check(TestDoor& door, int times) {
 
 TEST(HttpPages, HealthIsOkUntilItDrains) {
   TestDoor door;
-  EXPECT_EQ(door.ask(get("/health")).body,
-            R"({"status":"ok","redis":"disabled","version":"1.2.3","uptime_seconds":100})");
+  EXPECT_EQ(
+      door.ask(get("/health")).body,
+      R"({"status":"ok","redis":"disabled","version":"1.2.3","uptime_seconds":100,"config":"ok"})");
   EXPECT_EQ(door.ask(get("/health")).fields["cache-control"], "no-store");
   door.node.start_draining();
   const TestReply reply = door.ask(get("/health"));
@@ -120,7 +121,10 @@ TEST(HttpPages, PrometheusTextIsWellFormed) {
 
 TEST(HttpPages, ReloadsShow) {
   TestDoor door;
-  door.node.reload_failed();
+  door.node.reload_failed(door.now - 5s);
+  door.node.reload_failed(door.now);
+  EXPECT_EQ(page(door, "/health")["config"], "rejected");
+  EXPECT_EQ(page(door, "/health")["config_rejected_for_seconds"], 5);
   std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("weir_config_last_reload_successful 0\n"), std::string::npos);
   EXPECT_FALSE(page(door, "/admin/stats")["config"].at("last_reload_successful").as_bool());

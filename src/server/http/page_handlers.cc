@@ -112,7 +112,13 @@ void handle_health(HttpCore& core, Exchange& exchange) {
   JsonWriter json;
   json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
   json.key("redis").string("disabled").key("version").string(node.info().version);
-  json.key("uptime_seconds").number(seconds(exchange.now - node.info().started)).end_object();
+  json.key("uptime_seconds").number(seconds(exchange.now - node.info().started));
+  const ReloadFigures reload = node.reload_figures();
+  json.key("config").string(reload.succeeded ? "ok" : "rejected");
+  if (!reload.succeeded) {
+    json.key("config_rejected_for_seconds").number(seconds(exchange.now - reload.first_failure));
+  }
+  json.end_object();
   core.reply(exchange, {.status = node.draining() ? 503 : 200, .fields = kNoStore}, json.text());
 }
 
