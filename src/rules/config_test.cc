@@ -133,6 +133,32 @@ TEST(Config, HoldsHowEnvoyIsAnswered) {
   EXPECT_TRUE(config.envoy.response_metadata);
 }
 
+// Only load_config() reads the key, so that a text alone can be checked anywhere.
+TEST(Config, SaysWhatIsWrongWithTheKeyOfTokens) {
+  const fs::path folder = fs::path(testing::TempDir()) / "weir_config_test_jwt";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& field, const std::string& key) {
+    std::ofstream(folder / "key", std::ios::binary) << key;
+    std::ofstream(folder / "weir.yaml", std::ios::binary)
+        << "jwt:\n  " << field << ": " << (folder / "key").string() << "\n";
+    return load_config((folder / "weir.yaml").string());
+  };
+  const auto mistake = [&](const std::string& field, const std::string& key) {
+    const auto loaded = load(field, key);
+    const auto* errors = std::get_if<ConfigErrors>(&loaded);
+    return errors == nullptr ? std::string() : errors->front().to_string();
+  };
+  EXPECT_THAT(mistake("secret_file", "short\n"),
+              testing::AllOf(testing::HasSubstr("weir.yaml:2:16: "),
+                             testing::HasSubstr("shorter than 32 bytes")));
+  EXPECT_THAT(mistake("public_key_file", "no key"), testing::HasSubstr("holds no public key"));
+  const auto good = load("secret_file", std::string(32, 's') + "\n");
+  ASSERT_TRUE(std::holds_alternative<Config>(good));
+  EXPECT_NE(std::get<Config>(good).sources.token_key, nullptr);
+  fs::remove_all(folder);
+  EXPECT_THAT(mistakes_of("jwt: {secret_file: /no/such/file}"), IsEmpty());
+}
+
 TEST(Config, LeavesUnsetFieldsUnset) {
   for (const std::string_view text : {"", "# nothing\n", "---\n", "{}", "rules:\nlisten:\n"}) {
     const auto parsed = parse_config(text, "weir.yaml");
