@@ -28,7 +28,8 @@ void check_errors(const ConfigErrors& errors) {
 void look_for(const RuleSet& rules, const Rule& rule) {
   std::vector<NameValue> entries;
   for (const DescriptorEntry& entry : rule.descriptor->entries) {
-    entries.push_back({.name = entry.key, .value = entry.value ? entry.value->text : "any"});
+    const std::string_view value = entry.value ? std::string_view(entry.value->text) : "any";
+    entries.push_back({.name = entry.key, .value = value});
   }
   if (entries.empty()) return;
   const Rule* const found =
