@@ -17,6 +17,7 @@ namespace weir {
 void add_serve_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
+void add_docs_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_version_command(CLI::App& app);
