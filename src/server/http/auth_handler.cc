@@ -1,7 +1,6 @@
 // The handler of /auth: may the request that a proxy holds pass?
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,31 +10,12 @@
 #include "server/http/forward_auth.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
+#include "server/http/rule_ask.h"
 
 namespace weir {
 namespace {
 
 constexpr int kTooManyRequests = 429;
-
-// A number in a header, which only ever makes a request dearer: never 0 or less.
-std::int64_t cost_of(const Rule& rule, const Request& request) {
-  if (!rule.cost_from) return rule.cost;
-  PartScratch scratch{};
-  const std::string_view text = part_text(*rule.cost_from, request, scratch);
-  std::int64_t cost = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number ? std::clamp<std::int64_t>(cost, 1, kCostMax) : 1;
-}
-
-Ask ask_about(HttpCore& core, const Rule& rule, const Request& request, PartScratch& tier) {
-  Ask ask{.rule = &rule,
-          .key = key_of(rule, request, core.key_scratch()),
-          .client = request.client,
-          .cost = cost_of(rule, request)};
-  if (rule.tier) ask.tier = part_text(*rule.tier, request, tier);
-  return ask;
-}
 
 // What the client should know of: the first denial, else the rule with the least left.
 // Nothing of rules in shadow.
@@ -105,7 +85,7 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
   Asks& asks = core.begin_asks(exchange, Operation::kSpendAll);
   for (const Rule* rule : matched) {
     PartScratch tier{};
-    if (asks.add(ask_about(core, *rule, request, tier))) continue;
+    if (asks.add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
   if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());

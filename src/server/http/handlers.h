@@ -2,12 +2,13 @@
 //
 // check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask.
 // json_handler.cc: Envoy's rate limit service. page_handlers.cc: what describes the node.
-// block_handlers.cc: who is blocked. rule_handlers.cc: which rules there are.
+// explain_handler.cc: what rules make of a request. block_handlers.cc: who is blocked.
+// rule_handlers.cc: which rules there are.
 // openapi.cc: what describes the rest.
 //
 // Thread rule: the core that is given. Tested by http_check_test.cc, http_auth_test.cc,
-// http_blocks_test.cc, http_rules_test.cc, http_json_test.cc, http_pages_test.cc and
-// openapi_test.cc.
+// http_blocks_test.cc, http_explain_test.cc, http_rules_test.cc, http_json_test.cc,
+// http_pages_test.cc and openapi_test.cc.
 
 #pragma once
 
@@ -25,6 +26,7 @@ void handle_auth(HttpCore& core, Exchange& exchange);
 void handle_json(HttpCore& core, Exchange& exchange);
 void handle_health(HttpCore& core, Exchange& exchange);
 void handle_metrics(HttpCore& core, Exchange& exchange);
+void handle_explain(HttpCore& core, Exchange& exchange);
 void handle_blocks(HttpCore& core, Exchange& exchange);
 void handle_rules(HttpCore& core, Exchange& exchange);
 void handle_rule(HttpCore& core, Exchange& exchange);

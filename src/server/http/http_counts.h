@@ -23,6 +23,7 @@ enum class RouteId : std::uint8_t {
   kCheckV1,
   kLook,
   kReset,
+  kExplain,
   kAuth,
   kJson,
   kHealth,
@@ -35,7 +36,7 @@ enum class RouteId : std::uint8_t {
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 15;
+inline constexpr std::size_t kRouteIdCount = 16;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

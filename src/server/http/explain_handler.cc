@@ -1,0 +1,214 @@
+// The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "base/ascii.h"
+#include "proto/json_writer.h"
+#include "rules/explain.h"
+#include "rules/request_path.h"
+#include "server/http/check_terms.h"
+#include "server/http/handlers.h"
+#include "server/http/http_core.h"
+#include "server/http/json_body.h"
+#include "server/http/query.h"
+#include "server/http/rule_ask.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kOthersShown = 1'000;
+constexpr std::size_t kFieldsMax = 256;  // headers, entries
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string_view cause_name(const Answer& answer) {
+  switch (answer.cause) {
+    case Answer::Cause::kCounted: return "counter";
+    case Answer::Cause::kNotCounted: return "not_counted";
+    case Answer::Cause::kDenyList: return "deny_list";
+    case Answer::Cause::kBlocked: return "blocked";
+  }
+  return "";
+}
+
+void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
+  json.begin_object().key("rule").string(as_utf8(ask.rule->id));
+  json.key("key").string(as_utf8(ask.key));
+  if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
+  json.key("cost").number(ask.cost);
+  json.key("enabled").boolean(ask.rule->enabled).key("shadow").boolean(ask.rule->shadow);
+  json.key("decided_by")
+      .string(cause_name(answer))
+      .key("would")
+      .string(answer.allowed() ? "allow" : "deny");
+  json.key("over").boolean(answer.over);
+  json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
+  json.key("limit")
+      .number(answer.decision.limit)
+      .key("window_seconds")
+      .number(seconds(answer.quota.window()));
+  json.key("remaining").number(answer.decision.remaining);
+  json.key("retry_after").number(seconds(answer.decision.retry_after));
+  json.key("reset_after").number(seconds(answer.decision.reset_after)).end_object();
+}
+
+// Looks at the counters of one rule. False if the store did not answer.
+bool look(HttpCore& core, const Exchange& exchange, const Ask& ask, JsonWriter& json) {
+  Asks& asks = core.begin_asks(exchange, Operation::kLook);
+  asks.add(ask);
+  if (!asks.decide(exchange.now)) return false;
+  write_answer(json, ask, asks.answers().front());
+  return true;
+}
+
+JsonWriter begun() {
+  JsonWriter json;
+  json.begin_object().key("mode").string("local").key("applies").begin_array();
+  return json;
+}
+
+void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
+  JsonWriter json = begun();
+  if (!look(core, exchange, ask, json)) return core.reply_problem(exchange, store_unavailable());
+  json.end_array().end_object();
+  core.reply_json(exchange, json.text());
+}
+
+void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  const std::string id = body.text("rule");
+  const std::string key = body.text("key");
+  const std::string tier = body.text_or("tier", "");
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  const Rule* const rule = core.rules().find(id);
+  if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
+  explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
+}
+
+// Texts that outlive the request made of them, and names with values of an object.
+class Texts {
+ public:
+  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+
+  std::vector<NameValue> pairs(JsonBody& body, std::string_view field) {
+    std::vector<NameValue> pairs;
+    const boost::json::value* const value = body.find(field);
+    if (value == nullptr) return pairs;
+    if (!value->is_object() || value->get_object().size() > kFieldsMax) {
+      body.reject(field, "an object of up to 256 texts");
+      return pairs;
+    }
+    for (const auto& item : value->get_object()) {
+      if (!item.value().is_string()) {
+        body.reject(field, "an object of up to 256 texts");
+        break;
+      }
+      const auto& text = item.value().get_string();
+      pairs.push_back({.name = keep(std::string(item.key().data(), item.key().size())),
+                       .value = keep(std::string(text.data(), text.size()))});
+    }
+    return pairs;
+  }
+
+ private:
+  std::deque<std::string> texts_;
+};
+
+// In the order in which they are written.
+void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  Texts texts;
+  const std::string domain = body.text("domain");
+  const auto entries = texts.pairs(body, "entries");
+  if (entries.empty() || entries.size() > Descriptor::kEntriesMax) {
+    body.reject("entries", "an object of 1 to 32 texts");
+  }
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  const Descriptor descriptor{.domain = domain, .entries = entries};
+  const Rule* const rule = core.rules().match(descriptor);
+  if (rule == nullptr) {
+    const bool known = core.rules().has_domain(domain);
+    JsonWriter json = begun();
+    json.end_array().key("because").string(known ? "no descriptor leads there" : "no such domain");
+    json.end_object();
+    return core.reply_json(exchange, json.text());
+  }
+  std::string key;
+  explain_one(core, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key)});
+}
+
+// Why the rule is not among those that apply.
+std::string_view reason_against(const Rule& rule, const Request& request,
+                                const MatchScratch& scratch, Instant now) {
+  if (!rule.match) return "it has no 'match'";
+  if (!rule.enabled) return "it is disabled";
+  if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
+  if (!rule.in_force(now)) return "active";
+  return "an earlier rule of its group applies";
+}
+
+void write_others(JsonWriter& json, HttpCore& core, const Request& request,
+                  std::span<const Rule* const> matched, Instant now) {
+  std::size_t shown = 0;
+  json.key("others").begin_array();
+  for (const Rule& rule : core.rules().rules()) {
+    if (std::ranges::count(matched, &rule) > 0 || shown++ >= kOthersShown) continue;
+    json.begin_object()
+        .key("rule")
+        .string(as_utf8(rule.id))
+        .key("because")
+        .string(reason_against(rule, request, core.auth_scratch().match, now));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  Texts texts;
+  std::string normal;
+  Request request{.method = texts.keep(body.text_or("method", "GET")),
+                  .host = texts.keep(to_ascii_lower(body.text_or("host", "")))};
+  const std::string_view target = texts.keep(body.text("path"));
+  request.path = normal_path(target.substr(0, target.find('?')), normal);
+  if (target.find('?') != std::string_view::npos) {
+    request.query = target.substr(target.find('?') + 1);
+  }
+  const auto headers = texts.pairs(body, "headers");
+  request.headers = headers;
+  if (const std::string client = body.text_or("client", ""); !client.empty()) {
+    request.client = IpAddress::parse(client);
+    if (!request.client) body.reject("client", "an IP address");
+  }
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+
+  MatchScratch& scratch = core.auth_scratch().match;
+  const auto matched = core.rules().match(request, scratch, exchange.now);
+  JsonWriter json = begun();
+  for (const Rule* rule : matched) {
+    PartScratch tier{};
+    const Ask ask = ask_about(*rule, request, core.key_scratch(), tier);
+    if (!look(core, exchange, ask, json)) return core.reply_problem(exchange, store_unavailable());
+  }
+  json.end_array();
+  write_others(json, core, request, matched, exchange.now);
+  json.end_object();
+  core.reply_json(exchange, json.text());
+}
+
+}  // namespace
+
+void handle_explain(HttpCore& core, Exchange& exchange) {
+  JsonBody body(exchange.body, {"rule", "key", "tier", "method", "path", "host", "headers",
+                                "client", "domain", "entries"});
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  if (body.has("rule")) return explain_rule(core, exchange, body);
+  if (body.has("domain")) return explain_descriptor(core, exchange, body);
+  explain_request(core, exchange, body);
+}
+
+}  // namespace weir

@@ -1,0 +1,31 @@
+#include "server/http/rule_ask.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace weir {
+namespace {
+
+// A number in a header, which only ever makes a request dearer: never 0 or less.
+std::int64_t cost_of(const Rule& rule, const Request& request) {
+  if (!rule.cost_from) return rule.cost;
+  PartScratch scratch{};
+  const std::string_view text = part_text(*rule.cost_from, request, scratch);
+  std::int64_t cost = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  return is_number ? std::clamp<std::int64_t>(cost, 1, kCostMax) : 1;
+}
+
+}  // namespace
+
+Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier) {
+  Ask ask{.rule = &rule,
+          .key = key_of(rule, request, key),
+          .client = request.client,
+          .cost = cost_of(rule, request)};
+  if (rule.tier) ask.tier = part_text(*rule.tier, request, tier);
+  return ask;
+}
+
+}  // namespace weir
