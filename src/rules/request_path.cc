@@ -12,7 +12,7 @@ namespace {
 // The byte that "%41" at the front of `text` stands for, if it may stand for itself.
 std::optional<char> decoded(std::string_view text) {
   const auto byte = percent_byte(text);
-  const bool may = byte && *byte != '/' && *byte != '%' && *byte != '\0';
+  const bool may = byte && *byte != '\0';
   return may ? byte : std::nullopt;
 }
 

@@ -13,7 +13,8 @@ std::string normal(std::string_view path) {
 TEST(RequestPath, EverySpellingOfAPathIsOne) {
   for (const auto* path :
        {"/api/login", "//api///login", "/api/./login", "/x/../api/login", "/%61pi/%6Cogin",
-        "/%2e/api/x/%2E%2e/login", "/../../api/login", "api/login", "/api/x/y/../../login"}) {
+        "/%2e/api/x/%2E%2e/login", "/../../api/login", "api/login", "/api/x/y/../../login",
+        "/api%2Flogin", "/x/..%2fapi/login"}) {
     EXPECT_EQ(normal(path), "/api/login") << path;
   }
 }
@@ -26,12 +27,11 @@ TEST(RequestPath, ASlashAtTheEndStays) {
   EXPECT_EQ(normal("/a/."), "/a/");
   EXPECT_EQ(normal("/a/b/.."), "/a/");
   EXPECT_EQ(normal("/a//"), "/a/");
-  EXPECT_EQ(normal("/a/..%2f.."), "/a/..%2f..");
+  EXPECT_EQ(normal("/a/..%2f.."), "/");
 }
 
 TEST(RequestPath, WhatWouldChangeMeaningOrIsMalformedStaysAsItIs) {
-  EXPECT_EQ(normal("/a%2Fb"), "/a%2Fb");
-  EXPECT_EQ(normal("/a%252Fb"), "/a%252Fb");
+  EXPECT_EQ(normal("/a%252Fb"), "/a%2Fb") << "decoded once";
   EXPECT_EQ(normal("/a%00b"), "/a%00b");
   EXPECT_EQ(normal("/a%zzb%4"), "/a%zzb%4");
   EXPECT_EQ(normal("/%C3%A4"), "/\xC3\xA4");

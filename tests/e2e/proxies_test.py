@@ -67,7 +67,7 @@ class Proxy:
         for source in files:
             text = edit((DEPLOY / source).read_text())
             for written, used in ports.items():
-                text = text.replace(f"127.0.0.1:{written}", f"127.0.0.1:{used}")
+                text = text.replace(f":{written}", f":{used}")
             (pathlib.Path(self.folder) / pathlib.Path(source).name).write_text(text)
         self.log = open(pathlib.Path(self.folder) / "log", "w+")
         self.process = subprocess.Popen(

@@ -196,6 +196,7 @@ void Http2Session::head_complete(Http2Stream& stream, const nghttp2_frame& frame
   stream.close_head();
   stream.service_ = &door_.router().route(stream);
   stream.service_->opened(stream, now_);
+  end_if_closing(stream);
 }
 
 void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
@@ -206,6 +207,14 @@ void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
   }
   stream->append_body(bytes);
   stream->service_->arrived(*stream, now_);
+  end_if_closing(*stream);
+}
+
+// A stream that is opened, or asked on, after the notice that the connection will close:
+// one that would stay open has to be told as well.
+void Http2Session::end_if_closing(Http2Stream& stream) {
+  if (closing_ == Closing::kNo || stream.is_finished_ || !stream.is_kept_open_) return;
+  stream.service_->closing(stream);
 }
 
 void Http2Session::complete(Http2Stream& stream) {

@@ -89,6 +89,7 @@ class Http2Session final : public Session {
   void link(Http2Stream& stream);
   void unlink(Http2Stream& stream);
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
+  void end_if_closing(Http2Stream& stream);
   void complete(Http2Stream& stream);
   void reset(Http2Stream& stream, std::uint32_t error);
   void hold(Http2Stream& stream, std::size_t size);

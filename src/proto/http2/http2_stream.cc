@@ -77,7 +77,8 @@ void Http2Stream::clear() {
   trailers_.clear();
   method_ = path_ = authority_ = {};
   head_size_ = sent_ = held_ = 0;
-  deadline_ = Instant::max();
+  deadline_ = expires_at_ = Instant::max();
+  is_kept_open_ = false;
   head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
 }
 
@@ -160,12 +161,13 @@ void Http2Stream::submit(int status, std::span<const Http2Field> fields, Texts t
   };
   nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(), fields.size() + 1,
                           has_body == HasBody::kYes ? &body : nullptr);
-  session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
+  allow(session_->now_ + Http2Session::kStalledMax);
 }
 
 char* Http2Stream::append(std::size_t size) {
   WEIR_ASSERT(is_begun_ && !is_finished_);
   const std::size_t before = answer_.size();
+  if (is_kept_open_ && waiting() == 0) allow(session_->now_ + Http2Session::kStalledMax);
   answer_.resize(before + size);
   session_->hold(*this, size);
   resume();
@@ -176,14 +178,23 @@ void Http2Stream::finish(std::span<const Http2Field> trailers) {
   WEIR_ASSERT(is_begun_ && !is_finished_ && trailers.size() <= kAnswerFieldsMax);
   is_finished_ = true;
   trailers_.assign(trailers.begin(), trailers.end());
-  session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
+  allow(session_->now_ + Http2Session::kStalledMax);
   resume();
 }
 
-void Http2Stream::keep_open() { session_->set_deadline(*this, Instant::max()); }
+void Http2Stream::keep_open() {
+  is_kept_open_ = true;
+  allow(Instant::max());
+}
 
 void Http2Stream::expire_at(Instant deadline) {
-  if (deadline < deadline_) session_->set_deadline(*this, deadline);
+  expires_at_ = std::min(expires_at_, deadline);
+  allow(deadline_);
+}
+
+// Until then, but not beyond what the client has set.
+void Http2Stream::allow(Instant deadline) {
+  session_->set_deadline(*this, std::min(deadline, expires_at_));
 }
 
 void Http2Stream::resume() {
@@ -197,9 +208,8 @@ ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
   std::memcpy(space.data(), answer_.data() + sent_, size);
   sent_ += size;
   session_->unhold(*this, size);
-  if (size > 0 && deadline_ != Instant::max()) {
-    session_->set_deadline(*this, session_->now_ + Http2Session::kStalledMax);
-  }
+  const bool may_rest = is_kept_open_ && !is_finished_ && waiting() == 0;
+  if (size > 0) allow(may_rest ? Instant::max() : session_->now_ + Http2Session::kStalledMax);
   if (sent_ == answer_.size()) {
     if (is_finished_) {
       flags |= NGHTTP2_DATA_FLAG_EOF;

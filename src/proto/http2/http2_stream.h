@@ -75,10 +75,10 @@ class Http2Stream {
   std::size_t waiting() const { return answer_.size() - sent_; }
   bool is_begun() const { return is_begun_; }
 
-  // The answer may take as long as it likes. REQUIRES: the service ends it when told that
-  // the connection is closing.
+  // The answer may take as long as it likes, but what there is of it must be taken.
+  // REQUIRES: the service ends it when told that the connection is closing.
   void keep_open();
-  // When the request is no longer worth answering. An earlier deadline stays.
+  // When the request is no longer worth answering, whatever else is allowed.
   void expire_at(Instant deadline);
 
  private:
@@ -87,6 +87,7 @@ class Http2Stream {
 
   void open(Http2Session& session, std::int32_t id);
   void clear();
+  void allow(Instant deadline);
   void add_field(std::string_view name, std::string_view value);
   void close_head();
   void append_body(std::string_view bytes);
@@ -118,6 +119,8 @@ class Http2Stream {
   std::string_view authority_;
   std::string body_;
   Instant deadline_ = Instant::max();
+  Instant expires_at_ = Instant::max();  // no deadline is later
+  bool is_kept_open_ = false;
   std::size_t held_ = 0;  // bytes that count towards the session's kBufferedMax
 
   // The answer.

@@ -103,12 +103,14 @@ std::string_view plain_host(std::string_view host, std::string& scratch) {
   } else {
     host = host.substr(0, host.find(':'));
   }
+  if (host.ends_with('.')) host.remove_suffix(1);  // "example.com." is the same host
   scratch.assign(host);
   for (char& c : scratch) c = ascii_lower(c);
   return scratch;
 }
 
 void split_uri(std::string_view uri, AuthScratch& scratch, Request& request) {
+  uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
   const auto question_mark = uri.find('?');
   if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
   request.path = normal_path(uri.substr(0, question_mark), scratch.path);

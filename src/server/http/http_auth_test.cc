@@ -126,6 +126,10 @@ TEST(ForwardAuth, RulesSeeTheRequestThatTheProxyHolds) {
   };
   EXPECT_EQ(status({}), 429);
   EXPECT_EQ(status({{"X-Forwarded-Uri", "//x/..//%6Cogin"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Uri", "/login#x"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Uri", "/login#?x"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Uri", "/x/..%2flogin"}}), 429);
+  EXPECT_EQ(status({{"X-Forwarded-Host", "example.com."}}), 429);
   EXPECT_EQ(status({{"X-Forwarded-Method", "GET"}}), 200);
   EXPECT_EQ(status({{"X-Forwarded-Uri", "/logins"}}), 200);
   EXPECT_EQ(status({{"X-Forwarded-Host", "example.org"}}), 200);
