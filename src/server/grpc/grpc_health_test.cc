@@ -77,6 +77,40 @@ TEST(GrpcHealth, AWatchStaysOpenAndSaysWhenItEnds) {
   EXPECT_TRUE(peer.session().finished());
 }
 
+// The head comes before the drain, the question after its notice.
+TEST(GrpcHealth, AWatchThatIsAskedDuringADrainEndsAsWell) {
+  GrpcTestDoor door;
+  Http2Peer peer(door.door, door.now);
+  const auto stream = peer.ask({.path = "/grpc.health.v1.Health/Watch",
+                                .fields = kGrpcFields,
+                                .body = about("").substr(0, 2),
+                                .ends = false});
+  peer.talk(door.now);
+  peer.session().drain();
+  peer.send(stream, about("").substr(2));
+  peer.talk(door.now);
+  EXPECT_EQ(peer.reply(stream).trailers["grpc-status"], "14");
+  EXPECT_TRUE(peer.session().finished());
+}
+
+TEST(GrpcHealth, AWatchEndsAtItsDeadline) {
+  GrpcTestDoor door;
+  Http2Peer peer(door.door, door.now);
+  auto fields = kGrpcFields;
+  fields.emplace_back("grpc-timeout", "500m");
+  const auto stream = peer.ask(
+      {.path = "/grpc.health.v1.Health/Watch", .fields = fields, .body = about(""), .ends = false});
+  peer.talk(door.now);
+  EXPECT_EQ(told(peer.reply(stream)), "S");
+  door.now += std::chrono::milliseconds(499);
+  EXPECT_GT(peer.session().deadline(), door.now);
+  door.now += std::chrono::milliseconds(1);
+  EXPECT_LE(peer.session().deadline(), door.now);
+  peer.session().expired(door.now);
+  peer.talk(door.now);
+  EXPECT_TRUE(peer.reply(stream).closed.has_value());
+}
+
 TEST(GrpcHealth, AWatchNeedsAQuestion) {
   GrpcTestDoor door;
   EXPECT_EQ(door.ask("/grpc.health.v1.Health/Watch", "").fields.at("grpc-status"), "13");

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "proto/http2/http2_session.h"
 #include "server/grpc/grpc_test_door.h"
 #include "server/grpc/reflection.h"
 
@@ -41,6 +42,25 @@ TEST_F(GrpcReflection, ListsTheServices) {
   ASSERT_EQ(response.list_services_response().service_size(), 4);
   EXPECT_EQ(response.list_services_response().service(0).name(),
             "envoy.service.ratelimit.v3.RateLimitService");
+}
+
+TEST_F(GrpcReflection, AnAnswerThatNobodyTakesIsGivenUp) {
+  Http2Peer narrow(door_.door, door_.now);
+  narrow.window = 1;
+  narrow.reads = false;
+  ServerReflectionRequest request;
+  request.set_file_containing_symbol("envoy.service.ratelimit.v3.RateLimitService");
+  narrow.ask({.path = kPath, .fields = kGrpcFields, .body = framed(request), .ends = false});
+  narrow.talk(door_.now);
+  narrow.session().sent(narrow.session().output().size(), door_.now);  // no window is given back
+  const Instant begun = door_.now;
+  // The session may look sooner than anything is due.
+  for (int looks = 0; looks < 3 && narrow.session().output().empty(); ++looks) {
+    door_.now = narrow.session().deadline();
+    narrow.session().expired(door_.now);
+  }
+  EXPECT_EQ(door_.now, begun + Http2Session::kStalledMax);
+  EXPECT_FALSE(narrow.session().output().empty());  // RST_STREAM
 }
 
 TEST_F(GrpcReflection, AFileComesWithAllThatItImports) {
