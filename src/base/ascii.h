@@ -25,4 +25,12 @@ inline std::string to_ascii_lower(std::string_view text) {
   return lower;
 }
 
+// Without the spaces and tabs around it.
+constexpr std::string_view trim_blanks(std::string_view text) noexcept {
+  constexpr std::string_view kBlanks = " \t";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+}
+
 }  // namespace weir

@@ -13,5 +13,11 @@ TEST(Ascii, OnlyItsOwnLettersHaveCases) {
   EXPECT_TRUE(equal_ignoring_case("", ""));
 }
 
+TEST(Ascii, BlanksAreTrimmed) {
+  EXPECT_EQ(trim_blanks(" \t a b\t "), "a b");
+  EXPECT_EQ(trim_blanks(" \t "), "");
+  EXPECT_EQ(trim_blanks("a"), "a");
+}
+
 }  // namespace
 }  // namespace weir

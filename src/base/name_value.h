@@ -5,7 +5,11 @@
 
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string_view>
+
+#include "base/ascii.h"
 
 namespace weir {
 
@@ -13,5 +17,14 @@ struct NameValue {
   std::string_view name;
   std::string_view value;
 };
+
+// The value of the first header field of that name, in any case.
+inline std::optional<std::string_view> find_header(std::span<const NameValue> headers,
+                                                   std::string_view name) {
+  for (const NameValue& header : headers) {
+    if (equal_ignoring_case(header.name, name)) return header.value;
+  }
+  return std::nullopt;
+}
 
 }  // namespace weir

@@ -73,6 +73,10 @@ struct Answer {
   bool allowed() const { return decision.allowed(); }
 };
 
+// Whether a client should rather hear of `one` than of `other`: of a denial before anything
+// allowed, of the denial that lasts longest, else of the least that is left.
+bool presses_more(const Decision& one, const Decision& other);
+
 class Asks {
  public:
   static constexpr std::size_t kAsksMax = Batch::kChargesMax;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "algo/epoch_window.h"
+#include "base/length_prefix.h"
 
 namespace weir::rls {
 namespace {
@@ -26,12 +26,6 @@ constexpr std::array kUnits = {
     UnitLength{Response::RateLimit::MONTH, 30 * kDay},
     UnitLength{Response::RateLimit::YEAR, 365 * kDay},
 };
-
-void append_with_length(std::string& text, std::string_view part) {
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size()).ptr;
-  text.append(digits.data(), end).append(":").append(part);
-}
 
 }  // namespace
 

@@ -20,13 +20,6 @@ constexpr std::array kHeaders = {
     HeaderName{ClientHeader::kCfConnectingIp, "CF-Connecting-IP"},
 };
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
-}
-
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -36,7 +29,7 @@ bool is_port(std::string_view text) {
 std::string_view forwarded_for(std::string_view element) {
   while (!element.empty()) {
     const auto semicolon = element.find(';');
-    const std::string_view pair = trimmed(element.substr(0, semicolon));
+    const std::string_view pair = trim_blanks(element.substr(0, semicolon));
     element = semicolon == std::string_view::npos ? "" : element.substr(semicolon + 1);
     const auto equals = pair.find('=');
     if (equals == std::string_view::npos || !equal_ignoring_case(pair.substr(0, equals), "for")) {
@@ -62,7 +55,7 @@ class Chain {
     while (true) {
       const auto comma = value.rfind(',');
       const auto begin = comma == std::string_view::npos ? 0 : comma + 1;
-      if (!take_element(trimmed(value.substr(begin)))) return false;
+      if (!take_element(trim_blanks(value.substr(begin)))) return false;
       if (comma == std::string_view::npos) return true;
       value = value.substr(0, comma);
     }

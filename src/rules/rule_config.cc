@@ -8,6 +8,7 @@
 
 #include "rules/effect_config.h"
 #include "rules/match_config.h"
+#include "rules/rule_conflicts.h"
 #include "rules/section_list.h"
 #include "rules/traffic_rules.h"
 
@@ -34,12 +35,7 @@ class RulesSeen {
   }
 
   void check_descriptor(const DescriptorMatch& match, const TextPlace& place) {
-    std::vector<std::string> path = {match.domain};
-    for (const DescriptorEntry& entry : match.entries) {
-      path.push_back(entry.key);
-      path.push_back(entry.value ? "=" + entry.value->text : "");
-    }
-    const auto [first, fresh] = descriptors_.emplace(std::move(path), place.line);
+    const auto [first, fresh] = descriptors_.emplace(descriptor_path(match), place.line);
     if (fresh) return;
     mistakes_.add(place, "duplicate descriptor; a rule for it is already in line " +
                              std::to_string(first->second));

@@ -1,4 +1,4 @@
-// What is wrong with rules that come from several files and are each right.
+// What is wrong with rules that are each right.
 //
 // Thread rule: pure. Tested by envoy_config_test.cc.
 
@@ -7,10 +7,15 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rules/rule.h"
 
 namespace weir {
+
+// The domain, and each entry's key and value: the same for two matches if no descriptor
+// could tell them apart.
+std::vector<std::string> descriptor_path(const DescriptorMatch& match);
 
 // Two rules for one descriptor, as a sentence; nothing if there are none.
 std::optional<std::string> descriptor_conflict(std::span<const Rule> rules);

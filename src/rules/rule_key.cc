@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "base/length_prefix.h"
 #include "rules/rule_set.h"
 #include "rules/text_template.h"
 
@@ -49,12 +50,6 @@ std::optional<KeyPart> parse_network_part(std::string_view text) {
   if (v6.ec != std::errc() || v6.ptr != end) return std::nullopt;
   if (part.v4_bits > 32 || part.v6_bits > 128) return std::nullopt;
   return part;
-}
-
-void append_with_length(std::string& key, std::string_view part) {
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size()).ptr;
-  key.append(digits.data(), end).append(":").append(part);
 }
 
 }  // namespace

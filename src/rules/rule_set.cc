@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/nearest_name.h"
 
 namespace weir {
 
@@ -33,5 +34,11 @@ const Rule* RuleSet::match(const Descriptor& descriptor) const {
 }
 
 bool RuleSet::has_domain(std::string_view domain) const { return descriptors_.has_domain(domain); }
+
+std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id) {
+  std::vector<std::string_view> ids;
+  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
+  return nearest_name(id, ids);
+}
 
 }  // namespace weir

@@ -64,6 +64,9 @@ class RuleSet {
   DescriptorTree descriptors_;
 };
 
+// The id that `id` was perhaps meant to be; empty if none is near.
+std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id);
+
 using RuleSetPtr = std::shared_ptr<const RuleSet>;
 
 // The key under which the rule counts the request or descriptor it has matched: a view

@@ -17,17 +17,14 @@ namespace {
 
 constexpr int kTooManyRequests = 429;
 
-// What the client should know of: the first denial, else the rule with the least left.
-// Nothing of rules in shadow.
+// What the client should know of. Nothing of rules in shadow.
 std::optional<std::size_t> most_pressing(std::span<const Rule* const> rules,
                                          std::span<const Answer> answers) {
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (rules[i]->shadow || answers[i].cause == Answer::Cause::kNotCounted) continue;
-    if (!answers[i].allowed()) return i;
-    const bool presses =
-        !found || answers[i].decision.remaining < answers[*found].decision.remaining;
-    if (presses) found = i;
+    const Decision& decision = answers[i].decision;
+    if (!found || presses_more(decision, answers[*found].decision)) found = i;
   }
   return found;
 }

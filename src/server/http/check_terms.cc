@@ -1,9 +1,6 @@
 #include "server/http/check_terms.h"
 
 #include <string>
-#include <vector>
-
-#include "base/nearest_name.h"
 
 namespace weir {
 namespace {
@@ -13,11 +10,9 @@ constexpr std::string_view kDefaultPolicy = "default";
 }  // namespace
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules) {
-  std::vector<std::string_view> ids;
-  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
   std::string detail = "There is no rule with this id";
-  const std::string_view nearest = nearest_name(id, ids);
-  if (ids.empty()) {
+  const std::string_view nearest = nearest_rule_id(rules, id);
+  if (rules.rules().empty()) {
     detail += "; there are no rules at all.";
   } else if (nearest.empty()) {
     detail += "; GET /admin/stats lists those in force.";

@@ -90,10 +90,7 @@ std::optional<Problem> read_parameter(std::string_view name, std::string_view va
 }
 
 std::string_view header_of(const AuthCall& call, std::string_view name) {
-  for (const NameValue& header : call.headers) {
-    if (equal_ignoring_case(header.name, name)) return header.value;
-  }
-  return {};
+  return find_header(call.headers, name).value_or(std::string_view());
 }
 
 // "Example.com:8080" is "example.com"; the brackets of an IPv6 address go, too.

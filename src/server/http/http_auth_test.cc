@@ -164,6 +164,17 @@ TEST(ForwardAuth, ShowsTheRuleThatPressesMost) {
   EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).fields.at("ratelimit"), R"("narrow";r=1;t=60)");
 }
 
+TEST(ForwardAuth, OfTwoDenialsShowsTheOneThatLastsLonger) {
+  Rule blocks = per_client("blocks", RequestMatch(), 1, "b");
+  blocks.denial.blocks = {std::chrono::minutes(5)};
+  TestDoor door({.rules = {per_client("short", RequestMatch(), 1, "a"), blocks}, .access = {}});
+  door.ask(ask_auth("/auth", kForwarded));
+  door.ask(ask_auth("/auth", kForwarded));
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.status, 429);
+  EXPECT_EQ(reply.fields.at("retry-after"), "300");
+}
+
 TEST(ForwardAuth, ShadowRulesCountButNeverDeny) {
   Rule shadow = per_client("shadow", RequestMatch(), 0, "a");
   shadow.shadow = true;

@@ -1,5 +1,7 @@
 #include "server/http/media_range.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 
 namespace weir {
@@ -7,18 +9,12 @@ namespace {
 
 constexpr int kBest = 1000;
 
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 // Takes what is before the first `separator` off the front of `text`, and that, too.
 std::string_view take_until(std::string_view& text, char separator) {
   const auto size = std::min(text.find(separator), text.size());
   const std::string_view taken = text.substr(0, size);
   text.remove_prefix(std::min(size + 1, text.size()));
-  return trim(taken);
+  return trim_blanks(taken);
 }
 
 bool same(std::string_view a, std::string_view lower) {
@@ -43,7 +39,7 @@ int thousandths(std::string_view text) {
 int quality_parameter(std::string_view parameters) {
   while (!parameters.empty()) {
     std::string_view value = take_until(parameters, ';');
-    if (same(take_until(value, '='), "q")) return thousandths(trim(value));
+    if (same(take_until(value, '='), "q")) return thousandths(trim_blanks(value));
   }
   return kBest;
 }
@@ -63,7 +59,7 @@ int fit(std::string_view range, std::string_view type) {
 }  // namespace
 
 int quality_of(std::string_view accept, std::string_view type) {
-  if (trim(accept).empty()) return kBest;
+  if (trim_blanks(accept).empty()) return kBest;
   int best_fit = 0;
   int quality = 0;
   while (!accept.empty()) {

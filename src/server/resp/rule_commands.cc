@@ -1,7 +1,6 @@
 // WEIR.HIT, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the configuration.
 
 #include <string>
-#include <vector>
 
 #include "base/ascii.h"
 #include "base/nearest_name.h"
@@ -18,11 +17,9 @@ struct RuleCheck {
 };
 
 std::string unknown_rule(std::string_view id, const RuleSet& rules) {
-  std::vector<std::string_view> ids;
-  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
-  const std::string_view nearest = nearest_name(id, ids);
+  const std::string_view nearest = nearest_rule_id(rules, id);
   std::string error = "ERR no rule '" + std::string(id.substr(0, kNameLengthMax)) + "'";
-  if (ids.empty()) return error + "; there are no rules at all";
+  if (rules.rules().empty()) return error + "; there are no rules at all";
   return nearest.empty() ? error : error + "; did you mean '" + std::string(nearest) + "'?";
 }
 
