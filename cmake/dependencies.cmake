@@ -16,6 +16,7 @@ if(WEIR_BUILD_SERVER)
   find_package(Protobuf REQUIRED)               # protobuf::libprotobuf, protobuf_generate()
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)  # PkgConfig::NGHTTP2
+  pkg_check_modules(MAXMINDDB REQUIRED IMPORTED_TARGET libmaxminddb)  # PkgConfig::MAXMINDDB
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)             # PkgConfig::RE2
 endif()
 if(WEIR_BUILD_TESTS)

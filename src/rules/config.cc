@@ -77,14 +77,19 @@ void read_jwt(const YamlNode& node, Config& config, Mistakes& mistakes) {
   }
 }
 
-// Reads the file that tokens are verified with. What is wrong with it is a mistake where
-// the file is named.
+// What is wrong with a file that is named in this one is a mistake where it is named.
+void add_file_mistake(const TextPlace& place, const std::string& path, const std::string& text,
+                      Mistakes& mistakes) {
+  mistakes.add(place, "'" + path + "' cannot be used: " + text);
+}
+
+// Reads the file that tokens are verified with.
 void load_token_key(Config& config, Mistakes& mistakes) {
   if (!config.token.has_key()) return;
   const bool is_secret = !config.token.secret_file.empty();
   const std::string& path = is_secret ? config.token.secret_file : config.token.public_key_file;
   const auto mistake = [&](const std::string& text) {
-    mistakes.add(config.token.file_place, "'" + path + "' cannot be used: " + text);
+    add_file_mistake(config.token.file_place, path, text, mistakes);
   };
   auto text = read_config_file(path);
   if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
@@ -95,6 +100,16 @@ void load_token_key(Config& config, Mistakes& mistakes) {
   auto key = is_secret ? TokenKey::hs256(std::move(key_text)) : TokenKey::rs256(key_text);
   if (const auto* error = std::get_if<std::string>(&key)) return mistake(*error);
   config.sources.token_key = std::make_shared<const TokenKey>(std::get<TokenKey>(std::move(key)));
+}
+
+void load_country_database(Config& config, Mistakes& mistakes) {
+  const CountrySettings& country = config.country;
+  if (country.database_file.empty()) return;
+  auto opened = CountryDatabase::open(country.database_file);
+  if (const auto* error = std::get_if<std::string>(&opened)) {
+    return add_file_mistake(country.file_place, country.database_file, *error, mistakes);
+  }
+  config.sources.country_database = std::get<CountryDatabase::Ptr>(std::move(opened));
 }
 
 void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
@@ -112,6 +127,8 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   config.state_file = reader.get<std::string>("state_file").value_or("");
   config.watch = reader.get<bool>("watch").value_or(false);
   config.sources.country_header = reader.get<std::string>("country_header").value_or("");
+  config.country = {.database_file = reader.get<std::string>("country_database").value_or(""),
+                    .file_place = reader.place_of("country_database")};
   if (const auto jwt = reader.get<const YamlNode*>("jwt")) read_jwt(**jwt, config, mistakes);
   if (const auto rules = reader.get<const YamlNode*>("rules")) {
     read_rules(**rules, reader.place_of("rules"), config, mistakes);
@@ -164,6 +181,7 @@ std::variant<Config, ConfigErrors> load_config(const std::string& path) {
   if (auto* config = std::get_if<Config>(&parsed)) {
     Mistakes mistakes(path);
     load_token_key(*config, mistakes);
+    load_country_database(*config, mistakes);
     if (!mistakes.empty()) return mistakes.take();
   }
   return parsed;

@@ -66,6 +66,11 @@ struct TokenSettings {
   bool has_key() const { return !secret_file.empty() || !public_key_file.empty(); }
 };
 
+struct CountrySettings {
+  std::string database_file;  // empty: none
+  TextPlace file_place;
+};
+
 // Where a rule stands in the file.
 struct RulePlaces {
   TextPlace rule;
@@ -96,8 +101,14 @@ struct Config {
   std::string state_file;  // empty: none
   bool watch = false;
   TokenSettings token;
-  // For rules. parse_config() does not read files, so the key is load_config()'s to add.
+  CountrySettings country;
+  // For rules. parse_config() does not read files, so token_key and country_database are
+  // load_config()'s to add.
   RequestSources sources;
+
+  bool knows_countries() const {
+    return !sources.country_header.empty() || !country.database_file.empty();
+  }
 };
 
 struct ConfigError {

@@ -215,6 +215,11 @@ const Field kConfigFields[] = {
      .form = &header_name_form(),
      .description = "The header in which a proxy says which country a client is in, such as "
                     "CF-IPCountry. Clients must not be able to send it themselves."},
+    {.name = "country_database",
+     .type = FieldType::kText,
+     .form = &kPath,
+     .description = "File in MaxMind's format (.mmdb) that says which country an address is in, "
+                    "where country_header does not. It is read again by a reload."},
     {.name = "jwt",
      .type = FieldType::kSection,
      .section = &kJwt,

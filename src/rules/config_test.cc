@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/config_fields.h"
+#include "rules/country_file.h"
 
 namespace weir {
 namespace {
@@ -157,6 +158,31 @@ TEST(Config, SaysWhatIsWrongWithTheKeyOfTokens) {
   EXPECT_NE(std::get<Config>(good).sources.token_key, nullptr);
   fs::remove_all(folder);
   EXPECT_THAT(mistakes_of("jwt: {secret_file: /no/such/file}"), IsEmpty());
+}
+
+TEST(Config, OpensTheDatabaseOfCountries) {
+  const fs::path folder = fs::path(testing::TempDir()) / "weir_config_test_countries";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& database) {
+    fs::remove(folder / "db");
+    std::ofstream(folder / "db", std::ios::binary) << database;
+    std::ofstream(folder / "weir.yaml", std::ios::binary)
+        << "rules: [{id: a, limit: 500, window: 1m, match: {country: DE}}]\n"
+        << "country_database: " << (folder / "db").string() << "\n";
+    return load_config((folder / "weir.yaml").string());
+  };
+  constexpr CountryNetwork kNetworks[] = {{"192.0.2.0", 24, "DE"}};
+  const auto good = load(country_file(kNetworks));
+  ASSERT_TRUE(std::holds_alternative<Config>(good));
+  EXPECT_EQ(
+      std::get<Config>(good).sources.country_database->country(*IpAddress::parse("192.0.2.1")),
+      "DE");
+  const auto broken = load("DE");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(broken));
+  EXPECT_THAT(std::get<ConfigErrors>(broken).front().to_string(),
+              testing::AllOf(testing::HasSubstr("weir.yaml:2:19: "),
+                             testing::HasSubstr("no database in MaxMind's format")));
+  fs::remove_all(folder);
 }
 
 TEST(Config, LeavesUnsetFieldsUnset) {

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kNoCountry =
     "countries are unknown; say at the top level which header a proxy puts them in, such as "
-    "'country_header: CF-IPCountry'";
+    "'country_header: CF-IPCountry', or which file knows them, such as "
+    "'country_database: GeoLite2-Country.mmdb'";
 constexpr std::string_view kNoTokenKey =
     "no token is believed without a key; add 'jwt' with a 'secret_file' or a 'public_key_file' "
     "at the top level";
@@ -40,7 +41,7 @@ class MatchReader {
     match.cookies = read_properties(reader, "cookie", named_match_section());
     read_claims(reader, match);
     for (const YamlNode* text : reader.texts("country")) match.countries.push_back(text->text);
-    if (!match.countries.empty() && config_.sources.country_header.empty()) {
+    if (!match.countries.empty() && !config_.knows_countries()) {
       mistakes_.add(reader.place_of("country"), std::string(kNoCountry));
     }
     read_inner(reader, match, depth + 1);
@@ -157,7 +158,7 @@ std::optional<Schedule> read_schedule(const YamlNode& node, Mistakes& mistakes) 
 void check_source(const KeyPart& part, const TextPlace& place, const Config& config,
                   Mistakes& mistakes) {
   using enum KeyPart::Property;
-  if (part.property == kCountry && config.sources.country_header.empty()) {
+  if (part.property == kCountry && !config.knows_countries()) {
     mistakes.add(place, std::string(kNoCountry));
   }
   if (part.property == kClaim && !config.token.has_key()) {

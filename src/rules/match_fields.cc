@@ -150,7 +150,8 @@ const Field kMatchFields[] = {
     {.name = "country",
      .type = FieldType::kTextList,
      .form = &kCountry,
-     .description = "The country of the client, or several. Needs country_header."},
+     .description = "The country of the client, or several. Needs country_header or "
+                    "country_database."},
     {.name = "client",
      .type = FieldType::kTextList,
      .form = &network_form(),

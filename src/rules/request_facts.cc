@@ -78,12 +78,14 @@ void RequestFacts::note(const RequestMatch& match) {
   note_all(match.cookies, cookies_);
   note_all(match.claims, claims_);
   note_all(match.unverified_claims, unverified_claims_);
+  looks_at_country_ |= !match.countries.empty();
 }
 
 void RequestFacts::note(const KeyPart& part) {
   if (part.property == KeyPart::Property::kQuery) parameters_.insert(part.name);
   if (part.property == KeyPart::Property::kCookie) cookies_.insert(part.name);
   if (part.property == KeyPart::Property::kClaim) claims_.insert(part.name);
+  looks_at_country_ |= part.property == KeyPart::Property::kCountry;
 }
 
 void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
@@ -96,9 +98,16 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
     request.cookies = scratch.cookies;
   }
   if (!claims_.empty() || !unverified_claims_.empty()) read_tokens(request, scratch, now);
+  if (looks_at_country_) request.country = country_of(request);
+}
+
+std::string_view RequestFacts::country_of(const Request& request) const {
+  std::string_view country;
   if (!sources_.country_header.empty()) {
-    request.country = request.header(sources_.country_header).value_or("");
+    country = request.header(sources_.country_header).value_or("");
   }
+  const bool is_asked = country.empty() && sources_.country_database && request.client;
+  return is_asked ? sources_.country_database->country(*request.client) : country;
 }
 
 void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {

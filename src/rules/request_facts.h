@@ -19,6 +19,7 @@
 
 #include "base/name_value.h"
 #include "base/text_hash.h"
+#include "rules/country_database.h"
 #include "rules/request.h"
 #include "rules/rule.h"
 #include "rules/token.h"
@@ -28,7 +29,8 @@ namespace weir {
 
 // Where that which is not in every request comes from.
 struct RequestSources {
-  std::string country_header{};  // empty: countries are unknown
+  std::string country_header{};             // empty: no header says it
+  CountryDatabase::Ptr country_database{};  // null: none; the header's word comes first
   std::string token_header = "Authorization";
   std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
 };
@@ -61,12 +63,14 @@ class RequestFacts {
   void read_query(std::string_view query, FactScratch& scratch) const;
   void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
+  std::string_view country_of(const Request& request) const;
 
   RequestSources sources_;
   Names parameters_;
   Names cookies_;
   ClaimNames claims_;
   ClaimNames unverified_claims_;
+  bool looks_at_country_ = false;
 };
 
 }  // namespace weir

@@ -1,9 +1,13 @@
 #include "rules/request_facts.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "rules/country_file.h"
 
 namespace weir {
 namespace {
@@ -16,6 +20,7 @@ RequestFacts facts() {
   rules[0].match.emplace();
   rules[0].match->none_of.emplace_back().parameters.push_back({"a", TextPattern("*")});
   rules[0].match->cookies.push_back({"s", TextPattern("*")});
+  rules[0].match->countries = {"FR"};
   rules[0].key_parts = {{.property = kQuery, .name = "b c"}, {.property = kCookie, .name = "t"}};
   return {rules, {.country_header = "CF-IPCountry"}};
 }
@@ -77,9 +82,37 @@ TEST(RequestFacts, TakesTheCountryFromItsHeader) {
   EXPECT_EQ(request.country, "");
 }
 
+CountryDatabase::Ptr japanese_database() {
+  constexpr CountryNetwork kNetworks[] = {{"2001:db8::", 32, "JP"}};
+  const auto path = std::filesystem::path(testing::TempDir()) / "weir_request_facts_test.mmdb";
+  std::ofstream(path, std::ios::binary) << country_file(kNetworks);
+  const auto opened = CountryDatabase::open(path.string());
+  std::filesystem::remove(path);
+  return std::get<CountryDatabase::Ptr>(opened);
+}
+
+TEST(RequestFacts, AskTheDatabaseWhereNoHeaderSaysTheCountry) {
+  std::vector<Rule> rules(1);
+  rules[0].key_parts = {{.property = kCountry}};
+  const RequestFacts all(
+      rules, {.country_header = "CF-IPCountry", .country_database = japanese_database()});
+  const auto country = [&](Request request) {
+    FactScratch scratch;
+    all.complete(request, scratch, Instant());
+    return std::string(request.country);
+  };
+  const std::vector<NameValue> headers = {{"CF-IPCountry", "DE"}};
+  const auto client = IpAddress::parse("2001:db8::7");
+  EXPECT_EQ(country({.headers = headers, .client = client}), "DE");
+  EXPECT_EQ(country({.client = client}), "JP");
+  EXPECT_EQ(country({.client = IpAddress::parse("192.0.2.1")}), "");
+  EXPECT_EQ(country({}), "");
+}
+
 TEST(RequestFacts, AddNothingThatNoRuleLooksAt) {
   const std::vector<Rule> rules(1);
-  const RequestFacts none(rules, {});
+  const RequestFacts none(
+      rules, {.country_header = "CF-IPCountry", .country_database = japanese_database()});
   FactScratch scratch;
   const std::vector<NameValue> headers = {{"Cookie", "s=1"}, {"CF-IPCountry", "DE"}};
   Request request{.query = "a=1", .headers = headers};

@@ -1,0 +1,45 @@
+// CountryDatabase: which country an address is in, from a file in MaxMind's format.
+//
+// The file is mapped, not read, so that all cores and sets of rules share it. It must be
+// replaced by renaming another one over it, as MaxMind's own updater does, never be written
+// in place. Whatever is wrong in its middle, the address has no country.
+//
+// Thread rule: immutable; any thread. country() allocates nothing.
+// Tested by country_database_test.cc.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/ip_address.h"
+
+namespace weir {
+
+class CountryDatabase {
+ public:
+  using Ptr = std::shared_ptr<const CountryDatabase>;
+
+  // The text says what is wrong.
+  static std::variant<Ptr, std::string> open(const std::string& path);
+
+  CountryDatabase(const CountryDatabase&) = delete;
+  CountryDatabase& operator=(const CountryDatabase&) = delete;
+  ~CountryDatabase();
+
+  // Two letters, valid as long as this; empty: unknown.
+  std::string_view country(const IpAddress& address) const;
+
+ private:
+  struct File;
+
+  explicit CountryDatabase(std::unique_ptr<File> file);
+
+  bool knows_countries() const;
+
+  const std::unique_ptr<File> file_;
+};
+
+}  // namespace weir
