@@ -37,9 +37,32 @@ Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<En
       entrance_(std::move(entrance)),
       last_heard_(loop_.now()) {}
 
+Connection::~Connection() {
+  if (waking_) loop_.forget(*this);
+}
+
 bool Connection::start() {
+  if (session_ != nullptr) session_->attach(*this);
   interest_ = EPOLLIN;
   return loop_.watch(socket(), interest_, *this);
+}
+
+void Connection::wake() noexcept {
+  if (!std::exchange(waking_, true)) loop_.wake_soon(*this);
+}
+
+void Connection::woken() {
+  waking_ = false;
+  if (session_ == nullptr || phase_ == Phase::kDead) return;
+  try {
+    const bool was_blocked = blocked_;
+    session_->woken(loop_.now());
+    if (!was_blocked) write();
+    if (paused_ && phase_ == Phase::kTalking) read();  // there may be room again
+  } catch (const std::bad_alloc&) {
+    phase_ = Phase::kDead;
+  }
+  settle();
 }
 
 void Connection::ready(std::uint32_t events) {
@@ -75,6 +98,7 @@ void Connection::enter() {
   }
   blocked_ = false;
   session_ = entrance_->make_session(loop_.now());
+  session_->attach(*this);
   entrance_.reset();
   read();   // what came with the last of it
   write();  // what the session says unasked

@@ -39,7 +39,7 @@ namespace weir {
 
 class ConnectionSet;
 
-class Connection final : public EventLoop::Watcher {
+class Connection final : public EventLoop::Watcher, public Waker {
  public:
   // Longer than a slow network's worst pause, short enough that a peer which stopped
   // reading does not hold its place for minutes.
@@ -51,10 +51,16 @@ class Connection final : public EventLoop::Watcher {
   Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session);
   Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
   // Registers with the loop. False if that is impossible.
   [[nodiscard]] bool start();
 
   void ready(std::uint32_t events) override;
+  void woken() override;
+  void wake() noexcept override;
 
   // Acts on what has become due. May destroy this.
   void sweep();
@@ -104,6 +110,7 @@ class Connection final : public EventLoop::Watcher {
   bool blocked_ = false;  // the last send did not take everything
   bool paused_ = false;   // the session had no room for input
   bool reread_ = false;   // read again when the socket is writable
+  bool waking_ = false;   // woken() will be called
 };
 
 }  // namespace weir

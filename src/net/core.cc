@@ -24,21 +24,21 @@ void Core::use_admission(const std::shared_ptr<const Admission>& admission) {
 }
 
 void Core::run() {
-  loop_.set_alarm(loop_.now() + kSweepRound, [this] { tick(); });
+  ticker_->set(loop_.now() + kSweepRound);
   loop_.run();
   // Sessions and factories belong to this thread, so their last moments do, too.
   listeners_.clear();
   cut_off_ = connections_.reset_all();
 }
 
-void Core::tick() {
+void Core::tick(Instant now) {
   for (const auto& listener : listeners_) listener->resume();
-  auto next = loop_.now() + connections_.sweep_some(draining_ ? kSweepRoundDraining : kSweepRound);
+  auto next = now + connections_.sweep_some(draining_ ? kSweepRoundDraining : kSweepRound);
   if (draining_) {
-    if (loop_.now() >= drain_deadline_) return end_drain();
+    if (now >= drain_deadline_) return end_drain();
     next = std::min(next, drain_deadline_);
   }
-  loop_.set_alarm(next, [this] { tick(); });
+  ticker_->set(next);
 }
 
 void Core::drain(Duration patience) {
@@ -49,7 +49,7 @@ void Core::drain(Duration patience) {
   connections_.when_empty([this] { end_drain(); });
   connections_.drain_all();
   if (connections_.empty()) return end_drain();
-  loop_.set_alarm(loop_.now(), [this] { tick(); });
+  ticker_->set(loop_.now());
 }
 
 void Core::end_drain() { loop_.stop(); }

@@ -39,10 +39,11 @@ class Core {
   std::size_t cut_off() const { return cut_off_; }
 
  private:
-  void tick();
+  void tick(Instant now);
   void end_drain();
 
   EventLoop loop_;
+  std::unique_ptr<Alarm> ticker_ = loop_.make_alarm([this](Instant now) { tick(now); });
   std::deque<Doorway> doorways_;  // they keep their places: connections refer to them
   ConnectionSet connections_;
   std::vector<std::unique_ptr<Listener>> listeners_;

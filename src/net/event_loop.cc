@@ -20,6 +20,10 @@ namespace {
 // load, few enough that `now` is fresh and no connection waits long for its turn.
 constexpr int kEventsMax = 256;
 
+// So often watchers that were woken may wake others, or themselves, before the sockets get
+// their turn.
+constexpr int kWakeRoundsMax = 8;
+
 UniqueFd open_or_throw(int fd, const char* what) {
   if (fd < 0) throw std::system_error(errno, std::generic_category(), what);
   return UniqueFd(fd);
@@ -33,6 +37,32 @@ epoll_event event_for(std::uint32_t events, EventLoop::Watcher* watcher) {
 }
 
 }  // namespace
+
+class EventLoop::LoopAlarm final : public Alarm {
+ public:
+  LoopAlarm(EventLoop& loop, std::function<void(Instant)> ring)
+      : loop_(loop), ring_(std::make_shared<std::function<void(Instant)>>(std::move(ring))) {
+    loop_.alarms_.push_back(this);
+  }
+  ~LoopAlarm() override { *std::ranges::find(loop_.alarms_, this) = nullptr; }
+  LoopAlarm(const LoopAlarm&) = delete;
+  LoopAlarm& operator=(const LoopAlarm&) = delete;
+
+  void set(Instant when) override { when_ = when; }
+  Instant when() const { return when_; }
+
+  // May destroy this.
+  void ring(Instant now) {
+    when_ = Instant::max();
+    const auto ring = ring_;  // outlives the alarm
+    (*ring)(now);
+  }
+
+ private:
+  EventLoop& loop_;
+  std::shared_ptr<std::function<void(Instant)>> ring_;
+  Instant when_ = Instant::max();
+};
 
 EventLoop::EventLoop(const Clock& clock)
     : clock_(clock),
@@ -54,9 +84,12 @@ void EventLoop::change(int fd, std::uint32_t events, Watcher& watcher) {
   WEIR_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
-void EventLoop::set_alarm(Instant when, std::function<void()> action) {
-  alarm_ = when;
-  alarm_action_ = std::move(action);
+std::unique_ptr<Alarm> EventLoop::make_alarm(std::function<void(Instant)> ring) {
+  return std::make_unique<LoopAlarm>(*this, std::move(ring));
+}
+
+void EventLoop::forget(Watcher& watcher) {
+  std::ranges::replace(wake_, &watcher, static_cast<Watcher*>(nullptr));
 }
 
 void EventLoop::post(std::function<void()> action) {
@@ -83,22 +116,41 @@ void EventLoop::run() {
         static_cast<Watcher*>(event.data.ptr)->ready(event.events);
       }
     }
-    if (now_ >= alarm_) run_alarm();
+    run_alarms();
     if (woken) run_posted();
+    run_woken();
   }
 }
 
-// Milliseconds until the alarm, rounded up: too early would only mean another round.
+// Milliseconds until the next alarm, rounded up: too early would only mean another round.
 int EventLoop::timeout_ms() const {
-  if (alarm_ == Instant::max()) return -1;
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(alarm_ - now_);
+  if (!wake_.empty()) return 0;
+  Instant next = Instant::max();
+  for (const LoopAlarm* alarm : alarms_) {
+    if (alarm != nullptr) next = std::min(next, alarm->when());
+  }
+  if (next == Instant::max()) return -1;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - now_);
   return static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 60'000));
 }
 
-void EventLoop::run_alarm() {
-  alarm_ = Instant::max();
-  const auto action = std::exchange(alarm_action_, nullptr);
-  action();
+void EventLoop::run_alarms() {
+  for (std::size_t i = 0; i < alarms_.size(); ++i) {
+    LoopAlarm* const alarm = alarms_[i];
+    if (alarm != nullptr && now_ >= alarm->when()) alarm->ring(now_);
+  }
+  std::erase(alarms_, nullptr);
+}
+
+// By index, because each may wake others.
+void EventLoop::run_woken() {
+  for (int round = 0; round < kWakeRoundsMax && !wake_.empty(); ++round) {
+    const std::size_t asked = wake_.size();
+    for (std::size_t i = 0; i < asked; ++i) {
+      if (wake_[i] != nullptr) std::exchange(wake_[i], nullptr)->woken();
+    }
+    wake_.erase(wake_.begin(), wake_.begin() + static_cast<std::ptrdiff_t>(asked));
+  }
 }
 
 void EventLoop::run_posted() {

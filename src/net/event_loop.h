@@ -16,21 +16,26 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "net/unique_fd.h"
+#include "proto/reactor.h"
 #include "weir/clock.h"
 
 namespace weir {
 
-class EventLoop {
+class EventLoop final : public Reactor {
  public:
   // Something that waits for its descriptor.
   class Watcher {
    public:
     // `events` are epoll's. May destroy this watcher, and no other.
     virtual void ready(std::uint32_t events) = 0;
+
+    // wake_soon() was asked. May destroy this watcher, and no other.
+    virtual void woken() {}
 
    protected:
     ~Watcher() = default;
@@ -47,14 +52,20 @@ class EventLoop {
   [[nodiscard]] bool watch(int fd, std::uint32_t events, Watcher& watcher);
   void change(int fd, std::uint32_t events, Watcher& watcher);
 
+  // Calls watcher.woken() once, behind the events of this round and whatever else is to be
+  // done in it. What that wakes is called in the same round, if that is not endless.
+  void wake_soon(Watcher& watcher) { wake_.push_back(&watcher); }
+  // For a watcher that goes away.
+  void forget(Watcher& watcher);
+
   // When the current batch of events was fetched, or later (read_clock).
   Instant now() const { return now_; }
 
   // Brings now() up to date.
   Instant read_clock() { return now_ = clock_.now(); }
 
-  // Calls `action` once, soon after `when`. There is one alarm: a new one replaces it.
-  void set_alarm(Instant when, std::function<void()> action);
+  // Alarms ring to the millisecond, and never early.
+  std::unique_ptr<Alarm> make_alarm(std::function<void(Instant now)> ring) override;
 
   // Runs `action` on the loop's thread, after the events of the moment. From any
   // thread, also before run(). Actions posted after the loop has stopped don't run.
@@ -65,17 +76,20 @@ class EventLoop {
   void stop() { stopped_ = true; }
 
  private:
+  class LoopAlarm;
+
   int timeout_ms() const;
-  void run_alarm();
+  void run_alarms();
   void run_posted();
+  void run_woken();
 
   const Clock& clock_;
   Instant now_;
   UniqueFd epoll_;
   UniqueFd wakeup_;  // an eventfd: readable when something has been posted
   bool stopped_ = false;
-  Instant alarm_ = Instant::max();
-  std::function<void()> alarm_action_;
+  std::vector<LoopAlarm*> alarms_;  // null: destroyed while they rang
+  std::vector<Watcher*> wake_;      // in the order they asked; null: forgotten
 
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;

@@ -25,9 +25,15 @@ struct CountingWatcher final : EventLoop::Watcher {
     last_events = events;
     if (then) then();
   }
+  void woken() override {
+    ++wakes;
+    if (then_woken) then_woken();
+  }
   int calls = 0;
+  int wakes = 0;
   std::uint32_t last_events = 0;
   std::function<void()> then;
+  std::function<void()> then_woken;
 };
 
 TEST(EventLoop, CallsAWatcherWhenItsSocketIsReadyAndAsLongAsItIs) {
@@ -83,7 +89,9 @@ TEST(EventLoop, TheAlarmRingsOnceAndNotBeforeItsTime) {
   auto loop = EventLoop(clock);
   const auto start = loop.now();
   auto rang_at = std::vector<Duration>();
-  loop.set_alarm(start + std::chrono::seconds(5), [&] { rang_at.push_back(loop.now() - start); });
+  const auto alarm = loop.make_alarm([&](Instant now) { rang_at.push_back(now - start); });
+  alarm->set(start + std::chrono::seconds(3));
+  alarm->set(start + std::chrono::seconds(5));
   for (int second = 0; second < 10; ++second) {
     // One turn of the loop a second.
     loop.post([&] { clock.advance(std::chrono::seconds(1)); });
@@ -103,10 +111,84 @@ TEST(EventLoop, TheAlarmRingsOnceAndNotBeforeItsTime) {
 TEST(EventLoop, AnAlarmWithoutAnyEventRings) {
   const SystemClock clock;
   auto loop = EventLoop(clock);
-  loop.set_alarm(loop.now() + std::chrono::milliseconds(2), [&] { loop.stop(); });
+  const auto alarm = loop.make_alarm([&](Instant) { loop.stop(); });
+  alarm->set(loop.now() + std::chrono::milliseconds(2));
   const auto start = clock.now();
   loop.run();
   EXPECT_GE(clock.now() - start, std::chrono::milliseconds(2));
+}
+
+TEST(EventLoop, AnAlarmMayBeDestroyedWhileItRingsAndNeverRingsAfter) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  auto rings = 0;
+  std::unique_ptr<Alarm> first;
+  std::unique_ptr<Alarm> second;
+  first = loop.make_alarm([&](Instant) {
+    ++rings;
+    first.reset();
+    second.reset();
+  });
+  second = loop.make_alarm([&](Instant) { ++rings; });
+  first->set(loop.now());
+  second->set(loop.now());
+  const auto last = loop.make_alarm([&](Instant) { loop.stop(); });
+  last->set(loop.now() + std::chrono::milliseconds(2));
+  loop.run();
+  EXPECT_EQ(rings, 1);
+}
+
+TEST(EventLoop, WakesOnceBehindTheEventsOfTheRound) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto order = std::string();
+  auto watcher = CountingWatcher();
+  auto other = CountingWatcher();
+  watcher.then_woken = [&] {
+    order += "woken ";
+    loop.wake_soon(other);
+  };
+  other.then_woken = [&] {
+    order += "other";
+    loop.stop();
+  };
+  loop.post([&] {
+    loop.wake_soon(watcher);
+    order += "first ";
+  });
+  loop.post([&] { order += "second "; });
+  loop.run();
+  EXPECT_EQ(order, "first second woken other");
+}
+
+TEST(EventLoop, DoesNotWakeWhoWasForgotten) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  auto other = CountingWatcher();
+  watcher.then_woken = [&] { loop.forget(other); };
+  loop.post([&] {
+    loop.wake_soon(watcher);
+    loop.wake_soon(other);
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  EXPECT_EQ(watcher.wakes, 1);
+  EXPECT_EQ(other.wakes, 0);
+}
+
+TEST(EventLoop, WatchersThatWakeThemselvesDoNotStarveTheOthers) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  watcher.then_woken = [&] { loop.wake_soon(watcher); };
+  loop.post([&] { loop.wake_soon(watcher); });
+  auto turns = 0;
+  auto turn = std::function<void()>();
+  turn = [&] { ++turns == 3 ? loop.stop() : loop.post(turn); };
+  loop.post(turn);
+  loop.run();
+  EXPECT_GT(watcher.wakes, 3);
 }
 
 TEST(UniqueFd, ClosesOnceAndMoves) {

@@ -45,6 +45,8 @@ class ManualClock final : public Clock {
 // full, and an end when the peer ends. Tests override what they are about.
 class EchoSession : public Session {
  public:
+  void attach(Waker& waker) override { waker_ = &waker; }
+  void woken(Instant) override {}
   std::span<char> input_space() override {
     return output_.size() < kOutputMax ? std::span(buffer_) : std::span<char>();
   }
@@ -62,6 +64,7 @@ class EchoSession : public Session {
   static constexpr std::size_t kOutputMax = 64 * 1024;
   std::array<char, 4'096> buffer_{};
   std::string output_;
+  Waker* waker_ = nullptr;
   Instant deadline_ = Instant::max();
   bool finished_ = false;
 };

@@ -7,7 +7,9 @@
 // The loop's part, in order: read into input_space(), call received(); when
 // output() is not empty, stamp() and write it in one piece, call sent() and look at
 // output() again; when finished() and output() is empty, close. Between reads, once a
-// second or so, it compares deadline() with its clock and calls expired().
+// second or so, it compares deadline() with its clock and calls expired(). A session that
+// has something to say when nothing has come (an answer it had to wait for) asks its Waker
+// to be called woken().
 //
 // Thread rule: a session lives on the core that accepted it.
 
@@ -20,6 +22,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "base/waker.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -27,6 +30,13 @@ namespace weir {
 class Session {
  public:
   virtual ~Session() = default;
+
+  // Before anything else, by whoever can be woken; tests need not. The waker outlives the
+  // session.
+  virtual void attach(Waker& waker) = 0;
+
+  // The waker was asked: go on with what has waited. There may be more output now.
+  virtual void woken(Instant now) = 0;
 
   // Where the next bytes go. Empty means "don't read now": the peer must first take
   // the output that waits (backpressure). Valid until the next call of any method.

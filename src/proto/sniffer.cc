@@ -19,6 +19,11 @@ class SniffingSession final : public Session {
   SniffingSession(std::unique_ptr<Session> http1, SessionFactory& http2, const Peer& peer)
       : session_(std::move(http1)), http2_(http2), peer_(peer) {}
 
+  void attach(Waker& waker) override {
+    waker_ = &waker;
+    session_->attach(waker);
+  }
+  void woken(Instant now) override { session_->woken(now); }
   std::span<char> input_space() override;
   void received(std::size_t size, Instant now) override {
     if (decided_) {
@@ -44,6 +49,7 @@ class SniffingSession final : public Session {
   std::unique_ptr<Session> session_;  // HTTP/1.1 until HTTP/2 is recognized
   SessionFactory& http2_;
   const Peer peer_;
+  Waker* waker_ = nullptr;
   bool decided_ = false;
   bool draining_ = false;  // session_ is to be told when it has the first bytes
   std::uint8_t kept_ = 0;  // bytes of the preface that have arrived and session_ has not
@@ -71,6 +77,7 @@ void SniffingSession::sniff(std::size_t size, Instant now) {
     return session_->received(input.size(), now);
   }
   const auto http1 = std::exchange(session_, http2_.make_session(peer_, now));  // has the input
+  if (waker_ != nullptr) session_->attach(*waker_);
   deliver(input, now);
 }
 

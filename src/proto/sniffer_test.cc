@@ -25,6 +25,8 @@ class FakeSession final : public Session {
  public:
   FakeSession(Journal& journal, std::string& bytes, std::size_t space)
       : journal_(journal), bytes_(bytes), space_(space) {}
+  void attach(Waker&) override { journal_.events.emplace_back("attach"); }
+  void woken(Instant) override { journal_.events.emplace_back("woken"); }
   std::span<char> input_space() override {
     if (finished_) return {};
     buffer_.assign(space_, '?');  // what was there is gone, as after a reallocation
@@ -102,6 +104,16 @@ TEST_F(SnifferTest, ThePrefaceGoesToHttp2WithWhatFollowsIt) {
   EXPECT_EQ(journal.http1, "");
   ASSERT_EQ(http2.peers.size(), 1);
   EXPECT_EQ(http2.peers[0].address, peer.address);
+}
+
+TEST_F(SnifferTest, WhoeverSpeaksCanWake) {
+  struct : Waker {
+    void wake() noexcept override {}
+  } waker;
+  session->attach(waker);
+  send(kPreface);
+  session->woken(kNow);
+  EXPECT_THAT(journal.events, testing::ElementsAre("attach", "attach", "woken"));
 }
 
 TEST(Sniffer, DecidesTheSameHoweverTheBytesAreSplit) {

@@ -57,6 +57,8 @@ class Http2Session final : public Session {
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
 
+  void attach(Waker&) override {}
+  void woken(Instant) override {}
   std::span<char> input_space() override;
   void received(std::size_t size, Instant now) override;
   void peer_closed(Instant now) override;

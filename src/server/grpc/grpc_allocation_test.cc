@@ -59,6 +59,8 @@ class Recording final : public SessionFactory {
    public:
     Tape(std::unique_ptr<Session> session, std::vector<std::string>& reads)
         : session_(std::move(session)), reads_(reads) {}
+    void attach(Waker& waker) override { session_->attach(waker); }
+    void woken(Instant now) override { session_->woken(now); }
     std::span<char> input_space() override { return space_ = session_->input_space(); }
     void received(std::size_t size, Instant now) override {
       reads_.emplace_back(space_.data(), size);

@@ -56,6 +56,8 @@ class HttpSession final : public Session {
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
+  void attach(Waker&) override {}
+  void woken(Instant) override {}
   std::span<char> input_space() override;
   void received(std::size_t size, Instant now) override;
   void peer_closed(Instant now) override;

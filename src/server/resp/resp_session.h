@@ -47,6 +47,8 @@ class RespSession final : public Session {
   RespSession(const RespSession&) = delete;
   RespSession& operator=(const RespSession&) = delete;
 
+  void attach(Waker&) override {}
+  void woken(Instant) override {}
   std::span<char> input_space() override;
   void received(std::size_t size, Instant now) override;
   void peer_closed(Instant now) override;
