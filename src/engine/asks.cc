@@ -199,7 +199,7 @@ void Asks::conclude(std::size_t index, Instant now) {
   }
   if (ask.rule == nullptr) return;
   if (spends(operation_) && is_counted(*ask.rule)) {
-    engine_.record_rule(ask.rule->number, outcome_of(ask, answer));
+    engine_.record_rule(ask.rule->number, outcome_of(ask, answer), hashes_[index].front(), now);
   }
   if (operation_ == Operation::kReset) blocks_.lift(ask.rule->id, ask.key);
   if (answer.over && is_shadow(ask)) answer.decision.verdict = Verdict::kAllowed;

@@ -65,9 +65,11 @@ class Engine {
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
     traffic_.record(decision, algorithm, now);
   }
-  void record_rule(RuleNumber rule, RuleOutcome outcome) noexcept {
-    traffic_.record_rule(rule, outcome);
+  void record_rule(RuleNumber rule, RuleOutcome outcome, KeyHash key, Instant now) noexcept {
+    traffic_.record_rule(rule, outcome, key.low, now);
   }
+  // How long what has been recorded since the last call took.
+  void record_latency(Duration elapsed) noexcept { traffic_.record_latency(elapsed); }
   void record_look() noexcept { traffic_.record_look(); }
   void record_store_error() noexcept { traffic_.record_store_error(); }
 

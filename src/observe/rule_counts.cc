@@ -2,12 +2,20 @@
 
 namespace weir {
 
-void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome) noexcept {
+void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
+                            Instant now) noexcept {
   if (rule == kNoRuleNumber) return;
-  auto& counts = (*chunks_[rule / kChunkRules])[rule % kChunkRules];
-  auto& count = counts[static_cast<std::size_t>(outcome)];
+  Counts& counts = of(rule);
+  auto& count = counts.outcomes[static_cast<std::size_t>(outcome)];
   // Only the owning core writes: a load and a store are an increment.
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  counts.keys.add(key_hash, now);
+  if (timed_count_ < kTimedMax) timed_[timed_count_++] = rule;
+}
+
+void CoreRuleCounts::record_latency(Duration elapsed) noexcept {
+  for (std::size_t i = 0; i < timed_count_; ++i) of(timed_[i]).latency.record(elapsed);
+  timed_count_ = 0;
 }
 
 void CoreRuleCounts::make_room(std::size_t count) {
@@ -38,13 +46,27 @@ RuleFigures RuleCounts::figures(RuleNumber rule) const {
   if (rule == kNoRuleNumber) return sum;
   const std::scoped_lock lock(mutex_);
   for (const CoreRuleCounts& core : cores_) {
-    const auto& chunk = *core.chunks_[rule / CoreRuleCounts::kChunkRules];
-    const auto& counts = chunk[rule % CoreRuleCounts::kChunkRules];
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
-      sum[i] += counts[i].load(std::memory_order_relaxed);
+      sum[i] += core.of(rule).outcomes[i].load(std::memory_order_relaxed);
     }
   }
   return sum;
+}
+
+LatencyFigures RuleCounts::latency(RuleNumber rule) const {
+  LatencyFigures sum;
+  if (rule == kNoRuleNumber) return sum;
+  const std::scoped_lock lock(mutex_);
+  for (const CoreRuleCounts& core : cores_) core.of(rule).latency.add_to(sum);
+  return sum;
+}
+
+std::uint64_t RuleCounts::keys(RuleNumber rule, Instant now) const {
+  if (rule == kNoRuleNumber) return 0;
+  KeySketch::Registers registers{};
+  const std::scoped_lock lock(mutex_);
+  for (const CoreRuleCounts& core : cores_) core.of(rule).keys.merge_into(registers, now);
+  return KeySketch::estimate(registers);
 }
 
 }  // namespace weir

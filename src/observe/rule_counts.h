@@ -1,12 +1,17 @@
-// RuleCounts: what each rule has answered since the start.
+// RuleCounts: what each rule has answered since the start, how long that took, and about how
+// many keys it has had lately.
 //
 // A rule is counted under a number that its id keeps for as long as the process lives, so
 // a rule set that is replaced takes its figures along, and recording looks up nothing.
 // Each core counts in its own; whoever wants to know adds the cores up. Of more than
 // kRulesMax different ids the later ones are not counted.
 //
-// Thread rule: record() on the owning core; the rest from any thread. A number may be used
-// by a core that learns of it after number_of() has returned.
+// How long an answer took is known only when the event loop is about to write it, together
+// with all that arrived with it; so rules wait in a short list until it says so, and no clock
+// is read for each of them. Of what arrives together the first kTimedMax are timed.
+//
+// Thread rule: record() and record_latency() on the owning core; the rest from any thread. A
+// number may be used by a core that learns of it after number_of() has returned.
 // Tested by rule_counts_test.cc.
 
 #pragma once
@@ -24,6 +29,9 @@
 #include <unordered_map>
 
 #include "base/text_hash.h"
+#include "observe/key_sketch.h"
+#include "observe/latency_counts.h"
+#include "weir/time.h"
 
 namespace weir {
 
@@ -46,19 +54,37 @@ using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 // On cache lines of its own: another core must not wait for ours.
 class alignas(64) CoreRuleCounts {
  public:
-  // Nothing happens for kNoRuleNumber.
-  void record(RuleNumber rule, RuleOutcome outcome) noexcept;
+  // `key_hash`: of whom it was answered. Nothing happens for kNoRuleNumber.
+  void record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
+
+  // What has been recorded since the last call has been answered, in that time.
+  void record_latency(Duration elapsed) noexcept;
 
  private:
   friend class RuleCounts;
   static constexpr std::size_t kChunkRules = 64;
   static constexpr std::size_t kChunksMax = 512;
-  using Chunk = std::array<std::array<std::atomic<std::uint64_t>, kRuleOutcomeCount>, kChunkRules>;
+  static constexpr std::size_t kTimedMax = 16;
+
+  struct Counts {
+    std::array<std::atomic<std::uint64_t>, kRuleOutcomeCount> outcomes{};
+    KeySketch keys;
+    LatencyCounts latency;
+  };
+  using Chunk = std::array<Counts, kChunkRules>;
+
+  // REQUIRES: the rule has a number, and there is room for it.
+  Counts& of(RuleNumber rule) { return (*chunks_[rule / kChunkRules])[rule % kChunkRules]; }
+  const Counts& of(RuleNumber rule) const {
+    return (*chunks_[rule / kChunkRules])[rule % kChunkRules];
+  }
 
   // Room for the rules of numbers below `count`.
   void make_room(std::size_t count);
 
   std::array<std::unique_ptr<Chunk>, kChunksMax> chunks_;
+  std::array<RuleNumber, kTimedMax> timed_{};  // recorded, but not answered yet
+  std::size_t timed_count_ = 0;
 };
 
 class RuleCounts {
@@ -73,6 +99,10 @@ class RuleCounts {
 
   // Of all cores; zeros for kNoRuleNumber.
   RuleFigures figures(RuleNumber rule) const;
+  LatencyFigures latency(RuleNumber rule) const;
+
+  // Different keys in this minute and the one before it, estimated (key_sketch.h).
+  std::uint64_t keys(RuleNumber rule, Instant now) const;
 
  private:
   mutable std::mutex mutex_;  // guards what follows, but not the counts

@@ -51,7 +51,12 @@ class alignas(64) CoreTraffic {
   void record_look() noexcept;
   void record_store_error() noexcept;
   // What a rule answered.
-  void record_rule(RuleNumber rule, RuleOutcome outcome) noexcept { rules_.record(rule, outcome); }
+  void record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
+                   Instant now) noexcept {
+    rules_.record(rule, outcome, key_hash, now);
+  }
+  // How long what has been recorded since the last call took.
+  void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
 
  private:
   friend class Traffic;

@@ -40,6 +40,9 @@ class Http2Router {
 
   // The head of the request is complete. The service must outlive the connection.
   virtual Http2Service& route(const Http2Stream& stream) = 0;
+
+  // What services have answered since the last call took this long.
+  virtual void stamp(Duration) {}
 };
 
 }  // namespace weir

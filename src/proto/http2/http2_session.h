@@ -64,7 +64,7 @@ class Http2Session final : public Session {
   void peer_closed(Instant now) override;
   std::string_view output() const override { return out_.view(); }
   void sent(std::size_t size, Instant now) override;
-  void stamp(Duration) override {}
+  void stamp(Duration elapsed) override { door_.router().stamp(elapsed); }
   Instant deadline() const override;
   void expired(Instant now) override;
   void drain() override;

@@ -12,7 +12,8 @@ constexpr grpc::Status kNoSuchMethod = {.code = grpc::Code::kUnimplemented,
 
 GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules,
                    const RlsOptions& options)
-    : should_rate_limit_(engine, blocks, std::move(rules), options),
+    : engine_(engine),
+      should_rate_limit_(engine, blocks, std::move(rules), options),
       health_check_(node),
       health_list_(node),
       health_watch_(node),

@@ -30,6 +30,7 @@ class GrpcDoor final : public Http2Router {
   void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }
 
   Http2Service& route(const Http2Stream& stream) override;
+  void stamp(Duration elapsed) override { engine_.record_latency(elapsed); }
 
  private:
   struct Route {
@@ -53,6 +54,7 @@ class GrpcDoor final : public Http2Router {
     void too_long(Http2Stream&, Instant) override {}
   };
 
+  Engine& engine_;
   grpc::ShouldRateLimit should_rate_limit_;
   grpc::HealthCheck health_check_;
   grpc::HealthList health_list_;

@@ -44,6 +44,7 @@ Problem not_found(std::string_view path) {
 
 HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
+      engine_(engine),
       counts_(node.counts().add_core()),
       blocks_(blocks),
       rules_(std::move(rules)),

@@ -85,6 +85,9 @@ class HttpCore {
   // the event loop.
   void flush(ReplySink& out, Instant now);
 
+  // What was decided since the last call took this long to answer.
+  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+
   // To decide several asks at once. Answers what is queued first.
   Asks& begin_asks(const Exchange& exchange, Operation operation);
 
@@ -116,6 +119,7 @@ class HttpCore {
   void add_answer(ReplySink& out, const Queued& queued, const Answer& answer, Instant now);
 
   HttpNode& node_;
+  Engine& engine_;
   CoreHttpCounts& counts_;
   BlockList& blocks_;
   RuleSetPtr rules_;

@@ -150,7 +150,8 @@ TEST(HttpPages, StatsTellAll) {
   EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
   EXPECT_EQ(json::serialize(stats["rules"]),
             R"([{"id":"r","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
-            R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0}])");
+            R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
+            R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
   EXPECT_EQ(json::serialize(stats["store"]),
             R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");
@@ -171,14 +172,29 @@ TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
   std::string figures;
   json::object stats = page(door, "/admin/stats");
   for (const auto& rule : stats["rules"].as_array()) {
-    figures += json::serialize(rule).substr(json::serialize(rule).find("\"enabled\""));
+    const std::string text = json::serialize(rule);
+    figures += text.substr(text.find("\"enabled\""),
+                           text.find(",\"latency\"") - text.find("\"enabled\"")) +
+               "\n";
   }
-  EXPECT_EQ(figures, R"("enabled":true,"allowed":1,"denied":2,"blocked":1,"shadow":0})"
-                     R"("enabled":true,"allowed":1,"denied":0,"blocked":0,"shadow":1})"
-                     R"("enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0})");
+  EXPECT_EQ(figures,
+            "\"enabled\":true,\"allowed\":1,\"denied\":2,\"blocked\":1,\"shadow\":0,\"keys\":2\n"
+            "\"enabled\":true,\"allowed\":1,\"denied\":0,\"blocked\":0,\"shadow\":1,\"keys\":1\n"
+            "\"enabled\":false,\"allowed\":0,\"denied\":0,\"blocked\":0,\"shadow\":0,\"keys\":0\n");
   const std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 2\n"),
             std::string::npos);
+}
+
+TEST(HttpPages, RulesSayHowLongTheirAnswersTook) {
+  const Quota one = *Quota::make({.limit = 1, .window = 60s});
+  TestDoor door({.rules = {{.id = "login", .quota = one}}, .access = {}});
+  const auto session = door.door.make_session({}, door.now);
+  feed(*session, post("/check", R"({"key":"a","rule":"login"})"), door.now);
+  session->stamp(100us);
+  const json::object stats = page(door, "/admin/stats");
+  EXPECT_EQ(json::serialize(stats.at("rules").at(0).at("latency")),
+            R"({"timed":1,"p50_seconds":1.28E-4,"p99_seconds":1.28E-4})");
 }
 
 TEST(HttpPages, IndexPointsToTheRest) {

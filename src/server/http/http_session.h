@@ -63,7 +63,10 @@ class HttpSession final : public Session {
   void peer_closed(Instant now) override;
   std::string_view output() const override { return out_.view(); }
   void sent(std::size_t size, Instant now) override;
-  void stamp(Duration elapsed) override { out_.stamp(elapsed); }
+  void stamp(Duration elapsed) override {
+    out_.stamp(elapsed);
+    core_.stamp(elapsed);
+  }
   Instant deadline() const override;
   void expired(Instant now) override;
   void drain() override;

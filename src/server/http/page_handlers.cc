@@ -53,7 +53,13 @@ void write_totals(JsonWriter& json, const TrafficSummary& traffic) {
   json.end_object();
 }
 
-void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts) {
+void write_latency(JsonWriter& json, const LatencyFigures& latency) {
+  json.key("latency").begin_object().key("timed").number(latency.total());
+  json.key("p50_seconds").number(seconds(latency.quantile(0.5)));
+  json.key("p99_seconds").number(seconds(latency.quantile(0.99))).end_object();
+}
+
+void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts, Instant now) {
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
@@ -68,6 +74,8 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
       json.key(kRuleOutcomeNames[i]).number(figures[i]);
     }
+    json.key("keys").number(counts.keys(rule.number, now));
+    write_latency(json, counts.latency(rule.number));
     json.end_object();
   }
   json.end_array();
@@ -149,7 +157,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   json.key("burst_ratio").number(traffic.burst_ratio);
   json.key("deny_rate").number(traffic.denied_share);
   write_totals(json, traffic);
-  write_rules(json, core.rules(), core.node().traffic().rules());
+  write_rules(json, core.rules(), core.node().traffic().rules(), exchange.now);
   write_http(json, core.node().counts().summary());
   json.end_object();
   core.reply(exchange, {.fields = kNoStore}, json.text());

@@ -39,6 +39,7 @@ void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form
 
 RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
+      engine_(engine),
       counts_(node.counts().add_core()),
       rules_(std::move(rules)),
       asks_(engine, blocks) {

@@ -85,11 +85,15 @@ class RespCore {
   // the event loop.
   void flush(OutputBuffer& out, Instant now);
 
+  // What was decided since the last call took this long to answer.
+  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+
   // To decide several asks at once. Answers what is queued first.
   Asks& begin_asks(const RespRequest& request, Operation operation);
 
  private:
   RespNode& node_;
+  Engine& engine_;
   CoreRespCounts& counts_;
   RuleSetPtr rules_;
   Asks asks_;

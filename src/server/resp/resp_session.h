@@ -54,7 +54,7 @@ class RespSession final : public Session {
   void peer_closed(Instant now) override;
   std::string_view output() const override { return out_.view(); }
   void sent(std::size_t size, Instant now) override;
-  void stamp(Duration) override {}  // no reply says how long it took
+  void stamp(Duration elapsed) override { core_.stamp(elapsed); }
   Instant deadline() const override;
   void expired(Instant now) override;
   void drain() override;

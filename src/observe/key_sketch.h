@@ -1,0 +1,54 @@
+// KeySketch: about how many different keys came lately, in memory that does not grow.
+//
+// Each of kRegisters remembers the rarest pattern among the hashes that fell to it
+// (HyperLogLog, Flajolet et al. 2007), which says how many there were with a standard error
+// of 1.04 / sqrt(kRegisters) = 9 %; few keys are counted by the registers that are still
+// empty, to about 6 %. Sketches of several cores are merged register by register, so a key
+// that is seen by all of them counts once.
+//
+// Lately is the minute under way and the one before it, each of which has its registers.
+//
+// Thread rule: add() on the owning core; merge_into() from any thread. A reader that meets
+// the beginning of a minute may miss what came in its first moments.
+// Tested by key_sketch_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "weir/time.h"
+
+namespace weir {
+
+class KeySketch {
+ public:
+  static constexpr std::size_t kRegisters = 128;
+  static constexpr Duration kPeriod = std::chrono::minutes(1);
+  using Registers = std::array<std::uint8_t, kRegisters>;
+
+  // `hash`: of the key; all its bits count.
+  void add(std::uint64_t hash, Instant now) noexcept;
+
+  // Raises those of `registers` that are below ours.
+  void merge_into(Registers& registers, Instant now) const noexcept;
+
+  static std::uint64_t estimate(const Registers& registers);
+
+ private:
+  static constexpr std::int64_t kNoPeriod = std::numeric_limits<std::int64_t>::min();
+
+  struct Period {
+    std::atomic<std::int64_t> number{kNoPeriod};
+    std::array<std::atomic<std::uint8_t>, kRegisters> registers{};
+
+    void begin(std::int64_t new_number) noexcept;
+  };
+
+  std::array<Period, 2> periods_;
+};
+
+}  // namespace weir

@@ -1,0 +1,40 @@
+// LatencyCounts: how long something took, in classes that double, for one writer and any
+// readers; and LatencyFigures, the sum of several.
+//
+// Thread rule: record() on the owning core; add_to() from any thread.
+// Tested by latency_counts_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "weir/time.h"
+
+namespace weir {
+
+struct LatencyFigures {
+  // Class i is up to 2^i microseconds, the last one whatever is longer, which starts at
+  // half a second: no answer that anybody waits for.
+  static constexpr std::size_t kClasses = 20;
+
+  std::array<std::uint64_t, kClasses> counts{};
+
+  std::uint64_t total() const;
+  // What the share of them (0 to 1) did not exceed: the bound of a class, so up to twice
+  // what it was. Zero if there are none.
+  Duration quantile(double share) const;
+};
+
+class LatencyCounts {
+ public:
+  void record(Duration elapsed) noexcept;
+  void add_to(LatencyFigures& figures) const noexcept;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, LatencyFigures::kClasses> counts_{};
+};
+
+}  // namespace weir
