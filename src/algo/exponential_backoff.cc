@@ -5,13 +5,14 @@
 #include "algo/epoch_window.h"
 
 namespace weir::algo {
-namespace {
-
-using State = ExponentialBackoffState;
 
 std::int64_t halved_limit(const Quota& quota, int level) noexcept {
   return quota.limit() == 0 ? 0 : std::max<std::int64_t>(1, quota.limit() >> level);
 }
+
+namespace {
+
+using State = ExponentialBackoffState;
 
 bool in_cooldown(const State& state, Instant now) noexcept {
   return state.cooldown_until_us > epoch_us(now);

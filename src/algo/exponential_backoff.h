@@ -49,6 +49,9 @@ struct ExponentialBackoffState {
   friend bool operator==(const ExponentialBackoffState&, const ExponentialBackoffState&) = default;
 };
 
+// What a key of that level may spend in a window.
+[[nodiscard]] std::int64_t halved_limit(const Quota& quota, int level) noexcept;
+
 // Decides one request; step.h has the rules that all algorithms share, with one
 // difference: a denial is remembered.
 [[nodiscard]] Step<ExponentialBackoffState> decide(const Quota& quota,
