@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "rules/rule_set.h"
+#include "rules/rule_sources.h"
 
 namespace weir {
 
@@ -18,8 +20,16 @@ std::string count_rules(std::size_t count);
 // "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
 std::string describe(const Rule& rule);
 
+// Rules as they are in force and as they were written; those of Envoy's files have no source.
+struct DescribedRules {
+  const RuleSet& rules;
+  std::span<const RuleSource> sources;
+};
+
 // One line a change, in the order of the files: "added login: sliding_window 5 per 1m",
-// "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m".
-std::vector<std::string> describe_changes(const RuleSet& before, const RuleSet& after);
+// "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m",
+// "changed login: match, key". Of other fields than the limit only the names are told.
+std::vector<std::string> describe_changes(const DescribedRules& before,
+                                          const DescribedRules& after);
 
 }  // namespace weir

@@ -33,18 +33,49 @@ TEST(RuleText, DescribesWhatARuleSays) {
             "token_bucket 10 per 1s, burst 30, disabled");
 }
 
+std::vector<std::string> changes(const RuleSet& before, const RuleSet& after) {
+  return describe_changes({.rules = before, .sources = {}}, {.rules = after, .sources = {}});
+}
+
 TEST(RuleText, NamesEachChangeOnce) {
-  EXPECT_THAT(describe_changes(set_of({rule("kept", 1), rule("raised", 2), rule("gone", 3)}),
-                               set_of({rule("new", 4), rule("raised", 5), rule("kept", 1)})),
+  EXPECT_THAT(changes(set_of({rule("kept", 1), rule("raised", 2), rule("gone", 3)}),
+                      set_of({rule("new", 4), rule("raised", 5), rule("kept", 1)})),
               ElementsAre("added new: sliding_window 4 per 1m",
                           "changed raised: sliding_window 2 per 1m, now sliding_window 5 per 1m",
                           "removed gone"));
 }
 
 TEST(RuleText, AnotherOrderIsNoChange) {
-  EXPECT_THAT(
-      describe_changes(set_of({rule("a", 1), rule("b", 2)}), set_of({rule("b", 2), rule("a", 1)})),
-      IsEmpty());
+  EXPECT_THAT(changes(set_of({rule("a", 1), rule("b", 2)}), set_of({rule("b", 2), rule("a", 1)})),
+              IsEmpty());
+}
+
+// What the file has to say of the rule "login" before and after, beside its limit.
+std::vector<std::string> changes_of_login(std::int64_t limit_after, const std::string& before,
+                                          const std::string& after) {
+  const auto rules_before = set_of({rule("login", 5)});
+  const auto rules_after = set_of({rule("login", limit_after)});
+  const std::vector<RuleSource> was = {{.id = "login", .json = "{" + before + "}"}};
+  const std::vector<RuleSource> is = {{.id = "login", .json = "{" + after + "}"}};
+  return describe_changes({.rules = rules_before, .sources = was},
+                          {.rules = rules_after, .sources = is});
+}
+
+TEST(RuleText, NamesTheOtherFieldsThatChanged) {
+  EXPECT_THAT(changes_of_login(5, R"("match":{"path":"/a"},"key":"client")",
+                               R"("match":{"path":"/b"},"on_deny":{"block":"5m"},"key":"client")"),
+              ElementsAre("changed login: match, on_deny"));
+  EXPECT_THAT(changes_of_login(5, R"("allow":["a"],"key":"client")", R"("key":"host")"),
+              ElementsAre("changed login: allow, key"));
+  EXPECT_THAT(changes_of_login(6, R"("limit":5,"tier":"header:X")", R"("limit":6)"),
+              ElementsAre("changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m; "
+                          "also tier"));
+}
+
+TEST(RuleText, AnotherSpellingIsNoChange) {
+  EXPECT_THAT(changes_of_login(5, R"("window":"1m","key":"client","shadow":true)",
+                               R"("shadow":true,"key":"client","window":"60s")"),
+              IsEmpty());
 }
 
 }  // namespace

@@ -57,25 +57,33 @@ std::string with_enabled(const std::string& rule_json, bool enabled) {
 
 }  // namespace
 
-std::vector<std::string> Rulebook::load(Content content) {
+Rulebook::Loaded Rulebook::load(Content content) {
   const std::scoped_lock lock(mutex_);
-  auto lost = unwritten();
+  auto loaded = Loaded{.changes = {}, .lost = unwritten()};
   text_ = std::move(content.text);
   in_file_ = config_sources(text_);
-  in_force_ = in_file_.rules;
   sources_ = content.sources;
   envoy_.clear();
   std::ranges::copy_if(content.rules, std::back_inserter(envoy_), [&](const Rule& rule) {
-    return find_rule(in_force_, rule.id) == in_force_.end();
+    return find_rule(in_file_.rules, rule.id) == in_file_.rules.end();
   });
-  put_in_force(compile_(std::move(content.rules), std::move(content.sources)));
-  return lost;
+  auto compiled = compile_(std::move(content.rules), std::move(content.sources));
+  loaded.changes = put_in_force(in_file_.rules, std::move(compiled));
+  return loaded;
 }
 
-void Rulebook::put_in_force(RuleSetPtr rules) {
+// Returns what is different from before.
+std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rules) {
+  auto changes = std::vector<std::string>();
+  if (rules_ != nullptr) {
+    changes = describe_changes({.rules = *rules_, .sources = in_force_},
+                               {.rules = *rules, .sources = sources});
+  }
+  in_force_ = std::move(sources);
   rules_ = std::move(rules);
   ++version_;
   apply_(rules_);
+  return changes;
 }
 
 RuleSetPtr Rulebook::rules() const {
@@ -213,11 +221,9 @@ RuleReply Rulebook::change(const RuleChange& change, Instant) {
     if (auto error = write_back(edit)) return refusal(409, *std::move(error));
   }
   auto compiled = compile_(std::get<std::vector<Rule>>(std::move(rules)), sources_);
-  for (const auto& line : describe_changes(*rules_, *compiled)) {
+  for (const auto& line : put_in_force(std::move(draft), std::move(compiled))) {
     spdlog::info("by request: {}", line);
   }
-  in_force_ = std::move(draft);
-  put_in_force(std::move(compiled));
   return {.status = is_new ? 201 : 200, .detail = {}, .version = version_};
 }
 

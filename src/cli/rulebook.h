@@ -4,7 +4,7 @@
 // whole set is made anew and given to all cores, one change after the other. What
 // requests changed and did not write to the file is gone with the next load.
 //
-// Thread rule: any thread. Tested by tests/e2e/rules_test.py.
+// Thread rule: any thread. Tested by rulebook_test.cc and tests/e2e/rules_test.py.
 
 #pragma once
 
@@ -40,8 +40,14 @@ class Rulebook final : public RuleDesk {
     RequestSources sources;
   };
 
-  // Puts these rules in force. Returns the ids of rules whose unwritten changes are gone.
-  std::vector<std::string> load(Content content);
+  // What a load has brought about.
+  struct Loaded {
+    std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
+    std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
+  };
+
+  // Puts these rules in force.
+  Loaded load(Content content);
 
   RuleSetPtr rules() const;
 
@@ -60,7 +66,7 @@ class Rulebook final : public RuleDesk {
   std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
   std::optional<std::string> write_back(const RuleEdit& edit);
   std::vector<std::string> unwritten() const;
-  void put_in_force(RuleSetPtr rules);
+  std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules);
 
   const std::string file_;
   const Compile compile_;

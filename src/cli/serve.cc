@@ -211,11 +211,10 @@ class Serve {
       return log_what_stays();
     }
     node_->use_admission(wanted->admission);
-    const auto before = node_->rulebook().rules();
-    const auto lost = node_->rulebook().load(std::move(wanted->rules));
+    const auto loaded = node_->rulebook().load(std::move(wanted->rules));
     node_->accepted_reload();
-    if (!files_.empty()) log_changes(*before, wanted->settings);
-    for (const auto& id : lost) {
+    if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
+    for (const auto& id : loaded.lost) {
       spdlog::warn("the change of rule {} by request was not in the file, and is gone", id);
     }
     if (settings_.needs_tls()) {
@@ -231,11 +230,9 @@ class Serve {
                   count_rules(node_->rulebook().rules()->rules().size()));
   }
 
-  void log_changes(const RuleSet& before, const Settings& wanted) const {
-    const auto rules = node_->rulebook().rules();
-    const auto changes = describe_changes(before, *rules);
-    spdlog::info("{} reloaded: {}, {} changes", files_, count_rules(rules->rules().size()),
-                 changes.size());
+  void log_changes(const std::vector<std::string>& changes, const Settings& wanted) const {
+    spdlog::info("{} reloaded: {}, {} changes", files_,
+                 count_rules(node_->rulebook().rules()->rules().size()), changes.size());
     for (const auto& change : changes) spdlog::info("{}", change);
     for (const auto& sentence : needs_restart(settings_, wanted)) {
       spdlog::warn("{}", sentence);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/duration_text.h"
+
 namespace weir {
 namespace {
 
@@ -193,11 +195,18 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   if (running.trusted_proxies != wanted.trusted_proxies) {
     sentences.push_back("trusted_proxies has changed and needs a restart; it stays as it was");
   }
+  compare("listen.http2_age_max", format_duration(running.http2_age_max),
+          format_duration(wanted.http2_age_max));
   const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
+  compare("watch", text(running.watch), text(wanted.watch));
   const auto& is = running.envoy;
   const auto& to = wanted.envoy;
   compare("envoy.all_or_nothing", text(is.all_or_nothing), text(to.all_or_nothing));
   compare("envoy.response_headers", text(is.response_headers), text(to.response_headers));
+  compare("envoy.limit_header", is.limit_header, to.limit_header);
+  compare("envoy.remaining_header", is.remaining_header, to.remaining_header);
+  compare("envoy.reset_header", is.reset_header, to.reset_header);
+  compare("envoy.response_metadata", text(is.response_metadata), text(to.response_metadata));
   compare("envoy.shadow_mode", text(is.shadow_mode), text(to.shadow_mode));
   return sentences;
 }

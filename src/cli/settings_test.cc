@@ -118,9 +118,15 @@ TEST(Settings, NamesWhatOnlyARestartChanges) {
   EXPECT_THAT(needs_restart(running, settled({.threads = 3, .max_keys = 2'048}, {})),
               ElementsAre("threads 3 needs a restart; it stays 2",
                           "max_keys 2048 needs a restart; it stays 1048576"));
-  const Config other{.trusted_proxies = std::vector<IpPrefix>(), .envoy = {.shadow_mode = true}};
+  const Config other{.http2_age_max = std::chrono::hours(1),
+                     .trusted_proxies = std::vector<IpPrefix>(),
+                     .envoy = {.reset_header = "X-Reset", .shadow_mode = true},
+                     .watch = true};
   EXPECT_THAT(needs_restart(running, settled({.threads = 2}, other)),
               ElementsAre("trusted_proxies has changed and needs a restart; it stays as it was",
+                          "listen.http2_age_max 1h needs a restart; it stays 1d",
+                          "watch true needs a restart; it stays false",
+                          "envoy.reset_header X-Reset needs a restart; it stays RateLimit-Reset",
                           "envoy.shadow_mode true needs a restart; it stays false"));
 }
 

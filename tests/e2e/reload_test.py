@@ -4,7 +4,7 @@ import signal
 import unittest
 
 import weir_server
-from weir_server import Crowd, Weir
+from weir_server import Crowd, Weir, get
 
 
 def rules(limit, extra=""):
@@ -72,6 +72,32 @@ class Reload(unittest.TestCase):
             self.assertIn("threads 2 needs a restart; it stays 1", said)
             self.assertNotIn("max_keys", said)  # the command line's wins, before and after
             self.assertEqual(self.limits_seen(weir), {6})
+
+    def test_names_what_changed_beside_the_limit(self):
+        before = "rules: [{id: api, limit: 5, window: 1m, match: {path: /a}, key: client}]\n"
+        after = before.replace("/a", "/b").replace("key: client", "key: client, deny: [x]")
+        with Weir(config=before) as weir:
+            said = self.reload(weir, after, "changed api")
+            self.assertIn("changed api: match, deny", said)
+
+    def ask_as_a_proxy(self, weir):
+        request = get("/auth", "X-Forwarded-For: 192.0.2.9\r\nX-Forwarded-Uri: /\r\n"
+                               "X-Forwarded-Method: GET\r\nX-Forwarded-Host: a\r\n")
+        with weir.connect() as connection:
+            return connection.ask(request)
+
+    def test_trusted_proxies_stay_until_a_restart(self):
+        rule = ("rules: [{id: all, limit: 0, window: 1m, match: {}, key: client,"
+                " on_deny: {content_type: text/plain, body: '{{client}}'}}]\n")
+        with Weir(config=rule) as weir:
+            self.assertEqual(self.ask_as_a_proxy(weir).text, "192.0.2.9")
+            said = self.reload(weir, rule + "trusted_proxies: [198.51.100.0/24]\n",
+                               "trusted_proxies")
+            self.assertIn("trusted_proxies has changed and needs a restart; it stays as it was",
+                          said)
+            self.assertEqual(self.ask_as_a_proxy(weir).text, "192.0.2.9")
+        with Weir(config=rule + "trusted_proxies: [198.51.100.0/24]\n") as weir:
+            self.assertEqual(self.ask_as_a_proxy(weir).status, 400)  # a stranger to this one
 
     def test_without_a_file_there_is_nothing_to_do(self):
         with Weir() as weir:

@@ -1,0 +1,169 @@
+#include "cli/rulebook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "rules/config.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+using enum RuleChange::Kind;
+
+constexpr Instant kNow = instant_from_epoch_us(0);
+constexpr auto kFile = R"(# Ours.
+rules:
+  - id: login
+    limit: 5
+    window: 1m
+  - id: search
+    limit: 10
+    window: 1m
+)";
+
+Rule envoy_rule() {
+  return {.id = "envoy:edge", .quota = *Quota::make({.limit = 1, .window = std::chrono::hours(1)})};
+}
+
+class RulebookTest : public testing::Test {
+ protected:
+  RulebookTest() { load(kFile); }
+  ~RulebookTest() override { std::filesystem::remove(path_); }
+
+  // As a reload does it.
+  Rulebook::Loaded load(const std::string& text) {
+    std::ofstream(path_, std::ios::binary) << text;
+    auto config = std::get<Config>(parse_config(text, "weir.yaml"));
+    config.rules.push_back(envoy_rule());
+    return book_.load({.text = text, .rules = std::move(config.rules), .sources = {}});
+  }
+
+  RuleReply change(RuleChange change) { return book_.change(change, kNow); }
+  RuleReply put(const std::string& id, const std::string& text) {
+    return change({.kind = kPut, .id = id, .text = text});
+  }
+  std::string file() const {
+    std::ifstream stream(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  std::int64_t limit_of(const std::string& id) const {
+    const auto* rule = book_.rules()->find(id);
+    return rule == nullptr ? -1 : rule->quota.limit();
+  }
+  std::vector<std::pair<std::string, RuleOrigin>> origins() const {
+    std::vector<std::pair<std::string, RuleOrigin>> all;
+    for (const auto& rule : book_.view().rules) all.emplace_back(rule.id, rule.origin);
+    return all;
+  }
+  // That nothing has happened.
+  void expect_untouched() const {
+    EXPECT_EQ(book_.view().version, 1u);
+    EXPECT_EQ(applied_, 1);
+    EXPECT_EQ(limit_of("login"), 5);
+    EXPECT_EQ(file(), kFile);
+  }
+
+  const std::string path_ = testing::TempDir() + "weir_rulebook_test.yaml";
+  int applied_ = 0;
+  Rulebook book_{path_,
+                 [](std::vector<Rule> rules, RequestSources) {
+                   return std::make_shared<const RuleSet>(std::move(rules));
+                 },
+                 [this](const RuleSetPtr&) { ++applied_; }};
+};
+
+TEST_F(RulebookTest, ShowsWhereRulesAreFrom) {
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kFile), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kRequest), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+}
+
+TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
+  EXPECT_EQ(put("login", R"({"id":"login","limit":6,"window":"1m"})").version, 2u);
+  EXPECT_EQ(limit_of("login"), 6);
+  const auto added = put("new", R"({"id":"new","limit":7,"window":"1m"})");
+  EXPECT_EQ(added.status, 201);
+  EXPECT_EQ(added.version, 3u);
+  EXPECT_EQ(limit_of("new"), 7);
+  EXPECT_EQ(change({.kind = kDisable, .id = "search"}).status, 200);
+  EXPECT_FALSE(book_.rules()->find("search")->enabled);
+  EXPECT_EQ(change({.kind = kEnable, .id = "search"}).status, 200);
+  EXPECT_TRUE(book_.rules()->find("search")->enabled);
+  EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
+  EXPECT_EQ(limit_of("search"), -1);
+  EXPECT_THAT(book_.view().removed, ElementsAre("search"));
+  EXPECT_EQ(limit_of("envoy:edge"), 1);
+  EXPECT_EQ(applied_, 6);
+  EXPECT_EQ(file(), kFile);
+}
+
+TEST_F(RulebookTest, RefusesWhatIsNoRule) {
+  const auto mistake = put("login", R"({"id":"login","limit":-1,"window":"1m"})");
+  EXPECT_EQ(mistake.status, 400);
+  EXPECT_THAT(mistake.detail, HasSubstr("rule:1:"));
+  EXPECT_THAT(mistake.detail, HasSubstr("'limit' must be from 0 to"));
+  for (const char* text : {"", "[]", "{", R"({"id":"other","limit":1,"window":"1m"})",
+                           "{\"id\":\"login\",\"limit\":1,\"window\":\"1m\"}\nthreads: 1"}) {
+    EXPECT_EQ(put("login", text).status, 400) << text;
+  }
+  expect_untouched();
+}
+
+TEST_F(RulebookTest, RefusesWhatDoesNotGoWithTheRest) {
+  EXPECT_EQ(change({.kind = kRemove, .id = "none"}).status, 404);
+  EXPECT_EQ(change({.kind = kRemove, .id = "envoy:edge"}).status, 409);
+  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_version = 7}).status, 412);
+  expect_untouched();
+}
+
+TEST_F(RulebookTest, WritesToTheFileWhenAskedTo) {
+  const auto reply = change({.kind = kPut,
+                             .id = "login",
+                             .text = R"({"id":"login","limit":6,"window":"1m"})",
+                             .keep = RuleChange::Keep::kInFile});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_THAT(file(), HasSubstr("# Ours.\n"));
+  EXPECT_THAT(file(), HasSubstr("limit: 6\n"));
+  EXPECT_FALSE(book_.file_has_changed());
+  EXPECT_THAT(load(file()).lost, IsEmpty());
+}
+
+TEST_F(RulebookTest, DoesNotWriteOverWhatSomebodyElseHasWritten) {
+  const auto theirs = std::string(kFile) + "# Theirs.\n";
+  std::ofstream(path_, std::ios::binary) << theirs;
+  EXPECT_TRUE(book_.file_has_changed());
+  const auto reply = change({.kind = kRemove, .id = "login", .keep = RuleChange::Keep::kInFile});
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_THAT(reply.detail, HasSubstr("has changed since it was read"));
+  EXPECT_EQ(file(), theirs);
+  EXPECT_EQ(limit_of("login"), 5);
+}
+
+TEST_F(RulebookTest, ALoadSaysWhatChangedAndWhatIsGone) {
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  change({.kind = kRemove, .id = "search"});
+  const auto loaded = load(kFile);
+  EXPECT_THAT(loaded.lost, UnorderedElementsAre("login", "search"));
+  EXPECT_THAT(loaded.changes,
+              ElementsAre("changed login: sliding_window 6 per 1m, now sliding_window 5 per 1m",
+                          "added search: sliding_window 10 per 1m"));
+  EXPECT_THAT(load(kFile).changes, IsEmpty());
+  EXPECT_THAT(load("rules: []").changes, ElementsAre("removed login", "removed search"));
+}
+
+}  // namespace
+}  // namespace weir
