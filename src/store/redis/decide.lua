@@ -14,7 +14,7 @@ local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
 -- ---- keys ----
 
 -- By algorithm: the step, and the state as bytes: a tag, then little-endian integers.
-local BACKOFF, LOG, BUCKET = 4, 1, 3
+local WINDOW, LOG, BUCKET, BACKOFF = 0, 1, 3, 4
 local steps = {[0] = fixed_window, sliding_log, sliding_window, token_bucket, exponential_backoff}
 local tags = {[0] = 70, 76, 83, 84, 66}  -- F L S T B
 local formats = {[0] = '<I1i8i8', '<I1i8', '<I1i8i8i8', '<I1i8i8', '<I1i8i8i8I2'}
@@ -22,8 +22,8 @@ local sizes = {[0] = 17, 9, 25, 17, 27}
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
 local A, B, C, D = {}, {}, {}, {}          -- states; nil until somebody asks
-local algorithms, windows = {}, {}
-local dirty = {}
+local algorithms = {}
+local windows = {}                         -- of those that are to be written
 
 local function read_all()
   raw = redis.call('MGET', unpack(KEYS))
@@ -46,11 +46,11 @@ local function make_fresh(k, algorithm)
 end
 
 -- What is wrong with the key, if anything; else its state is there.
-local function load_key(k, algorithm, window)
+local function load_key(k, algorithm)
   if foreign[k] then return FOREIGN_TYPE end
   if A[k] then return algorithms[k] ~= algorithm and UNREADABLE or nil end
   local bytes = raw[k]
-  algorithms[k], windows[k] = algorithm, window
+  algorithms[k] = algorithm
   if not bytes then return make_fresh(k, algorithm) end
   local size = #bytes
   if algorithm == LOG and size > 9 and size <= 9 + 16 * LOG_ENTRIES_MAX then
@@ -67,23 +67,27 @@ local function load_key(k, algorithm, window)
   A[k], B[k], C[k], D[k] = a, b, c, d or 0
 end
 
-local function expiry(k)
+local function store(k, window, a, b, c, d)
+  A[k], B[k], C[k], D[k], windows[k] = a, b, c or 0, d or 0, window
+end
+
+local function expiry(k, window)
   local algorithm, a, b, c = algorithms[k], A[k], B[k], C[k]
   if algorithm == BUCKET then return b > 0 and a + 1 or a end
-  if algorithm == BACKOFF then return backoff_expiry(a, b, c, D[k], windows[k]) end
+  if algorithm == BACKOFF then return backoff_expiry(a, b, c, D[k], window) end
   if algorithm == LOG then
-    return a == '' and 0 or log_entry(a, #a / 16 - 1) + windows[k]
+    return a == '' and 0 or log_entry(a, #a / 16 - 1) + window
   end
-  if algorithm == 0 then return b > 0 and a + windows[k] or 0 end
-  return c > 0 and a + 2 * windows[k] or b > 0 and a + windows[k] or 0
+  if algorithm == WINDOW then return b > 0 and a + window or 0 end
+  return c > 0 and a + 2 * window or b > 0 and a + window or 0
 end
 
 -- Under a given time keys stay for ever, as Redis's own time is another.
 local slack = ARGV[1] == '' and 0 or 4503599627370496
 
 local function write_all()
-  for k in pairs(dirty) do
-    local ends = expiry(k)
+  for k, window in pairs(windows) do
+    local ends = expiry(k, window)
     local left = ends - now + slack
     if left > 0 and ends > 0 then
       local algorithm = algorithms[k]
@@ -102,7 +106,7 @@ end
 
 -- ---- batches ----
 
-local batches = ARGV[2]
+local batches, byte = ARGV[2], string.byte
 local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 43
 local reply, replies = {}, 1
 
@@ -123,10 +127,7 @@ local function spend(position)
   local algorithm, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
   local verdict, remaining, reset, retry, level, changed, a, b, c, d = steps[algorithm](
       A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us, 0)
-  if changed then
-    A[k], B[k], C[k], D[k] = a, b, c or 0, d or 0
-    dirty[k] = true
-  end
+  if changed then store(k, window, a, b, c, d) end
   return verdict, remaining, reset, retry, level
 end
 
@@ -164,7 +165,7 @@ local function record_denial(position)
   local changed, _
   _, _, _, _, _, changed, a, b, c, d =
       backoff_denied(a, b, c, d, 1, limit, window, a < A[k] or c < C[k])
-  if changed then A[k], B[k], C[k], D[k], dirty[k] = a, b, c, d, true end
+  if changed then store(k, window, a, b, c, d) end
 end
 
 -- Charges one after the other. The first that does not fit after all, because its key
@@ -174,12 +175,11 @@ local function spend_in_turn(position, count)
   for index = 0, count - 1 do
     local at = position + index * CHARGE_SIZE
     local _, k = unpack_from('<I1I2', batches, at)
-    before[index] = {k, A[k], B[k], C[k], D[k], dirty[k]}
+    before[index] = {k, windows[k], A[k], B[k], C[k], D[k]}
     local verdict, remaining, reset, retry, level = spend(at)
     if verdict ~= ALLOWED then
       for undone = index, 0, -1 do
-        local key, a, b, c, d, was_dirty = unpack(before[undone], 1, 6)
-        A[key], B[key], C[key], D[key], dirty[key] = a, b, c, d, was_dirty
+        store(unpack(before[undone], 1, 6))
       end
       return index, verdict, remaining, reset, retry, level
     end
@@ -208,7 +208,7 @@ end
 
 local function reset(position)
   local algorithm, k, _, _, window = unpack_from(CHARGE, batches, position)
-  algorithms[k], windows[k], dirty[k] = algorithm, window, true
+  algorithms[k], windows[k] = algorithm, window
   make_fresh(k, algorithm)
   foreign[k], raw[k] = false, raw[k] or foreign[k] and ''
   tell(look(position))
@@ -225,7 +225,7 @@ local function lease(position, share, length)
   length = min(length, window)
   local verdict, left, reset_after, retry, level, changed, a, b, c = step(
       A[k], B[k], C[k], D[k], units, limit, window, per_unit, per_us, length)
-  if changed then A[k], B[k], C[k], dirty[k] = a, b, c or 0, true end
+  if changed then store(k, window, a, b, c) end
   tell(verdict, left, reset_after, retry, level)
   if verdict ~= ALLOWED then units, length = 0, 0 end
   local counts_by_window = algorithm ~= LOG and algorithm ~= BUCKET
@@ -254,12 +254,11 @@ end
 local function sync(position)
   local algorithm, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
   if cost > 0 and algorithm == BUCKET then
-    A[k], B[k] = charge_bucket(A[k], B[k], cost, limit, window, per_unit, per_us)
-    dirty[k] = true
+    store(k, window, charge_bucket(A[k], B[k], cost, limit, window, per_unit, per_us))
   elseif cost > 0 then
     local _, _, _, _, _, changed, a, b, c =
         steps[algorithm](A[k], B[k], C[k], D[k], cost, 2 ^ 50, window)
-    if changed then A[k], B[k], C[k], dirty[k] = a, b, c or 0, true end
+    if changed then store(k, window, a, b, c) end
   end
   put(ALLOWED)
   put(A[k])
@@ -270,9 +269,9 @@ end
 -- What is wrong with a charge of the batch, if anything: then none of it is decided.
 local function load_batch(operation, position, count)
   for at = position, position + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
-    local algorithm, k, _, _, window = unpack_from(CHARGE, batches, at)
+    local algorithm, low, high = byte(batches, at, at + 2)
     if operation ~= 3 then
-      local failure = load_key(k, algorithm, window)
+      local failure = load_key(low + 256 * high, algorithm)
       if failure then return failure end
     end
     if operation == 4 and algorithm == BACKOFF then return UNSUPPORTED end
@@ -286,7 +285,7 @@ end
 
 -- Returns where the next batch begins.
 local function decide_batch(position)
-  local operation, count = string.byte(batches, position, position + 1)
+  local operation, count = byte(batches, position, position + 1)
   local share, length
   position = position + 2
   if operation == 4 then share, length, position = unpack_from('<i8i8', batches, position) end

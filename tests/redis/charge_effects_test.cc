@@ -1,0 +1,327 @@
+// What the script does besides deciding: expiry, keys that are not ours, leases, syncs.
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "algo/wide_math.h"
+#include "redis/redis_server.h"
+#include "store/redis/charge_script.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using algo::Int128;
+using testing::RedisConnection;
+using testing::RedisServer;
+
+[[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=150", 0);
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);  // a minute begins
+
+Quota made(const QuotaSpec& spec) { return *Quota::make(spec); }
+
+// A Redis for all tests, and calls of one batch each.
+class Script {
+ public:
+  Script() { redis.call({"SCRIPT", "LOAD", charge_script()}); }
+
+  // As of `now`; Instant{}: Redis's own time.
+  const resp::Reply& run(Instant now) {
+    if (now != Instant{}) call.set_time(now);
+    return redis.call({call.words().begin(), call.words().end()});
+  }
+  Decision spend(const Charge& charge, Instant now) {
+    call.clear();
+    call.add(ScriptOperation::kSpendEach, {&charge, 1});
+    Decision decision;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision;
+  }
+  Lease lease(const Charge& charge, const LeaseTerms& terms, Instant now) {
+    call.clear();
+    call.add_lease({&charge, 1}, terms);
+    Lease lease;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kNone);
+    return lease;
+  }
+  SyncedState sync(const Charge& charge, Instant now) {
+    call.clear();
+    call.add(ScriptOperation::kSync, {&charge, 1});
+    SyncedState state{};
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read_states({&state, 1}), ChargeFailure::kNone);
+    EXPECT_EQ(replies.time(), now);
+    return state;
+  }
+  KeyHash fresh_key() { return {++keys_made, 42}; }
+  std::string name_of(KeyHash key) {
+    ChargeCall only("weir:");
+    const Quota quota;
+    const Charge charge{key, &quota};
+    only.add(ScriptOperation::kLook, {&charge, 1});
+    return std::string(only.words()[3]);
+  }
+
+  RedisServer server;
+  RedisConnection redis{server};
+  ChargeCall call{"weir:"};
+  std::uint64_t keys_made = 0;
+};
+
+class ChargeEffects : public ::testing::Test {
+ protected:
+  static Script& script() {
+    static Script only;
+    return only;
+  }
+};
+
+TEST_F(ChargeEffects, AKeyGoesByItselfWhenItIsAsGoodAsNew) {
+  Script script;  // whose calls have no time of a test's
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
+        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
+    const Quota quota = made({algorithm, 5, 24h});
+    const KeyHash key = script.fresh_key();
+    const Decision decision = script.spend({key, &quota, 2}, Instant{});
+    const std::string name = script.name_of(key);
+    const auto left_ms = script.redis.call({"PTTL", name}).integer().value_or(-1);
+    const std::int64_t reset_ms = decision.reset_after / 1ms + 1;
+    EXPECT_GT(left_ms, reset_ms - 60'000) << algorithm_name(algorithm);
+    EXPECT_LE(left_ms, reset_ms) << algorithm_name(algorithm);
+  }
+}
+
+TEST_F(ChargeEffects, WhatHoldsNothingIsDeleted) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kExponentialBackoff}) {
+    const Quota quota = made({algorithm, 5, 1min});
+    const KeyHash key = script().fresh_key();
+    script().spend({key, &quota, 2}, kStart);
+    const std::string name = script().name_of(key);
+    EXPECT_EQ(script().redis.call({"EXISTS", name}).integer(), 1);
+    script().spend({key, &quota, -2}, kStart);
+    EXPECT_EQ(script().redis.call({"EXISTS", name}).integer(), 0) << algorithm_name(algorithm);
+  }
+}
+
+TEST_F(ChargeEffects, AForeignKeyFailsItsBatchAndNoOther) {
+  struct Row {
+    std::vector<std::string_view> command;  // the key's name in place of KEY
+    ChargeFailure expected;
+  };
+  const std::string future_state = std::string("F") + std::string(16, '\xff');
+  const std::vector<Row> rows = {
+      {{"HSET", "KEY", "field", "value"}, ChargeFailure::kForeignType},
+      {{"RPUSH", "KEY", "value"}, ChargeFailure::kForeignType},
+      {{"SET", "KEY", "17"}, ChargeFailure::kUnreadable},
+      {{"SET", "KEY", ""}, ChargeFailure::kUnreadable},
+      {{"SET", "KEY", "S23456789012345678901234"}, ChargeFailure::kUnreadable},
+      {{"SET", "KEY", future_state}, ChargeFailure::kUnreadable},
+  };
+  const Quota quota = made({Algorithm::kFixedWindow, 5, 1min});
+  for (const Row& row : rows) {
+    const KeyHash key = script().fresh_key();
+    const std::string name = script().name_of(key);
+    auto command = row.command;
+    command[1] = name;
+    script().redis.call(command);
+    const std::vector<Charge> bad = {{script().fresh_key(), &quota}, {key, &quota}};
+    const std::vector<Charge> good = {{script().fresh_key(), &quota}};
+    std::vector<Decision> decisions(2);
+    auto& call = script().call;
+    call.clear();
+    call.add(ScriptOperation::kSpendEach, bad);
+    call.add(ScriptOperation::kSpendEach, good);
+    ChargeReplies replies(script().run(kStart));
+    EXPECT_EQ(replies.read(bad, decisions), row.expected) << row.command[0] << row.command[2];
+    EXPECT_EQ(replies.read(good, decisions), ChargeFailure::kNone);
+    EXPECT_EQ(decisions[0].remaining, 4);
+    EXPECT_EQ(script().spend({bad[0].key, &quota, 0}, kStart).remaining, 5);
+    EXPECT_NE(script().redis.call({"TYPE", name}).text(), "none");
+
+    call.clear();
+    call.add(ScriptOperation::kReset, {&bad[1], 1});
+    script().run(kStart);
+    EXPECT_EQ(script().spend(bad[1], kStart).remaining, 4);
+  }
+}
+
+TEST_F(ChargeEffects, ALongLogMergesItsOldestEntries) {
+  const Quota quota = made({Algorithm::kSlidingLog, 5000, 1min});
+  const KeyHash key = script().fresh_key();
+  for (int i = 0; i < 1030; ++i) script().spend({key, &quota, 1}, kStart + Duration{i});
+  const std::string name = script().name_of(key);
+  EXPECT_EQ(script().redis.call({"STRLEN", name}).integer(), 9 + 16 * 1024);
+  EXPECT_EQ(script().spend({key, &quota, 0}, kStart + 1min - 1us).remaining, 5000 - 1030);
+  // Seven were merged, into the seventh's time.
+  EXPECT_EQ(script().spend({key, &quota, 0}, kStart + 1min + 5us).remaining, 5000 - 1030);
+  EXPECT_EQ(script().spend({key, &quota, 0}, kStart + 1min + 6us).remaining, 5000 - 1023);
+}
+
+// ---- leases ----------------------------------------------------------------------------
+
+TEST_F(ChargeEffects, LeasesGetSmallerAsTheQuotaRunsOut) {
+  const Quota quota = made({Algorithm::kFixedWindow, 20, 1min});
+  const KeyHash key = script().fresh_key();
+  std::vector<std::int64_t> granted;
+  for (int i = 0; i < 12; ++i) {
+    const Lease lease = script().lease({key, &quota, 8}, {.share = 2, .length = 10s}, kStart);
+    granted.push_back(lease.units);
+    EXPECT_EQ(lease.length, lease.units > 0 ? 10s : 0s);
+    if (granted.back() == 0) break;
+  }
+  EXPECT_EQ(granted, (std::vector<std::int64_t>{8, 6, 3, 1, 1, 1, 0}));
+}
+
+TEST_F(ChargeEffects, ALeaseEndsWithTheWindow) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow}) {
+    const Quota quota = made({algorithm, 20, 1min});
+    const Charge charge{script().fresh_key(), &quota, 8};
+    EXPECT_EQ(script().lease(charge, {.share = 2, .length = 10s}, kStart + 57s).length, 3s);
+  }
+}
+
+TEST_F(ChargeEffects, BackoffIsNotLeased) {
+  const Quota quota = made({Algorithm::kExponentialBackoff, 20, 1min});
+  const Charge charge{script().fresh_key(), &quota, 8};
+  script().call.clear();
+  script().call.add_lease({&charge, 1}, {.share = 2, .length = 10s});
+  Lease lease;
+  ChargeReplies replies(script().run(kStart));
+  EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kUnsupported);
+}
+
+struct Spent {
+  std::int64_t at_us;
+  std::int64_t units;
+};
+
+Int128 units_between(const std::vector<Spent>& all, std::int64_t after_us, std::int64_t to_us) {
+  Int128 units = 0;
+  for (const Spent& one : all) {
+    if (one.at_us > after_us && one.at_us <= to_us) units += one.units;
+  }
+  return units;
+}
+
+Int128 units_in_window_of(const std::vector<Spent>& all, const Quota& quota, std::int64_t us) {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t start_us = us / window_us * window_us;
+  return units_between(all, start_us - 1, start_us + window_us - 1);
+}
+
+// What no key may have been admitted, in its algorithm's own sense, up to the last of `all`.
+bool is_within_bound(const Quota& quota, const std::vector<Spent>& all) {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t now_us = all.back().at_us;
+  switch (quota.algorithm()) {
+    case Algorithm::kSlidingLog:
+      return units_between(all, now_us - window_us, now_us) <= quota.limit();
+    case Algorithm::kFixedWindow: return units_in_window_of(all, quota, now_us) <= quota.limit();
+    case Algorithm::kSlidingWindow: {
+      const Int128 previous = units_in_window_of(all, quota, now_us - window_us);
+      const Int128 current = units_in_window_of(all, quota, now_us);
+      const Int128 overlap_us = window_us - now_us % window_us;
+      return previous * overlap_us + current * window_us <= Int128{quota.limit()} * window_us;
+    }
+    default: break;
+  }
+  return std::ranges::all_of(all, [&](const Spent& first) {
+    const Int128 units = units_between(all, first.at_us - 1, now_us);
+    return (units - quota.capacity()) * window_us <= Int128{now_us - first.at_us} * quota.limit();
+  });
+}
+
+struct Held {
+  std::int64_t units;
+  Instant end;
+};
+
+// Nodes that lease, spend what they hold whenever they like, and give some back; and
+// others that ask Redis each time.
+void live_on_leases(Script& script, Algorithm algorithm) {
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 60);
+  const auto window = Duration{*rc::gen::inRange<std::int64_t>(1'000, 3'000'000)};
+  const Quota quota = made({algorithm, limit, window});
+  const KeyHash key = script.fresh_key();
+  std::vector<Held> leases;
+  std::vector<Spent> spent;
+  Instant now = kStart;
+  const auto within = [](std::int64_t from, std::int64_t to) {
+    return *rc::gen::inRange<std::int64_t>(from, to + 1);
+  };
+  for (int step = 0; step < 60; ++step) {
+    now += Duration{within(0, window.count() / 7)};
+    std::erase_if(leases, [&](const Held& held) { return held.units == 0 || held.end <= now; });
+    const auto action = within(0, 5);
+    if (action == 0) {
+      const std::int64_t units = within(1, 3);
+      if (!script.spend({key, &quota, units}, now).allowed()) continue;
+      spent.push_back({epoch_us(now), units});
+    } else if (action <= 2 || leases.empty()) {
+      const LeaseTerms terms{.share = within(1, 4), .length = Duration{within(1, window.count())}};
+      const Lease lease = script.lease({key, &quota, within(1, 40)}, terms, now);
+      RC_ASSERT(lease.length <= terms.length);
+      leases.push_back({lease.units, now + lease.length});
+    } else {
+      Held& held = leases[static_cast<std::size_t>(within(0, std::ssize(leases) - 1))];
+      const std::int64_t units = within(1, held.units);
+      held.units -= units;
+      if (action == 5) {
+        script.spend({key, &quota, -units}, now);
+      } else {
+        spent.push_back({epoch_us(now), units});
+      }
+    }
+    if (!spent.empty()) RC_ASSERT(is_within_bound(quota, spent));
+  }
+}
+
+TEST_F(ChargeEffects, LeasesNeverExceedTheLimit) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    EXPECT_TRUE(rc::check("within the bound", [&] { live_on_leases(script(), algorithm); }))
+        << algorithm_name(algorithm);
+  }
+}
+
+// ---- syncs -----------------------------------------------------------------------------
+
+TEST_F(ChargeEffects, ASyncChargesWhateverTheLimitSays) {
+  const Quota fixed = made({Algorithm::kFixedWindow, 5, 1min});
+  const Quota sliding = made({Algorithm::kSlidingWindow, 5, 1min});
+  const std::int64_t minute_us = epoch_us(kStart);
+  const Charge one{script().fresh_key(), &fixed, 7};
+  EXPECT_EQ(script().sync(one, kStart), (SyncedState{minute_us, 7, 0}));
+  EXPECT_EQ(script().sync(one, kStart + 59s), (SyncedState{minute_us, 14, 0}));
+  EXPECT_EQ(script().spend({one.key, &fixed, 1}, kStart).verdict, Verdict::kDenied);
+  const Charge two{script().fresh_key(), &sliding, 7};
+  EXPECT_EQ(script().sync(two, kStart), (SyncedState{minute_us, 0, 7}));
+  EXPECT_EQ(script().sync(two, kStart + 1min), (SyncedState{minute_us + 60'000'000, 7, 7}));
+  EXPECT_EQ(script().sync({two.key, &sliding, 0}, kStart + 1min),
+            (SyncedState{minute_us + 60'000'000, 7, 7}));
+}
+
+TEST_F(ChargeEffects, ASyncedBucketOwesNoMoreThanIsBelieved) {
+  const Quota quota = made({Algorithm::kTokenBucket, 5, 1min});
+  const KeyHash key = script().fresh_key();
+  EXPECT_EQ(script().sync({key, &quota, 3}, kStart), (SyncedState{epoch_us(kStart + 36s), 0, 0}));
+  EXPECT_EQ(script().sync({key, &quota, 3}, kStart), (SyncedState{epoch_us(kStart + 72s), 0, 0}));
+  EXPECT_EQ(script().sync({key, &quota, kCostMax}, kStart),
+            (SyncedState{epoch_us(kStart + 2min), 0, 0}));
+  const Decision decision = script().spend({key, &quota, 1}, kStart);
+  EXPECT_EQ(decision.verdict, Verdict::kDenied);
+  EXPECT_EQ(decision.retry_after, 72s);
+}
+
+}  // namespace
+}  // namespace weir
