@@ -23,10 +23,10 @@ using Status = IoResult::Status;
 
 }  // namespace
 
-Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session)
+Connection::Connection(ConnectionSet& owner, Channel channel, std::unique_ptr<Session> session)
     : loop_(owner.loop()),
       owner_(owner),
-      channel_(std::move(socket)),
+      channel_(std::move(channel)),
       session_(std::move(session)),
       last_heard_(loop_.now()) {}
 

@@ -48,7 +48,7 @@ class Connection final : public EventLoop::Watcher, public Waker {
   static constexpr Duration kDrainPatience = std::chrono::seconds(1);
 
   // One that is in already, and one that has to come in first.
-  Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Session> session);
+  Connection(ConnectionSet& owner, Channel channel, std::unique_ptr<Session> session);
   Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
   ~Connection();

@@ -16,8 +16,8 @@ constexpr std::size_t kSweepMax = 4'096;
 
 ConnectionSet::~ConnectionSet() { reset_all(); }
 
-void ConnectionSet::add(UniqueFd socket, std::unique_ptr<Session> session) {
-  add(std::make_unique<Connection>(*this, std::move(socket), std::move(session)));
+void ConnectionSet::add(Channel channel, std::unique_ptr<Session> session) {
+  add(std::make_unique<Connection>(*this, std::move(channel), std::move(session)));
 }
 
 void ConnectionSet::add(UniqueFd socket, std::unique_ptr<Entrance> entrance) {

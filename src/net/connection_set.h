@@ -28,7 +28,7 @@ class ConnectionSet {
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
   // A new connection, for which place has been taken in the budget.
-  void add(UniqueFd socket, std::unique_ptr<Session> session);
+  void add(Channel channel, std::unique_ptr<Session> session);
   void add(UniqueFd socket, std::unique_ptr<Entrance> entrance);
 
   // Sweeps the next part of the connections and returns how long to wait before the next.

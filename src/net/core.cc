@@ -29,10 +29,12 @@ void Core::run() {
   // Sessions and factories belong to this thread, so their last moments do, too.
   listeners_.clear();
   cut_off_ = connections_.reset_all();
+  dialer_.reset_all();
 }
 
 void Core::tick(Instant now) {
   for (const auto& listener : listeners_) listener->resume();
+  dialer_.sweep();
   auto next = now + connections_.sweep_some(draining_ ? kSweepRoundDraining : kSweepRound);
   if (draining_) {
     if (now >= drain_deadline_) return end_drain();

@@ -12,6 +12,7 @@
 #include "net/connection_set.h"
 #include "net/event_loop.h"
 #include "net/listener.h"
+#include "net/socket_dialer.h"
 
 namespace weir {
 
@@ -27,6 +28,7 @@ class Core {
   void use_admission(const std::shared_ptr<const Admission>& admission);
 
   EventLoop& loop() { return loop_; }
+  SocketDialer& dialer() { return dialer_; }
 
   // Serves until a drain has ended.
   void run();
@@ -46,6 +48,7 @@ class Core {
   std::unique_ptr<Alarm> ticker_ = loop_.make_alarm([this](Instant now) { tick(now); });
   std::deque<Doorway> doorways_;  // they keep their places: connections refer to them
   ConnectionSet connections_;
+  SocketDialer dialer_{loop_};
   std::vector<std::unique_ptr<Listener>> listeners_;
   bool draining_ = false;
   Instant drain_deadline_;

@@ -51,6 +51,9 @@ class EventLoop final : public Reactor {
   // False if the kernel has no room for another.
   [[nodiscard]] bool watch(int fd, std::uint32_t events, Watcher& watcher);
   void change(int fd, std::uint32_t events, Watcher& watcher);
+  // For a descriptor that stays open. Its watcher may still be told of what has happened in
+  // this round.
+  void unwatch(int fd);
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be
   // done in it. What that wakes is called in the same round, if that is not endless.

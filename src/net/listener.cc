@@ -90,7 +90,7 @@ bool Listener::accept_one() {
 void Listener::add_connection(UniqueFd socket, const Peer& peer) {
   const auto now = connections_.loop().now();
   if (doorway_.is_open()) {
-    connections_.add(std::move(socket), doorway_.factory->make_session(peer, now));
+    connections_.add(Channel(std::move(socket)), doorway_.factory->make_session(peer, now));
   } else {
     connections_.add(std::move(socket), std::make_unique<Entrance>(doorway_, peer, now));
   }

@@ -26,7 +26,18 @@ IoResult TlsStream::result_of(int returned) {
 IoResult TlsStream::handshake() {
   ERR_clear_error();
   const int returned = SSL_do_handshake(ssl_);
-  return returned == 1 ? IoResult{.status = Status::kDone} : result_of(returned);
+  if (returned == 1) return {.status = Status::kDone};
+  const auto result = result_of(returned);
+  error_ = ERR_peek_last_error();
+  return result;
+}
+
+// OpenSSL says of every certificate that it failed to verify it; why, it says elsewhere.
+std::string TlsStream::refusal() const {
+  const long verified = SSL_get_verify_result(ssl_);
+  if (verified != X509_V_OK) return X509_verify_cert_error_string(verified);
+  const char* const reason = ERR_reason_error_string(error_);
+  return reason != nullptr ? reason : "the peer has ended the handshake";
 }
 
 IoResult TlsStream::read(std::span<char> space) {

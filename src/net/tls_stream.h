@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "net/io_result.h"
@@ -26,6 +27,9 @@ class TlsStream {
   // as far as TLS has words for it.
   IoResult handshake();
 
+  // Of a handshake that is kBroken: why, in a few words.
+  std::string refusal() const;
+
   // What follows is for after the handshake. A read takes at most one record's bytes,
   // and the socket may be empty although more of the record waits: see has_unread().
   IoResult read(std::span<char> space);
@@ -42,7 +46,8 @@ class TlsStream {
   IoResult result_of(int returned);
 
   ssl_st* ssl_;
-  bool broken_ = false;  // OpenSSL must not be called any more but to free
+  unsigned long error_ = 0;  // OpenSSL's, of a handshake
+  bool broken_ = false;      // OpenSSL must not be called any more but to free
 };
 
 }  // namespace weir
