@@ -1,41 +1,11 @@
 // A check allocates nothing once its connection is warm. This program counts.
 
-#include <cstdlib>
-#include <new>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/allocation_testing.h"
 #include "server/http/http_test_door.h"
-
-namespace {
-
-std::size_t g_allocations = 0;
-
-void* counted_or_null(std::size_t size) noexcept {
-  ++g_allocations;
-  return std::malloc(size);
-}
-
-void* counted(std::size_t size) {
-  if (void* const memory = counted_or_null(size)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) { return counted(size); }
-void* operator new[](std::size_t size) { return counted(size); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return counted_or_null(size);
-}
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return counted_or_null(size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace weir {
 namespace {
@@ -46,13 +16,13 @@ void expect_no_allocation(TestDoor& door, const std::string& requests) {
   const auto session = door.door.make_session({}, door.now);
   std::size_t warm = 0;
   for (int round = 0; round < 200; ++round) {
-    if (round == 100) warm = g_allocations;
+    if (round == 100) warm = allocations();
     door.now += 700ms;  // so that the date changes, too
     feed(*session, requests, door.now);
     session->stamp(1ms);
     while (!session->output().empty()) session->sent(session->output().size(), door.now);
   }
-  EXPECT_EQ(g_allocations - warm, 0u);
+  EXPECT_EQ(allocations() - warm, 0u);
   EXPECT_FALSE(session->finished());
 }
 
@@ -79,12 +49,6 @@ TEST(HttpAllocation, NorDoOthersThatDecide) {
                 post("/v1/reset", check) +
                 "POST /check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
                 "16\r\n{\"key\":\"a\",\"rule\":\"r\"}\r\n0\r\n\r\n");
-}
-
-TEST(HttpAllocation, TheCounterCounts) {
-  const std::size_t before = g_allocations;
-  TestDoor().ask(post("/check", "{}"));
-  EXPECT_GT(g_allocations, before);
 }
 
 }  // namespace

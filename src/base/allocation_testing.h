@@ -1,0 +1,17 @@
+// For tests: how often this program has allocated memory with operator new.
+//
+// Whoever links weir_allocation_testing and calls allocations() has every operator new of
+// the program counted. Not under sanitizers, which have one of their own.
+//
+// Thread rule: one thread. Tested by allocation_testing_test.cc.
+
+#pragma once
+
+#include <cstddef>
+
+namespace weir {
+
+// Since the start.
+std::size_t allocations();
+
+}  // namespace weir

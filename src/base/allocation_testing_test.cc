@@ -1,0 +1,33 @@
+#include "base/allocation_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <string>
+
+namespace weir {
+namespace {
+
+// Out of sight of the optimizer, which may leave out what nobody sees.
+void* g_memory = nullptr;
+std::string g_text;
+
+// How many of them `what` makes.
+template <typename What>
+std::size_t allocations_of(What what) {
+  const std::size_t before = allocations();
+  what();
+  return allocations() - before;
+}
+
+TEST(AllocationTesting, CountsEveryKind) {
+  EXPECT_EQ(allocations_of([] {}), 0u);
+  EXPECT_EQ(allocations_of([] { g_memory = ::operator new(8); }), 1u);
+  ::operator delete(g_memory);
+  EXPECT_EQ(allocations_of([] { g_memory = ::operator new[](8, std::nothrow); }), 1u);
+  ::operator delete[](g_memory);
+  EXPECT_EQ(allocations_of([] { g_text.assign(1000, 'x'); }), 1u);
+}
+
+}  // namespace
+}  // namespace weir
