@@ -7,6 +7,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include "base/ascii.h"
@@ -200,11 +201,37 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   core.reply_json(exchange, json.text());
 }
 
+// What a query describes, as the body that says the same: header:X-App=web is one of its
+// headers, entry:path=/login one of its entries.
+std::string described_by(std::string_view query) {
+  constexpr std::string_view kHeader = "header:";
+  constexpr std::string_view kEntry = "entry:";
+  boost::json::object body;
+  boost::json::object headers;
+  boost::json::object entries;
+  for (const auto& [name, value] : query_parameters(query)) {
+    if (name.starts_with(kHeader)) {
+      headers.emplace(name.substr(kHeader.size()), value);
+    } else if (name.starts_with(kEntry)) {
+      entries.emplace(name.substr(kEntry.size()), value);
+    } else {
+      body.emplace(name, value);
+    }
+  }
+  if (!headers.empty()) body["headers"] = std::move(headers);
+  if (!entries.empty()) body["entries"] = std::move(entries);
+  return boost::json::serialize(body);
+}
+
 }  // namespace
 
 void handle_explain(HttpCore& core, Exchange& exchange) {
-  JsonBody body(exchange.body, {"rule", "key", "tier", "method", "path", "host", "headers",
-                                "client", "domain", "entries"});
+  std::string described;
+  if (exchange.head.method != http1::Method::kPost) described = described_by(exchange.query);
+  const CheckReader::Source in_query{described.data(), described.size(), described.size()};
+  JsonBody body(
+      described.empty() ? exchange.body : in_query,
+      {"rule", "key", "tier", "method", "path", "host", "headers", "client", "domain", "entries"});
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   if (body.has("rule")) return explain_rule(core, exchange, body);
   if (body.has("domain")) return explain_descriptor(core, exchange, body);

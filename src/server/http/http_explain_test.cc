@@ -63,6 +63,22 @@ TEST_F(HttpExplain, ShowsTheCounterAndChargesNothing) {
   EXPECT_NE(said.find(R"("retry_after":9)"), std::string::npos) << said;
 }
 
+TEST_F(HttpExplain, TakesTheDescriptionFromAQuery) {
+  const auto by_get = [&](const std::string& query) {
+    return door_->ask(get("/v1/explain?" + query)).body;
+  };
+  EXPECT_EQ(by_get("path=/login%3Fx&client=192.0.2.1&header:X-App=web"),
+            explain(R"({"path":"/login?x","client":"192.0.2.1","headers":{"X-App":"web"}})"));
+  EXPECT_EQ(by_get("rule=named&key=%61lice"), explain(R"({"rule":"named","key":"alice"})"));
+  EXPECT_EQ(by_get("domain=edge&entry:user=alice"),
+            explain(R"({"domain":"edge","entries":{"user":"alice"}})"));
+  for (const std::string query :
+       {"", "pth=/", "path=/&client=me", "path=/&headers=1", "path=%FF", "path=/&header:%FF=1"}) {
+    const TestReply reply = door_->ask(get("/v1/explain?" + query));
+    EXPECT_EQ(reply.status, 400) << query << reply.body;
+  }
+}
+
 TEST_F(HttpExplain, SaysWhyADescriptorLeadsNowhere) {
   EXPECT_EQ(explain(R"({"domain":"edge","entries":{"key":"a"}})"),
             R"({"mode":"local","applies":[],"because":"no descriptor leads there"})");

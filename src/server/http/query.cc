@@ -18,12 +18,21 @@ std::string percent_decoded(std::string_view text) {
   return bytes;
 }
 
-std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+std::vector<std::pair<std::string, std::string>> query_parameters(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> parameters;
   while (!query.empty()) {
     const std::string_view pair = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(pair.size() + 1, query.size()));
-    const std::string_view found = pair.substr(0, pair.find('='));
-    if (found == name) return percent_decoded(pair.substr(std::min(found.size() + 1, pair.size())));
+    const std::string_view name = pair.substr(0, pair.find('='));
+    parameters.emplace_back(percent_decoded(name),
+                            percent_decoded(pair.substr(std::min(name.size() + 1, pair.size()))));
+  }
+  return parameters;
+}
+
+std::optional<std::string> query_value(std::string_view query, std::string_view name) {
+  for (auto& parameter : query_parameters(query)) {
+    if (parameter.first == name) return std::move(parameter.second);
   }
   return std::nullopt;
 }

@@ -7,11 +7,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace weir {
 
 // What is no encoding stays as it is.
 std::string percent_decoded(std::string_view text);
+
+// The parameters in their order, decoded.
+std::vector<std::pair<std::string, std::string>> query_parameters(std::string_view query);
 
 // The first value of that name, decoded ("+" stays). Nothing if there is none; empty for a
 // name without '='.

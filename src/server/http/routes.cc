@@ -16,7 +16,7 @@ constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
     {RouteId::kCheckV1, {kPost}, "/v1/check", kAnybody, handle_check_v1},
     {RouteId::kLook, {kPost}, "/v1/look", kAnybody, handle_look},
     {RouteId::kReset, {kPost}, "/v1/reset", kAdmin, handle_reset},
-    {RouteId::kExplain, {kPost}, "/v1/explain", kAdmin, handle_explain},
+    {RouteId::kExplain, {kGet, kPost}, "/v1/explain", kAdmin, handle_explain},
     {RouteId::kAuth, kAnyMethod, "/auth", kAnybody, handle_auth},
     {RouteId::kJson, kAnyMethod, "/json", kAnybody, handle_json},
     {RouteId::kHealth, {kGet}, "/health", kAnybody, handle_health},
