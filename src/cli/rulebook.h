@@ -4,7 +4,8 @@
 // whole set is made anew and given to all cores, one change after the other. What
 // requests changed and did not write to the file is gone with the next load.
 //
-// Thread rule: any thread. Tested by rulebook_test.cc and tests/e2e/rules_test.py.
+// Thread rule: any thread. Tested by rulebook_test.cc, fuzz/rule_change_fuzz.cc and
+// tests/e2e/rules_test.py.
 
 #pragma once
 

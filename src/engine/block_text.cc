@@ -62,6 +62,8 @@ std::optional<Block> block_in(std::string_view line) {
   if (!until || !since || !rule || !key || (reason != "denied" && reason != "manual")) {
     return std::nullopt;
   }
+  // Whoever shows it subtracts these times from now, which does not fit with times far below 0.
+  if (*since < 0 || *until < 0) return std::nullopt;
   return Block{.rule = *std::move(rule),
                .key = *std::move(key),
                .since = instant_from_epoch_us(*since),

@@ -8,7 +8,7 @@
 // that are not plain are percent-encoded. The last line counts the others, so that a text
 // which was cut off is known.
 //
-// Thread rule: pure functions. Tested by block_text_test.cc.
+// Thread rule: pure functions. Tested by block_text_test.cc and fuzz/blocks_text_fuzz.cc.
 
 #pragma once
 

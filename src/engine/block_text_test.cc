@@ -56,6 +56,8 @@ TEST(BlockText, IsWholeOrRefused) {
            "weir blocks 1\n7 5 denied r a b\nend 1\n",
            "weir blocks 1\n7 5 denied r %zz\nend 1\n",
            "weir blocks 1\n7 5 denied r \x01\nend 1\n",
+           "weir blocks 1\n7 -9223372036854775808 denied r k\nend 1\n",
+           "weir blocks 1\n-7 5 denied r k\nend 1\n",
            "weir blocks 1\n99999999999999999999 5 denied r k\nend 1\n",
        }) {
     EXPECT_EQ(keys_of(wrong), "refused") << wrong;

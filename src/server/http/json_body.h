@@ -7,7 +7,7 @@
 //   const std::string rule = body.text("rule");
 //   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 //
-// Thread rule: a value. Tested by http_blocks_test.cc.
+// Thread rule: a value. Tested by http_blocks_test.cc and fuzz/admin_body_fuzz.cc.
 
 #pragma once
 

@@ -1,0 +1,55 @@
+// Feeds bytes to the admin routes, as bodies: what they mean is done, or explained in a
+// problem document; and who is blocked can be listed afterwards.
+
+#include <boost/json.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/assert.h"
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+TestDoor::Options options() {
+  const auto quota = Quota::make({.limit = 5, .window = std::chrono::minutes(1)});
+  return {.rules = {{.id = "login", .quota = *quota}}, .access = {}};
+}
+
+json::value parse(const TestReply& reply) {
+  json::error_code error;
+  json::value value = json::parse(reply.body, error);
+  WEIR_ASSERT(!error);
+  return value;
+}
+
+void ask(TestDoor& door, std::string_view method, std::string_view path, std::string_view body) {
+  const TestReply reply = door.ask(request(method, path, body));
+  const json::value page = parse(reply);
+  if (reply.status == 200) return;
+  WEIR_ASSERT(reply.status == 400 || reply.status == 404 || reply.status == 413);
+  WEIR_ASSERT(page.at("status") == reply.status);
+  WEIR_ASSERT(!page.at("detail").as_string().empty());
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weir;
+  const std::string_view body(reinterpret_cast<const char*>(data), size);
+  static TestDoor door(options());  // to make one takes longer than all the rest
+  ask(door, "POST", "/admin/blocks", body);
+  WEIR_ASSERT(parse(door.ask(get("/admin/blocks"))).at("total") == door.blocks.size());
+  ask(door, "DELETE", "/admin/blocks", body);
+  ask(door, "PATCH", "/admin/rules/login", body);
+  for (const Block& block : door.blocks.list("", BlockList::kBlocksMax, door.now)) {
+    door.blocks.lift(block.rule, block.key);
+  }
+  return 0;
+}

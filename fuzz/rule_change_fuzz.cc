@@ -1,0 +1,92 @@
+// Feeds a configuration and a rule, parted by a zero byte, to those who change rules. A rule
+// that is accepted is in force as it was sent, and so is the file that it is written to;
+// nothing else in there has changed.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "base/assert.h"
+#include "cli/rulebook.h"
+#include "rules/config.h"
+#include "rules/rule_sources.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kId = "r";
+
+// Without a file.
+class Desk {
+ public:
+  Desk(std::string_view text, Config config) {
+    book_.load({.text = std::string(text), .rules = std::move(config.rules), .sources = {}});
+  }
+
+  RuleReply put(std::string_view rule) {
+    return book_.change({.id = std::string(kId), .text = std::string(rule)}, Instant());
+  }
+
+  // The rule as it is in force; nothing if it is not.
+  std::optional<RuleSource> rule() const {
+    for (const RuleView& view : book_.view().rules) {
+      if (view.id == kId) return RuleSource{.id = view.id, .json = view.json};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  Rulebook book_{"",
+                 [](std::vector<Rule> rules, RequestSources) {
+                   return std::make_shared<const RuleSet>(std::move(rules));
+                 },
+                 [](const RuleSetPtr&) {}};
+};
+
+void check_edit(std::string_view text, const RuleSource& rule) {
+  const auto edited = edit_rule(text, {.id = rule.id, .json = rule.json});
+  if (const auto* refusal = std::get_if<EditRefusal>(&edited)) {
+    WEIR_ASSERT(!refusal->reason.empty());
+    return;
+  }
+  const auto& result = std::get<std::string>(edited);
+  WEIR_ASSERT(std::holds_alternative<Config>(parse_config(result, "edited.yaml")));
+  const auto before = config_sources(text);
+  const auto after = config_sources(result);
+  WEIR_ASSERT(after.others == before.others);
+  const auto is_there = [&](const RuleSource& other) {
+    return std::ranges::count(after.rules, other) == 1;
+  };
+  WEIR_ASSERT(is_there(rule));
+  for (const RuleSource& other : before.rules) {
+    WEIR_ASSERT(other.id == rule.id || is_there(other));
+  }
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace weir;
+  const std::string_view both(reinterpret_cast<const char*>(data), size);
+  const auto end = std::min(both.find('\0'), both.size());
+  const std::string_view text = both.substr(0, end);
+  const std::string_view body = both.substr(std::min(end + 1, both.size()));
+  auto parsed = parse_config(text, "fuzz.yaml");
+  if (!std::holds_alternative<Config>(parsed)) return 0;
+  Desk desk(text, std::get<Config>(std::move(parsed)));
+  const auto reply = desk.put(body);
+  if (reply.status >= 400) {
+    WEIR_ASSERT(reply.status == 400 || reply.status == 409);
+    WEIR_ASSERT(!reply.detail.empty());
+    return 0;
+  }
+  const auto rule = desk.rule();
+  WEIR_ASSERT(rule);
+  check_edit(text, *rule);
+  return 0;
+}
