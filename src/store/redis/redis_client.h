@@ -7,7 +7,7 @@
 // Commands are pipelined: what is sent within one round of the event loop leaves in one
 // piece, at the end of that round.
 //
-// Thread rule: the core that made it. Tested by cluster_slot_test.cc.
+// Thread rule: the core that made it. Implemented in store/redis/client.
 
 #pragma once
 
@@ -58,6 +58,7 @@ class RedisCall {
   // For sending it again, to another node of a cluster.
   std::span<const std::string_view> words_;
   Instant deadline_;
+  std::uint16_t slot_ = 0;
   std::uint8_t redirections_ = 0;
 };
 

@@ -1,0 +1,225 @@
+// What the tests of this folder share: a world of one core in which the test moves time,
+// answers for the servers, and sees who is called.
+
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "proto/dialer.h"
+#include "proto/reactor.h"
+#include "store/redis/client/link.h"
+#include "store/redis/client/redis_clients.h"
+#include "store/redis/redis_client.h"
+
+namespace weir {
+
+class FakeReactor final : public Reactor {
+ public:
+  std::unique_ptr<Alarm> make_alarm(std::function<void(Instant)> ring) override {
+    return std::make_unique<FakeAlarm>(*this, std::move(ring));
+  }
+
+  Instant now() const { return now_; }
+
+  // Rings what is due on the way, in the order of its time.
+  void advance(Duration step) {
+    const Instant end = now_ + step;
+    while (true) {
+      const auto next =
+          std::ranges::min_element(alarms_, {}, [](const FakeAlarm* alarm) { return alarm->when; });
+      if (next == alarms_.end() || (*next)->when > end) break;
+      now_ = std::max(now_, (*next)->when);
+      (*next)->when = Instant::max();
+      const auto ring = (*next)->ring;  // outlives the alarm
+      ring(now_);
+    }
+    now_ = end;
+  }
+
+ private:
+  struct FakeAlarm final : Alarm {
+    FakeAlarm(FakeReactor& owner, std::function<void(Instant)> callback)
+        : reactor(owner), ring(std::move(callback)) {
+      reactor.alarms_.push_back(this);
+    }
+    ~FakeAlarm() override { std::erase(reactor.alarms_, this); }
+    void set(Instant at) override { when = at; }
+
+    FakeReactor& reactor;
+    std::function<void(Instant)> ring;
+    Instant when = Instant::max();
+  };
+
+  Instant now_ = instant_from_epoch_us(1'000'000'000);
+  std::vector<FakeAlarm*> alarms_;
+};
+
+// Attempts wait until the test decides.
+class FakeDialer final : public Dialer {
+ public:
+  explicit FakeDialer(FakeReactor& reactor) : reactor_(reactor) {}
+
+  std::unique_ptr<Dial> dial(const Destination& destination, Instant,
+                             DialListener& listener) override {
+    auto attempt = std::make_unique<FakeDial>(*this, destination, listener);
+    attempts_.push_back(attempt.get());
+    return attempt;
+  }
+
+  // Where somebody wants to connect to, as text: "a:1 b:2".
+  std::string wanted() const {
+    std::string text;
+    for (const auto* attempt : attempts_) {
+      text += (text.empty() ? "" : " ") + attempt->destination.to_string();
+    }
+    return text;
+  }
+
+  // The first attempt at `destination` succeeds.
+  std::unique_ptr<Session> accept(const std::string& destination) {
+    FakeDial* const attempt = take(destination);
+    return attempt != nullptr ? attempt->listener.connected(reactor_.now()) : nullptr;
+  }
+  void refuse(const std::string& destination) {
+    FakeDial* const attempt = take(destination);
+    if (attempt != nullptr) attempt->listener.not_connected("refused", reactor_.now());
+  }
+
+ private:
+  struct FakeDial final : Dial {
+    FakeDial(FakeDialer& owner, Destination place, DialListener& who)
+        : dialer(owner), destination(std::move(place)), listener(who) {}
+    ~FakeDial() override { std::erase(dialer.attempts_, this); }
+
+    FakeDialer& dialer;
+    Destination destination;
+    DialListener& listener;
+  };
+
+  FakeDial* take(const std::string& destination) {
+    const auto found = std::ranges::find_if(attempts_, [&](const FakeDial* attempt) {
+      return attempt->destination.to_string() == destination;
+    });
+    if (found == attempts_.end()) {
+      ADD_FAILURE() << "nobody wants " << destination << " but " << wanted();
+      return nullptr;
+    }
+    FakeDial* const attempt = *found;
+    attempts_.erase(found);
+    return attempt;
+  }
+
+  FakeReactor& reactor_;
+  std::vector<FakeDial*> attempts_;
+};
+
+// A server's end of a connection: what it hears and says.
+class Server {
+ public:
+  Server(std::unique_ptr<Session> session, FakeReactor& reactor)
+      : session_(std::move(session)), reactor_(reactor) {}
+
+  // The words it was sent since it last listened: "PING|SET a b".
+  std::string hear() {
+    std::string heard;
+    const auto bytes = std::string(session_->output());
+    session_->sent(bytes.size(), reactor_.now());
+    std::size_t at = 0;
+    const auto number = [&] {
+      const auto end = bytes.find("\r\n", at);
+      const auto value = std::stoul(bytes.substr(at + 1, end - at - 1));
+      at = end + 2;
+      return value;
+    };
+    while (at < bytes.size()) {
+      const auto words = number();
+      heard += heard.empty() ? "" : "|";
+      for (std::size_t i = 0; i < words; ++i) {
+        const auto size = number();
+        heard += (i > 0 ? " " : "") + bytes.substr(at, size);
+        at += size + 2;
+      }
+    }
+    return heard;
+  }
+
+  // Lines, each of which gets its end.
+  void say(const std::vector<std::string>& lines) {
+    for (const auto& line : lines) say_bytes(line + "\r\n");
+  }
+  void say_bytes(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto space = session_->input_space();
+      if (space.empty()) return;  // it has ended
+      const auto size = std::min(space.size(), bytes.size());
+      std::copy_n(bytes.begin(), size, space.begin());
+      session_->received(size, reactor_.now());
+      bytes.remove_prefix(size);
+    }
+  }
+
+  // As a Redis of some kind answers the handshake.
+  void welcome(const std::string& mode, const std::string& role) {
+    hear();
+    say({"%2", "+mode", "+" + mode, "+role", "+" + role});
+    hear();
+    say({"+PONG"});
+  }
+
+  void hang_up() {
+    session_->peer_closed(reactor_.now());
+    session_.reset();
+  }
+  void break_down() { session_.reset(); }
+  bool is_finished() const { return session_ == nullptr || session_->finished(); }
+  Session& session() { return *session_; }
+
+ private:
+  std::unique_ptr<Session> session_;
+  FakeReactor& reactor_;
+};
+
+// A call that writes down what became of it.
+class NotedCall final : public RedisCall {
+ public:
+  void replied(const resp::Reply& reply, Instant now) noexcept override {
+    note(reply.integer() ? std::to_string(*reply.integer()) : std::string(reply.text()), now);
+  }
+  void failed(CallFailure why, Instant now) noexcept override {
+    constexpr std::array kNames = {"disconnected", "timed out", "overloaded", "refused"};
+    note(kNames[static_cast<std::size_t>(why)], now);
+  }
+
+  std::string outcome;  // empty: none yet
+  std::function<void(Instant)> then = [](Instant) {};
+
+ private:
+  void note(const std::string& text, Instant now) {
+    outcome += (outcome.empty() ? "" : ", ") + text;
+    const auto action = then;  // which may set another
+    action(now);
+  }
+};
+
+// The states that were announced.
+class NotedStates final : public RedisStateListener {
+ public:
+  void redis_changed(const LinkState& state, Instant) override {
+    constexpr std::array kNames = {"connecting", "connected", "disconnected"};
+    const auto name = std::string(kNames[static_cast<std::size_t>(state.phase)]);
+    said.push_back(name + (state.reason.empty() ? "" : ": " + state.reason));
+  }
+  std::vector<std::string> said;
+};
+
+}  // namespace weir

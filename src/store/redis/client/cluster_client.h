@@ -1,0 +1,90 @@
+// ClusterClient: the client of a cluster's masters.
+//
+//   one link to each master     carries the commands for its slots
+//   one link to any node        asks which master has which slots (the map)
+//
+// The map is fetched when a node says that a slot has moved, when a link has been lost,
+// and every kMapAgain besides. A command that is told to go elsewhere goes there at once:
+// MOVED for good, ASK for this time. TRYAGAIN (its keys are just being moved) is tried
+// again every kTryAgain until the deadline. Each command is redirected kRedirectionsMax
+// times at most.
+//
+// Thread rule: one core. Tested by cluster_client_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/client/cluster_map.h"
+#include "store/redis/client/link.h"
+#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_url.h"
+
+namespace weir {
+
+class ClusterClient final : public RedisClient, LinkListener, RedisCall {
+ public:
+  static constexpr Duration kMapAgain = std::chrono::seconds(10);
+  // While something is wrong.
+  static constexpr Duration kMapAgainSoon = std::chrono::milliseconds(250);
+  // However many commands ask for it.
+  static constexpr Duration kMapsApart = std::chrono::milliseconds(50);
+  static constexpr Duration kAnswerMax = std::chrono::seconds(1);
+  static constexpr Duration kTryAgain = std::chrono::milliseconds(5);
+  static constexpr std::uint8_t kRedirectionsMax = 5;
+  static constexpr std::size_t kWaitingMax = 1'024;
+
+  ClusterClient(const RedisUrl& url, const RedisSurroundings& surroundings,
+                RedisStateListener& listener, Instant now);
+  ~ClusterClient() override;
+
+  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                  Instant deadline, RedisCall& call, Instant now) override;
+  void forget(RedisCall& call) override;
+  const LinkState& state() const override { return state_; }
+
+ private:
+  // The links.
+  void link_changed(Link& link, Instant now) override;
+  bool link_takes_error(Link& link, RedisCall& call, const resp::Reply& error,
+                        Instant now) override;
+  // The map.
+  void replied(const resp::Reply& reply, Instant now) noexcept override;
+  void failed(CallFailure why, Instant now) noexcept override;
+
+  void ask_for_map(Instant now);
+  void want_map(Instant now);
+  void use_map(const ClusterMap& map, Instant now);
+  void blame_teller(std::string why, Instant now);
+
+  Link* link_to(const Destination& destination, Instant now);
+  bool redirect(const Link& from, RedisCall& call, const resp::Reply& error, Instant now);
+  bool wait(RedisCall& call, Instant now);
+  void try_again(Instant now);
+  void resend(Link* link, RedisCall& call, Instant now);
+  void update_state(Instant now);
+  LinkState overall_state(Instant now) const;
+
+  const RedisSurroundings surroundings_;
+  RedisStateListener& listener_;
+  const Login login_;
+  const std::vector<Destination> seeds_;
+  bool is_asking_ = false;
+  Instant asked_at_;       // for the map
+  std::string complaint_;  // of the last answer; empty: none
+  LinkState state_;
+  std::vector<std::unique_ptr<Link>> masters_;
+  std::vector<Link*> slots_;         // null: nobody's
+  std::vector<RedisCall*> waiting_;  // to be tried again; null: forgotten
+  std::unique_ptr<Alarm> next_map_;
+  std::unique_ptr<Alarm> next_try_;
+  Link teller_;
+};
+
+}  // namespace weir

@@ -1,0 +1,204 @@
+#include "store/redis/client/conversation.h"
+
+#include "store/redis/client/client_testing.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::ElementsAre;
+
+const std::vector<std::string_view> kPing = {"PING"};
+const std::vector<std::string_view> kGet = {"GET", "k"};
+
+class ConversationTest : public testing::Test, public ConversationListener {
+ protected:
+  ConversationTest()
+      : server(std::make_unique<Conversation>(login, reactor, *this, reactor.now()), reactor),
+        conversation(static_cast<Conversation&>(server.session())) {}
+
+  void opened(Instant) override { events.emplace_back("opened"); }
+  void ended(const Ending& ending, Instant) override { events.push_back(ending.why); }
+  bool takes_error(RedisCall&, const resp::Reply& error, Instant) override {
+    return error.error_code() == "MOVED";
+  }
+  void pushed(const resp::Reply& push, Instant) override { events.emplace_back(push[0].text()); }
+
+  std::optional<CallFailure> send(const std::vector<std::string_view>& words, NotedCall& call,
+                                  Duration patience = milliseconds(20)) {
+    return conversation.send(words, reactor.now() + patience, call, reactor.now());
+  }
+
+  std::vector<std::string> events;
+  NotedCall first;
+  NotedCall second;
+  Login login;
+  FakeReactor reactor;
+  Server server;
+  Conversation& conversation;
+};
+
+TEST_F(ConversationTest, AnswersCommandsInTheirOrder) {
+  EXPECT_EQ(send(kPing, first), CallFailure::kDisconnected);  // not before the handshake
+  server.welcome("standalone", "master");
+  EXPECT_THAT(events, ElementsAre("opened"));
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  EXPECT_EQ(send(kGet, second), std::nullopt);
+  EXPECT_EQ(server.hear(), "PING|GET k");
+  server.say_bytes("+PONG\r\n$1");
+  EXPECT_EQ(first.outcome, "PONG");
+  EXPECT_EQ(second.outcome, "");
+  server.say_bytes("\r\nv\r\n");
+  EXPECT_EQ(second.outcome, "v");
+}
+
+TEST_F(ConversationTest, AnswersATimeoutAtOnceAndDropsTheLateReply) {
+  server.welcome("standalone", "master");
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  EXPECT_EQ(send(kGet, second, milliseconds(50)), std::nullopt);
+  reactor.advance(milliseconds(19));
+  EXPECT_EQ(first.outcome, "");
+  reactor.advance(milliseconds(1));
+  EXPECT_EQ(first.outcome, "timed out");
+  EXPECT_EQ(second.outcome, "");
+  // Free to be sent again while the reply to the first try is still on its way.
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  server.say({"+LATE", "+V", "+PONG"});
+  EXPECT_EQ(first.outcome, "timed out, PONG");
+  EXPECT_EQ(second.outcome, "V");
+}
+
+TEST_F(ConversationTest, SendsAgainFromWithinACallback) {
+  server.welcome("standalone", "master");
+  first.then = [&](Instant now) {
+    first.then = [](Instant) {};
+    EXPECT_EQ(conversation.send(kGet, now + milliseconds(20), first, now), std::nullopt);
+  };
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  server.say({"-NOSCRIPT no", "+V"});
+  EXPECT_EQ(first.outcome, "NOSCRIPT no, V");
+}
+
+TEST_F(ConversationTest, ForgetsACallWhoseOwnerHasGone) {
+  server.welcome("standalone", "master");
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  EXPECT_EQ(send(kGet, second), std::nullopt);
+  Conversation::forget(first);
+  Conversation::forget(first);
+  server.say({"+PONG", "+V"});
+  EXPECT_EQ(first.outcome, "");
+  EXPECT_EQ(second.outcome, "V");
+}
+
+TEST_F(ConversationTest, GivesUpAPeerThatFallsSilent) {
+  server.welcome("standalone", "master");
+  reactor.advance(std::chrono::hours(1));  // nothing is waited for
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  reactor.advance(Conversation::kSilenceMax - milliseconds(1));
+  EXPECT_THAT(events, ElementsAre("opened"));
+  EXPECT_EQ(send(kPing, second), std::nullopt);
+  reactor.advance(milliseconds(1));
+  EXPECT_THAT(events, ElementsAre("opened", "it has stopped answering"));
+  EXPECT_EQ(first.outcome, "timed out");
+  EXPECT_EQ(second.outcome, "disconnected");
+  EXPECT_TRUE(server.is_finished());
+}
+
+TEST_F(ConversationTest, GivesUpAPeerThatSaysNothingAtFirst) {
+  reactor.advance(Conversation::kHandshakeMax);
+  EXPECT_THAT(events, ElementsAre("it has accepted the connection, and says nothing"));
+}
+
+TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionEnds) {
+  server.welcome("standalone", "master");
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  EXPECT_EQ(send(kGet, second), std::nullopt);
+  server.say_bytes("+PO");
+  first.then = [&](Instant) { EXPECT_EQ(send(kPing, first), CallFailure::kDisconnected); };
+  server.hang_up();
+  EXPECT_EQ(first.outcome, "disconnected");
+  EXPECT_EQ(second.outcome, "disconnected");
+  EXPECT_THAT(events, ElementsAre("opened", "it has closed the connection"));
+}
+
+TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionBreaks) {
+  server.welcome("standalone", "master");
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  server.break_down();
+  EXPECT_EQ(first.outcome, "disconnected");
+  EXPECT_THAT(events, ElementsAre("opened", "the connection broke"));
+}
+
+TEST_F(ConversationTest, EndsWhenThePeerIsNotARedis) {
+  server.say_bytes("HTTP/1.1 400 Bad Request\r\n\r\n");
+  EXPECT_THAT(events, ElementsAre("what answers is not a Redis"));
+  EXPECT_TRUE(server.is_finished());
+  EXPECT_TRUE(server.session().output().empty());
+}
+
+TEST_F(ConversationTest, EndsWhenItIsToldMoreThanItAsked) {
+  server.welcome("standalone", "master");
+  server.say({"+WHAT"});
+  EXPECT_THAT(events, ElementsAre("opened", "it has answered what was not asked"));
+}
+
+TEST_F(ConversationTest, LeavesAPeerThatCanServeNoMore) {
+  for (const auto* const error :
+       {"-READONLY You can't write against a read only replica.", "-LOADING Redis is loading",
+        "-ERR Error running script: @user_script: 1: -READONLY You can't write", "-NOAUTH x",
+        "-MASTERDOWN Link with MASTER is down"}) {
+    FakeReactor world;
+    Server peer(std::make_unique<Conversation>(login, world, *this, world.now()), world);
+    auto& talk = static_cast<Conversation&>(peer.session());
+    peer.welcome("standalone", "master");
+    NotedCall call;
+    NotedCall other;
+    EXPECT_EQ(talk.send(kPing, world.now() + milliseconds(20), call, world.now()), std::nullopt);
+    EXPECT_EQ(talk.send(kPing, world.now() + milliseconds(20), other, world.now()), std::nullopt);
+    peer.say({error});
+    EXPECT_EQ(call.outcome, std::string(error).substr(1));
+    EXPECT_EQ(other.outcome, "disconnected");
+    EXPECT_TRUE(peer.is_finished());
+  }
+}
+
+TEST_F(ConversationTest, LetsItsListenerTakeAnError) {
+  server.welcome("standalone", "master");
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  server.say({"-MOVED 1 a:1"});
+  EXPECT_EQ(first.outcome, "");
+}
+
+TEST_F(ConversationTest, TellsPushesFromReplies) {
+  server.welcome("standalone", "master");
+  EXPECT_TRUE(conversation.subscribe("news"));
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  EXPECT_EQ(server.hear(), "SUBSCRIBE news|PING");
+  server.say({">3", "+subscribe", "+news", ":1", "+PONG", ">3", "+message", "+news", "+x"});
+  EXPECT_EQ(first.outcome, "PONG");
+  EXPECT_THAT(events, ElementsAre("opened", "subscribe", "message"));
+}
+
+TEST_F(ConversationTest, BoundsWhatIsInFlight) {
+  server.welcome("standalone", "master");
+  std::vector<NotedCall> calls(Conversation::kFlightsMax);
+  for (auto& call : calls) ASSERT_EQ(send(kPing, call), std::nullopt);
+  EXPECT_EQ(send(kPing, first), CallFailure::kOverloaded);
+  server.say({"+PONG"});
+  EXPECT_EQ(send(kPing, first), std::nullopt);
+  conversation.leave();
+  EXPECT_EQ(calls.back().outcome, "disconnected");
+  EXPECT_THAT(events, ElementsAre("opened"));  // who leaves hears no more
+}
+
+TEST_F(ConversationTest, BoundsWhatIsToBeSent) {
+  server.welcome("standalone", "master");
+  const auto big = std::string(Conversation::kOutputMax + 1, 'x');
+  EXPECT_EQ(send({"SET", "k", big}, first), std::nullopt);
+  EXPECT_EQ(send(kPing, second), CallFailure::kOverloaded);
+  server.hear();
+  EXPECT_EQ(send(kPing, second), std::nullopt);
+}
+
+}  // namespace
+}  // namespace weir

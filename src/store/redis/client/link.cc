@@ -1,0 +1,128 @@
+#include "store/redis/client/link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace weir {
+
+using Phase = LinkState::Phase;
+
+Link::Link(Login login, const RedisSurroundings& surroundings, LinkListener& listener)
+    : login_(std::move(login)),
+      surroundings_(surroundings),
+      listener_(listener),
+      chance_(surroundings.seed),
+      retry_(surroundings.reactor.make_alarm([this](Instant now) { dial(now); })) {}
+
+Link::~Link() { drop(); }
+
+void Link::move_to(std::vector<Destination> destinations, Instant now) {
+  WEIR_ASSERT(!destinations.empty());
+  if (!destinations_.empty()) {
+    const auto same = std::ranges::find(destinations, destination());
+    if (same != destinations.end()) {
+      current_ = static_cast<std::size_t>(same - destinations.begin());
+      destinations_ = std::move(destinations);
+      return;
+    }
+  }
+  destinations_ = std::move(destinations);
+  current_ = 0;
+  failures_ = 0;
+  if (state_.phase == Phase::kConnecting) state_.since = now;
+  const bool was_connected = is_connected();
+  drop();
+  if (was_connected) enter(Phase::kDisconnected, "moving to " + destination().to_string(), now);
+  dial(now);
+}
+
+void Link::reconnect(const Ending& why, Instant now) {
+  if (conversation_ == nullptr) return;
+  drop();
+  lose(why, now);
+}
+
+std::optional<CallFailure> Link::send(std::span<const std::string_view> words, Instant deadline,
+                                      RedisCall& call, Instant now) {
+  if (conversation_ == nullptr) return CallFailure::kDisconnected;
+  return conversation_->send(words, deadline, call, now);
+}
+
+void Link::send_blindly(std::span<const std::string_view> words, Instant now) {
+  if (conversation_ != nullptr) conversation_->send_blindly(words, now);
+}
+
+bool Link::subscribe(std::string_view channel) {
+  return conversation_ != nullptr && conversation_->subscribe(channel);
+}
+
+void Link::dial(Instant now) {
+  dial_ = surroundings_.dialer.dial(destination(), now + kDialMax, *this);
+}
+
+std::unique_ptr<Session> Link::connected(Instant now) {
+  auto conversation = std::make_unique<Conversation>(
+      login_, surroundings_.reactor, static_cast<ConversationListener&>(*this), now);
+  conversation_ = conversation.get();
+  return conversation;
+}
+
+void Link::not_connected(const std::string& why, Instant now) { lose({.why = why}, now); }
+
+void Link::opened(Instant now) { enter(Phase::kConnected, {}, now); }
+
+void Link::ended(const Ending& ending, Instant now) {
+  conversation_ = nullptr;
+  lose(ending, now);
+}
+
+bool Link::takes_error(RedisCall& call, const resp::Reply& error, Instant now) {
+  return listener_.link_takes_error(*this, call, error, now);
+}
+
+void Link::pushed(const resp::Reply& push, Instant now) { listener_.link_pushed(push, now); }
+
+// Without a word to the listener.
+void Link::drop() {
+  dial_.reset();
+  retry_->set(Instant::max());
+  if (conversation_ != nullptr) std::exchange(conversation_, nullptr)->leave();
+}
+
+void Link::lose(const Ending& ending, Instant now) {
+  const bool held_well = is_connected() && now - state_.since >= kHeldWell;
+  if (held_well) failures_ = 0;
+  retry_->set(now + next_wait(ending.retry));
+  auto reason = destination().to_string() + ": " + ending.why;
+  // One that held is the first to be tried again.
+  if (!is_connected()) current_ = (current_ + 1) % destinations_.size();
+  const bool is_news = is_connected() || state_.phase == Phase::kConnecting ||
+                       (ending.retry == Ending::Retry::kLater && state_.reason != reason);
+  state_.reason = reason;
+  if (is_news) enter(Phase::kDisconnected, std::move(reason), now);
+}
+
+// The others of a round have not failed yet: they are tried soon.
+Duration Link::next_wait(Ending::Retry retry) {
+  ++failures_;
+  const std::size_t rounds = failures_ / destinations_.size();
+  const bool round_is_over = failures_ % destinations_.size() == 0;
+  Duration whole = kBackoffMin;
+  if (round_is_over && retry == Ending::Retry::kLater) {
+    whole = kRetryLater;
+  } else if (round_is_over) {
+    whole =
+        std::min(kBackoffMin * (1 << std::min<std::size_t>(rounds - 1, 10)), Duration(kBackoffMax));
+  }
+  auto less = std::uniform_int_distribution<std::int64_t>(0, whole.count() / 2);
+  return whole - Duration(less(chance_));
+}
+
+void Link::enter(Phase phase, std::string reason, Instant now) {
+  state_ = {.phase = phase, .reason = std::move(reason), .since = now};
+  listener_.link_changed(*this, now);
+}
+
+}  // namespace weir

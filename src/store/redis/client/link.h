@@ -1,0 +1,107 @@
+// Link: one lasting connection to a Redis, made again whenever it is lost.
+//
+// It tries its destinations in turn, stays with the one that answers, and waits between
+// attempts: at first kBackoffMin, twice as long after each round of failures, up to
+// kBackoffMax, and by chance up to half of it less, so that a fleet does not come back all
+// at once. What trying again does not mend (a wrong password, no Redis) is tried again
+// after kRetryLater.
+//
+// Thread rule: one core. Tested by link_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "proto/dialer.h"
+#include "proto/reactor.h"
+#include "store/redis/client/conversation.h"
+
+namespace weir {
+
+// What a client lives on. All must outlive it.
+struct RedisSurroundings {
+  Reactor& reactor;
+  Dialer& dialer;
+  std::uint32_t seed;  // of chance; another one on each core
+};
+
+class Link;
+
+class LinkListener {
+ public:
+  // Its state has changed; or only its reason, if that is one somebody has to act on.
+  virtual void link_changed(Link& link, Instant now) = 0;
+  // As ConversationListener's.
+  virtual bool link_takes_error(Link&, RedisCall&, const resp::Reply&, Instant) { return false; }
+  virtual void link_pushed(const resp::Reply&, Instant) {}
+
+ protected:
+  ~LinkListener() = default;
+};
+
+class Link final : DialListener, ConversationListener {
+ public:
+  static constexpr Duration kBackoffMin = std::chrono::milliseconds(20);
+  static constexpr Duration kBackoffMax = std::chrono::seconds(2);
+  static constexpr Duration kRetryLater = std::chrono::seconds(5);
+  static constexpr Duration kDialMax = std::chrono::seconds(2);
+  // A connection that held as long was a good one: what comes next begins anew.
+  static constexpr Duration kHeldWell = std::chrono::seconds(1);
+
+  // Does nothing until move_to(). `listener` must outlive it.
+  Link(Login login, const RedisSurroundings& surroundings, LinkListener& listener);
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Connects to one of `destinations`, from now on. A connection to one of them stays.
+  void move_to(std::vector<Destination> destinations, Instant now);
+
+  // Drops the connection, if there is one, and makes a new one at once.
+  void reconnect(const Ending& why, Instant now);
+
+  [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
+                                                Instant deadline, RedisCall& call, Instant now);
+  void send_blindly(std::span<const std::string_view> words, Instant now);
+  bool subscribe(std::string_view channel);
+
+  bool is_connected() const { return state_.phase == LinkState::Phase::kConnected; }
+  const LinkState& state() const { return state_; }
+  // The one it is connected to, or tries. REQUIRES: move_to() was called
+  const Destination& destination() const { return destinations_[current_]; }
+
+ private:
+  std::unique_ptr<Session> connected(Instant now) override;
+  void not_connected(const std::string& why, Instant now) override;
+  void opened(Instant now) override;
+  void ended(const Ending& ending, Instant now) override;
+  bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) override;
+  void pushed(const resp::Reply& push, Instant now) override;
+
+  void dial(Instant now);
+  void drop();
+  void lose(const Ending& ending, Instant now);
+  Duration next_wait(Ending::Retry retry);
+  void enter(LinkState::Phase phase, std::string reason, Instant now);
+
+  const Login login_;
+  const RedisSurroundings surroundings_;
+  LinkListener& listener_;
+  std::vector<Destination> destinations_;
+  std::size_t current_ = 0;
+  std::size_t failures_ = 0;  // in a row
+  LinkState state_;
+  std::minstd_rand chance_;
+  std::unique_ptr<Alarm> retry_;
+  std::unique_ptr<Dial> dial_;
+  Conversation* conversation_ = nullptr;  // its connection owns it
+};
+
+}  // namespace weir
