@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // One reply on top of what may wait: a list's, which repeats keys of up to 1 MiB.
-constexpr std::size_t kOutputMax = HttpSession::kOutputMax + (2u << 20);
+constexpr std::size_t kOutputMax = HttpSession::kLimits.output_max + (2u << 20);
 
 std::size_t content_length(std::string_view head) {
   constexpr std::string_view kName = "\r\nContent-Length: ";

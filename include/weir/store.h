@@ -28,6 +28,9 @@ struct Charge {
   // Units to spend, within +-kCostMax. 0 asks without spending. Negative gives back:
   // never above a full quota, and only what the current window still holds.
   std::int64_t cost = 1;
+  // A store that is spread over machines keeps keys with the same tag on one of them, so
+  // that charges of one request are decided at once. 0: the key's own place.
+  std::uint64_t tag = 0;
 };
 
 enum class Operation : std::uint8_t {

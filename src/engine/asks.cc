@@ -14,6 +14,11 @@ bool spends(Operation operation) {
   return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
 }
 
+// By counters, or by what stands in for them.
+bool is_decided(const Answer& answer) {
+  return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
+}
+
 bool is_shadow(const Ask& ask) { return ask.rule != nullptr && ask.rule->shadow; }
 
 std::string_view rule_id(const Ask& ask) {
@@ -28,6 +33,30 @@ RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
   if (!answer.over) return RuleOutcome::kAllowed;
   if (is_shadow(ask)) return RuleOutcome::kShadow;
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
+}
+
+// How soon to ask again after a denial by a rule whose store fails.
+constexpr Duration kFailureRetry = std::chrono::seconds(1);
+
+Decision refused(const Quota& quota) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = kFailureRetry,
+          .reset_after = kFailureRetry};
+}
+
+// What one of so many nodes may admit.
+Quota share_of(const Quota& quota, std::int64_t nodes) {
+  if (nodes <= 1 || quota.limit() == 0) return quota;
+  const bool has_burst = quota.algorithm() == Algorithm::kTokenBucket;
+  const auto share = [nodes](std::int64_t units) {
+    return std::max<std::int64_t>(1, units / nodes);
+  };
+  const auto made = Quota::make({.algorithm = quota.algorithm(),
+                                 .limit = share(quota.limit()),
+                                 .window = quota.window(),
+                                 .burst = has_burst ? share(quota.capacity()) : 0});
+  return made ? *made : quota;  // a bucket may take too long to fill
 }
 
 // As if the key had never been seen.
@@ -48,10 +77,22 @@ void number_rules(std::vector<Rule>& rules, RuleCounts& counts) {
   for (Rule& rule : rules) rule.number = counts.number_of(rule.id);
 }
 
+// A few asks by their numbers.
+class Asks::Group {
+ public:
+  void add(std::size_t index) { members_[size_++] = static_cast<std::uint8_t>(index); }
+  operator Members() const { return Members(members_).first(size_); }
+
+ private:
+  std::array<std::uint8_t, kAsksMax> members_;
+  std::size_t size_ = 0;
+};
+
 void Asks::begin(Operation operation) {
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
+  modes_in_use_ = {};
 }
 
 bool Asks::add(const Ask& ask) {
@@ -70,24 +111,32 @@ bool Asks::add(const Ask& ask) {
     hashes_[size_][i] = engine_.hash(name, limits[i]);
   }
   if (ask.rule != nullptr) asks_[size_].key = keys_[size_].assign(ask.key);
+  const bool rule_decides = ask.rule != nullptr && !ask.mode;
+  modes_[size_] = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
+  modes_in_use_.add(modes_[size_]);
   ++size_;
   return true;
 }
 
 bool Asks::decide(Instant now) {
-  std::array<std::uint8_t, kAsksMax> counted{};
-  std::size_t count = 0;
+  if (engine_.waits()) return false;
+  Group counted;
   for (std::size_t i = 0; i < size_; ++i) {
-    if (!settle_uncounted(i, now)) counted[count++] = static_cast<std::uint8_t>(i);
+    if (!settle_uncounted(i, now)) counted.add(i);
   }
-  const bool answered = operation_ == Operation::kSpendAll
-                            ? decide_together(now)
-                            : decide_apart(Members(counted).first(count), operation_, now);
-  if (!answered) {
-    engine_.record_store_error();
-    return false;
+  const Progress progress = operation_ == Operation::kSpendAll
+                                ? decide_together(now)
+                                : decide_apart(counted, operation_, now);
+  if (progress == Progress::kUnavailable) engine_.record_store_error();
+  if (progress != Progress::kAnswered) return false;
+  const bool is_alone = engine_.fleet() == nullptr;
+  const bool is_first = is_alone || engine_.visit().concludes_first();
+  for (std::size_t i = 0; i < size_; ++i) {
+    answers_[i].over = !answers_[i].allowed();
+    if (is_first) record(i, now);
+    if (answers_[i].over && is_shadow(asks_[i])) answers_[i].decision.verdict = Verdict::kAllowed;
   }
-  for (std::size_t i = 0; i < size_; ++i) conclude(i, now);
+  if (is_first && !is_alone) keep_warm(now);
   return true;
 }
 
@@ -124,88 +173,210 @@ bool Asks::settle_uncounted(std::size_t index, Instant now) {
 }
 
 // Those with one limit share a batch; those with several have one each, in which all
-// limits hold or none is charged.
-bool Asks::decide_apart(Members asks, Operation operation, Instant now) {
-  std::array<std::uint8_t, kAsksMax> singles{};
-  std::size_t count = 0;
-  for (const std::uint8_t index : asks) {
-    if (limits_[index].size() == 1) {
-      singles[count++] = index;
-      continue;
+// limits hold or none is charged. Nobody waits for another's answer to be asked.
+Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now) {
+  const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
+  Progress progress = Progress::kAnswered;
+  for (const Mode mode : modes_in_use_) {
+    Group singles;
+    for (const std::uint8_t index : asks) {
+      if (modes_[index] != mode) continue;
+      if (limits_[index].size() == 1) {
+        singles.add(index);
+      } else {
+        progress = std::max(progress, decide_batch({&index, 1}, joint, now));
+      }
     }
-    const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
-    if (!decide_batch({&index, 1}, joint, now)) return false;
+    progress = std::max(progress, decide_batch(singles, operation, now));
   }
-  return decide_batch(Members(singles).first(count), operation, now);
+  return progress;
 }
 
-bool Asks::decide_together(Instant now) {
-  std::array<std::uint8_t, kAsksMax> enforced{};
-  std::array<std::uint8_t, kAsksMax> shadows{};
-  std::size_t enforced_count = 0;
-  std::size_t shadow_count = 0;
+Asks::Progress Asks::decide_together(Instant now) {
+  Group enforced;
+  Group shadows;
   bool allowed = true;
   for (std::size_t i = 0; i < size_; ++i) {
     const bool counted = answers_[i].cause == Answer::Cause::kCounted;
-    const auto index = static_cast<std::uint8_t>(i);
     if (!counted) {
       allowed = allowed && (answers_[i].allowed() || is_shadow(asks_[i]));
     } else if (is_shadow(asks_[i])) {
-      shadows[shadow_count++] = index;
+      shadows.add(i);
     } else {
-      enforced[enforced_count++] = index;
+      enforced.add(i);
     }
   }
   const auto joint = allowed ? Operation::kSpendAll : Operation::kLook;
-  const auto members = Members(enforced).first(enforced_count);
-  if (!decide_batch(members, joint, now)) return false;
-  allowed = allowed && std::ranges::all_of(
-                           members, [&](std::uint8_t index) { return answers_[index].allowed(); });
-  return decide_apart(Members(shadows).first(shadow_count),
-                      allowed ? Operation::kSpendEach : Operation::kLook, now);
+  const Progress progress = decide_modes(enforced, joint, now);
+  if (progress != Progress::kAnswered) return progress;
+  allowed = allowed && all_allowed(enforced);
+  return decide_apart(shadows, allowed ? Operation::kSpendEach : Operation::kLook, now);
 }
 
-bool Asks::decide_batch(Members asks, Operation operation, Instant now) {
-  if (asks.empty()) return true;
-  check_.begin(operation);
+// Each mode in turn, the one that takes a trip last. What the first have charged is given
+// back when a later one denies.
+Asks::Progress Asks::decide_modes(Members asks, Operation operation, Instant now) {
+  Group charged;
+  for (const Mode mode : modes_in_use_) {
+    Group group;
+    for (const std::uint8_t index : asks) {
+      if (modes_[index] == mode) group.add(index);
+    }
+    Progress progress = decide_batch(group, operation, now);
+    if (progress != Progress::kAnswered) return progress;
+    if (operation == Operation::kLook) continue;
+    if (all_allowed(group)) {
+      for (const std::uint8_t index : Members(group)) charged.add(index);
+      continue;
+    }
+    operation = Operation::kLook;
+    progress = take_back(charged, now);
+    if (progress != Progress::kAnswered) return progress;
+  }
+  return Progress::kAnswered;
+}
+
+// Undoes charges, and answers what a look says.
+Asks::Progress Asks::take_back(Members asks, Instant now) {
   for (const std::uint8_t index : asks) {
+    const Mode mode = answers_[index].mode;
+    const Members self(&index, 1);
+    const Check* answered = nullptr;
+    // If the store has gone meanwhile, it stays charged: never too much is let pass.
+    if (put(self, Operation::kSpendEach, Sign::kGiveBack, mode, answered, now) ==
+        Progress::kWaits) {
+      return Progress::kWaits;
+    }
+    const Progress look = put(self, Operation::kLook, Sign::kSpend, mode, answered, now);
+    if (look == Progress::kWaits) return look;
+    if (look == Progress::kAnswered) take_decisions(self, *answered, mode);
+  }
+  return Progress::kAnswered;
+}
+
+bool Asks::all_allowed(Members asks) const {
+  return std::ranges::all_of(asks, [&](std::uint8_t index) { return answers_[index].allowed(); });
+}
+
+// REQUIRES: all are of one mode
+Asks::Progress Asks::decide_batch(Members asks, Operation operation, Instant now) {
+  if (asks.empty()) return Progress::kAnswered;
+  const Mode mode = modes_[asks.front()];
+  const Check* answered = nullptr;
+  const Progress progress = put(asks, operation, Sign::kSpend, mode, answered, now);
+  if (progress == Progress::kAnswered) take_decisions(asks, *answered, mode);
+  if (progress == Progress::kUnavailable && mode != Mode::kLocal) {
+    return fall_back(asks, operation, now);
+  }
+  return progress;
+}
+
+// The store that decides these has failed.
+Asks::Progress Asks::fall_back(Members asks, Operation operation, Instant now) {
+  Group local;
+  for (const std::uint8_t index : asks) {
+    const Rule* const rule = asks_[index].rule;
+    Answer& answer = answers_[index];
+    answer.mode = Mode::kLocal;
+    if (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal) {
+      local.add(index);
+      continue;
+    }
+    const bool allows = rule->on_store_failure == OnStoreFailure::kAllow;
+    answer.cause = Answer::Cause::kStoreFailed;
+    answer.decision = allows ? untouched(answer.quota) : refused(answer.quota);
+    if (!allows && operation == Operation::kSpendAll) operation = Operation::kLook;
+  }
+  if (Members(local).empty()) return Progress::kAnswered;
+  const Check* answered = nullptr;
+  const Progress progress = put(local, operation, Sign::kSpend, Mode::kLocal, answered, now);
+  if (progress == Progress::kAnswered) take_decisions(local, *answered, Mode::kLocal);
+  return progress;
+}
+
+// Asks the store of a mode. Without a fleet the answer is there at once.
+Asks::Progress Asks::put(Members asks, Operation operation, Sign sign, Mode mode,
+                         const Check*& answered, Instant now) {
+  Fleet* const fleet = engine_.fleet();
+  if (fleet == nullptr) {
+    check_.begin(operation);
+    fill(check_, asks, sign, mode);
+    answered = &check_;
+    return check_.decide(engine_.local(), now) ? Progress::kAnswered : Progress::kUnavailable;
+  }
+  fill(engine_.visit().next(operation), asks, sign, mode);
+  Store& store = mode == Mode::kLocal ? engine_.local() : fleet->store(mode);
+  return engine_.visit().ask(store, answered, now);
+}
+
+void Asks::fill(Check& check, Members asks, Sign sign, Mode mode) const {
+  for (const std::uint8_t index : asks) {
+    const std::int64_t asked = asks_[index].cost;
+    const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
+    // In place of a store that has failed, this node has its share.
+    const std::int64_t nodes = mode == modes_[index] ? 1 : engine_.fleet()->live_nodes();
+    const std::uint64_t tag = limits_[index].size() > 1 ? hashes_[index].front().low : 0;
     for (std::size_t i = 0; i < limits_[index].size(); ++i) {
-      check_.add(hashes_[index][i], limits_[index][i], asks_[index].cost);
+      check.add(hashes_[index][i], share_of(limits_[index][i], nodes), cost, tag);
     }
   }
-  if (!check_.decide(engine_, now)) return false;
-  const auto decisions = check_.decisions();
+}
+
+// Of several limits the answer is about the one that presses most.
+void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
+  const auto decisions = check.decisions();
   std::size_t next = 0;
   for (const std::uint8_t index : asks) {
     Answer& answer = answers_[index];
+    answer.mode = mode;
     for (std::size_t i = 0; i < limits_[index].size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], answer.decision)) continue;
       answer.decision = decisions[next];
       answer.quota = limits_[index][i];
     }
   }
-  return true;
 }
 
-// What follows from an answer: figures, blocks, and that a shadow lets pass.
-void Asks::conclude(std::size_t index, Instant now) {
+// What follows from an answer, once: figures and blocks.
+void Asks::record(std::size_t index, Instant now) {
   const Ask& ask = asks_[index];
-  Answer& answer = answers_[index];
-  answer.over = !answer.allowed();
+  const Answer& answer = answers_[index];
   if (operation_ == Operation::kLook) {
     engine_.record_look();
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
     engine_.record(answer.decision, answer.quota.algorithm(), now);
   }
+  if (modes_[index] != answer.mode && is_decided(answer)) engine_.record_fallback();
   if (ask.rule == nullptr) return;
   if (spends(operation_) && is_counted(*ask.rule)) {
     engine_.record_rule(ask.rule->number, outcome_of(ask, answer), hashes_[index].front(), now);
   }
   if (operation_ == Operation::kReset) blocks_.lift(ask.rule->id, ask.key);
-  if (answer.over && is_shadow(ask)) answer.decision.verdict = Verdict::kAllowed;
-  const bool may_block = answer.cause == Answer::Cause::kCounted && !answer.allowed() &&
-                         spends(operation_) && ask.cost > 0;
+  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
+                         !is_shadow(ask) && spends(operation_) && ask.cost > 0;
   if (may_block && !ask.rule->denial.blocks.empty()) block_denied(ask, now);
+}
+
+// Enters what the fleet has admitted, so that this node's own counters are right when it
+// has to decide alone.
+void Asks::keep_warm(Instant now) {
+  if (operation_ == Operation::kLook) return;
+  const auto operation =
+      operation_ == Operation::kReset ? Operation::kReset : Operation::kSpendEach;
+  check_.begin(operation);
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Answer& answer = answers_[i];
+    if (answer.mode == Mode::kLocal || answer.cause != Answer::Cause::kCounted) continue;
+    if (answer.over && spends(operation_)) continue;
+    if (check_.size() + limits_[i].size() > Batch::kChargesMax) {
+      check_.decide(engine_.local(), now);
+      check_.begin(operation);
+    }
+    for (std::size_t limit = 0; limit < limits_[i].size(); ++limit) {
+      check_.add(hashes_[i][limit], limits_[i][limit], asks_[i].cost);
+    }
+  }
+  if (check_.size() > 0) check_.decide(engine_.local(), now);
 }
 
 void Asks::block_denied(const Ask& ask, Instant now) {
@@ -232,13 +403,14 @@ void Asks::block_denied(const Ask& ask, Instant now) {
               now);
 }
 
-// Counts one event of the rule and key that is no request. Nothing if the store cannot.
+// Counts one event of the rule and key that is no request, on this node. Nothing if the
+// store cannot.
 std::optional<Decision> Asks::spend_one(const Ask& ask, std::string_view purpose,
                                         const Quota& quota, Instant now) {
   check_.begin(Operation::kSpendEach);
   const KeyName name{.rule = purpose, .bucket = ask.rule->id, .key = ask.key};
   check_.add(engine_.hash(name, quota), quota, 1);
-  if (!check_.decide(engine_, now)) return std::nullopt;
+  if (!check_.decide(engine_.local(), now)) return std::nullopt;
   return check_.decisions().front();
 }
 

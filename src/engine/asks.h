@@ -12,8 +12,15 @@
 //   shadow                           a denial counts as one and lets pass
 //   a denial                         may block the key
 //
+// Where the counters are depends on the mode: the call's, else the rule's, else the node's.
+// If the store of a mode fails, the rule says what happens: this node decides by its share
+// of the limit, from counters in its own memory that every shared decision has been entered
+// in; or all is allowed, or denied.
+//
 // Up to 16 asks are decided together: each by itself (kSpendEach), or all or nothing
 // (kSpendAll), where an ask of a shadow rule neither denies nor is charged if others do.
+// If kSpendAll spans modes, each mode is charged in turn, and given back if a later one
+// denies.
 //
 // Thread rule: one core; reused, so that deciding allocates nothing.
 // Tested by asks_test.cc.
@@ -33,6 +40,7 @@
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "engine/immediate_check.h"
+#include "engine/visit.h"
 #include "observe/rule_counts.h"
 #include "rules/rule.h"
 #include "weir/decision.h"
@@ -53,6 +61,7 @@ struct Ask {
   std::string_view tier{};
   std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
   std::int64_t cost = 1;
+  std::optional<Mode> mode{};  // none: the rule's, or the node's
 };
 
 struct Answer {
@@ -61,6 +70,7 @@ struct Answer {
     kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
     kDenyList,
     kBlocked,
+    kStoreFailed,  // the rule says what then
   };
 
   Cause cause = Cause::kCounted;
@@ -69,6 +79,8 @@ struct Answer {
   Quota quota{};
   // What the counters said, before shadow let it pass.
   bool over = false;
+  // Where the counters are; kLocal as well if the store of the mode failed.
+  Mode mode = Mode::kLocal;
 
   bool allowed() const { return decision.allowed(); }
 };
@@ -93,7 +105,8 @@ class Asks {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // False if the store could not answer; then answers() mean nothing.
+  // False if there is no answer, and answers() mean nothing: the store could not give one,
+  // or, if engine.waits(), not yet.
   bool decide(Instant now);
 
   // Parallel to the asks.
@@ -102,12 +115,24 @@ class Asks {
  private:
   // Asks that are decided in one batch.
   using Members = std::span<const std::uint8_t>;
+  class Group;
+  using Progress = Visit::Progress;
+  enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   bool settle_uncounted(std::size_t index, Instant now);
-  bool decide_apart(Members asks, Operation operation, Instant now);
-  bool decide_together(Instant now);
-  bool decide_batch(Members asks, Operation operation, Instant now);
-  void conclude(std::size_t index, Instant now);
+  Progress decide_apart(Members asks, Operation operation, Instant now);
+  Progress decide_together(Instant now);
+  Progress decide_modes(Members asks, Operation operation, Instant now);
+  Progress take_back(Members asks, Instant now);
+  bool all_allowed(Members asks) const;
+  Progress decide_batch(Members asks, Operation operation, Instant now);
+  Progress fall_back(Members asks, Operation operation, Instant now);
+  Progress put(Members asks, Operation operation, Sign sign, Mode mode, const Check*& answered,
+               Instant now);
+  void fill(Check& check, Members asks, Sign sign, Mode mode) const;
+  void take_decisions(Members asks, const Check& check, Mode mode);
+  void record(std::size_t index, Instant now);
+  void keep_warm(Instant now);
   void block_denied(const Ask& ask, Instant now);
   std::optional<Decision> spend_one(const Ask& ask, std::string_view purpose, const Quota& quota,
                                     Instant now);
@@ -121,6 +146,8 @@ class Asks {
   std::array<std::array<KeyHash, Rule::kLimitsMax>, kAsksMax> hashes_;  // of each limit
   std::array<Answer, kAsksMax> answers_;
   std::array<std::span<const Quota>, kAsksMax> limits_;  // of each ask
+  std::array<Mode, kAsksMax> modes_;                     // in which each is to be decided
+  Modes modes_in_use_;
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
 };

@@ -1,26 +1,33 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
 // A Check is filled, decide() called, and the answer is there when on_done is called:
-// at once from a store in memory, later from one that must be asked.
+// at once from a store in memory, later from one that must be asked. Requests wait for
+// such a one in a Visit (visit.h).
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
-// Tested by engine_test.cc.
+// Tested by engine_test.cc and visit_test.cc.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "base/waker.h"
+#include "engine/fleet.h"
 #include "observe/traffic.h"
+#include "rules/mode.h"
 #include "weir/key.h"
 #include "weir/store.h"
 
 namespace weir {
 
-class Engine;
+class Visit;
 
 // The charges of one request, with room for their quotas and decisions. Lives in its
 // session and is reused, so that deciding allocates nothing.
@@ -29,19 +36,24 @@ class Check {
   // Starts over. `on_done` is called exactly once per decide(), on the same core.
   void begin(Operation operation, void (*on_done)(Check&) noexcept);
 
+  // Charges of one tag are kept together (weir/store.h).
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
-  void add(KeyHash key, const Quota& quota, std::int64_t cost);
+  void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0);
+
+  // Puts it to a store, which calls on_done, now or later. Nothing changes until then.
+  void decide(Store& store, Instant now) noexcept;
 
   std::size_t size() const { return size_; }
-  bool full() const { return size_ == Batch::kChargesMax; }
-  const Quota& quota(std::size_t index) const { return quotas_[index]; }
+  // Whether it asks what the other does: for the same keys at the same cost.
+  bool asks_same(const Check& other) const;
 
   // After on_done. If error() is not kNone the decisions mean nothing.
   StoreError error() const { return batch_.error; }
   std::span<const Decision> decisions() const { return {decisions_.data(), size_}; }
 
  private:
-  friend class Engine;
+  static void finish(Batch& batch) noexcept;
+
   Batch batch_;
   std::array<Quota, Batch::kChargesMax> quotas_;
   std::array<Charge, Batch::kChargesMax> charges_;
@@ -58,8 +70,28 @@ class Engine {
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_.hash(name, quota); }
 
-  // Decides `check` as of `now` and calls its on_done, now or later.
-  void decide(Check& check, Instant now) noexcept;
+  // Where counters are that are not shared.
+  Store& local() { return store_; }
+
+  // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
+  void join(Fleet& fleet) { fleet_ = &fleet; }
+  // Null: this node is alone.
+  Fleet* fleet() { return fleet_; }
+  // How a key is decided, if a rule or a call wants it so.
+  Mode mode_for(std::optional<Mode> wanted) const {
+    if (fleet_ == nullptr) return Mode::kLocal;
+    return wanted ? *wanted : fleet_->default_mode();
+  }
+
+  // Begins or goes on with what is being handled (visit.h). Null: a new one.
+  void resume(std::shared_ptr<Visit> visit);
+  Visit& visit();
+  // What was handled since resume() is answered: forget what was asked for it.
+  void settle();
+  // An answer is not there yet.
+  bool waits() const;
+  // What was handled is to be handled again when `waker` is woken. REQUIRES: waits()
+  std::shared_ptr<Visit> pause(Waker& waker);
 
   // For the figures of this core.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
@@ -72,13 +104,14 @@ class Engine {
   void record_latency(Duration elapsed) noexcept { traffic_.record_latency(elapsed); }
   void record_look() noexcept { traffic_.record_look(); }
   void record_store_error() noexcept { traffic_.record_store_error(); }
+  void record_fallback() noexcept { traffic_.record_fallback(); }
 
  private:
-  static void finish(Batch& batch) noexcept;
-
   Store& store_;
   const KeyHasher& hasher_;
   CoreTraffic& traffic_;
+  Fleet* fleet_ = nullptr;
+  std::shared_ptr<Visit> visit_;  // under way; kept for the next, where nobody waits
 };
 
 }  // namespace weir

@@ -24,7 +24,7 @@ class EngineTest : public ::testing::Test {
     check_.begin(operation, count_call);
     const KeyHash key = engine_.hash({"rule", "bucket", "key"}, quota_);
     for (int charge = 0; charge < charges; ++charge) check_.add(key, quota_, 1);
-    engine_.decide(check_, kNow);
+    check_.decide(engine_.local(), kNow);
   }
 
   const Quota quota_ = *Quota::make({.limit = 3, .window = 1min});
@@ -61,7 +61,7 @@ TEST_F(EngineTest, AnOutageIsNoDenial) {
   Engine engine(store, hasher_, traffic_.add_core());
   check_.begin(Operation::kSpendEach, count_call);
   check_.add({1, 2}, quota_, 1);
-  engine.decide(check_, kNow);
+  check_.decide(engine.local(), kNow);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(check_.error(), StoreError::kUnavailable);
 }
@@ -83,12 +83,12 @@ TEST_F(EngineTest, AnImmediateCheckReturnsWithItsAnswer) {
   ImmediateCheck check;
   check.begin(Operation::kSpendEach);
   check.add(engine_.hash({"", "", "key"}, quota_), quota_, 3);
-  EXPECT_TRUE(check.decide(engine_, kNow));
+  EXPECT_TRUE(check.decide(engine_.local(), kNow));
   EXPECT_TRUE(check.decisions()[0].allowed());
 
   UnreachableStore refusing;
   Engine cut_off(refusing, hasher_, traffic_.add_core());
-  EXPECT_FALSE(check.decide(cut_off, kNow));
+  EXPECT_FALSE(check.decide(cut_off.local(), kNow));
 }
 
 }  // namespace

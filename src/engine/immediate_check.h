@@ -1,5 +1,5 @@
 // ImmediateCheck: a Check for a store that answers before decide() returns, as the one
-// in memory does. A store that answers later needs a session that waits.
+// in memory does.
 //
 // Thread rule: as Check. Tested by engine_test.cc.
 
@@ -19,8 +19,8 @@ class ImmediateCheck : public Check {
   }
 
   // False if the store could not answer.
-  bool decide(Engine& engine, Instant now) {
-    engine.decide(*this, now);
+  bool decide(Store& store, Instant now) {
+    Check::decide(store, now);
     WEIR_ASSERT(done_);
     return error() == StoreError::kNone;
   }

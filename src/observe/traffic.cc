@@ -66,6 +66,8 @@ void CoreTraffic::record(const Decision& decision, Algorithm algorithm, Instant 
 void CoreTraffic::record_look() noexcept { increment(looks_); }
 void CoreTraffic::record_store_error() noexcept { increment(store_errors_); }
 
+void CoreTraffic::record_fallback() noexcept { increment(fallbacks_); }
+
 // A reader that meets the old counts under the new name would report a second twice.
 // So the name goes first and comes last: the fence pairs with the one in
 // counts_of(), the release with the acquire there.
@@ -105,6 +107,7 @@ TrafficSummary Traffic::summary(Instant now) const {
     }
     summary.looks += read(core.looks_);
     summary.store_errors += read(core.store_errors_);
+    summary.fallbacks += read(core.fallbacks_);
     for (std::int64_t age = 1; age <= kRateSeconds; ++age) {
       const auto counts = core.counts_of(second_now - age);
       recent.requests += counts.requests;

@@ -30,6 +30,7 @@ struct TrafficSummary {
   std::array<std::uint64_t, kAlgorithmCount> denied{};
   std::uint64_t looks = 0;
   std::uint64_t store_errors = 0;
+  std::uint64_t fallbacks = 0;  // decided here because a shared store had failed
 
   // Over the last ten whole seconds.
   double requests_per_second = 0;
@@ -50,6 +51,7 @@ class alignas(64) CoreTraffic {
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept;
   void record_store_error() noexcept;
+  void record_fallback() noexcept;
   // What a rule answered.
   void record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                    Instant now) noexcept {
@@ -85,6 +87,7 @@ class alignas(64) CoreTraffic {
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};
   std::atomic<std::uint64_t> looks_{0};
   std::atomic<std::uint64_t> store_errors_{0};
+  std::atomic<std::uint64_t> fallbacks_{0};
   std::array<Second, kSeconds> seconds_;
 };
 

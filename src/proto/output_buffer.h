@@ -37,6 +37,9 @@ class OutputBuffer {
   // The position of the next byte to be appended.
   std::size_t position() const { return consumed_ + size(); }
 
+  // Drops what was appended from this position on. REQUIRES: it is not consumed
+  void cut(std::size_t position) { end_ = begin_ + (position - consumed_); }
+
   // Gives the memory back, if nothing is in it.
   void release();
   bool holds_memory() const { return capacity_ > 0; }

@@ -246,7 +246,8 @@ void RateLimitService::write_statuses(Response& response, Instant now) const {
       status.set_limit_remaining(kUnlimitedRemaining);
       continue;
     }
-    const auto& [cause, decision, quota, over] = limit.answer;
+    const Decision& decision = limit.answer.decision;
+    const Quota& quota = limit.answer.quota;
     if (!limit.is_over()) status.set_limit_remaining(clamp_to_32_bits(decision.remaining));
     status.mutable_duration_until_reset()->set_seconds(seconds_until_reset(quota, decision, now));
     auto& current = *status.mutable_current_limit();

@@ -30,6 +30,7 @@
 #include "base/text_hash.h"
 #include "observe/rule_counts.h"
 #include "rules/key_part.h"
+#include "rules/mode.h"
 #include "rules/request_match.h"
 #include "rules/schedule.h"
 #include "rules/text_pattern.h"
@@ -118,8 +119,10 @@ struct Rule {
   std::optional<KeyPart> cost_from{};  // has a whole number
   Denial denial{};
   Effect effect = Effect::kLimit;
-  bool enabled = true;                // a disabled rule allows everything and counts nothing
-  bool shadow = false;                // counts and reports, but never denies
+  bool enabled = true;         // a disabled rule allows everything and counts nothing
+  bool shadow = false;         // counts and reports, but never denies
+  std::optional<Mode> mode{};  // none: the node's
+  OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
   RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
   // Of the rules of one group the first that matches applies.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -57,6 +58,16 @@ void Http2Session::peer_closed(Instant now) {
   if (!finished_) pump();
 }
 
+void Http2Session::woken(Instant now) {
+  if (finished_) return;
+  now_ = now;
+  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (!std::exchange(stream->is_woken_, false) || stream->is_finished_) continue;
+    stream->service_->completed(*stream, now_);
+  }
+  pump();
+}
+
 void Http2Session::sent(std::size_t size, Instant now) {
   now_ = now;
   out_.consume(size);
@@ -76,7 +87,14 @@ void Http2Session::pump() {
   }
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
-  if (is_over || (peer_closed_ && !has_more)) finished_ = true;
+  if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
+}
+
+bool Http2Session::any_waits() const {
+  for (const Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (stream->kept_ != nullptr) return true;
+  }
+  return false;
 }
 
 Instant Http2Session::deadline() const {

@@ -57,8 +57,8 @@ class Http2Session final : public Session {
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
 
-  void attach(Waker&) override {}
-  void woken(Instant) override {}
+  void attach(Waker& waker) override { waker_ = &waker; }
+  void woken(Instant now) override;
   std::span<char> input_space() override;
   void received(std::size_t size, Instant now) override;
   void peer_closed(Instant now) override;
@@ -101,6 +101,7 @@ class Http2Session final : public Session {
   void begin_closing();
   void name_last_stream();
   void pump();
+  bool any_waits() const;
 
   Http2Door& door_;
   const Peer peer_;
@@ -112,6 +113,7 @@ class Http2Session final : public Session {
   std::size_t buffered_ = 0;        // bytes of bodies and answers
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;
+  Waker* waker_ = nullptr;
   bool peer_closed_ = false;
   bool finished_ = false;
   Closing closing_ = Closing::kNo;

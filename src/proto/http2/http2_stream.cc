@@ -79,7 +79,13 @@ void Http2Stream::clear() {
   head_size_ = sent_ = held_ = 0;
   deadline_ = expires_at_ = Instant::max();
   is_kept_open_ = false;
-  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
+  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = is_woken_ = false;
+  kept_.reset();
+}
+
+void Http2Stream::wake() noexcept {
+  is_woken_ = true;
+  session_->waker_->wake();
 }
 
 void Http2Stream::add_field(std::string_view name, std::string_view value) {
@@ -170,7 +176,7 @@ char* Http2Stream::append(std::size_t size) {
   if (is_kept_open_ && waiting() == 0) allow(session_->now_ + Http2Session::kStalledMax);
   answer_.resize(before + size);
   session_->hold(*this, size);
-  resume();
+  go_on();
   return answer_.data() + before;
 }
 
@@ -179,7 +185,7 @@ void Http2Stream::finish(std::span<const Http2Field> trailers) {
   is_finished_ = true;
   trailers_.assign(trailers.begin(), trailers.end());
   allow(session_->now_ + Http2Session::kStalledMax);
-  resume();
+  go_on();
 }
 
 void Http2Stream::keep_open() {
@@ -197,7 +203,7 @@ void Http2Stream::allow(Instant deadline) {
   session_->set_deadline(*this, std::min(deadline, expires_at_));
 }
 
-void Http2Stream::resume() {
+void Http2Stream::go_on() {
   if (!is_deferred_) return;
   is_deferred_ = false;
   nghttp2_session_resume_data(session_->nghttp2_.get(), id_);

@@ -16,14 +16,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
+#include "base/waker.h"
 #include "proto/input_buffer.h"
 #include "weir/time.h"
 
@@ -35,7 +38,7 @@ class Http2Session;
 // The name in lower case.
 using Http2Field = NameValue;
 
-class Http2Stream {
+class Http2Stream final : public Waker {
  public:
   // Of an answer; far above what any needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
@@ -81,6 +84,14 @@ class Http2Stream {
   // When the request is no longer worth answering, whatever else is allowed.
   void expire_at(Instant deadline);
 
+  // The answer has to be waited for: after wake() the service's completed() is called
+  // again. The stream keeps what the service needs then, and drops it when it is gone.
+  // REQUIRES: is_complete()
+  void wait(std::shared_ptr<void> kept) { kept_ = std::move(kept); }
+  // What was kept, or null.
+  std::shared_ptr<void> resume() { return std::exchange(kept_, nullptr); }
+  void wake() noexcept override;
+
  private:
   friend class Http2Session;
   friend class Http2StreamPool;
@@ -94,7 +105,7 @@ class Http2Stream {
   enum class Texts : std::uint8_t { kConstant, kCopied };
   enum class HasBody : std::uint8_t { kYes, kNo };
   void submit(int status, std::span<const Http2Field> fields, Texts texts, HasBody has_body);
-  void resume();
+  void go_on();
   ssize_t read(std::span<std::uint8_t> space, std::uint32_t& flags);
   void submit_trailers();
 
@@ -132,7 +143,10 @@ class Http2Stream {
   bool is_complete_ = false;
   bool is_begun_ = false;
   bool is_finished_ = false;
-  bool is_deferred_ = false;  // nghttp2 waits for resume()
+  bool is_deferred_ = false;  // nghttp2 waits for go_on()
+
+  std::shared_ptr<void> kept_;  // by the service, while the answer is waited for
+  bool is_woken_ = false;
 };
 
 }  // namespace weir

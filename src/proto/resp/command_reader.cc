@@ -65,25 +65,24 @@ std::string wrong_type(char got) {
 
 }  // namespace
 
-CommandReader::Status CommandReader::read(std::span<char> input, const CommandLimits& limits,
+CommandReader::Status CommandReader::read(std::string_view input, const CommandLimits& limits,
                                           Arguments& room) {
   if (input.empty()) return Status::kNeedMore;
   if (input[0] != '*') return read_inline(input, room);
-  return read_array({input.data(), input.size()}, limits, room);
+  return read_array(input, limits, room);
 }
 
-CommandReader::Status CommandReader::read_inline(std::span<char> input, Arguments& room) {
-  const auto searched = input.first(std::min(input.size(), kInlineMax));
-  const auto from = searched.begin() + static_cast<std::ptrdiff_t>(at_);
-  const auto found = std::find(from, searched.end(), '\n');
-  if (found == searched.end()) {
+CommandReader::Status CommandReader::read_inline(std::string_view input, Arguments& room) {
+  const auto searched = input.substr(0, kInlineMax);
+  const auto end = searched.find('\n', at_);
+  if (end == std::string_view::npos) {
     if (searched.size() == kInlineMax) return refuse("too big inline request");
     at_ = searched.size();
     return Status::kNeedMore;
   }
-  const auto end = static_cast<std::size_t>(found - searched.begin());
   const std::size_t length = end > 0 && input[end - 1] == '\r' ? end - 1 : end;
-  const SplitLine split = split_line(input.first(length), room);
+  line_.assign(input, 0, length);  // the input stays as it is: it may be read again
+  const SplitLine split = split_line(line_, room);
   switch (split.status) {
     case SplitStatus::kUnbalanced: return refuse("unbalanced quotes in request");
     case SplitStatus::kTooMany: return refuse("too big inline request");

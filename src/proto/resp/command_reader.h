@@ -62,8 +62,8 @@ class CommandReader {
 
   // Reads the command at the front of `input`: all that has arrived and was not consumed.
   // If kCommand or kNothing, size() bytes are to be consumed before the next call; the
-  // arguments, in `room`, are valid as long as these bytes.
-  Status read(std::span<char> input, const CommandLimits& limits, Arguments& room);
+  // arguments, in `room`, are valid as long as these bytes and until the next call.
+  Status read(std::string_view input, const CommandLimits& limits, Arguments& room);
 
   std::span<const std::string_view> arguments() const { return arguments_; }
   std::size_t size() const { return size_; }
@@ -71,7 +71,7 @@ class CommandReader {
   const std::string& refusal() const { return refusal_; }
 
  private:
-  Status read_inline(std::span<char> input, Arguments& room);
+  Status read_inline(std::string_view input, Arguments& room);
   Status read_array(std::string_view input, const CommandLimits& limits, Arguments& room);
   // kCommand: the count, or one more argument, has been read.
   Status read_count(std::string_view input, const CommandLimits& limits);
@@ -87,6 +87,7 @@ class CommandReader {
 
   std::span<const std::string_view> arguments_;
   std::size_t size_ = 0;
+  std::string line_;  // the last inline command, without its quotes
   std::string refusal_;
 };
 

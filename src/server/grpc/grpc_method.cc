@@ -37,11 +37,12 @@ void UnaryMethod::completed(Http2Stream& stream, Instant now) {
   const Message message = find_message(body);
   if (message.framing != Framing::kComplete) return refuse_message(stream, message.framing);
   if (message.size() != body.size()) return refuse(stream, kOneMessage);
-  const Outcome outcome = call(message.payload, now);
-  if (outcome.status.code != Code::kOk) return refuse(stream, outcome.status);
+  const auto outcome = call(stream, message.payload, now);
+  if (!outcome) return;
+  if (outcome->status.code != Code::kOk) return refuse(stream, outcome->status);
   begin_reply(stream);
-  append_message(stream, *outcome.reply);
-  end_reply(stream, outcome.status);
+  append_message(stream, *outcome->reply);
+  end_reply(stream, outcome->status);
 }
 
 }  // namespace weir::grpc

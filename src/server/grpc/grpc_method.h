@@ -7,6 +7,7 @@
 
 #include <google/protobuf/message_lite.h>
 
+#include <optional>
 #include <string_view>
 
 #include "proto/http2/http2_service.h"
@@ -35,7 +36,9 @@ class UnaryMethod : public Method {
     Status status{};
     const google::protobuf::MessageLite* reply = nullptr;  // if the status is OK
   };
-  virtual Outcome call(std::string_view message, Instant now) = 0;
+  // Nothing: the stream waits, and the call is repeated when it is woken.
+  virtual std::optional<Outcome> call(Http2Stream& stream, std::string_view message,
+                                      Instant now) = 0;
 };
 
 inline constexpr Status kUnreadable = {.code = Code::kInternal,

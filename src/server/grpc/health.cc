@@ -24,19 +24,21 @@ Response::ServingStatus status_of(const GrpcNode& node) {
 
 }  // namespace
 
-UnaryMethod::Outcome HealthCheck::call(std::string_view message, Instant) {
-  if (!parse(request_, message)) return {.status = kUnreadable};
-  if (!is_known(request_.service())) return {.status = kNoSuchService};
+std::optional<UnaryMethod::Outcome> HealthCheck::call(Http2Stream&, std::string_view message,
+                                                      Instant) {
+  if (!parse(request_, message)) return Outcome{.status = kUnreadable};
+  if (!is_known(request_.service())) return Outcome{.status = kNoSuchService};
   response_.set_status(status_of(node_));
-  return {.reply = &response_};
+  return Outcome{.reply = &response_};
 }
 
-UnaryMethod::Outcome HealthList::call(std::string_view message, Instant) {
-  if (!parse(request_, message)) return {.status = kUnreadable};
+std::optional<UnaryMethod::Outcome> HealthList::call(Http2Stream&, std::string_view message,
+                                                     Instant) {
+  if (!parse(request_, message)) return Outcome{.status = kUnreadable};
   for (const std::string_view name : kNames) {
     (*response_.mutable_statuses())[std::string(name)].set_status(status_of(node_));
   }
-  return {.reply = &response_};
+  return Outcome{.reply = &response_};
 }
 
 void HealthWatch::arrived(Http2Stream& stream, Instant) {

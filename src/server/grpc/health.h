@@ -23,7 +23,7 @@ class HealthCheck final : public UnaryMethod {
   explicit HealthCheck(const GrpcNode& node) : node_(node) {}
 
  protected:
-  Outcome call(std::string_view message, Instant now) override;
+  std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override;
 
  private:
   const GrpcNode& node_;
@@ -36,7 +36,7 @@ class HealthList final : public UnaryMethod {
   explicit HealthList(const GrpcNode& node) : node_(node) {}
 
  protected:
-  Outcome call(std::string_view message, Instant now) override;
+  std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override;
 
  private:
   const GrpcNode& node_;

@@ -35,6 +35,7 @@ std::string_view cause_name(const Answer& answer) {
     case Answer::Cause::kNotCounted: return "not_counted";
     case Answer::Cause::kDenyList: return "deny_list";
     case Answer::Cause::kBlocked: return "blocked";
+    case Answer::Cause::kStoreFailed: return "store_failure";
   }
   return "";
 }
@@ -49,7 +50,7 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
       .string(cause_name(answer))
       .key("would")
       .string(answer.allowed() ? "allow" : "deny");
-  json.key("over").boolean(answer.over);
+  json.key("over").boolean(answer.over).key("mode").string(mode_name(answer.mode));
   json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
   json.key("limit")
       .number(answer.decision.limit)
@@ -69,14 +70,15 @@ bool look(HttpCore& core, const Exchange& exchange, const Ask& ask, JsonWriter& 
   return true;
 }
 
-JsonWriter begun() {
+JsonWriter begun(const HttpCore& core) {
   JsonWriter json;
-  json.begin_object().key("mode").string("local").key("applies").begin_array();
+  const Mode mode = core.engine().mode_for(std::nullopt);
+  json.begin_object().key("mode").string(mode_name(mode)).key("applies").begin_array();
   return json;
 }
 
 void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
-  JsonWriter json = begun();
+  JsonWriter json = begun(core);
   if (!look(core, exchange, ask, json)) return core.reply_problem(exchange, store_unavailable());
   json.end_array().end_object();
   core.reply_json(exchange, json.text());
@@ -134,7 +136,7 @@ void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body
   const Rule* const rule = core.rules().match(descriptor);
   if (rule == nullptr) {
     const bool known = core.rules().has_domain(domain);
-    JsonWriter json = begun();
+    JsonWriter json = begun(core);
     json.end_array().key("because").string(known ? "no descriptor leads there" : "no such domain");
     json.end_object();
     return core.reply_json(exchange, json.text());
@@ -189,7 +191,7 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
 
   MatchScratch& scratch = core.auth_scratch().match;
   const auto matched = core.rules().match(request, scratch, exchange.now);
-  JsonWriter json = begun();
+  JsonWriter json = begun(core);
   for (const Rule* rule : matched) {
     PartScratch tier{};
     const Ask ask = ask_about(*rule, request, core.key_scratch(), tier);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <memory>
 #include <string>
 
 #include "base/ascii.h"
@@ -73,6 +74,8 @@ class StreamReply final : public ReplySink {
 }  // namespace
 
 void Http2Api::completed(Http2Stream& stream, Instant now) {
+  Engine& engine = core_.engine();
+  engine.resume(std::static_pointer_cast<Visit>(stream.resume()));
   const http1::RequestHead head = head_of(stream);
   const auto body = stream.body();
   StreamReply out(stream);
@@ -86,6 +89,7 @@ void Http2Api::completed(Http2Stream& stream, Instant now) {
                     .headers = stream.fields()};
   core_.answer(exchange);
   core_.flush(out, now);
+  if (engine.waits()) stream.wait(engine.pause(stream));
 }
 
 void Http2Api::too_long(Http2Stream& stream, Instant now) {

@@ -82,11 +82,12 @@ void HttpCore::answer(Exchange& exchange) {
   // A page tells about all checks that came before it, and a change comes after them.
   const bool is_check = exchange.head.method == http1::Method::kPost;
   if (!is_check || found->access == RouteAccess::kAdmin) flush(exchange.out, exchange.now);
-  found->handle(*this, exchange);
+  if (!engine_.waits()) found->handle(*this, exchange);
 }
 
 void HttpCore::reply(const Exchange& exchange, ReplyHead head, std::string_view body) {
   flush(exchange.out, exchange.now);
+  if (engine_.waits()) return;
   head.after = exchange.after;
   if (exchange.head.method == http1::Method::kHead) head.send_body = SendBody::kNo;
   exchange.out.add(head, body, date(exchange.now));
@@ -112,9 +113,11 @@ void HttpCore::queue(const Exchange& exchange, const CheckTerms& terms) {
 
 void HttpCore::flush(ReplySink& out, Instant now) {
   if (queued_ == 0) return;
+  const std::size_t count = std::exchange(queued_, 0);
   const bool store_answered = asks_.decide(now);
+  if (engine_.waits()) return;
   const auto answers = asks_.answers();
-  for (std::size_t i = 0; i < queued_; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const Queued& queued = queue_[i];
     if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
       add_answer(out, queued, answers[i], now);
@@ -125,7 +128,6 @@ void HttpCore::flush(ReplySink& out, Instant now) {
             to_json(problem), date(now));
     counts_.record(queued.route, problem.status);
   }
-  queued_ = 0;
 }
 
 Asks& HttpCore::begin_asks(const Exchange& exchange, Operation operation) {

@@ -60,6 +60,8 @@ class HttpCore {
   HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   HttpNode& node() { return node_; }
+  Engine& engine() { return engine_; }
+  const Engine& engine() const { return engine_; }
   CoreHttpCounts& counts() { return counts_; }
   CheckReader& reader() { return reader_; }
   rls::JsonService& rls() { return rls_json_; }
@@ -81,9 +83,10 @@ class HttpCore {
   // Answers a single check, later: at the latest with flush().
   void queue(const Exchange& exchange, const CheckTerms& terms);
 
-  // Decides and answers the checks that wait. To be called before control goes back to
+  // Decides and answers the checks in the queue. To be called before control goes back to
   // the event loop.
   void flush(ReplySink& out, Instant now);
+  bool has_queued() const { return queued_ > 0; }
 
   // What was decided since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.record_latency(elapsed); }

@@ -40,7 +40,8 @@ class HttpExplain : public testing::Test {
 TEST_F(HttpExplain, SaysWhichRulesApplyAndWhyOthersDoNot) {
   EXPECT_EQ(explain(R"({"path":"/login?x","client":"192.0.2.1"})"),
             R"({"mode":"local","applies":[{"rule":"login","key":"192.0.2.1","cost":1,)"
-            R"("enabled":true,"shadow":false,"decided_by":"counter","would":"allow","over":false,)"
+            R"("enabled":true,"shadow":false,"decided_by":"counter","would":"allow",)"
+            R"("over":false,"mode":"local",)"
             R"("algorithm":"fixed_window","limit":2,"window_seconds":60,"remaining":2,)"
             R"("retry_after":0,"reset_after":0}],"others":[)"
             R"({"rule":"later","because":"an earlier rule of its group applies"},)"

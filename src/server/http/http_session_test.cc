@@ -309,7 +309,7 @@ TEST(HttpSession, OutputIsBounded) {
   }
   EXPECT_LT(offered, 200u);
   EXPECT_TRUE(session->input_space().empty());
-  EXPECT_LT(largest, HttpSession::kOutputMax + (64u << 10));
+  EXPECT_LT(largest, HttpSession::kLimits.output_max + (64u << 10));
 
   session->sent(session->output().size(), door.now);
   EXPECT_FALSE(session->input_space().empty());
@@ -336,7 +336,7 @@ TEST(HttpSession, HeldBackRequestsGoOnWhenOutputIsTaken) {
   std::size_t replies = 0;
   std::size_t rounds = 0;
   for (; !session->output().empty(); ++rounds) {
-    EXPECT_LT(session->output().size(), HttpSession::kOutputMax + (64u << 10));
+    EXPECT_LT(session->output().size(), HttpSession::kLimits.output_max + (64u << 10));
     replies += statuses(session->output()).size();
     session->sent(session->output().size(), door.now);
   }

@@ -106,11 +106,16 @@ void Replies::stamp(Duration elapsed) {
   unstamped_.clear();
 }
 
-void Replies::sent(std::size_t size) {
+void Replies::consume(std::size_t size) {
   out_.consume(size);
   // None is left when the loop stamps before it writes.
   const std::size_t first = out_.position() - out_.size();
   std::erase_if(unstamped_, [&](std::size_t position) { return position < first; });
+}
+
+void Replies::cut(std::size_t position) {
+  out_.cut(position);
+  while (!unstamped_.empty() && unstamped_.back() >= position) unstamped_.pop_back();
 }
 
 void Replies::release() {

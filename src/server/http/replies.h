@@ -63,14 +63,15 @@ class Replies final : public ReplySink {
   bool empty() const { return out_.empty(); }
 
   // `size` bytes have been written; what is left unstamped stays "0.000000".
-  void sent(std::size_t size);
+  void consume(std::size_t size);
+
+  // As OutputBuffer's.
+  std::size_t position() const { return out_.position(); }
+  void cut(std::size_t position);
 
   // Gives the memory back, if nothing waits.
   void release();
   bool holds_memory() const { return out_.holds_memory(); }
-
-  // Drops everything.
-  void clear() { sent(out_.size()); }
 
  private:
   OutputBuffer out_;

@@ -73,7 +73,11 @@ void RespCore::execute(RespRequest& request) {
   if (request.client.trust < command.needs) {
     return resp::refuse_access(*this, request, command);
   }
-  command.handle(*this, request);
+  // What is no check may change the client or the node: not before what came earlier is
+  // answered, and not twice.
+  const bool is_check = command.key_at != 0;
+  if (!is_check) flush(request.out, request.now);
+  if (!engine_.waits()) command.handle(*this, request);
 }
 
 ReplyWriter RespCore::reply(const RespRequest& request) {
@@ -91,17 +95,18 @@ void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form)
 
 void RespCore::flush(OutputBuffer& out, Instant now) {
   if (queued_ == 0) return;
+  const std::size_t count = std::exchange(queued_, 0);
   const bool store_answered = asks_.decide(now);
+  if (engine_.waits()) return;
   const auto answers = asks_.answers();
   ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
-  for (std::size_t i = 0; i < queued_; ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
       write_decision(reply, answers[i].decision, queue_[i]);
     } else {
       reply.error(kStoreUnavailable);
     }
   }
-  queued_ = 0;
 }
 
 Asks& RespCore::begin_asks(const RespRequest& request, Operation operation) {

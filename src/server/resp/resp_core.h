@@ -5,6 +5,10 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
+// A store may not have answered when a command has been handled: then engine().waits(), and
+// what was replied goes nowhere, because the session handles the same bytes again
+// (engine/visit.h).
+//
 // Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
 
 #pragma once
@@ -61,6 +65,7 @@ class RespCore {
   RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   RespNode& node() { return node_; }
+  Engine& engine() { return engine_; }
   CoreRespCounts& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
@@ -81,9 +86,10 @@ class RespCore {
   // Answers a check of one key, later: at the latest with flush().
   void queue(const RespRequest& request, const Ask& ask, ReplyForm form);
 
-  // Decides and answers the checks that wait. To be called before control goes back to
+  // Decides and answers the checks in the queue. To be called before control goes back to
   // the event loop.
   void flush(OutputBuffer& out, Instant now);
+  bool has_queued() const { return queued_ > 0; }
 
   // What was decided since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.record_latency(elapsed); }

@@ -122,8 +122,8 @@ TEST(RespSession, AClientThatDoesNotReadIsNotReadFrom) {
     rest.remove_prefix(fed);
   }
   EXPECT_FALSE(rest.empty()) << "all 3 MB were taken in";
-  EXPECT_GE(client.session().output().size(), RespSession::kOutputMax);
-  EXPECT_LE(client.session().output().size(), RespSession::kOutputMax + 40'000);
+  EXPECT_GE(client.session().output().size(), RespSession::kLimits.output_max);
+  EXPECT_LE(client.session().output().size(), RespSession::kLimits.output_max + 40'000);
   // It goes on when the client reads, with what was held back first.
   std::string heard = client.drink();
   heard += client.ask(rest);
@@ -143,15 +143,16 @@ TEST(RespSession, Deadlines) {
   RespTestDoor door;
   RespTestClient client(door);
   Session& session = client.session();
-  EXPECT_EQ(session.deadline(), door.now + RespSession::kIdleMax);
+  EXPECT_EQ(session.deadline(), door.now + RespSession::kLimits.idle_max);
   client.ask("PING\r\n");
-  EXPECT_EQ(session.deadline(), door.now + RespSession::kWarmMax);
+  EXPECT_EQ(session.deadline(), door.now + RespSession::kLimits.warm_max);
   door.now = session.deadline();
   session.expired(door.now);
   EXPECT_FALSE(session.finished()) << "only its buffers were given back";
-  EXPECT_EQ(session.deadline(), door.now - RespSession::kWarmMax + RespSession::kIdleMax);
+  EXPECT_EQ(session.deadline(),
+            door.now - RespSession::kLimits.warm_max + RespSession::kLimits.idle_max);
   EXPECT_EQ(client.ask("PING\r\n"), "+PONG\r\n");
-  door.now += RespSession::kIdleMax;
+  door.now += RespSession::kLimits.idle_max;
   session.expired(door.now);
   EXPECT_TRUE(session.finished());
 }
@@ -160,7 +161,7 @@ TEST(RespSession, ACommandThatDoesNotArrive) {
   RespTestDoor door;
   RespTestClient client(door);
   client.ask("*1\r\n$4\r\nPI");
-  door.now += RespSession::kCommandTimeMax - 1s;
+  door.now += RespSession::kLimits.request_max - 1s;
   EXPECT_EQ(client.ask("N"), "");
   EXPECT_EQ(client.session().deadline(), door.now + 1s) << "a byte bought it time";
   door.now += 1s;
@@ -174,8 +175,8 @@ TEST(RespSession, AClientThatTakesNothingIsGivenUp) {
   RespTestDoor door;
   RespTestClient client(door);
   client.feed("PING\r\n");
-  EXPECT_EQ(client.session().deadline(), door.now + RespSession::kStalledMax);
-  door.now += RespSession::kStalledMax;
+  EXPECT_EQ(client.session().deadline(), door.now + RespSession::kLimits.stalled_max);
+  door.now += RespSession::kLimits.stalled_max;
   client.session().expired(door.now);
   EXPECT_TRUE(client.finished());
   EXPECT_EQ(client.session().output(), "");

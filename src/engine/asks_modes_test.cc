@@ -1,0 +1,202 @@
+// Asks whose counters are shared: waiting, failing, several modes at once.
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "engine/asks.h"
+#include "engine/testing/late_store.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
+
+struct CountingWaker final : Waker {
+  void wake() noexcept override { ++wakes; }
+  int wakes = 0;
+};
+
+Quota per_minute(std::int64_t limit) { return *Quota::make({.limit = limit, .window = 1min}); }
+
+Rule rule_of(std::string id, std::int64_t limit, std::optional<Mode> mode = std::nullopt) {
+  Rule rule;
+  rule.id = std::move(id);
+  rule.quota = per_minute(limit);
+  rule.mode = mode;
+  return rule;
+}
+
+class AsksModesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { engine_.join(fleet_); }
+
+  // Asks for all of them together; waits as a session does.
+  bool decide(Operation operation, std::initializer_list<Ask> asks) {
+    engine_.resume(nullptr);
+    while (true) {
+      asks_.begin(operation);
+      for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
+      if (asks_.decide(kNow)) return true;
+      if (!engine_.waits()) return false;
+      auto visit = engine_.pause(waker_);
+      shared_.answer_all();
+      engine_.resume(std::move(visit));
+    }
+  }
+
+  const Answer& spend(const Rule& rule, std::string_view key = "k") {
+    EXPECT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = key}}));
+    return asks_.answers().front();
+  }
+
+  std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
+  std::unique_ptr<MemoryStore> distant_ = make_memory_store({.max_keys = 1024}, kNow);
+  LateStore shared_{*distant_};
+  TestFleet fleet_{shared_};
+  KeyHasher hasher_{HashSecret{}};
+  Traffic traffic_;
+  Engine engine_{*memory_, hasher_, traffic_.add_core()};
+  BlockList blocks_{hasher_};
+  Asks asks_{engine_, blocks_};
+  CountingWaker waker_;
+};
+
+TEST_F(AsksModesTest, WhatIsWaitedForIsChargedAndCountedOnce) {
+  const Rule rule = rule_of("r", 10);
+  EXPECT_EQ(spend(rule).decision.remaining, 9);
+  EXPECT_EQ(spend(rule).decision.remaining, 8);
+  EXPECT_EQ(asks_.answers().front().mode, Mode::kStrict);
+  EXPECT_EQ(shared_.asked(), 2);
+  EXPECT_EQ(waker_.wakes, 2);
+  EXPECT_EQ(traffic_.summary(kNow).total_allowed(), 2u);
+}
+
+TEST_F(AsksModesTest, TheCallsModeWinsThenTheRulesThenTheNodes) {
+  struct Row {
+    std::optional<Mode> call;
+    std::optional<Mode> rule;
+    Mode decided;
+  };
+  for (const auto& [call, of_rule, decided] : {
+           Row{std::nullopt, std::nullopt, Mode::kStrict},
+           Row{std::nullopt, Mode::kLocal, Mode::kLocal},
+           Row{std::nullopt, Mode::kAsync, Mode::kAsync},
+           Row{Mode::kLocal, Mode::kAsync, Mode::kLocal},
+           Row{Mode::kLeased, Mode::kLocal, Mode::kLeased},
+       }) {
+    const Rule rule = rule_of("r", 10, of_rule);
+    ASSERT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = "k", .mode = call}}));
+    EXPECT_EQ(asks_.answers().front().mode, decided);
+  }
+}
+
+TEST_F(AsksModesTest, ANodeThatIsAloneDecidesEverythingItself) {
+  Engine alone(*memory_, hasher_, traffic_.add_core());
+  Asks asks(alone, blocks_);
+  const Rule rule = rule_of("r", 10, Mode::kStrict);
+  asks.begin(Operation::kSpendEach);
+  asks.add({.rule = &rule, .key = "k"});
+  EXPECT_TRUE(asks.decide(kNow));
+  EXPECT_EQ(asks.answers().front().mode, Mode::kLocal);
+  EXPECT_EQ(shared_.asked(), 0);
+}
+
+TEST_F(AsksModesTest, WhenTheStoreFailsTheNodeHasItsShareLessWhatItAdmitted) {
+  const Rule rule = rule_of("r", 10);
+  fleet_.nodes = 2;
+  for (int i = 0; i < 3; ++i) spend(rule);
+  shared_.break_down();
+  EXPECT_EQ(spend(rule).decision.remaining, 1);  // 10 / 2 - 3 - 1
+  EXPECT_EQ(asks_.answers().front().mode, Mode::kLocal);
+  EXPECT_TRUE(spend(rule).allowed());
+  EXPECT_FALSE(spend(rule).allowed());
+  EXPECT_EQ(traffic_.summary(kNow).fallbacks, 3u);
+  shared_.recover();
+  EXPECT_EQ(spend(rule).decision.remaining, 6);  // 10 - 3 - 1: the store knows its own
+}
+
+TEST_F(AsksModesTest, EveryLimitHasAShareOfAtLeastOne) {
+  const Rule rule = rule_of("r", 2);
+  fleet_.nodes = 5;
+  shared_.break_down();
+  EXPECT_TRUE(spend(rule).allowed());
+  EXPECT_FALSE(spend(rule).allowed());
+}
+
+TEST_F(AsksModesTest, ARuleSaysWhatAFailureMeans) {
+  Rule open = rule_of("open", 1);
+  open.on_store_failure = OnStoreFailure::kAllow;
+  Rule closed = rule_of("closed", 10);
+  closed.on_store_failure = OnStoreFailure::kDeny;
+  shared_.break_down();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(spend(open).allowed());
+  EXPECT_EQ(asks_.answers().front().cause, Answer::Cause::kStoreFailed);
+  EXPECT_FALSE(spend(closed).allowed());
+  EXPECT_EQ(asks_.answers().front().decision.retry_after, 1s);
+}
+
+TEST_F(AsksModesTest, OneRuleThatFailsClosedLeavesTheOthersUncharged) {
+  const Rule counted = rule_of("counted", 10);
+  Rule closed = rule_of("closed", 10);
+  closed.on_store_failure = OnStoreFailure::kDeny;
+  shared_.break_down();
+  ASSERT_TRUE(decide(Operation::kSpendAll,
+                     {{.rule = &counted, .key = "k"}, {.rule = &closed, .key = "k"}}));
+  EXPECT_EQ(spend(counted).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, ADenialInOneModeGivesBackWhatAnotherCharged) {
+  const Rule local = rule_of("local", 10, Mode::kLocal);
+  const Rule leased = rule_of("leased", 10, Mode::kLeased);
+  const Rule strict = rule_of("strict", 0, Mode::kStrict);
+  ASSERT_TRUE(decide(Operation::kSpendAll, {{.rule = &strict, .key = "k"},
+                                            {.rule = &leased, .key = "k"},
+                                            {.rule = &local, .key = "k"}}));
+  EXPECT_FALSE(asks_.answers()[0].allowed());
+  EXPECT_EQ(asks_.answers()[1].decision.remaining, 10);
+  EXPECT_EQ(asks_.answers()[2].decision.remaining, 10);
+  EXPECT_EQ(spend(local).decision.remaining, 9);
+  EXPECT_EQ(spend(leased).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, ALocalDenialTakesNoTripThatCharges) {
+  const Rule local = rule_of("local", 0, Mode::kLocal);
+  const Rule strict = rule_of("strict", 10, Mode::kStrict);
+  ASSERT_TRUE(
+      decide(Operation::kSpendAll, {{.rule = &strict, .key = "k"}, {.rule = &local, .key = "k"}}));
+  EXPECT_FALSE(asks_.answers()[1].allowed());
+  EXPECT_EQ(spend(strict).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, SeveralLimitsOfARuleAreOneBatchInOnePlace) {
+  Rule rule = rule_of("r", 10);
+  rule.limits = {per_minute(10), *Quota::make({.limit = 2, .window = 1h})};
+  EXPECT_TRUE(spend(rule).allowed());
+  EXPECT_TRUE(spend(rule).allowed());
+  EXPECT_FALSE(spend(rule).allowed());
+  EXPECT_EQ(shared_.asked(), 3);
+}
+
+TEST_F(AsksModesTest, AResetForgetsHereAndThere) {
+  const Rule rule = rule_of("r", 1);
+  spend(rule);
+  ASSERT_TRUE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
+  EXPECT_TRUE(spend(rule).allowed());
+  ASSERT_TRUE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
+  shared_.break_down();
+  EXPECT_TRUE(spend(rule).allowed());
+}
+
+TEST_F(AsksModesTest, ADenialBlocksOnceThoughItWasHandledTwice) {
+  Rule rule = rule_of("r", 0);
+  rule.denial.blocks = {1min, 1h};
+  spend(rule);
+  EXPECT_EQ(blocks_.until("r", "k", kNow), kNow + 1min);
+}
+
+}  // namespace
+}  // namespace weir

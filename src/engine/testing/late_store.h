@@ -1,0 +1,82 @@
+// LateStore: a store for tests that answers when it is told to, or not at all.
+//
+// Thread rule: one thread. Tested by src/engine/visit_test.cc, which uses it.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+#include "engine/fleet.h"
+#include "weir/store.h"
+
+namespace weir {
+
+class LateStore final : public Store {
+ public:
+  // `store` decides, and must outlive this.
+  explicit LateStore(Store& store) : store_(store) {}
+
+  void answer_at_once() { at_once_ = true; }
+  // From now on it fails at once.
+  void break_down() { broken_ = true; }
+  void recover() { broken_ = false; }
+
+  void answer_one() { answer(*take()); }
+  void answer_all() {
+    while (!waiting_.empty()) answer_one();
+  }
+  void fail_all() {
+    while (!waiting_.empty()) fail(*take());
+  }
+
+  std::size_t waiting() const { return waiting_.size(); }
+  int asked() const { return asked_; }  // batches
+
+  void decide(Batch& batch, Instant now) noexcept override {
+    ++asked_;
+    now_ = now;
+    if (broken_) return fail(batch);
+    if (at_once_) return answer(batch);
+    waiting_.push_back(&batch);
+  }
+
+ private:
+  Batch* take() {
+    Batch* const batch = waiting_.front();
+    waiting_.pop_front();
+    return batch;
+  }
+  void answer(Batch& batch) { store_.decide(batch, now_); }
+  void fail(Batch& batch) {
+    batch.error = StoreError::kUnavailable;
+    batch.on_done(batch);
+  }
+
+  Store& store_;
+  std::deque<Batch*> waiting_;
+  Instant now_{};
+  int asked_ = 0;
+  bool at_once_ = false;
+  bool broken_ = false;
+};
+
+// All shared modes are decided by one store.
+class TestFleet final : public Fleet {
+ public:
+  explicit TestFleet(Store& store, Mode default_mode = Mode::kStrict)
+      : store_(store), default_mode_(default_mode) {}
+
+  Store& store(Mode) override { return store_; }
+  Mode default_mode() const override { return default_mode_; }
+  std::int64_t live_nodes() const override { return nodes; }
+
+  std::int64_t nodes = 1;
+
+ private:
+  Store& store_;
+  Mode default_mode_;
+};
+
+}  // namespace weir

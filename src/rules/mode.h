@@ -1,0 +1,69 @@
+// Mode: how the nodes that share a store agree on a key; and what a rule wants when the
+// store is gone. What each promises is in docs/redis.md.
+//
+// Thread rule: constants. Tested by src/engine/asks_modes_test.cc.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weir {
+
+enum class Mode : std::uint8_t {
+  kLocal,   // each node counts for itself
+  kAsync,   // each node counts, and tells the others soon
+  kLeased,  // each node spends what it has got from the store ahead of need
+  kStrict,  // the store decides
+};
+inline constexpr std::array<std::string_view, 4> kModeNames = {"local", "async", "leased",
+                                                               "strict"};
+
+constexpr std::string_view mode_name(Mode mode) {
+  return kModeNames[static_cast<std::size_t>(mode)];
+}
+
+constexpr std::optional<Mode> mode_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kModeNames.size(); ++i) {
+    if (kModeNames[i] == name) return static_cast<Mode>(i);
+  }
+  return std::nullopt;
+}
+
+// Some modes, in their order: those that decide in memory come first.
+class Modes {
+ public:
+  class Iterator {
+   public:
+    explicit constexpr Iterator(unsigned left) : left_(left) {}
+    constexpr Mode operator*() const { return static_cast<Mode>(std::countr_zero(left_)); }
+    constexpr Iterator& operator++() {
+      left_ &= left_ - 1;
+      return *this;
+    }
+    friend constexpr bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    unsigned left_;
+  };
+
+  constexpr void add(Mode mode) { bits_ |= 1u << static_cast<unsigned>(mode); }
+  constexpr Iterator begin() const { return Iterator(bits_); }
+  constexpr Iterator end() const { return Iterator(0); }
+
+ private:
+  unsigned bits_ = 0;
+};
+
+enum class OnStoreFailure : std::uint8_t {
+  kLocal,  // this node's share of the limit, from counters that were kept warm
+  kAllow,
+  kDeny,
+};
+inline constexpr std::array<std::string_view, 3> kOnStoreFailureNames = {"local", "allow", "deny"};
+
+}  // namespace weir

@@ -1,0 +1,86 @@
+// gRPC calls over a store that does not answer at once.
+
+#include <gtest/gtest.h>
+
+#include "engine/testing/late_store.h"
+#include "server/grpc/grpc_test_door.h"
+
+namespace weir {
+namespace {
+
+using rls::Response;
+
+struct FlagWaker final : Waker {
+  void wake() noexcept override { woken = true; }
+  bool woken = false;
+};
+
+const std::string kPath(grpc::ShouldRateLimit::kPath);
+
+class GrpcWaitTest : public ::testing::Test {
+ protected:
+  GrpcWaitTest() {
+    door_.engine.join(fleet_);
+    peer_.session().attach(waker_);
+  }
+
+  std::int32_t call(const std::string& value) {
+    return GrpcTestDoor::call(peer_, kPath, framed(request_about("user", value)));
+  }
+  Response::Code code_of(std::int32_t stream) {
+    Response response;
+    const std::string body = peer_.reply(stream).body;
+    EXPECT_TRUE(response.ParseFromString(body.substr(std::min<std::size_t>(5, body.size()))));
+    return response.overall_code();
+  }
+  void wake() {
+    EXPECT_TRUE(waker_.woken);
+    peer_.session().woken(door_.now);
+    peer_.talk(door_.now);
+  }
+
+  GrpcTestDoor door_{{rule_for("user", 2)}};
+  std::unique_ptr<MemoryStore> distant_ = make_memory_store({.max_keys = 1024}, door_.now);
+  LateStore late_{*distant_};
+  TestFleet fleet_{late_};
+  Http2Peer peer_{door_.door, door_.now};
+  FlagWaker waker_;
+};
+
+TEST_F(GrpcWaitTest, StreamsWaitSideBySide) {
+  std::vector<std::int32_t> streams;
+  for (int i = 0; i < 3; ++i) streams.push_back(call("a"));
+  peer_.talk(door_.now);
+  EXPECT_EQ(late_.waiting(), 3u);
+  EXPECT_EQ(peer_.reply(streams[0]).body, "");
+  late_.answer_all();
+  wake();
+  EXPECT_EQ(code_of(streams[0]), Response::OK);
+  EXPECT_EQ(code_of(streams[1]), Response::OK);
+  EXPECT_EQ(code_of(streams[2]), Response::OVER_LIMIT);
+  EXPECT_EQ(late_.asked(), 3);
+}
+
+TEST_F(GrpcWaitTest, AnAnswerDoesNotWaitForTheOthers) {
+  const auto first = call("a");
+  const auto second = call("b");
+  peer_.talk(door_.now);
+  late_.answer_one();
+  wake();
+  EXPECT_EQ(code_of(first), Response::OK);
+  EXPECT_EQ(peer_.reply(second).body, "");
+}
+
+TEST_F(GrpcWaitTest, ConnectionsThatGoAwayAreNotWoken) {
+  {
+    Http2Peer leaving(door_.door, door_.now);
+    leaving.session().attach(waker_);
+    GrpcTestDoor::call(leaving, kPath, framed(request_about("user", "a")));
+    leaving.talk(door_.now);
+  }
+  late_.answer_all();
+  EXPECT_FALSE(waker_.woken);
+}
+
+}  // namespace
+}  // namespace weir

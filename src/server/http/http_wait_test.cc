@@ -1,0 +1,184 @@
+// The HTTP door over a store that does not answer at once: it answers the same bytes as over
+// one that does, whatever is asked and however the answers come.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/testing/late_store.h"
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string check(std::string_view key) {
+  return post("/check", R"({"key":")" + std::string(key) + R"(","limit":3,"window":60})");
+}
+
+std::string chunked(std::string_view body) {
+  const std::string half(body.substr(0, 10));
+  const std::string rest(body.substr(10));
+  return "POST /check HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\n" + half +
+         "\r\n" + std::string(1, "0123456789abcdef"[rest.size() / 16]) +
+         std::string(1, "0123456789abcdef"[rest.size() % 16]) + "\r\n" + rest + "\r\n0\r\n\r\n";
+}
+
+// Everything that decides, and what may stand between.
+std::vector<std::string> requests() {
+  return {
+      check("a"),
+      check("a"),
+      chunked(R"({"key":"a","limit":3,"window":60})"),
+      check("a"),
+      get("/health"),
+      chunked(R"({"key":"b","limit":3,"window":60})"),
+      post("/v1/check", R"({"checks":[{"key":"c","limit":3,"window":60},)"
+                        R"({"key":"a","limit":3,"window":60}],"atomic":true})"),
+      post("/v1/check", R"({"checks":[{"key":"c","limit":3,"window":60},)"
+                        R"({"key":"d","limit":3,"window":60}]})"),
+      post("/check", R"({"key":"a"})"),
+      get("/nowhere"),
+      check("b"),
+      post("/v1/look", R"({"key":"b","limit":3,"window":60})"),
+      post("/v1/reset", R"({"key":"b","limit":3,"window":60})"),
+      check("b"),
+      post("/check", R"({"key":"z","limit":3,"window":60})", "Connection: close\r\n"),
+  };
+}
+
+std::string all_requests() {
+  std::string text;
+  for (const std::string& request : requests()) text += request;
+  return text;
+}
+
+class HttpWaitTest : public ::testing::Test {
+ protected:
+  struct LateDoor : TestDoor {
+    LateDoor() { engine.join(fleet); }
+    SummingStore distant;
+    LateStore late{distant};
+    TestFleet fleet{late};
+  };
+  struct FlagWaker : Waker {
+    void wake() noexcept override { woken = true; }
+    bool woken = false;
+  };
+
+  // Hands over what there is room for, then lets the answers come, until all is answered.
+  std::string converse(LateDoor& door, std::string_view text, std::size_t piece) {
+    FlagWaker waker;
+    const auto session = door.door.make_session({}, door.now);
+    session->attach(waker);
+    std::string output;
+    for (int turn = 0; turn < 10'000 && !session->finished(); ++turn) {
+      const auto space = session->input_space();
+      const auto part = text.substr(0, std::min(space.size(), piece));
+      if (!part.empty()) {
+        std::ranges::copy(part, space.begin());
+        text.remove_prefix(part.size());
+        session->received(part.size(), door.now);
+      } else if (door.late.waiting() > 0) {
+        door.late.answer_one();
+      } else if (text.empty()) {
+        break;
+      }
+      if (std::exchange(waker.woken, false)) session->woken(door.now);
+      output += drink(*session, door.now);
+    }
+    return output;
+  }
+};
+
+TEST_F(HttpWaitTest, AnswersAsIfItHadNotWaited) {
+  TestDoor immediate;
+  const std::string expected = immediate.converse(all_requests());
+  ASSERT_NE(expected.find("\"allowed\":false"), std::string::npos);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
+    LateDoor door;
+    EXPECT_EQ(converse(door, all_requests(), piece), expected) << piece;
+  }
+}
+
+TEST_F(HttpWaitTest, ChargesAndCountsOnce) {
+  LateDoor door;
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += check("k" + std::to_string(i));
+  converse(door, text, 100'000);
+  EXPECT_EQ(door.traffic.summary(door.now).total_allowed(), 40u);
+  EXPECT_EQ(door.late.asked(), 3);  // sixteen at a time
+}
+
+TEST_F(HttpWaitTest, SaysHowLongItWaited) {
+  LateDoor door;
+  FlagWaker waker;
+  const auto session = door.door.make_session({}, door.now);
+  session->attach(waker);
+  feed(*session, check("a"), door.now);
+  EXPECT_TRUE(session->output().empty());
+  EXPECT_TRUE(session->input_space().empty());
+  EXPECT_EQ(session->deadline(), Instant::max());
+  door.now += 3ms;
+  door.late.answer_all();
+  ASSERT_TRUE(waker.woken);
+  session->woken(door.now);
+  session->stamp(std::chrono::microseconds(5));
+  EXPECT_NE(session->output().find("X-Process-Time: 0.003005\r\n"), std::string_view::npos);
+}
+
+TEST_F(HttpWaitTest, WhoLeavesMeanwhileIsNotAnswered) {
+  LateDoor door;
+  FlagWaker waker;
+  auto session = door.door.make_session({}, door.now);
+  session->attach(waker);
+  feed(*session, check("a"), door.now);
+  session.reset();
+  door.late.answer_all();
+  EXPECT_FALSE(waker.woken);
+}
+
+TEST_F(HttpWaitTest, WhoHasClosedItsSideIsAnswered) {
+  LateDoor door;
+  FlagWaker waker;
+  const auto session = door.door.make_session({}, door.now);
+  session->attach(waker);
+  feed(*session, check("a"), door.now);
+  session->peer_closed(door.now);
+  EXPECT_FALSE(session->finished());
+  door.late.answer_all();
+  session->woken(door.now);
+  EXPECT_NE(session->output().find("200 OK"), std::string_view::npos);
+  EXPECT_TRUE(session->finished());
+}
+
+TEST_F(HttpWaitTest, ADrainWaitsForTheAnswer) {
+  LateDoor door;
+  FlagWaker waker;
+  const auto session = door.door.make_session({}, door.now);
+  session->attach(waker);
+  feed(*session, check("a"), door.now);
+  session->drain();
+  EXPECT_FALSE(session->finished());
+  door.late.answer_all();
+  session->woken(door.now);
+  EXPECT_NE(session->output().find("Connection: close"), std::string_view::npos);
+  EXPECT_TRUE(session->finished());
+}
+
+TEST_F(HttpWaitTest, AChangeWaitsForTheChecksBeforeIt) {
+  LateDoor door;
+  FlagWaker waker;
+  const auto session = door.door.make_session({}, door.now);
+  session->attach(waker);
+  feed(*session, check("a") + request("DELETE", "/admin/rules/login", ""), door.now);
+  EXPECT_EQ(door.desk.last.id, "");
+  door.late.answer_all();
+  session->woken(door.now);
+  EXPECT_EQ(door.desk.last.id, "login");
+}
+
+}  // namespace
+}  // namespace weir
