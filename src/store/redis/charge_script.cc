@@ -204,6 +204,17 @@ ChargeFailure ChargeReplies::read(std::span<const Charge> charges, std::span<Dec
   return ChargeFailure::kNone;
 }
 
+ChargeFailure ChargeReplies::skip(std::size_t charges) {
+  const Quota any;
+  const Charge charge{.key = {}, .quota = &any};
+  Decision decision;
+  for (std::size_t index = 0; index < charges; ++index) {
+    const ChargeFailure failure = read_decision(charge, decision);
+    if (failure != ChargeFailure::kNone) return failure;
+  }
+  return ChargeFailure::kNone;
+}
+
 ChargeFailure ChargeReplies::read_leases(std::span<const Charge> charges, std::span<Lease> leases) {
   for (std::size_t index = 0; index < charges.size(); ++index) {
     Lease& lease = leases[index];

@@ -135,6 +135,8 @@ class ChargeReplies {
   // The next batch: `charges` as they were added, in the order they were added. After
   // kMalformed all that follow are, too.
   ChargeFailure read(std::span<const Charge> charges, std::span<Decision> decisions);
+  // A batch that nobody waits for any more.
+  ChargeFailure skip(std::size_t charges);
   ChargeFailure read_leases(std::span<const Charge> charges, std::span<Lease> leases);
   ChargeFailure read_states(std::span<SyncedState> states);
 

@@ -1,0 +1,78 @@
+// Breaker: when to stop asking a Redis that does not answer, and when to try again.
+//
+//             kFailuresMax failures in a row            a probe succeeds
+//   closed ───────────────────────────────────> open ───────────────────> closed
+//                                          ^     │ each probe that fails doubles
+//                                          └─────┘ the wait for the next
+//
+// While it is open nobody waits for a deadline. Waits are jittered, so that the nodes of a
+// fleet do not come back in step.
+//
+// Thread rule: one core. Tested by breaker_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "weir/time.h"
+
+namespace weir {
+
+class Breaker {
+ public:
+  static constexpr int kFailuresMax = 4;
+  static constexpr Duration kWaitMin = std::chrono::milliseconds(50);
+  static constexpr Duration kWaitMax = std::chrono::seconds(1);
+
+  // `seed` makes the jitter: another one for each node and core.
+  explicit Breaker(std::uint64_t seed) : random_(seed | 1) {}
+
+  bool closed() const { return !open_; }
+  // Since when it is what it is; Instant{}: from the start.
+  Instant since() const { return since_; }
+  // When to try again. Instant::max(): it is closed, or a probe is on its way.
+  Instant probe_at() const { return probe_at_; }
+
+  void succeeded(Instant now) {
+    failures_ = 0;
+    if (!open_) return;
+    open_ = false;
+    since_ = now;
+    probe_at_ = Instant::max();
+    wait_ = kWaitMin;
+  }
+
+  void failed(Instant now) {
+    if (open_ || ++failures_ < kFailuresMax) return;
+    open_ = true;
+    since_ = now;
+    wait_for_next_probe(now);
+  }
+
+  void probe_sent() { probe_at_ = Instant::max(); }
+
+  void probe_failed(Instant now) {
+    wait_ = std::min(2 * wait_, kWaitMax);
+    wait_for_next_probe(now);
+  }
+
+ private:
+  // From half of the wait to all of it.
+  void wait_for_next_probe(Instant now) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    const auto half = static_cast<std::uint64_t>(wait_.count() / 2);
+    probe_at_ = now + Duration{static_cast<std::int64_t>(half + random_ % (half + 1))};
+  }
+
+  bool open_ = false;
+  int failures_ = 0;
+  Duration wait_ = kWaitMin;
+  Instant since_{};
+  Instant probe_at_ = Instant::max();
+  std::uint64_t random_;
+};
+
+}  // namespace weir

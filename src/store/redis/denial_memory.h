@@ -1,0 +1,70 @@
+// DenialMemory: keys that Redis has denied, so that it need not be asked again before that
+// can change.
+//
+// A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
+// or give back, and does not tell. It holds for the same cost under the same quota. A larger
+// cost would be denied, too, but not be told the truth about when to come back.
+//
+// Bounded: a key has one place, and takes it from whoever has it.
+//
+// Thread rule: one core. Tested by denial_memory_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "weir/decision.h"
+#include "weir/store.h"
+
+namespace weir {
+
+class DenialMemory {
+ public:
+  static constexpr Duration kWorthMax = std::chrono::seconds(1);
+
+  // REQUIRES: keys > 0
+  explicit DenialMemory(std::size_t keys) : places_(keys) {}
+
+  // `now`: when Redis was asked, or earlier. Anything but a denial is forgotten.
+  void note(const Charge& charge, const Decision& decision, Instant now) {
+    const bool counts_denials = charge.quota->algorithm() == Algorithm::kExponentialBackoff;
+    if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
+    place_of(charge.key) = {charge.key, charge.cost, charge.quota->capacity(), decision, now};
+  }
+
+  // The denial as of `now`, if it must still hold.
+  std::optional<Decision> find(const Charge& charge, Instant now) {
+    const Place& place = place_of(charge.key);
+    if (place.key != charge.key || place.cost != charge.cost || charge.cost <= 0) return {};
+    if (place.capacity != charge.quota->capacity()) return {};
+    const Duration age = now - place.asked_at;
+    Decision decision = place.decision;
+    if (age < Duration{0} || age >= std::min(decision.retry_after, kWorthMax)) return {};
+    decision.retry_after -= age;
+    decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
+    return decision;
+  }
+
+  void forget(const KeyHash& key) {
+    Place& place = place_of(key);
+    if (place.key == key) place = {};
+  }
+
+ private:
+  struct Place {
+    KeyHash key;
+    std::int64_t cost = 0;  // 0: nobody's
+    std::int64_t capacity = 0;
+    Decision decision;
+    Instant asked_at;
+  };
+
+  Place& place_of(const KeyHash& key) { return places_[key.high % places_.size()]; }
+
+  std::vector<Place> places_;
+};
+
+}  // namespace weir

@@ -1,0 +1,319 @@
+#include "store/redis/redis_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace weir {
+namespace {
+
+// Whether it says something about Redis as a whole, which it has been asked.
+bool is_for_the_breaker(RedisFailure failure) {
+  switch (failure) {
+    case RedisFailure::kDisconnected:  // the client knows when it is connected again
+    case RedisFailure::kOverloaded:
+    case RedisFailure::kNotAsked:
+    case RedisFailure::kForeignType:
+    case RedisFailure::kUnreadable: return false;
+    default: return true;
+  }
+}
+
+Quota probe_quota() {
+  return *Quota::make({Algorithm::kFixedWindow, kLimitMax, std::chrono::seconds(1)});
+}
+
+}  // namespace
+
+// One call, from when it is filled until the last of its batches is answered.
+class RedisStore::Flight final : public RedisCall {
+ public:
+  Flight(RedisStore& store, std::string_view prefix) : call(prefix), store_(store) {
+    batches.reserve(ChargeCall::kChargesMax);
+  }
+
+  void replied(const resp::Reply& reply, Instant now) noexcept override {
+    store_.read(*this, reply, now);
+  }
+  void failed(CallFailure why, Instant now) noexcept override {
+    store_.fail(*this, failure_of(why), {}, now);
+  }
+
+  ChargeCall call;
+  std::vector<Waiting> batches;  // in the order of the call; a probe has none
+  std::uint16_t slot = 0;
+  Instant first_deadline;  // of those that still wait
+  Instant last_deadline;   // of all
+  enum class Phase : std::uint8_t { kFree, kFlying, kReloading } phase = Phase::kFree;
+
+ private:
+  RedisStore& store_;
+};
+
+RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
+                       RedisStoreListener& listener)
+    : options_(options),
+      client_(client),
+      listener_(listener),
+      breaker_(options.seed),
+      denials_(options.denied_keys),
+      probe_quota_(probe_quota()),
+      round_end_(reactor.make_alarm([this](Instant now) { flush(now); })),
+      deadlines_(reactor.make_alarm([this](Instant now) { ring(now); })) {
+  waiting_.reserve(kWaitingMax);
+  flights_.reserve(kFlightsMax);
+}
+
+RedisStore::~RedisStore() {
+  for (const auto& flight : flights_) client_.forget(*flight);
+}
+
+// ---- asking ----
+
+void RedisStore::decide(Batch& batch, Instant now) noexcept {
+  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
+  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
+  batch.error = StoreError::kNone;
+  if (batch.charges.empty()) return batch.on_done(batch);
+  forget_denials(batch.charges, batch.operation);
+  if (answer_from_memory(batch, now)) return;
+  const bool one_server = options_.spread == KeySpread::kOneServer;
+  if (one_server && client_.state().phase != LinkState::Phase::kConnected) {
+    return fail(batch, RedisFailure::kDisconnected, client_.state().reason, now);
+  }
+  if (!breaker_.closed()) return fail(batch, RedisFailure::kNotAsked, {}, now);
+  if (waiting_.size() >= kWaitingMax) return fail(batch, RedisFailure::kOverloaded, {}, now);
+  const std::uint16_t slot = one_server ? std::uint16_t{0} : slot_of(batch.charges.front());
+  waiting_.push_back({&batch, now, slot, static_cast<std::uint8_t>(batch.charges.size())});
+  charges_waiting_ += batch.charges.size();
+  round_end_->set(Instant{});
+}
+
+// A group's other charges are not known; a look wants to know more than the verdict.
+bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
+  const bool spends =
+      batch.operation == Operation::kSpendEach || batch.operation == Operation::kSpendAll;
+  if (!spends || batch.charges.size() != 1) return false;
+  const auto denial = denials_.find(batch.charges[0], now);
+  if (!denial) return false;
+  batch.decisions[0] = *denial;
+  ++counts_.remembered;
+  batch.on_done(batch);
+  return true;
+}
+
+// Of keys that may be freed.
+void RedisStore::forget_denials(std::span<const Charge> charges, Operation operation) {
+  for (const Charge& charge : charges) {
+    if (operation == Operation::kReset || charge.cost < 0) denials_.forget(charge.key);
+  }
+}
+
+// Sends what waits, at the end of a round of the loop.
+void RedisStore::flush(Instant now) {
+  if (!breaker_.closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
+  if (options_.spread == KeySpread::kCluster) std::ranges::sort(waiting_, {}, &Waiting::slot);
+  std::size_t sent = 0;
+  while (sent < waiting_.size() && is_worth_a_call()) {
+    Flight* const flight = free_flight();
+    if (flight == nullptr) break;
+    sent = fill(*flight, sent);
+    send(*flight, now);
+  }
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
+  set_alarm();
+}
+
+// In a cluster each slot has its own calls, which cannot gather for each other.
+bool RedisStore::is_worth_a_call() const {
+  return flying_ < kFlightsAtOnce || charges_waiting_ >= kChargesWorthACall ||
+         options_.spread == KeySpread::kCluster;
+}
+
+RedisStore::Flight* RedisStore::free_flight() {
+  for (const auto& flight : flights_) {
+    if (flight->phase == Flight::Phase::kFree) return flight.get();
+  }
+  if (flights_.size() == kFlightsMax) return nullptr;
+  return flights_.emplace_back(std::make_unique<Flight>(*this, options_.prefix)).get();
+}
+
+// With as many as go together, from `first` on. Returns who comes next.
+std::size_t RedisStore::fill(Flight& flight, std::size_t first) {
+  const Waiting front = waiting_[first];
+  flight.call.clear();
+  flight.batches.clear();
+  flight.slot = front.slot;
+  flight.first_deadline = flight.last_deadline = deadline_of(front);
+  if (options_.time == TimeSource::kCaller) flight.call.set_time(front.since);
+  for (; first < waiting_.size(); ++first) {
+    const Waiting& waiting = waiting_[first];
+    const bool same_time = options_.time == TimeSource::kRedis || waiting.since == front.since;
+    if (waiting.slot != front.slot || !same_time) break;
+    if (!flight.call.has_room(waiting.charges)) break;
+    flight.call.add(static_cast<ScriptOperation>(waiting.batch->operation), waiting.batch->charges);
+    flight.batches.push_back(waiting);
+    flight.first_deadline = std::min(flight.first_deadline, deadline_of(waiting));
+    flight.last_deadline = std::max(flight.last_deadline, deadline_of(waiting));
+    charges_waiting_ -= waiting.charges;
+  }
+  return first;
+}
+
+void RedisStore::send(Flight& flight, Instant now) {
+  flight.phase = Flight::Phase::kFlying;
+  ++flying_;
+  ++counts_.calls;
+  counts_.charges += flight.call.charges();
+  const auto refusal =
+      client_.send(flight.call.words(), flight.slot, flight.last_deadline, flight, now);
+  if (refusal) fail(flight, failure_of(*refusal), client_.state().reason, now);
+}
+
+void RedisStore::landed(Flight& flight) {
+  flight.phase = Flight::Phase::kFree;
+  --flying_;
+  if (!waiting_.empty()) round_end_->set(Instant{});
+}
+
+// ---- answers ----
+
+void RedisStore::read(Flight& flight, const resp::Reply& reply, Instant now) {
+  if (reply.error_code() == "NOSCRIPT" && flight.phase == Flight::Phase::kFlying) {
+    return load_script(flight, now);
+  }
+  if (reply.is_error()) return fail(flight, failure_of_error(reply), reply.text(), now);
+  ChargeReplies replies(reply);
+  if (replies.time() == Instant{}) {
+    return fail(flight, RedisFailure::kOther, "a reply that the script does not give", now);
+  }
+  note_success(now);
+  for (const Waiting& waiting : flight.batches) answer(waiting, replies, now);
+  landed(flight);
+}
+
+// Redis has no memory of scripts after a restart or a failover. That it was not there
+// means that nothing was charged, so the same call goes again, with the text.
+void RedisStore::load_script(Flight& flight, Instant now) {
+  flight.phase = Flight::Phase::kReloading;
+  ++counts_.reloads;
+  const auto refusal =
+      client_.send(flight.call.words_with_text(), flight.slot, flight.last_deadline, flight, now);
+  if (refusal) fail(flight, failure_of(*refusal), client_.state().reason, now);
+}
+
+void RedisStore::answer(const Waiting& waiting, ChargeReplies& replies, Instant now) {
+  if (waiting.batch == nullptr) {
+    static_cast<void>(replies.skip(waiting.charges));
+    return;
+  }
+  Batch& batch = *waiting.batch;
+  const ChargeFailure failure = replies.read(batch.charges, batch.decisions);
+  if (failure != ChargeFailure::kNone) return fail(batch, failure_of(failure), {}, now);
+  const bool spends =
+      batch.operation == Operation::kSpendEach || batch.operation == Operation::kSpendAll;
+  for (std::size_t index = 0; spends && index < batch.charges.size(); ++index) {
+    denials_.note(batch.charges[index], batch.decisions[index], waiting.since);
+  }
+  forget_denials(batch.charges, batch.operation);
+  batch.on_done(batch);
+}
+
+void RedisStore::fail(Flight& flight, RedisFailure failure, std::string_view detail, Instant now) {
+  note_failure(flight, failure, now);
+  for (const Waiting& waiting : flight.batches) {
+    if (waiting.batch != nullptr) fail(*waiting.batch, failure, detail, now);
+  }
+  landed(flight);
+  set_alarm();
+}
+
+void RedisStore::fail(Batch& batch, RedisFailure failure, std::string_view detail,
+                      Instant now) noexcept {
+  const auto kind = static_cast<std::size_t>(failure);
+  ++counts_.failures[kind];
+  const bool is_news = now - last_failed_[kind] >= kNamedAgain;
+  last_failed_[kind] = now;
+  if (is_news && failure != RedisFailure::kNotAsked) {
+    listener_.redis_failed(failure, detail, now);
+  }
+  batch.error = StoreError::kUnavailable;
+  batch.on_done(batch);
+}
+
+// Those that came before then. Their callbacks may ask again, behind those that wait.
+void RedisStore::fail_waiting(RedisFailure failure, Instant asked_before, Instant now) {
+  const std::size_t waiting_now = waiting_.size();
+  for (std::size_t index = 0; index < waiting_now; ++index) {
+    if (waiting_[index].since >= asked_before) continue;
+    charges_waiting_ -= waiting_[index].charges;
+    fail(*std::exchange(waiting_[index].batch, nullptr), failure, {}, now);
+  }
+  std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.batch == nullptr; });
+}
+
+void RedisStore::note_success(Instant now) {
+  const bool was_closed = breaker_.closed();
+  breaker_.succeeded(now);
+  if (!was_closed) listener_.breaker_changed(now);
+}
+
+void RedisStore::note_failure(const Flight& flight, RedisFailure failure, Instant now) {
+  const bool is_probe = flight.batches.empty();
+  if (!breaker_.closed()) {
+    if (is_probe) breaker_.probe_failed(now);
+  } else if (is_for_the_breaker(failure)) {
+    breaker_.failed(now);
+    if (!breaker_.closed()) listener_.breaker_changed(now);
+  }
+}
+
+// ---- time ----
+
+// What has waited too long; late replies find nobody.
+void RedisStore::ring(Instant now) {
+  const Instant too_early = now - options_.deadline;
+  fail_waiting(RedisFailure::kTimedOut, too_early + Duration{1}, now);
+  for (const auto& flight : flights_) {
+    if (flight->phase == Flight::Phase::kFree || flight->first_deadline > now) continue;
+    flight->first_deadline = Instant::max();
+    for (Waiting& waiting : flight->batches) {
+      if (waiting.batch == nullptr) continue;
+      if (waiting.since <= too_early) {
+        fail(*std::exchange(waiting.batch, nullptr), RedisFailure::kTimedOut, {}, now);
+      } else {
+        flight->first_deadline = std::min(flight->first_deadline, deadline_of(waiting));
+      }
+    }
+  }
+  if (breaker_.probe_at() <= now) probe(now);
+  set_alarm();
+}
+
+void RedisStore::set_alarm() {
+  Instant next = breaker_.probe_at();
+  for (const Waiting& waiting : waiting_) next = std::min(next, deadline_of(waiting));
+  for (const auto& flight : flights_) {
+    if (flight->phase != Flight::Phase::kFree) next = std::min(next, flight->first_deadline);
+  }
+  deadlines_->set(next);
+}
+
+// A charge that matters to nobody, and is written like any other: a Redis that takes no
+// writes is not back. In a cluster each probe is for another slot.
+void RedisStore::probe(Instant now) {
+  Flight* const flight = free_flight();
+  if (flight == nullptr) return breaker_.probe_failed(now);
+  const Charge charge{.key = {++probes_ * 0x9e3779b97f4a7c15, probes_}, .quota = &probe_quota_};
+  flight->call.clear();
+  flight->batches.clear();
+  flight->call.add(ScriptOperation::kSpendEach, {&charge, 1});
+  flight->slot = slot_of(charge);
+  flight->first_deadline = Instant::max();
+  flight->last_deadline = now + options_.deadline;
+  breaker_.probe_sent();
+  send(*flight, now);
+}
+
+}  // namespace weir

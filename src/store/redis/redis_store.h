@@ -1,0 +1,143 @@
+// RedisStore: decides in a Redis, on its clock, for one core. What one node has charged
+// every other node sees: mode strict.
+//
+//   decide ─> waiting ──end of the loop's round──> flights (one EVALSHA each) ─> on_done
+//
+// Batches that come in one round of the event loop share calls. While kFlightsAtOnce calls
+// are out, what comes gathers until one is back, or until it is worth a call: an idle store
+// adds no wait, a busy one asks in large calls.
+//
+// A batch fails (kUnavailable) at its deadline, at once when there is no connection or the
+// breaker is open, and when Redis answers with an error. What a failed batch has charged is
+// unknown if it ran out of time, else nothing. A call is sent again only if the script was
+// not there, which charges nothing.
+//
+// Thread rule: the core of its client and reactor. Tested by redis_store_test.cc, and by
+// tests/redis/redis_conformance_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "proto/reactor.h"
+#include "store/redis/breaker.h"
+#include "store/redis/charge_script.h"
+#include "store/redis/denial_memory.h"
+#include "store/redis/redis_client.h"
+#include "store/redis/redis_failure.h"
+#include "weir/store.h"
+
+namespace weir {
+
+// Whose time decides: Redis's, or in tests the caller's.
+enum class TimeSource : std::uint8_t { kRedis, kCaller };
+
+// Keys of one call may be anywhere, or must be in one slot.
+enum class KeySpread : std::uint8_t { kOneServer, kCluster };
+
+struct RedisStoreOptions {
+  std::string prefix = "weir:";  // of our keys; no {
+  Duration deadline = std::chrono::milliseconds(20);
+  KeySpread spread = KeySpread::kOneServer;
+  TimeSource time = TimeSource::kRedis;
+  std::size_t denied_keys = 4096;  // remembered
+  std::uint64_t seed = 1;          // of the breaker's jitter
+};
+
+struct RedisStoreCounts {
+  std::uint64_t calls = 0;
+  std::uint64_t charges = 0;                             // in calls
+  std::uint64_t remembered = 0;                          // charges that were denied without asking
+  std::uint64_t reloads = 0;                             // of the script
+  std::array<std::uint64_t, kRedisFailures> failures{};  // of batches, by kind
+};
+
+// Hears what goes wrong and when it is over, and not how often. In neither function may it
+// use the store.
+class RedisStoreListener {
+ public:
+  // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
+  virtual void redis_failed(RedisFailure failure, std::string_view detail, Instant now) = 0;
+  // Redis is asked again, or not any more.
+  virtual void breaker_changed(Instant now) = 0;
+
+ protected:
+  ~RedisStoreListener() = default;
+};
+
+class RedisStore final : public Store {
+ public:
+  static constexpr std::size_t kWaitingMax = 4096;  // batches
+  static constexpr std::size_t kFlightsMax = 64;    // calls
+  static constexpr std::size_t kFlightsAtOnce = 2;  // before what comes is gathered
+  static constexpr std::size_t kChargesWorthACall = 64;
+  static constexpr Duration kNamedAgain = std::chrono::minutes(1);
+
+  // All outlive the store.
+  RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
+             RedisStoreListener& listener);
+  // Batches that wait are dropped: their on_done is not called.
+  ~RedisStore() override;
+
+  void decide(Batch& batch, Instant now) noexcept override;
+
+  const Breaker& breaker() const { return breaker_; }
+  const RedisStoreCounts& counts() const { return counts_; }
+
+ private:
+  class Flight;
+
+  struct Waiting {
+    Batch* batch;  // null: it has been answered
+    Instant since;
+    std::uint16_t slot;
+    std::uint8_t charges;
+  };
+
+  bool answer_from_memory(Batch& batch, Instant now) noexcept;
+  void forget_denials(std::span<const Charge> charges, Operation operation);
+  Instant deadline_of(const Waiting& waiting) const { return waiting.since + options_.deadline; }
+
+  void flush(Instant now);
+  bool is_worth_a_call() const;
+  Flight* free_flight();
+  std::size_t fill(Flight& flight, std::size_t first);
+  void send(Flight& flight, Instant now);
+  void landed(Flight& flight);
+
+  void read(Flight& flight, const resp::Reply& reply, Instant now);
+  void load_script(Flight& flight, Instant now);
+  void answer(const Waiting& waiting, ChargeReplies& replies, Instant now);
+  void fail(Flight& flight, RedisFailure failure, std::string_view detail, Instant now);
+  void fail(Batch& batch, RedisFailure failure, std::string_view detail, Instant now) noexcept;
+  void fail_waiting(RedisFailure failure, Instant asked_before, Instant now);
+  void note_success(Instant now);
+  void note_failure(const Flight& flight, RedisFailure failure, Instant now);
+
+  void ring(Instant now);
+  void set_alarm();
+  void probe(Instant now);
+
+  const RedisStoreOptions options_;
+  RedisClient& client_;
+  RedisStoreListener& listener_;
+  Breaker breaker_;
+  DenialMemory denials_;
+  RedisStoreCounts counts_;
+  std::array<Instant, kRedisFailures> last_failed_{};
+  std::vector<Waiting> waiting_;
+  std::size_t charges_waiting_ = 0;
+  std::vector<std::unique_ptr<Flight>> flights_;  // all that there are, in use or not
+  std::size_t flying_ = 0;
+  Quota probe_quota_;
+  std::uint64_t probes_ = 0;
+  std::unique_ptr<Alarm> round_end_;
+  std::unique_ptr<Alarm> deadlines_;
+};
+
+}  // namespace weir
