@@ -101,6 +101,17 @@ std::vector<std::string> codes(const std::vector<std::string>& names) {
   return all;
 }
 
+// The rule by its name, in which nothing is Markdown or HTML, and its id.
+std::string rule_text(const Rule& rule) {
+  if (rule.name.empty()) return rule.id;
+  auto text = std::string();
+  for (const char c : rule.name) {
+    if (std::string_view("\\`*_[]<>|&").find(c) != std::string_view::npos) text += '\\';
+    text += c;
+  }
+  return text + " (" + rule.id + ")";
+}
+
 std::string limits_text(std::span<const Quota> limits) {
   auto parts = std::vector<std::string>();
   for (const auto& quota : limits) {
@@ -163,6 +174,7 @@ json::array limits_json(std::span<const Quota> limits) {
 json::object entry_json(const Entry& entry) {
   const auto& rule = *entry.rule;
   auto object = json::object{{"rule", rule.id}, {"key", json::value_from(entry.key)}};
+  if (!rule.name.empty()) object["name"] = rule.name;
   if (!entry.conditions.empty()) object["match"] = entry.conditions;
   const bool limits = rule.effect == Rule::Effect::kLimit;
   object["limits"] = limits ? limits_json(limits_of(rule)) : json::array();
@@ -193,7 +205,7 @@ std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSo
       "| rule | requests | counted by | limits | a denial |\n|---|---|---|---|---|\n");
   for (const auto& entry : entries_of(rules, sources)) {
     const auto key = entry.key.empty() ? "all together" : join(codes(entry.key), ", ");
-    text += "| " + entry.rule->id + " | " + requests_text(entry) + " | " + key + " | " +
+    text += "| " + rule_text(*entry.rule) + " | " + requests_text(entry) + " | " + key + " | " +
             all_limits_text(*entry.rule) + " | " + denial_text(entry.rule->denial) + " |\n";
   }
   return text;

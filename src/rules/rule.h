@@ -125,6 +125,8 @@ struct Rule {
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
   RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
+  std::string name{};  // for people; empty: none
+
   // Of the rules of one group the first that matches applies.
   std::string group{};
   std::optional<RequestMatch> match{};

@@ -71,12 +71,21 @@ constexpr Section kDescriptorMatch = {
     .fields = kDescriptorMatchFields,
 };
 
+constexpr TextForm kRuleName = {
+    .pattern = "^[^\\x00-\\x1f\\x7f]{1,100}$",
+    .expected = "1 to 100 characters in one line",
+};
+
 const Field kRuleFields[] = {
     {.name = "id",
      .type = FieldType::kName,
      .presence = Presence::kRequired,
      .description = "The name of the rule, by which requests, metrics and logs refer to it. "
                     "Unique in the file. Counters belong to it: a renamed rule starts anew."},
+    {.name = "name",
+     .type = FieldType::kText,
+     .form = &kRuleName,
+     .description = "What people call the rule, on pages and in documents."},
     {.name = "algorithm",
      .type = FieldType::kChoice,
      .choices = kAlgorithms,

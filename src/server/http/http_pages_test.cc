@@ -137,7 +137,8 @@ TEST(HttpPages, ReloadsShow) {
 TEST(HttpPages, StatsTellAll) {
   const Quota quota = *Quota::make(
       {.algorithm = Algorithm::kTokenBucket, .limit = 5, .window = 1500ms, .burst = 9});
-  TestDoor door({.rules = {{.id = "r", .quota = quota, .enabled = false}}, .access = {}});
+  TestDoor door({.rules = {{.id = "r", .quota = quota, .enabled = false, .name = "The \"r\""}},
+                 .access = {}});
   check(door, 4);
   json::object stats = page(door, "/admin/stats");
   EXPECT_EQ(stats["version"], "1.2.3");
@@ -148,10 +149,11 @@ TEST(HttpPages, StatsTellAll) {
             R"({"requests":4,"allowed":3,"denied":1,"looks":0,"store_errors":0})");
   EXPECT_EQ(json::serialize(stats["algorithms"].at("token_bucket")), R"({"allowed":3,"denied":1})");
   EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
-  EXPECT_EQ(json::serialize(stats["rules"]),
-            R"([{"id":"r","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
-            R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
-            R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
+  EXPECT_EQ(
+      json::serialize(stats["rules"]),
+      R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
+      R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
+      R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
   EXPECT_EQ(json::serialize(stats["store"]),
             R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");

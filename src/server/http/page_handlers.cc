@@ -8,6 +8,7 @@
 #include "server/http/http_core.h"
 #include "server/http/media_range.h"
 #include "server/http/prometheus_text.h"
+#include "server/http/query.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -63,6 +64,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
+    if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
     json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
     json.key("limit").number(rule.quota.limit());
     json.key("window_seconds").number(seconds(rule.quota.window()));
