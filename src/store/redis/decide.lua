@@ -88,8 +88,7 @@ local slack = ARGV[1] == '' and 0 or 4503599627370496
 local function write_all()
   for k, window in pairs(windows) do
     local ends = expiry(k, window)
-    local left = ends - now + slack
-    if left > 0 and ends > 0 then
+    if ends > 0 and ends + slack > now then
       local algorithm = algorithms[k]
       local bytes
       if algorithm == LOG then
@@ -97,7 +96,9 @@ local function write_all()
       else
         bytes = pack(formats[algorithm], tags[algorithm], A[k], B[k], C[k], D[k])
       end
-      redis.call('PSETEX', KEYS[k], floor((left + 999) / 1000), bytes)
+      -- An end rather than a length, and as text: Redis would make that of them, slower.
+      local ends_ms = string.format('%d', floor((ends + slack + 999) / 1000))
+      redis.call('SET', KEYS[k], bytes, 'PXAT', ends_ms)
     elseif raw[k] then
       redis.call('DEL', KEYS[k])
     end

@@ -19,7 +19,7 @@ constexpr std::array<Text, kRedisFailures> kTexts = {{
     {"read_only", "this Redis is a replica and takes no writes"},
     {"no_permission",
      "the user may not run the script: it needs +evalsha +eval +time +mget "
-     "+exists +psetex +del on our keys"},
+     "+exists +set +del on our keys"},
     {"no_auth", "Redis wants a password, or another one"},
     {"cross_slot", "keys of one call are in several slots: is this Redis a cluster?"},
     {"busy", "Redis is busy with a script"},
