@@ -39,6 +39,7 @@ Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<En
 
 Connection::~Connection() {
   if (waking_) loop_.forget(*this);
+  loop_.unwatch(socket());
 }
 
 bool Connection::start() {

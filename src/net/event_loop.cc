@@ -84,9 +84,7 @@ void EventLoop::change(int fd, std::uint32_t events, Watcher& watcher) {
   WEIR_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0);
 }
 
-void EventLoop::unwatch(int fd) {
-  WEIR_ASSERT(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
-}
+void EventLoop::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 std::unique_ptr<Alarm> EventLoop::make_alarm(std::function<void(Instant)> ring) {
   return std::make_unique<LoopAlarm>(*this, std::move(ring));

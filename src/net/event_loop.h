@@ -47,12 +47,13 @@ class EventLoop final : public Reactor {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Calls watcher.ready() when `fd` is. The kernel forgets a descriptor that is closed.
-  // False if the kernel has no room for another.
+  // Calls watcher.ready() when `fd` is, until unwatch(): the kernel forgets a descriptor that
+  // is closed only if no process that was forked meanwhile has it, too. False if the kernel
+  // has no room for another.
   [[nodiscard]] bool watch(int fd, std::uint32_t events, Watcher& watcher);
   void change(int fd, std::uint32_t events, Watcher& watcher);
-  // For a descriptor that stays open. Its watcher may still be told of what has happened in
-  // this round.
+  // Nothing happens if it is not watched. Its watcher may still be told of what has happened
+  // in this round.
   void unwatch(int fd);
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be

@@ -46,14 +46,17 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
         alarm_(dialer.loop_.make_alarm([this](Instant now) { ring(now); })) {
     alarm_->set(dialer.loop_.now());  // begins from the loop: nobody is called within dial()
   }
-  ~Attempt() { dialer_.loop_.forget(*this); }
+  ~Attempt() {
+    dialer_.loop_.forget(*this);
+    hang_up();
+  }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
   std::uint64_t id() const { return id_; }
 
   void give_up() {
-    if (take_listener() != nullptr) channel_ = Channel(UniqueFd());
+    if (take_listener() != nullptr) hang_up();
   }
 
   void ready(std::uint32_t) override {
@@ -110,6 +113,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   // Each address that is left gets the same share of the time that is left.
   void connect_next(Instant now) {
     step_ = Step::kConnect;
+    hang_up();
     while (next_ < addresses_.size()) {
       const auto left = static_cast<Duration::rep>(addresses_.size() - next_);
       const Address& address = addresses_[next_++];
@@ -160,8 +164,13 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     dialer_.connections_.add(std::move(channel_), take_listener()->connected(now));
   }
 
-  void fail(const std::string& why) {
+  void hang_up() {
+    if (channel_.socket() >= 0) dialer_.loop_.unwatch(channel_.socket());
     channel_ = Channel(UniqueFd());
+  }
+
+  void fail(const std::string& why) {
+    hang_up();
     auto* const listener = take_listener();
     if (listener != nullptr) listener->not_connected(why, dialer_.loop_.now());
   }
