@@ -1,6 +1,6 @@
 // Makes the client that a URL asks for.
 //
-// Thread rule: the core that the client is for. Tested by redis_clients_test.cc.
+// Thread rule: the core that the client is for. Tested by tests/redis/redis_clients_test.cc.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // SingleClient: the client of one Redis that stands alone.
 //
-// Thread rule: one core. Tested by link_test.cc and redis_clients_test.cc.
+// Thread rule: one core. Tested by link_test.cc and tests/redis/redis_clients_test.cc.
 
 #pragma once
 
