@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/ascii.h"
 #include "rules/request_path.h"
@@ -36,6 +37,7 @@ class Warnings {
       if (!rule.match || !rule.enabled) continue;
       warn_of_match(*rule.match, places);
       warn_of_earlier(i);
+      warn_of_choice(i);
       warn_of_key(rule, places);
       if (rule.tier) warn_of_trust(*rule.tier, places.of("tier"), "choose a tier");
       if (rule.cost_from) warn_of_trust(*rule.cost_from, places.of("cost"), "choose the cost");
@@ -75,6 +77,41 @@ class Warnings {
                       ") comes first and matches all that it matches; put it before that one, "
                       "or into another group");
     }
+  }
+
+  // A condition that anybody can meet, on a rule that allows more than the one that would
+  // apply otherwise.
+  void warn_of_choice(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const auto met = met_by_choice(*rule.match);
+    if (!met) return;
+    for (std::size_t i = index + 1; i < config_.rules.size(); ++i) {
+      const Rule& later = config_.rules[i];
+      const bool is_stricter = later.match && later.enabled && later.group == rule.group &&
+                               rate(later.quota) < rate(rule.quota);
+      if (!is_stricter || !covers(*later.match, *rule.match)) continue;
+      const auto line = std::to_string(config_.rule_places[i].rule.line);
+      return warn_of_trust(
+          *met, config_.rule_places[index].of("match"),
+          "have this limit instead of the lower one of '" + later.id + "' (line " + line + ")");
+    }
+  }
+
+  std::optional<KeyPart> met_by_choice(const RequestMatch& match) const {
+    using enum KeyPart::Property;
+    for (const auto& [property, conditions] :
+         {std::pair(kHeader, &match.headers), std::pair(kQuery, &match.parameters),
+          std::pair(kCookie, &match.cookies)}) {
+      for (const PropertyMatch& condition : *conditions) {
+        const KeyPart part{.property = property, .name = condition.name};
+        if (chooser(part)) return part;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static double rate(const Quota& quota) {
+    return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
   }
 
   void warn_of_key(const Rule& rule, const RulePlaces& places) {

@@ -151,8 +151,8 @@ TEST(HttpPages, StatsTellAll) {
   EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
   EXPECT_EQ(
       json::serialize(stats["rules"]),
-      R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,"window_seconds":1.5E0,)"
-      R"("burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
+      R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,)"
+      R"("window_seconds":1.5E0,"burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
       R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
   EXPECT_EQ(json::serialize(stats["store"]),
             R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
