@@ -35,7 +35,10 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
 
 Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clock)
     : budget_(options.connections_max) {
-  for (std::size_t i = 0; i < cores; ++i) cores_.push_back(std::make_unique<Core>(clock, budget_));
+  for (std::size_t i = 0; i < cores; ++i) {
+    cores_.push_back(std::make_unique<Core>(clock, budget_));
+    cores_.back()->dialer().use_tls(options.trust);
+  }
 }
 
 std::optional<StartError> Server::listen(const Endpoint& endpoint, const ServerOptions& options) {

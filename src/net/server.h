@@ -24,6 +24,9 @@
 #include "net/doorway.h"
 #include "net/gate.h"
 #include "net/listening_sockets.h"
+#include "net/tls_trust.h"
+#include "proto/dialer.h"
+#include "proto/reactor.h"
 #include "proto/session.h"
 #include "weir/clock.h"
 
@@ -33,6 +36,8 @@ struct ServerOptions {
   std::size_t connections_max = 100'000;  // the process's
   // REQUIRES: there is one, and with TLS, if an endpoint wants them.
   std::shared_ptr<const Admission> admission;
+  // For connections outward. Null: those that want TLS fail.
+  std::shared_ptr<const TlsTrust> trust;
 };
 
 // An address and, for each core, who speaks there. The factories must outlive the
@@ -70,6 +75,11 @@ class Server {
 
   // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
   void post(std::size_t core, std::function<void()> action);
+
+  // What code without sockets lives on, on one core: before start(), or on its thread. All
+  // that comes of them is destroyed before the server, and after stopped() on any thread.
+  Reactor& reactor(std::size_t core) { return cores_[core]->loop(); }
+  Dialer& dialer(std::size_t core) { return cores_[core]->dialer(); }
 
   // Whom every core lets in, soon; who is in stays. REQUIRES: as in ServerOptions.
   void use_admission(const std::shared_ptr<const Admission>& admission);
