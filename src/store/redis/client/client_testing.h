@@ -19,14 +19,16 @@
 #include "proto/reactor.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_clients.h"
+#include "store/redis/manual_reactor.h"
 #include "store/redis/redis_client.h"
 
 namespace weir {
 
+// Time that the test moves.
 class FakeReactor final : public Reactor {
  public:
   std::unique_ptr<Alarm> make_alarm(std::function<void(Instant)> ring) override {
-    return std::make_unique<FakeAlarm>(*this, std::move(ring));
+    return alarms_.make_alarm(std::move(ring));
   }
 
   Instant now() const { return now_; }
@@ -34,34 +36,16 @@ class FakeReactor final : public Reactor {
   // Rings what is due on the way, in the order of its time.
   void advance(Duration step) {
     const Instant end = now_ + step;
-    while (true) {
-      const auto next =
-          std::ranges::min_element(alarms_, {}, [](const FakeAlarm* alarm) { return alarm->when; });
-      if (next == alarms_.end() || (*next)->when > end) break;
-      now_ = std::max(now_, (*next)->when);
-      (*next)->when = Instant::max();
-      const auto ring = (*next)->ring;  // outlives the alarm
-      ring(now_);
+    while (alarms_.next() <= end) {
+      now_ = std::max(now_, alarms_.next());
+      alarms_.run(now_);
     }
     now_ = end;
   }
 
  private:
-  struct FakeAlarm final : Alarm {
-    FakeAlarm(FakeReactor& owner, std::function<void(Instant)> callback)
-        : reactor(owner), ring(std::move(callback)) {
-      reactor.alarms_.push_back(this);
-    }
-    ~FakeAlarm() override { std::erase(reactor.alarms_, this); }
-    void set(Instant at) override { when = at; }
-
-    FakeReactor& reactor;
-    std::function<void(Instant)> ring;
-    Instant when = Instant::max();
-  };
-
   Instant now_ = instant_from_epoch_us(1'000'000'000);
-  std::vector<FakeAlarm*> alarms_;
+  ManualReactor alarms_;
 };
 
 // Attempts wait until the test decides.
