@@ -26,6 +26,7 @@ class Bench:
         self.weir = build / "weir"
         self.library_bench = build / "bench" / "library_bench"
         self.rules_bench = build / "bench" / "rules_bench"
+        self.blocks_bench = build / "bench" / "blocks_bench"
         self.grpc_yardstick = build / "bench" / "grpc_yardstick"
         self.quick = quick
         self.rounds = 2 if quick else 5

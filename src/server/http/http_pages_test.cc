@@ -149,11 +149,11 @@ TEST(HttpPages, StatsTellAll) {
             R"({"requests":4,"allowed":3,"denied":1,"looks":0,"store_errors":0})");
   EXPECT_EQ(json::serialize(stats["algorithms"].at("token_bucket")), R"({"allowed":3,"denied":1})");
   EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
-  EXPECT_EQ(
-      json::serialize(stats["rules"]),
-      R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,)"
-      R"("window_seconds":1.5E0,"burst":9,"enabled":false,"allowed":0,"denied":0,"blocked":0,"shadow":0,)"
-      R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
+  EXPECT_EQ(json::serialize(stats["rules"]),
+            R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,)"
+            R"("window_seconds":1.5E0,"burst":9,"enabled":false,)"
+            R"("allowed":0,"denied":0,"blocked":0,"shadow":0,)"
+            R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
   EXPECT_EQ(json::serialize(stats["store"]),
             R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");
