@@ -155,7 +155,7 @@ void ClusterClient::failed(CallFailure why, Instant now) noexcept {
 
 void ClusterClient::blame_teller(std::string why, Instant now) {
   complaint_ = teller_.destination().to_string() + ": " + why;
-  teller_.reconnect({.why = std::move(why)}, now);
+  teller_.give_up({.why = std::move(why)}, now);
   update_state(now);
 }
 

@@ -38,11 +38,15 @@ void Link::move_to(std::vector<Destination> destinations, Instant now) {
   dial(now);
 }
 
-void Link::reconnect(const Ending& why, Instant now) {
+void Link::give_up(const Ending& why, Instant now) {
   if (conversation_ == nullptr) return;
+  const std::size_t useless = current_;
   drop();
   lose(why, now);
+  if (current_ == useless) turn_to_next();
 }
+
+void Link::turn_to_next() { current_ = (current_ + 1) % destinations_.size(); }
 
 std::optional<CallFailure> Link::send(std::span<const std::string_view> words, Instant deadline,
                                       RedisCall& call, Instant now) {
@@ -96,12 +100,14 @@ void Link::lose(const Ending& ending, Instant now) {
   if (held_well) failures_ = 0;
   retry_->set(now + next_wait(ending.retry));
   auto reason = destination().to_string() + ": " + ending.why;
-  // One that held is the first to be tried again.
-  if (!is_connected()) current_ = (current_ + 1) % destinations_.size();
+  if (!held_well) turn_to_next();  // else the same is the first to be tried again
+  // The same trouble with another destination is no news.
   const bool is_news = is_connected() || state_.phase == Phase::kConnecting ||
-                       (ending.retry == Ending::Retry::kLater && state_.reason != reason);
+                       (ending.retry == Ending::Retry::kLater && announced_ != ending.why);
   state_.reason = reason;
-  if (is_news) enter(Phase::kDisconnected, std::move(reason), now);
+  if (!is_news) return;
+  announced_ = ending.why;
+  enter(Phase::kDisconnected, std::move(reason), now);
 }
 
 // The others of a round have not failed yet: they are tried soon.

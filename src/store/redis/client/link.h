@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,8 +65,9 @@ class Link final : DialListener, ConversationListener {
   // Connects to one of `destinations`, from now on. A connection to one of them stays.
   void move_to(std::vector<Destination> destinations, Instant now);
 
-  // Drops the connection, if there is one, and makes a new one at once.
-  void reconnect(const Ending& why, Instant now);
+  // Drops the connection, which is of no use although it stands, and tries the next
+  // destination.
+  void give_up(const Ending& why, Instant now);
 
   [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
                                                 Instant deadline, RedisCall& call, Instant now);
@@ -88,6 +90,7 @@ class Link final : DialListener, ConversationListener {
   void dial(Instant now);
   void drop();
   void lose(const Ending& ending, Instant now);
+  void turn_to_next();
   Duration next_wait(Ending::Retry retry);
   void enter(LinkState::Phase phase, std::string reason, Instant now);
 
@@ -98,6 +101,7 @@ class Link final : DialListener, ConversationListener {
   std::size_t current_ = 0;
   std::size_t failures_ = 0;  // in a row
   LinkState state_;
+  std::string announced_;  // why it was disconnected, when the listener was last told
   std::minstd_rand chance_;
   std::unique_ptr<Alarm> retry_;
   std::unique_ptr<Dial> dial_;

@@ -109,6 +109,15 @@ TEST_F(LinkTest, TriesAWrongPasswordAgainMuchLater) {
   EXPECT_EQ(changes.back(), "a:1: the connection broke");
 }
 
+TEST_F(LinkTest, AnnouncesTheSameTroubleOnce) {
+  link.move_to({a, b}, reactor.now());
+  for (int i = 0; i < 10; ++i) {
+    accept(dialer.wanted()).say({"-WRONGPASS invalid"});
+    wait_for_dial();
+  }
+  EXPECT_EQ(changes.size(), 1u);
+}
+
 TEST_F(LinkTest, TriesItsDestinationsInTurnAndStaysWithOne) {
   link.move_to({a, b}, reactor.now());
   dialer.refuse("a:1");

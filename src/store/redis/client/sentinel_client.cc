@@ -81,7 +81,7 @@ void SentinelClient::failed(CallFailure why, Instant now) noexcept {
 // Another may know better.
 void SentinelClient::blame_sentinel(std::string why, Instant now) {
   complaint_ = sentinel_.destination().to_string() + ": " + why;
-  sentinel_.reconnect({.why = std::move(why)}, now);
+  sentinel_.give_up({.why = std::move(why)}, now);
   update_state(now);
 }
 

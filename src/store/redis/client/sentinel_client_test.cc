@@ -113,13 +113,13 @@ TEST_F(SentinelClientTest, GoesToTheNextSentinelWhenOneIsOfNoUse) {
   }
   reactor.advance(milliseconds(200));
   {
-    auto silent = accept_sentinel(dialer.wanted());
+    auto silent = accept_sentinel("s:1");
     silent.hear();
     reactor.advance(SentinelClient::kAnswerMax);
     EXPECT_TRUE(silent.is_finished());
   }
   reactor.advance(milliseconds(400));
-  auto good = accept_sentinel(dialer.wanted());
+  auto good = accept_sentinel("t:2");
   good.hear();
   name_master(good, "10.0.0.1", "6379");
   auto master = accept("10.0.0.1:6379");
