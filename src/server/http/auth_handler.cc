@@ -16,6 +16,7 @@ namespace weir {
 namespace {
 
 constexpr int kTooManyRequests = 429;
+constexpr const char* kTooManyText = "Too many requests.";
 
 // What the client should know of. Nothing of rules in shadow.
 std::optional<std::size_t> most_pressing(std::span<const Rule* const> rules,
@@ -40,12 +41,24 @@ void append_fields(const Denial& denial, const TemplateValues& values, std::stri
 // A denial is answered as its rule says, as far as the proxy understands it.
 void deny(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
           const TemplateValues& values, const Denial& denial, std::string_view limit_fields) {
-  std::string fields(limit_fields);
-  append_fields(denial, values, fields);
+  std::string all_fields;
+  std::string_view fields = limit_fields;
+  if (!denial.headers.empty()) {
+    all_fields = limit_fields;
+    append_fields(denial, values, all_fields);
+    fields = all_fields;
+  }
   const bool free_choice = auth.deny == kTooManyRequests;
   const int status = denial.status != 0 && free_choice ? denial.status : auth.deny;
   if (!denial.body) {
-    return core.reply_problem(exchange, http_problem(status, "Too many requests."), fields);
+    // The one that attackers get, so it is made once.
+    static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
+    if (status != kTooManyRequests) {
+      return core.reply_problem(exchange, http_problem(status, kTooManyText), fields);
+    }
+    return core.reply(exchange,
+                      {.status = status, .content_type = kProblemContentType, .fields = fields},
+                      kTooMany);
   }
   std::string body;
   denial.body->append(values, escape_for(denial.content_type), body);
