@@ -137,6 +137,12 @@ end
 -- a + b / per_us microseconds: when the bucket is full again. An amount is microseconds and
 -- ticks of 1 / per_us; a unit is per_unit ticks. A charge is entered as of now + late.
 local function token_bucket(a, b, _, _, cost, limit, window, per_unit, per_us, late)
+  if per_us == 1 and cost > 0 and late == 0 then  -- the most common, a twentieth of a call faster
+    local full, after = limit * per_unit, max(0, a - now) + cost * per_unit
+    if after <= full then
+      return ALLOWED, floor((full - after) / per_unit), after, 0, 0, true, now + after, 0
+    end
+  end
   local debt, debt_ticks = a - now, min(b, per_us - 1)
   if debt < 0 then debt, debt_ticks = 0, 0 end
   local full, full_ticks = mul_div(limit, per_unit, 0, per_us)
