@@ -9,7 +9,7 @@
 // left it. The listener is told first (so that sending again fails at once, and not for
 // ever), then every call that waits fails: kDisconnected.
 //
-// Thread rule: one core. Tested by conversation_test.cc.
+// Thread rule: one core. Tested by conversation_test.cc and fuzz/redis_conversation_fuzz.cc.
 
 #pragma once
 
