@@ -62,6 +62,15 @@ void read_tls(const YamlNode& node, TlsSettings& tls, Mistakes& mistakes) {
   tls.client_ca = reader.get<std::string>("client_ca").value_or("");
 }
 
+void read_store(const YamlNode& node, StoreSettings& store, Mistakes& mistakes) {
+  const SectionReader reader(store_section(), node, node.place, mistakes);
+  store = {.redis = reader.get<std::string>("redis").value_or(""),
+           .mode = mode_from_name(reader.get<std::string>("mode").value_or("")),
+           .deadline = reader.get<Duration>("deadline"),
+           .sync_interval = reader.get<Duration>("sync_interval"),
+           .prefix = reader.get<std::string>("prefix")};
+}
+
 void read_jwt(const YamlNode& node, Config& config, Mistakes& mistakes) {
   const SectionReader reader(jwt_section(), node, node.place, mistakes);
   TokenSettings& token = config.token;
@@ -123,6 +132,9 @@ void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
   }
   if (const auto max_keys = reader.get<std::int64_t>("max_keys")) {
     config.max_keys = static_cast<std::uint64_t>(*max_keys);
+  }
+  if (const auto store = reader.get<const YamlNode*>("store")) {
+    read_store(**store, config.store, mistakes);
   }
   config.state_file = reader.get<std::string>("state_file").value_or("");
   config.watch = reader.get<bool>("watch").value_or(false);

@@ -71,6 +71,15 @@ struct CountrySettings {
   TextPlace file_place;
 };
 
+// The Redis through which nodes share limits. What is not set has its built-in default.
+struct StoreSettings {
+  std::string redis;  // its URL; empty: none
+  std::optional<Mode> mode;
+  std::optional<Duration> deadline;
+  std::optional<Duration> sync_interval;
+  std::optional<std::string> prefix;
+};
+
 // Where a rule stands in the file.
 struct RulePlaces {
   TextPlace rule;
@@ -98,6 +107,7 @@ struct Config {
   std::vector<std::string> trusted_headers;  // that clients cannot send as they like
   std::optional<std::vector<IpPrefix>> trusted_proxies;
   EnvoySettings envoy;
+  StoreSettings store;
   std::string state_file;  // empty: none
   bool watch = false;
   TokenSettings token;

@@ -1,5 +1,6 @@
 #include "rules/config_fields.h"
 
+#include "rules/mode.h"
 #include "weir/quota.h"
 
 namespace weir {
@@ -111,6 +112,50 @@ const Section kJwt = {
     .fields = kJwtFields,
 };
 
+constexpr TextForm kPrefix = {
+    .pattern = "^[^{}[:cntrl:] ]{1,64}$",
+    .expected = "up to 64 characters without spaces and braces",
+};
+
+const Field kStoreFields[] = {
+    {.name = "redis",
+     .type = FieldType::kText,
+     .presence = Presence::kRequired,
+     .form = &kNotEmpty,
+     .description = "Where the Redis is: redis://, rediss://, redis-sentinel://, "
+                    "redis-cluster:// or unix:// (docs/redis.md)."},
+    {.name = "mode",
+     .type = FieldType::kChoice,
+     .choices = kModeNames,
+     .default_text = "strict",
+     .description = "The mode of rules and calls that name none: local, async, leased or "
+                    "strict."},
+    {.name = "deadline",
+     .type = FieldType::kDuration,
+     .min = std::int64_t{1'000},
+     .max = std::int64_t{10'000'000},
+     .default_text = "20ms",
+     .description = "How long a check may wait for the Redis before it counts as failed."},
+    {.name = "sync_interval",
+     .type = FieldType::kDuration,
+     .min = std::int64_t{10'000},
+     .max = std::int64_t{10'000'000},
+     .default_text = "100ms",
+     .description = "How often what was counted in mode async is exchanged, and blocks are."},
+    {.name = "prefix",
+     .type = FieldType::kText,
+     .form = &kPrefix,
+     .default_text = "weir:",
+     .description = "What the names of all keys in the Redis begin with. Nodes with the same "
+                    "prefix share their limits."},
+};
+
+const Section kStore = {
+    .name = "'store'",
+    .description = "The Redis through which nodes share their limits.",
+    .fields = kStoreFields,
+};
+
 // What the reference service's settings are to Weir.
 const Field kEnvoyFields[] = {
     {.name = "config",
@@ -185,6 +230,10 @@ const Field kConfigFields[] = {
      .default_text = "1048576",
      .description = "How many keys the memory store has room for. The memory is reserved at "
                     "the start."},
+    {.name = "store",
+     .type = FieldType::kSection,
+     .section = &kStore,
+     .description = "Where limits are shared with other nodes. Without it, this node is alone."},
     {.name = "state_file",
      .type = FieldType::kText,
      .form = &kPath,
@@ -258,5 +307,6 @@ const Section& listen_section() { return kListen; }
 const Section& tls_section() { return kTls; }
 const Section& jwt_section() { return kJwt; }
 const Section& envoy_section() { return kEnvoy; }
+const Section& store_section() { return kStore; }
 
 }  // namespace weir

@@ -35,6 +35,9 @@ struct TextForm {
   std::string_view pattern;   // of the whole; means the same to RE2 and to JSON Schema
   std::string_view expected;  // "a path that begins with '/'"
 };
+
+inline constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$",
+                                       .expected = "a text that is not empty"};
 inline constexpr std::size_t kTextMax = 1024;     // bytes
 inline constexpr std::size_t kTextListMax = 256;  // texts
 
@@ -90,6 +93,7 @@ const Section& jwt_section();
 const Section& descriptor_match_section();
 const Section& descriptor_entry_section();
 const Section& envoy_section();
+const Section& store_section();
 const Section& more_limits_section();
 const Section& tier_section();
 const Section& override_section();

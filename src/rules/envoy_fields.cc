@@ -9,8 +9,6 @@ namespace {
 
 using Presence = Field::Presence;
 
-constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$", .expected = "a text that is not empty"};
-
 // Numbers are texts here: the reference service reads `key: 1` as "1".
 constexpr Field kReplaceFields[] = {
     {.name = "name",

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace weir {
@@ -27,11 +28,17 @@ constexpr std::string_view mode_name(Mode mode) {
   return kModeNames[static_cast<std::size_t>(mode)];
 }
 
-constexpr std::optional<Mode> mode_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kModeNames.size(); ++i) {
-    if (kModeNames[i] == name) return static_cast<Mode>(i);
+template <typename Choice>
+constexpr std::optional<Choice> choice_from_name(std::span<const std::string_view> names,
+                                                 std::string_view name) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<Choice>(i);
   }
   return std::nullopt;
+}
+
+constexpr std::optional<Mode> mode_from_name(std::string_view name) {
+  return choice_from_name<Mode>(kModeNames, name);
 }
 
 // Some modes, in their order: those that decide in memory come first.
@@ -65,5 +72,9 @@ enum class OnStoreFailure : std::uint8_t {
   kDeny,
 };
 inline constexpr std::array<std::string_view, 3> kOnStoreFailureNames = {"local", "allow", "deny"};
+
+constexpr std::optional<OnStoreFailure> store_failure_from_name(std::string_view name) {
+  return choice_from_name<OnStoreFailure>(kOnStoreFailureNames, name);
+}
 
 }  // namespace weir

@@ -108,6 +108,9 @@ std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesS
   Rule rule{.id = id.value_or(""),
             .enabled = reader.get<bool>("enabled").value_or(true),
             .shadow = reader.get<bool>("shadow").value_or(false),
+            .mode = mode_from_name(reader.get<std::string>("mode").value_or("")),
+            .on_store_failure = *store_failure_from_name(
+                reader.get<std::string>("on_store_failure").value_or("local")),
             .name = reader.get<std::string>("name").value_or(""),
             .group = reader.get<std::string>("group").value_or("")};
   read_applications(reader, config, rule, seen, mistakes);

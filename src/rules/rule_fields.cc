@@ -3,6 +3,7 @@
 #include <array>
 
 #include "rules/config_fields.h"
+#include "rules/mode.h"
 #include "weir/quota.h"
 
 namespace weir {
@@ -28,7 +29,6 @@ constexpr TextForm kKeyPart = {
         "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
         "host, path, country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM",
 };
-constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$", .expected = "a text that is not empty"};
 
 constexpr Field kDescriptorEntryFields[] = {
     {.name = "key",
@@ -121,6 +121,19 @@ const Field kRuleFields[] = {
      .default_text = "false",
      .description = "Whether the rule only counts and reports, but never denies a request or "
                     "descriptor that it has matched."},
+    {.name = "mode",
+     .type = FieldType::kChoice,
+     .choices = kModeNames,
+     .description = "How the nodes that share a store agree: local (each counts for itself), "
+                    "async (each counts and tells the others), leased (each spends what it has "
+                    "been given) or strict (the store decides). Without it, the node's mode. "
+                    "Without a store, every rule is local."},
+    {.name = "on_store_failure",
+     .type = FieldType::kChoice,
+     .choices = kOnStoreFailureNames,
+     .default_text = "local",
+     .description = "What happens while the shared store does not answer: local (this node "
+                    "decides by its share of the limit), allow or deny."},
     {.name = "group",
      .type = FieldType::kName,
      .description = "Of the rules of one group, the first that matches a request applies. "

@@ -132,6 +132,7 @@ class CheckReader::Pass {
   bool read_integer(CheckField field, od::value value, std::int64_t& number);
   bool read_window(od::value value, Duration& window);
   bool read_algorithm(od::value value, Algorithm& algorithm);
+  bool read_mode(od::value value, std::optional<Mode>& mode);
 
   bool next_field(simdjson::simdjson_result<od::field> result, std::string_view& name,
                   od::value& value);
@@ -275,6 +276,7 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
     case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
     case CheckField::kRule: return read_name(field, value, spec.rule);
     case CheckField::kTier: return read_name(field, value, spec.tier);
+    case CheckField::kMode: return read_mode(value, spec.mode);
   }
   return false;
 }
@@ -324,6 +326,12 @@ bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
     expected += algorithm_name(static_cast<Algorithm>(i));
   }
   return fail(CheckField::kAlgorithm, expected);
+}
+
+bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
+  std::string_view name;
+  if (!value.get_string().get(name)) mode = mode_from_name(name);
+  return mode.has_value() || fail(CheckField::kMode, "one of local, async, leased, strict");
 }
 
 bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {

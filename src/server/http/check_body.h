@@ -18,9 +18,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "rules/mode.h"
 #include "server/http/problem.h"
 #include "weir/quota.h"
 #include "weir/time.h"
@@ -38,9 +40,10 @@ enum class CheckField : std::uint8_t {
   kAlgorithm,
   kRule,
   kTier,
+  kMode,
 };
-inline constexpr std::array<std::string_view, 9> kCheckFieldNames = {
-    "key", "limit", "window", "bucket", "cost", "burst", "algorithm", "rule", "tier"};
+inline constexpr std::array<std::string_view, 10> kCheckFieldNames = {
+    "key", "limit", "window", "bucket", "cost", "burst", "algorithm", "rule", "tier", "mode"};
 
 // Those of a body with several checks.
 inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks", "atomic"};
@@ -60,7 +63,8 @@ struct CheckSpec {
   std::int64_t cost = 1;
   std::int64_t burst = 0;
   Algorithm algorithm = Algorithm::kSlidingWindow;
-  std::uint16_t present = 0;  // a bit for each CheckField
+  std::optional<Mode> mode{};  // none: the rule's, or the node's
+  std::uint16_t present = 0;   // a bit for each CheckField
 
   bool has(CheckField field) const { return (present >> static_cast<unsigned>(field) & 1) != 0; }
 };

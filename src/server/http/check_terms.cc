@@ -29,7 +29,7 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
 bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem) {
   terms = {.key_json = spec.key_json,
            .policy = kDefaultPolicy,
-           .ask = {.bucket = spec.bucket, .key = spec.key, .cost = spec.cost}};
+           .ask = {.bucket = spec.bucket, .key = spec.key, .cost = spec.cost, .mode = spec.mode}};
   if (spec.has(CheckField::kRule)) {
     terms.ask.rule = rules.find(spec.rule);
     if (terms.ask.rule == nullptr) {
