@@ -61,11 +61,17 @@ std::optional<std::size_t> BlockList::free_slot(std::uint64_t tag) const {
 }
 
 bool BlockList::add(Block block, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  if (!insert(block, now)) return false;
+  tell(std::move(block));
+  return true;
+}
+
+bool BlockList::insert(Block block, Instant now) {
   if (block.rule.size() + block.key.size() > kKeyMax) return false;
   const std::uint64_t tag = tag_of(block.rule, block.key);
   const std::int64_t until_us = std::max<std::int64_t>(epoch_us(block.until), 1);
-  expire(now);
-  const std::scoped_lock lock(mutex_);
+  expire_locked(now);
   if (const auto known = entries_.find(tag); known != entries_.end()) remove(known);
   auto slot = free_slot(tag);
   while (!entries_.empty() && (entries_.size() >= blocks_max_ || !slot)) {
@@ -100,11 +106,46 @@ void BlockList::remove(Entries::iterator entry) {
 
 bool BlockList::lift(std::string_view rule, std::string_view key) {
   const std::scoped_lock lock(mutex_);
+  if (!erase(rule, key)) return false;
+  tell({.rule = std::string(rule), .key = std::string(key)});
+  return true;
+}
+
+bool BlockList::erase(std::string_view rule, std::string_view key) {
   const auto found = entries_.find(tag_of(rule, key));
   if (found == entries_.end()) return false;
   remove(found);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+void BlockList::share() {
+  const std::scoped_lock lock(mutex_);
+  is_shared_ = true;
+  for (const auto& [tag, entry] : entries_) tell(entry.block);
+}
+
+void BlockList::tell(Block block) {
+  if (!is_shared_) return;
+  if (news_.size() == kNewsMax) news_.pop_front();
+  news_.push_back(std::move(block));
+}
+
+std::vector<Block> BlockList::take_news(std::size_t blocks_max) {
+  const std::scoped_lock lock(mutex_);
+  const auto end = news_.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_max, news_.size()));
+  std::vector<Block> taken(std::make_move_iterator(news_.begin()), std::make_move_iterator(end));
+  news_.erase(news_.begin(), end);
+  return taken;
+}
+
+void BlockList::learn(Block block, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  if (block.until > now) {
+    insert(std::move(block), now);
+  } else {
+    erase(block.rule, block.key);
+  }
 }
 
 std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max, Instant now) {
@@ -122,6 +163,10 @@ std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max
 void BlockList::expire(Instant now) {
   if (empty()) return;
   const std::scoped_lock lock(mutex_);
+  expire_locked(now);
+}
+
+void BlockList::expire_locked(Instant now) {
   while (!ends_.empty() && ends_.begin()->first <= now) {
     remove(entries_.find(ends_.begin()->second));
   }

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -65,6 +66,15 @@ class BlockList {
   // False if it was not blocked.
   bool lift(std::string_view rule, std::string_view key);
 
+  // From now on what is added or lifted is kept, to be told to others: a block that was
+  // lifted as one that ended in 1970. Of more than kNewsMax the oldest go untold.
+  static constexpr std::size_t kNewsMax = 4'096;
+  void share();
+  // The oldest news, which are no longer kept.
+  std::vector<Block> take_news(std::size_t blocks_max);
+  // What another has told: as add() or lift(), but no news.
+  void learn(Block block, Instant now);
+
   // Those whose end comes first, first. Of one rule, unless it is empty.
   std::vector<Block> list(std::string_view rule, std::size_t blocks_max, Instant now);
 
@@ -91,6 +101,10 @@ class BlockList {
   };
   using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
 
+  bool insert(Block block, Instant now);  // these two with the lock held
+  bool erase(std::string_view rule, std::string_view key);
+  void tell(Block block);
+  void expire_locked(Instant now);
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
@@ -105,6 +119,8 @@ class BlockList {
   std::mutex mutex_;  // guards what follows, and writing to slots_
   Entries entries_;
   std::multimap<Instant, std::uint64_t> ends_;
+  bool is_shared_ = false;
+  std::deque<Block> news_;
 };
 
 }  // namespace weir

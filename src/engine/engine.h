@@ -66,9 +66,12 @@ class Engine {
  public:
   // All three must outlive the engine.
   Engine(Store& store, const KeyHasher& hasher, CoreTraffic& traffic)
-      : store_(store), hasher_(hasher), traffic_(traffic) {}
+      : store_(store), hasher_(&hasher), traffic_(traffic) {}
 
-  KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_.hash(name, quota); }
+  KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
+  // From now on keys have other names: what they had counted is forgotten. `hasher` must
+  // outlive the engine.
+  void use_hasher(const KeyHasher& hasher) { hasher_ = &hasher; }
 
   // Where counters are that are not shared.
   Store& local() { return store_; }
@@ -108,7 +111,7 @@ class Engine {
 
  private:
   Store& store_;
-  const KeyHasher& hasher_;
+  const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
   std::shared_ptr<Visit> visit_;  // under way; kept for the next, where nobody waits

@@ -23,12 +23,13 @@ void Core::use_admission(const std::shared_ptr<const Admission>& admission) {
   for (auto& doorway : doorways_) doorway.admission = admission;
 }
 
-void Core::run() {
+void Core::run(const std::function<void()>& last) {
   ticker_->set(loop_.now() + kSweepRound);
   loop_.run();
   // Sessions and factories belong to this thread, so their last moments do, too.
   listeners_.clear();
   cut_off_ = connections_.reset_all();
+  last();
   dialer_.reset_all();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -30,8 +31,9 @@ class Core {
   EventLoop& loop() { return loop_; }
   SocketDialer& dialer() { return dialer_; }
 
-  // Serves until a drain has ended.
-  void run();
+  // Serves until a drain has ended. Then calls `last`, when there are no more clients, but
+  // connections to others.
+  void run(const std::function<void()>& last = [] {});
 
   // Stops accepting, lets every session finish, and ends run() when all have, or after
   // `patience`. On the core's thread; once.

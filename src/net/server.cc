@@ -34,7 +34,7 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
 }
 
 Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clock)
-    : budget_(options.connections_max) {
+    : options_(options), budget_(options.connections_max) {
   for (std::size_t i = 0; i < cores; ++i) {
     cores_.push_back(std::make_unique<Core>(clock, budget_));
     cores_.back()->dialer().use_tls(options.trust);
@@ -71,7 +71,11 @@ void Server::start() {
 
 void Server::run_core(std::size_t core) {
   ::pthread_setname_np(::pthread_self(), ("weir-core-" + std::to_string(core)).c_str());
-  cores_[core]->run();
+  auto& served = *cores_[core];
+  if (options_.core_begins) options_.core_begins(core, served.loop(), served.dialer());
+  served.run([this, core] {
+    if (options_.core_ends) options_.core_ends(core);
+  });
   cut_off_.fetch_add(cores_[core]->cut_off(), std::memory_order_relaxed);
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) stopped_.open();
 }

@@ -38,6 +38,10 @@ struct ServerOptions {
   std::shared_ptr<const Admission> admission;
   // For connections outward. Null: those that want TLS fail.
   std::shared_ptr<const TlsTrust> trust;
+  // Called on each core's thread, before it serves anybody, and when it has served the last:
+  // what lives on its loop is made and destroyed there. May be empty.
+  std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
+  std::function<void(std::size_t core)> core_ends{};
 };
 
 // An address and, for each core, who speaks there. The factories must outlive the
@@ -100,6 +104,7 @@ class Server {
   std::optional<StartError> listen(const Endpoint& endpoint, const ServerOptions& options);
   void run_core(std::size_t core);
 
+  const ServerOptions options_;
   ConnectionBudget budget_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::vector<Address> addresses_;

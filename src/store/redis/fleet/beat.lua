@@ -1,0 +1,35 @@
+-- One beat of a node: it is alive, it knows the fleet's secret, and it exchanges blocks.
+--
+-- KEYS  nodes, secret, blocks    of one slot
+-- ARGV  this node's name, seconds without a beat until a node counts as gone,
+--       the secret it brings, the id of the last block it has read, and then
+--       for each block to tell: its text, milliseconds until it ends
+-- Returns how many nodes are alive, the secret, the time in milliseconds, and the blocks
+-- told since: id, whose first part is when it was told, node, text, and what was left then.
+local alive_s = tonumber(ARGV[2])
+local time = redis.call('TIME')
+local now_s = tonumber(time[1])
+redis.call('ZADD', KEYS[1], now_s, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. (now_s - alive_s))
+redis.call('EXPIRE', KEYS[1], 10 * alive_s)
+
+-- The first node's secret is everybody's.
+redis.call('SETNX', KEYS[2], ARGV[3])
+
+for i = 5, #ARGV, 2 do
+  redis.call('XADD', KEYS[3], 'MAXLEN', '~', 65536, '*', 'node', ARGV[1],
+             'block', ARGV[i], 'left', ARGV[i + 1])
+  -- The stream lives as long as the longest block in it.
+  local left_ms = math.max(tonumber(ARGV[i + 1]), 1000)
+  if redis.call('PTTL', KEYS[3]) < left_ms then redis.call('PEXPIRE', KEYS[3], left_ms) end
+end
+
+local told = {}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[3], '(' .. ARGV[4], '+', 'COUNT', 256)) do
+  told[#told + 1] = entry[1]
+  told[#told + 1] = entry[2][2]
+  told[#told + 1] = entry[2][4]
+  told[#told + 1] = entry[2][6]
+end
+local now_ms = now_s * 1000 + math.floor(tonumber(time[2]) / 1000)
+return {redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2]), now_ms, told}

@@ -1,0 +1,79 @@
+// FleetBeat: a node's word to the others, every interval: it is alive, and what it has
+// blocked. In the same trip it learns how many are alive, the fleet's secret, and whom the
+// others have blocked.
+//
+// The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
+// key under the same name, and nobody who does not read that Redis can tell which.
+// A node that has not been heard for kAliveMax counts as gone.
+//
+// Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/block_list.h"
+#include "proto/reactor.h"
+#include "store/redis/redis_client.h"
+#include "weir/key.h"
+
+namespace weir {
+
+// Who wants to know what a beat has brought.
+class FleetBeatListener {
+ public:
+  virtual void nodes_counted(std::int64_t nodes) = 0;
+  // At the first beat; and again if the Redis has lost it, and another node's is there now.
+  virtual void secret_found(const HashSecret& secret) = 0;
+  // `why` is a sentence without its stop.
+  virtual void beat_failed(std::string_view why, Instant now) = 0;
+
+ protected:
+  ~FleetBeatListener() = default;
+};
+
+class FleetBeat final : RedisCall {
+ public:
+  static constexpr Duration kAliveMax = std::chrono::seconds(5);
+  static constexpr Duration kAnswerMax = std::chrono::seconds(1);
+
+  struct Options {
+    std::string prefix;
+    Duration interval;
+    std::string node;   // its name, like no other's
+    HashSecret secret;  // to bring, if there is none yet
+  };
+
+  // All must outlive this. Beats from the first interval on.
+  FleetBeat(Options options, RedisClient& client, Reactor& reactor, BlockList& blocks,
+            FleetBeatListener& listener, Instant now);
+  ~FleetBeat();
+
+ private:
+  void replied(const resp::Reply& reply, Instant now) noexcept override;
+  void failed(CallFailure why, Instant now) noexcept override;
+
+  void beat(Instant now);
+  void ask(Instant now);
+  void take(const resp::Reply& reply, Instant now);
+  void learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now);
+
+  const Options options_;
+  RedisClient& client_;
+  BlockList& blocks_;
+  FleetBeatListener& listener_;
+  const std::string tag_;  // of all keys: the prefix and {fleet}
+  bool is_asking_ = false;
+  std::string secret_;            // as it was found
+  std::string last_read_{"0-0"};  // block
+  std::vector<Block> untold_;     // told by the beat under way, or by the next
+  std::vector<std::string> texts_;
+  std::vector<std::string_view> words_;
+  std::unique_ptr<Alarm> alarm_;
+};
+
+}  // namespace weir

@@ -1,0 +1,60 @@
+// FleetState: what a node knows of the nodes that share its Redis, and how its cores get
+// along with it, for whoever asks.
+//
+// Thread rule: any thread. Tested by fleet_state_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/redis/redis_store.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// Whether shared decisions are made.
+struct FleetHealth {
+  bool is_healthy = false;
+  std::string reason{};  // why not, one sentence without its stop; no secrets
+  Instant since{};
+};
+
+class FleetState {
+ public:
+  FleetState(std::size_t cores, Instant now)
+      : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .counts = {}}),
+        overall_(cores_.front().health) {}
+
+  // Nodes that are alive, this one included. The last that was heard, while Redis is away.
+  std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
+  void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }
+
+  // A core's health has changed. The node's, if it has changed with it: a node is healthy
+  // if all its cores are.
+  std::optional<FleetHealth> report(std::size_t core, FleetHealth health);
+  FleetHealth health() const;
+
+  // A core's figures, now and then.
+  void publish(std::size_t core, const RedisStoreCounts& counts);
+  // Of all cores.
+  RedisStoreCounts counts() const;
+
+ private:
+  struct Core {
+    FleetHealth health;
+    RedisStoreCounts counts;
+  };
+
+  std::atomic<std::int64_t> live_nodes_{1};
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<Core> cores_;
+  FleetHealth overall_;
+};
+
+}  // namespace weir

@@ -1,0 +1,56 @@
+#include "store/redis/fleet/fleet_state.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+constexpr Instant kStart = instant_from_epoch_us(1'000'000'000);
+
+Instant at(int seconds) { return kStart + std::chrono::seconds(seconds); }
+
+TEST(FleetState, ANodeIsHealthyWhenAllItsCoresAre) {
+  FleetState state(2, kStart);
+  EXPECT_FALSE(state.health().is_healthy);
+  EXPECT_FALSE(state.report(0, {.is_healthy = true, .since = at(1)}));
+  const auto healthy = state.report(1, {.is_healthy = true, .since = at(2)});
+  ASSERT_TRUE(healthy);
+  EXPECT_TRUE(healthy->is_healthy);
+  EXPECT_EQ(healthy->since, at(2));
+  const auto ill = state.report(0, {.is_healthy = false, .reason = "gone", .since = at(5)});
+  ASSERT_TRUE(ill);
+  EXPECT_EQ(ill->reason, "gone");
+  EXPECT_EQ(state.health().since, at(5));
+}
+
+TEST(FleetState, TheSameTroubleOfEveryCoreIsToldOnce) {
+  FleetState state(2, kStart);
+  state.report(0, {.is_healthy = true, .since = at(1)});
+  state.report(1, {.is_healthy = true, .since = at(1)});
+  EXPECT_TRUE(state.report(0, {.is_healthy = false, .reason = "gone", .since = at(5)}));
+  EXPECT_FALSE(state.report(1, {.is_healthy = false, .reason = "gone", .since = at(6)}));
+  EXPECT_FALSE(state.report(0, {.is_healthy = true, .since = at(7)}));
+  EXPECT_FALSE(state.health().is_healthy);
+  EXPECT_EQ(state.health().since, at(5));
+}
+
+TEST(FleetState, AnotherReasonIsTold) {
+  FleetState state(1, kStart);
+  state.report(0, {.is_healthy = false, .reason = "gone", .since = at(1)});
+  const auto changed = state.report(0, {.is_healthy = false, .reason = "full", .since = at(3)});
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->reason, "full");
+  EXPECT_EQ(changed->since, kStart);  // it was never healthy
+}
+
+TEST(FleetState, AddsTheCoresUp) {
+  FleetState state(2, kStart);
+  state.publish(0, {.calls = 3, .charges = 10});
+  state.publish(1, {.calls = 4, .charges = 20});
+  state.publish(1, {.calls = 5, .charges = 30});
+  EXPECT_EQ(state.counts().calls, 8u);
+  EXPECT_EQ(state.counts().charges, 40u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,104 @@
+#include "store/redis/fleet/redis_fleet.h"
+
+#include <utility>
+
+#include "store/redis/split_store.h"
+
+namespace weir {
+namespace {
+
+constexpr Duration kPublishEvery = std::chrono::seconds(1);
+
+bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
+
+RedisStoreOptions store_options(const RedisFleetOptions& options, std::uint64_t seed) {
+  return {.prefix = options.prefix,
+          .deadline = options.deadline,
+          .spread = is_cluster(options.url) ? KeySpread::kCluster : KeySpread::kOneServer,
+          .seed = seed};
+}
+
+}  // namespace
+
+void RedisFleet::AwayStore::decide(Batch& batch, Instant) noexcept {
+  batch.error = StoreError::kUnavailable;
+  batch.on_done(batch);
+}
+
+RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Instant now)
+    : options_(options), core_(core) {
+  auto& reactor = core_.surroundings.reactor;
+  RedisStateListener& state_listener = *this;
+  client_ = make_redis_client(options_.url, core_.surroundings, state_listener, now);
+  RedisStoreListener& store_listener = *this;
+  auto store = std::make_unique<RedisStore>(store_options(options_, core_.surroundings.seed),
+                                            *client_, reactor, store_listener);
+  strict_store_ = store.get();
+  strict_ = std::move(store);
+  if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
+  if (core_.number == 0) {
+    FleetBeatListener& beat_listener = *this;
+    beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
+                                     .interval = options_.sync_interval,
+                                     .node = options_.node,
+                                     .secret = options_.secret},
+                  *client_, reactor, core_.blocks, beat_listener, now);
+  }
+  publisher_ = reactor.make_alarm([this](Instant then) { publish(then); });
+  publisher_->set(now + kPublishEvery);
+}
+
+RedisFleet::~RedisFleet() = default;
+
+Store& RedisFleet::store(Mode) {
+  if (!has_secret_) return away_;
+  return *strict_;
+}
+
+void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
+
+void RedisFleet::breaker_changed(Instant now) { report(now); }
+
+void RedisFleet::report(Instant now) {
+  if (strict_store_ == nullptr) return;  // while it is being made
+  const LinkState& link = client_->state();
+  FleetHealth health{.is_healthy = true, .since = now};
+  if (link.phase != LinkState::Phase::kConnected) {
+    health.is_healthy = false;
+    health.reason = link.reason.empty() ? "not connected yet" : link.reason;
+  } else if (!strict_store_->breaker().closed()) {
+    health.is_healthy = false;
+    health.reason = "it does not decide; the metric weir_store_failures_total says why";
+  }
+  if (const auto changed = core_.state.report(core_.number, health)) {
+    core_.listener.health_changed(*changed);
+  }
+}
+
+// Those that a change of health tells of are not told twice.
+void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Instant) {
+  if (failure <= RedisFailure::kNotAsked) return;
+  std::string sentence(failure_meaning(failure));
+  if (!detail.empty()) sentence.append(": ").append(detail);
+  core_.listener.fleet_warned(sentence);
+}
+
+void RedisFleet::nodes_counted(std::int64_t nodes) {
+  core_.state.set_live_nodes(nodes);
+  last_warning_.clear();
+}
+
+void RedisFleet::secret_found(const HashSecret& secret) { core_.listener.secret_found(secret); }
+
+void RedisFleet::beat_failed(std::string_view why, Instant) {
+  if (std::exchange(last_warning_, why) == why) return;
+  core_.listener.fleet_warned("this node cannot tell the others that it is alive: " +
+                              std::string(why));
+}
+
+void RedisFleet::publish(Instant now) {
+  core_.state.publish(core_.number, strict_store_->counts());
+  publisher_->set(now + kPublishEvery);
+}
+
+}  // namespace weir

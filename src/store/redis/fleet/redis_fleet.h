@@ -1,0 +1,103 @@
+// RedisFleet: one core of a node among the nodes that share a Redis: its client, the stores
+// of the modes, and on the first core the beat.
+//
+// Until the fleet's secret is known (FleetBeat), keys have no common names: what is to be
+// shared fails as if the Redis were away, and rules say what happens then.
+//
+// Thread rule: its core, on which it is made and destroyed. Tested by redis_fleet_test.cc
+// and tests/e2e.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/block_list.h"
+#include "engine/fleet.h"
+#include "store/redis/client/link.h"
+#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_url.h"
+#include "store/redis/fleet/fleet_beat.h"
+#include "store/redis/fleet/fleet_state.h"
+#include "store/redis/redis_store.h"
+#include "weir/store.h"
+
+namespace weir {
+
+struct RedisFleetOptions {
+  RedisUrl url;
+  Mode mode = Mode::kStrict;
+  Duration deadline = std::chrono::milliseconds(20);
+  Duration sync_interval = std::chrono::milliseconds(100);
+  std::string prefix = "weir:";
+  std::string node;   // its name, like no other's
+  HashSecret secret;  // to bring, if the fleet has none yet
+};
+
+// Hears what a person should know, once a change, and what all cores have to be told.
+class FleetListener {
+ public:
+  // The node's health.
+  virtual void health_changed(const FleetHealth& health) = 0;
+  // Something is wrong with the Redis beyond its being away; one sentence without its stop.
+  virtual void fleet_warned(const std::string& sentence) = 0;
+  // Keys are to be hashed under it, on every core, which then calls use_secret().
+  virtual void secret_found(const HashSecret& secret) = 0;
+
+ protected:
+  ~FleetListener() = default;
+};
+
+class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, FleetBeatListener {
+ public:
+  // Its own place in the node.
+  struct Core {
+    std::size_t number;
+    RedisSurroundings surroundings;
+    BlockList& blocks;
+    FleetState& state;
+    FleetListener& listener;
+  };
+
+  // Connects at once. All must outlive the fleet.
+  RedisFleet(const RedisFleetOptions& options, const Core& core, Instant now);
+  ~RedisFleet();
+
+  Store& store(Mode mode) override;
+  Mode default_mode() const override { return options_.mode; }
+  std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
+
+  // The secret that was found is in use on this core.
+  void use_secret() { has_secret_ = true; }
+
+ private:
+  // Answers that it cannot.
+  class AwayStore final : public Store {
+    void decide(Batch& batch, Instant now) noexcept override;
+  };
+
+  void redis_changed(const LinkState& state, Instant now) override;
+  void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
+  void breaker_changed(Instant now) override;
+  void nodes_counted(std::int64_t nodes) override;
+  void secret_found(const HashSecret& secret) override;
+  void beat_failed(std::string_view why, Instant now) override;
+
+  void report(Instant now);
+  void publish(Instant now);
+
+  const RedisFleetOptions options_;
+  const Core core_;
+  AwayStore away_;
+  bool has_secret_ = false;
+  std::string last_warning_;
+  std::unique_ptr<RedisClient> client_;
+  std::unique_ptr<Store> strict_;
+  RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
+  std::optional<FleetBeat> beat_;
+  std::unique_ptr<Alarm> publisher_;
+};
+
+}  // namespace weir
