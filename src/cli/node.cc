@@ -1,11 +1,15 @@
 #include "cli/node.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "net/open_files.h"
+#include "net/tls_trust.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -28,6 +32,25 @@ std::vector<std::string> protocols_of(Door door) {
     case Door::kResp: break;
   }
   return {};
+}
+
+TlsTrustFiles trust_files(const RedisTlsFiles& files) {
+  const bool verifies = files.verification == RedisTlsFiles::Verification::kFull;
+  return {.authorities = files.authorities,
+          .certificate = files.certificate,
+          .key = files.key,
+          .verification =
+              verifies ? TlsTrustFiles::Verification::kFull : TlsTrustFiles::Verification::kNone};
+}
+
+// 64 bits of chance in hexadecimal.
+std::string node_name() {
+  std::string name;
+  const auto secret = HashSecret::random();
+  for (const std::byte byte : std::span(secret.bytes).first(8)) {
+    name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return name;
 }
 
 RlsOptions rls_options(const EnvoySettings& envoy, DetailedCounts& detailed_counts) {
@@ -97,7 +120,8 @@ std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& setti
 Node::Node(const Settings& settings, const Secrets& secrets)
     : settings_(settings),
       store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
-      hasher_(HashSecret::random()),
+      secret_(HashSecret::random()),
+      hasher_(secret_),
       blocks_(hasher_),
       rulebook_(
           settings.config_file,
@@ -115,6 +139,8 @@ Node::Node(const Settings& settings, const Secrets& secrets)
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); },
+      .shared_store =
+          settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
       .rule_desk = &rulebook_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
@@ -138,14 +164,39 @@ std::optional<StartError> Node::listen() {
                                                      .proxy_protocol = listening.proxy_protocol});
     for (auto& core : cores_) endpoint.factories.push_back(&core.door(listening.option->door));
   }
-  const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
-  auto opened =
-      Server::open(endpoints,
-                   {.connections_max = std::min(possible, kConnectionsMax),
-                    .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))},
-                   clock_);
+  auto options = server_options();
+  options.admission = std::get<std::shared_ptr<const Admission>>(std::move(admission));
+  if (auto error = join_fleet(options)) return error;
+  auto opened = Server::open(endpoints, options, clock_);
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+  return std::nullopt;
+}
+
+ServerOptions Node::server_options() const {
+  const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
+  return {.connections_max = std::min(possible, kConnectionsMax), .admission = nullptr};
+}
+
+// Each core joins when it begins to serve, and leaves when it has served the last.
+std::optional<StartError> Node::join_fleet(ServerOptions& options) {
+  if (!settings_.fleet) return std::nullopt;
+  auto fleet = *settings_.fleet;
+  auto trust = TlsTrust::load(trust_files(fleet.url.tls));
+  if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
+  options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
+  fleet.secret = secret_;
+  fleet.node = node_name();
+  fleet_ = std::make_unique<NodeFleet>(
+      std::move(fleet), cores_.size(), blocks_,
+      [this](std::size_t core, std::function<void()> action) {
+        server_->post(core, std::move(action));
+      },
+      clock_.now());
+  options.core_begins = [this](std::size_t core, EventLoop& loop, SocketDialer& dialer) {
+    fleet_->begin(core, cores_[core].engine, loop, dialer, clock_.now());
+  };
+  options.core_ends = [this](std::size_t core) { fleet_->end(core); };
   return std::nullopt;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/http2_routes.h"
+#include "cli/node_fleet.h"
 #include "cli/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
@@ -91,6 +92,8 @@ class Node {
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void apply(const RuleSetPtr& rules);
   std::optional<StartError> listen();
+  ServerOptions server_options() const;
+  std::optional<StartError> join_fleet(ServerOptions& options);
   ListenerFigures listener_figures() const;
   Http2Options http2_options() const;
 
@@ -98,6 +101,7 @@ class Node {
   // Each needs those above it, and is destroyed before them.
   SystemClock clock_;
   std::unique_ptr<MemoryStore> store_;
+  const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;
   BlockList blocks_;
   Traffic traffic_;
@@ -107,6 +111,7 @@ class Node {
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
   std::deque<CoreParts> cores_;
+  std::unique_ptr<NodeFleet> fleet_;  // null: alone
   std::unique_ptr<Server> server_;
 };
 

@@ -323,6 +323,33 @@ void add_listen_options(CLI::App& command, ServeOptions& options) {
                      "PEM file of authorities; clients then need a certificate by one of them");
 }
 
+template <typename Value>
+auto take_duration(std::optional<Value>& target) {
+  return [&target](const std::string& text) { target = *parse_duration(text); };
+}
+
+// The Redis that limits are shared through.
+void add_store_options(CLI::App& command, StoreSettings& store) {
+  command.add_option("--redis", store.redis,
+                     "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
+                     "redis-cluster:// or unix://");
+  command
+      .add_option_function<std::string>(
+          "--mode", [&store](const std::string& name) { store.mode = mode_from_name(name); },
+          "The mode of rules and calls that name none [strict]")
+      ->check(CLI::IsMember(std::vector<std::string>(kModeNames.begin(), kModeNames.end())));
+  command
+      .add_option_function<std::string>("--redis-deadline", take_duration(store.deadline),
+                                        "How long a check may wait for the Redis [20ms]")
+      ->check(check_positive_duration);
+  command
+      .add_option_function<std::string>("--sync-interval", take_duration(store.sync_interval),
+                                        "How often async counts and blocks are exchanged [100ms]")
+      ->check(check_positive_duration);
+  command.add_option("--redis-prefix", store.prefix,
+                     "What the names of all keys in the Redis begin with [weir:]");
+}
+
 void add_envoy_options(CLI::App& command, EnvoyOptions& options) {
   command.add_option("--envoy-config", options.config,
                      "File or folder in the YAML of Envoy's reference rate limit service");
@@ -347,6 +374,7 @@ void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Run the server");
   const auto options = std::make_shared<ServeOptions>();
   add_listen_options(*command, *options);
+  add_store_options(*command, options->store);
   add_envoy_options(*command, options->envoy);
   command->add_option("--threads", options->threads, "Threads that serve [one a core]")
       ->check(CLI::Range(1, 256));

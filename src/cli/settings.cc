@@ -135,6 +135,40 @@ std::optional<StartError> settle_listening(const ServeOptions& options, const Co
   return settle_tls(options, config, settings);
 }
 
+// The command line wins field by field.
+std::optional<StartError> settle_store(const ServeOptions& options, const Config& config,
+                                       Settings& settings) {
+  const StoreSettings& given = options.store;
+  const StoreSettings& file = config.store;
+  const auto& url = given.redis.empty() ? file.redis : given.redis;
+  if (url.empty()) {
+    if (!given.mode) return std::nullopt;
+    return StartError{
+        "--mode is about a store that is shared: give --redis, or 'store:' in the file"};
+  }
+  auto parsed = RedisUrl::parse(url);
+  if (const auto* error = std::get_if<RedisUrlError>(&parsed)) {
+    return StartError{"the URL of the Redis: " + error->message};
+  }
+  auto& fleet = settings.fleet.emplace();
+  fleet.url = std::get<RedisUrl>(std::move(parsed));
+  fleet.mode = given.mode.value_or(file.mode.value_or(fleet.mode));
+  fleet.deadline = given.deadline.value_or(file.deadline.value_or(fleet.deadline));
+  fleet.sync_interval =
+      given.sync_interval.value_or(file.sync_interval.value_or(fleet.sync_interval));
+  fleet.prefix = given.prefix.value_or(file.prefix.value_or(fleet.prefix));
+  return std::nullopt;
+}
+
+// "redis://10.0.0.5, mode strict, ..."
+std::string store_text(const Settings& settings) {
+  if (!settings.fleet) return "off";
+  const auto& fleet = *settings.fleet;
+  return fleet.url.to_string() + " in mode " + std::string(mode_name(fleet.mode)) + ", deadline " +
+         format_duration(fleet.deadline) + ", sync_interval " +
+         format_duration(fleet.sync_interval) + ", prefix '" + fleet.prefix + "'";
+}
+
 std::string address_in(const Settings& settings, const ListenOption& option) {
   for (const auto& listening : settings.listening) {
     if (listening.option != &option) continue;
@@ -166,6 +200,7 @@ Exposure Settings::exposure() const {
 std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
   auto settings = Settings();
   if (auto error = settle_listening(options, config, settings)) return std::move(*error);
+  if (auto error = settle_store(options, config, settings)) return std::move(*error);
   if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
   settings.envoy = config.envoy;
   settings.state_file = options.state_file.empty() ? config.state_file : options.state_file;
@@ -190,6 +225,7 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   }
   compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
   compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
+  compare("store", store_text(running), store_text(wanted));
   compare("state_file", running.state_file.empty() ? "off" : running.state_file,
           wanted.state_file.empty() ? "off" : wanted.state_file);
   if (running.trusted_proxies != wanted.trusted_proxies) {

@@ -20,6 +20,7 @@
 #include "proto/exposure.h"
 #include "rules/client_address.h"
 #include "rules/config.h"
+#include "store/redis/fleet/redis_fleet.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -84,6 +85,7 @@ struct ServeOptions {
   std::string resp_password_file;  // empty: none
   EnvoyOptions envoy;
   std::string state_file;  // empty: not said
+  StoreSettings store;     // likewise
   bool watch = false;
   Duration drain_timeout = kDefaultDrainTimeout;
 };
@@ -105,6 +107,7 @@ struct Settings {
   std::string config_file;  // empty: none
   std::string state_file;   // likewise
   bool watch = false;
+  std::optional<RedisFleetOptions> fleet;  // none: alone
   std::size_t threads = 1;
   std::uint64_t max_keys = kDefaultMaxKeys;
   Duration http2_age_max = kDefaultHttp2AgeMax;

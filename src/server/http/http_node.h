@@ -10,7 +10,9 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "observe/traffic.h"
 #include "proto/exposure.h"
@@ -35,6 +37,19 @@ struct StoreFigures {
   std::uint64_t capacity = 0;   // keys that fit
   std::uint64_t evictions = 0;  // live keys that had to make room
   std::uint64_t bytes = 0;      // reserved
+};
+
+// How this node gets along with the store it shares with others.
+struct SharedStoreFigures {
+  bool is_healthy = false;
+  std::string reason{};  // why not
+  Instant since{};
+  std::string_view mode{};  // of rules and calls that name none
+  std::int64_t live_nodes = 1;
+  std::uint64_t calls = 0;
+  std::uint64_t charges = 0;
+  std::uint64_t remembered = 0;                                        // denials that took no call
+  std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };
 
 // Figures of the listening sockets, for metrics: connections since the start.
@@ -70,6 +85,7 @@ class HttpNode {
     // Called when somebody looks at the figures, on that one's core. May be empty.
     std::function<StoreFigures()> store_figures;
     std::function<ListenerFigures()> listener_figures;  // likewise
+    std::function<SharedStoreFigures()> shared_store;   // empty: the node is alone
     RuleDesk* rule_desk = nullptr;                      // must outlive the node
   };
 
@@ -91,6 +107,9 @@ class HttpNode {
     return options_.store_figures ? options_.store_figures() : StoreFigures{};
   }
 
+  std::optional<SharedStoreFigures> shared_store() const {
+    return options_.shared_store ? std::optional(options_.shared_store()) : std::nullopt;
+  }
   ListenerFigures listener_figures() const {
     return options_.listener_figures ? options_.listener_figures() : ListenerFigures{};
   }

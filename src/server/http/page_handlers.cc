@@ -98,6 +98,35 @@ void write_http(JsonWriter& json, const HttpCountsSummary& http) {
   json.end_object().end_object();
 }
 
+// A node that has lost its Redis still decides; so this is no reason to send nobody here.
+void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
+                        Instant now) {
+  if (!shared) {
+    json.key("redis").string("disabled");
+    return;
+  }
+  json.key("redis").string(shared->is_healthy ? "connected" : "disconnected");
+  json.key("state").string(shared->is_healthy ? "healthy" : "degraded");
+  if (!shared->is_healthy) json.key("reason").string(as_utf8(shared->reason));
+  json.key("since_seconds").number(seconds(now - shared->since));
+  json.key("nodes").number(shared->live_nodes);
+}
+
+void write_shared_store(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
+                        std::uint64_t fallbacks, Instant now) {
+  if (!shared) return;
+  json.key("shared_store").begin_object();
+  write_redis_health(json, shared, now);
+  json.key("mode").string(shared->mode);
+  json.key("calls").number(shared->calls).key("charges").number(shared->charges);
+  json.key("remembered").number(shared->remembered).key("fallbacks").number(fallbacks);
+  json.key("failures").begin_object();
+  for (const auto& [kind, count] : shared->failures) {
+    if (count > 0) json.key(kind).number(count);
+  }
+  json.end_object().end_object();
+}
+
 void write_node(JsonWriter& json, const HttpNode& node, Instant now) {
   const ServerInfo& info = node.info();
   json.key("version").string(info.version);
@@ -121,7 +150,8 @@ void handle_health(HttpCore& core, Exchange& exchange) {
   const HttpNode& node = core.node();
   JsonWriter json;
   json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
-  json.key("redis").string("disabled").key("version").string(node.info().version);
+  write_redis_health(json, node.shared_store(), exchange.now);
+  json.key("version").string(node.info().version);
   json.key("uptime_seconds").number(seconds(exchange.now - node.info().started));
   const ReloadFigures reload = node.reload_figures();
   json.key("config").string(reload.succeeded ? "ok" : "rejected");
@@ -159,6 +189,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   json.key("burst_ratio").number(traffic.burst_ratio);
   json.key("deny_rate").number(traffic.denied_share);
   write_totals(json, traffic);
+  write_shared_store(json, core.node().shared_store(), traffic.fallbacks, exchange.now);
   write_rules(json, core.rules(), core.node().traffic().rules(), exchange.now);
   write_http(json, core.node().counts().summary());
   json.end_object();

@@ -131,6 +131,27 @@ void add_store(Families& families, const StoreFigures& store) {
               store.evictions);
 }
 
+void add_shared_store(Families& families, const SharedStoreFigures& shared,
+                      std::uint64_t fallbacks) {
+  add_gauge(families, "weir_store_up", "Whether shared decisions are made: 1 or 0.",
+            shared.is_healthy ? 1 : 0);
+  add_gauge(families, "weir_fleet_nodes", "Nodes that share the store and are alive.",
+            static_cast<double>(shared.live_nodes));
+  add_counter(families, "weir_store_calls_total", "Calls of the shared store.", shared.calls);
+  add_counter(families, "weir_store_charges_total", "Charges in these calls.", shared.charges);
+  add_counter(families, "weir_store_remembered_total",
+              "Denials that were remembered, and took no call.", shared.remembered);
+  add_counter(families, "weir_store_fallbacks_total",
+              "Decisions that this node made alone because the shared store had failed.",
+              fallbacks);
+  MetricFamily& failures =
+      add_family(families, "weir_store_failures_total",
+                 "Batches that the shared store did not decide, by kind.", MetricType::Counter);
+  for (const auto& [kind, count] : shared.failures) {
+    add_sample(failures, static_cast<double>(count), {{"kind", std::string(kind)}});
+  }
+}
+
 void add_node(Families& families, const HttpNode& node, const PrometheusInput& input) {
   add_sample(add_family(families, "weir_build_info", "Always 1; the version is a label.",
                         MetricType::Gauge),
@@ -158,6 +179,9 @@ std::string prometheus_text(HttpNode& node, const PrometheusInput& input) {
   add_http(families, node.counts().summary());
   add_listeners(families, node.listener_figures());
   add_store(families, node.store_figures());
+  if (const auto shared = node.shared_store()) {
+    add_shared_store(families, *shared, node.traffic().summary(input.now).fallbacks);
+  }
   add_node(families, node, input);
   return prometheus::TextSerializer().Serialize(families);
 }

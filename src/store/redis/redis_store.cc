@@ -66,7 +66,16 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Re
 }
 
 RedisStore::~RedisStore() {
+  const auto give_up = [](const std::vector<Waiting>& batches) {
+    for (const Waiting& waiting : batches) {
+      if (waiting.batch == nullptr) continue;
+      waiting.batch->error = StoreError::kUnavailable;
+      waiting.batch->on_done(*waiting.batch);
+    }
+  };
   for (const auto& flight : flights_) client_.forget(*flight);
+  for (const auto& flight : flights_) give_up(std::exchange(flight->batches, {}));
+  give_up(std::exchange(waiting_, {}));
 }
 
 // ---- asking ----

@@ -81,7 +81,7 @@ class RedisStore final : public Store {
   // All outlive the store.
   RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
              RedisStoreListener& listener);
-  // Batches that wait are dropped: their on_done is not called.
+  // Batches that wait fail. What is called then must not use the store.
   ~RedisStore() override;
 
   void decide(Batch& batch, Instant now) noexcept override;
