@@ -66,7 +66,11 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Re
 }
 
 RedisStore::~RedisStore() {
-  const auto give_up = [](const std::vector<Waiting>& batches) {
+  for (const auto& flight : flights_) client_.forget(*flight);
+}
+
+void RedisStore::give_up() {
+  const auto fail_all = [](const std::vector<Waiting>& batches) {
     for (const Waiting& waiting : batches) {
       if (waiting.batch == nullptr) continue;
       waiting.batch->error = StoreError::kUnavailable;
@@ -74,8 +78,8 @@ RedisStore::~RedisStore() {
     }
   };
   for (const auto& flight : flights_) client_.forget(*flight);
-  for (const auto& flight : flights_) give_up(std::exchange(flight->batches, {}));
-  give_up(std::exchange(waiting_, {}));
+  for (const auto& flight : flights_) fail_all(std::exchange(flight->batches, {}));
+  fail_all(std::exchange(waiting_, {}));
 }
 
 // ---- asking ----

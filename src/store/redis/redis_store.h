@@ -81,8 +81,11 @@ class RedisStore final : public Store {
   // All outlive the store.
   RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
              RedisStoreListener& listener);
-  // Batches that wait fail. What is called then must not use the store.
+  // Batches that wait are dropped: their on_done is not called.
   ~RedisStore() override;
+
+  // Fails all that waits. What is called then must not use the store, nor anybody after it.
+  void give_up();
 
   void decide(Batch& batch, Instant now) noexcept override;
 

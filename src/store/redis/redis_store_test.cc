@@ -415,6 +415,17 @@ TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
   EXPECT_EQ(flying.answers + waiting.answers, 0);
 }
 
+TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
+  Asked flying({charge(1)});
+  Asked waiting({charge(2)});
+  ask(flying, kStart);
+  reactor_.run(kStart);
+  ask(waiting, kStart);
+  store_->give_up();
+  EXPECT_TRUE(flying.has_failed());
+  EXPECT_TRUE(waiting.has_failed());
+}
+
 TEST_F(RedisStoreTest, WaitingIsBounded) {
   client_.refusal.reset();
   std::deque<Asked> asked;

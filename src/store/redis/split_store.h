@@ -29,7 +29,7 @@ class SplitStore final : public Store {
 
   // `reactor` outlives this.
   SplitStore(std::unique_ptr<Store> store, Reactor& reactor);
-  // As the store's: what waits fails.
+  // As the store's: what waits is dropped.
   ~SplitStore() override;
 
   void decide(Batch& batch, Instant now) noexcept override;

@@ -67,10 +67,10 @@ void FleetBeat::ask(Instant now) {
     texts_.push_back(to_text({&block, 1}));
     texts_.push_back(std::to_string(milliseconds(std::max(block.until - now, Duration::zero()))));
   }
-  words_ = {"EVAL",        kScript,   texts_[4],
-            texts_[0],     texts_[1], texts_[2],
-            options_.node, texts_[3], bytes_of(options_.secret),
-            last_read_};
+  // A Redis that has lost the secret gets it back from whoever comes first.
+  const std::string_view secret = secret_.empty() ? bytes_of(options_.secret) : secret_;
+  words_ = {"EVAL",    kScript,       texts_[4], texts_[0], texts_[1],
+            texts_[2], options_.node, texts_[3], secret,    last_read_};
   for (std::size_t i = 5; i < texts_.size(); ++i) words_.push_back(texts_[i]);
   is_asking_ = !client_.send(words_, cluster_slot(texts_[0]), now + kAnswerMax, *this, now);
 }

@@ -48,7 +48,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   publisher_->set(now + kPublishEvery);
 }
 
-RedisFleet::~RedisFleet() = default;
+RedisFleet::~RedisFleet() { strict_store_->give_up(); }
 
 Store& RedisFleet::store(Mode) {
   if (!has_secret_) return away_;

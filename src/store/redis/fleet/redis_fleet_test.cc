@@ -60,6 +60,19 @@ class RedisFleetTest : public ::testing::Test {
     server_->say(lines);
   }
 
+  // kNone: it waits.
+  StoreError ask(Store& store) {
+    batch_.charges = {&charge_, 1};
+    batch_.decisions = {&decision_, 1};
+    batch_.on_done = [](Batch&) noexcept {};
+    store.decide(batch_, reactor_.now());
+    return batch_.error;
+  }
+
+  const Quota quota_ = *Quota::make({.limit = 1, .window = 1min});
+  const Charge charge_{.key = {1, 2}, .quota = &quota_};
+  Decision decision_;
+  Batch batch_;
   FakeReactor reactor_;
   FakeDialer dialer_{reactor_};
   KeyHasher hasher_{HashSecret{}};
@@ -70,20 +83,10 @@ class RedisFleetTest : public ::testing::Test {
   std::optional<Server> server_;
 };
 
-StoreError ask(Store& store, Instant now) {
-  const Quota quota = *Quota::make({.limit = 1, .window = 1min});
-  const Charge charge{.key = {1, 2}, .quota = &quota};
-  Decision decision;
-  Batch batch{.charges = {&charge, 1}, .decisions = {&decision, 1}};
-  batch.on_done = [](Batch&) noexcept {};
-  store.decide(batch, now);
-  return batch.error;
-}
-
 TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   make_fleet();
   connect();
-  EXPECT_EQ(ask(fleet_->store(Mode::kStrict), reactor_.now()), StoreError::kUnavailable);
+  EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kUnavailable);
   reactor_.advance(100ms);
   EXPECT_NE(server_->hear().find("weir:{fleet}:secret"), std::string::npos);
   answer_beat(3);
@@ -91,7 +94,19 @@ TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   EXPECT_EQ(listener_.secrets[0].bytes[0], std::byte{'s'});
   EXPECT_EQ(fleet_->live_nodes(), 3);
   fleet_->use_secret();
-  EXPECT_EQ(ask(fleet_->store(Mode::kStrict), reactor_.now()), StoreError::kNone);  // it waits
+  EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kNone);
+}
+
+TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
+  make_fleet();
+  connect();
+  reactor_.advance(100ms);
+  EXPECT_EQ(server_->hear().find(std::string(192, 's')), std::string::npos);
+  answer_beat(1);
+  reactor_.advance(100ms);
+  EXPECT_NE(server_->hear().find(std::string(192, 's')), std::string::npos);
+  answer_beat(1);
+  EXPECT_EQ(listener_.secrets.size(), 1u);
 }
 
 TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
