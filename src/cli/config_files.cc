@@ -12,6 +12,7 @@
 #include "rules/envoy_config.h"
 #include "rules/rule_conflicts.h"
 #include "rules/yaml_text.h"
+#include "store/redis/client/redis_url.h"
 
 namespace weir {
 namespace {
@@ -61,10 +62,24 @@ std::string config_file_text(const ServeOptions& options) {
                                                    : std::string();
 }
 
+std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {
+  auto loaded = load_config(file);
+  const auto* config = std::get_if<Config>(&loaded);
+  if (config == nullptr || config->store.redis.empty()) return loaded;
+  const auto url = RedisUrl::parse(config->store.redis);
+  const auto* error = std::get_if<RedisUrlError>(&url);
+  if (error == nullptr) return loaded;
+  const auto& place = config->store.redis_place;
+  return ConfigErrors{{.file = file,
+                       .line = place.line,
+                       .column = place.column,
+                       .message = "'redis' " + error->message}};
+}
+
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
   Config config;
   if (!options.config_file.empty()) {
-    auto loaded = load_config(options.config_file);
+    auto loaded = load_whole_config(options.config_file);
     if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
     config = std::get<Config>(std::move(loaded));
   }

@@ -81,5 +81,11 @@ TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {
               HasSubstr("the rules 'mine' and 'edge/a' are for the same descriptor"));
 }
 
+TEST_F(ConfigFilesTest, TheUrlOfTheRedisIsCheckedWhereItStands) {
+  ServeOptions options;
+  options.config_file = write("weir.yaml", "store:\n  redis: http://10.0.0.5\n");
+  EXPECT_THAT(mistake(options), HasSubstr("weir.yaml:2:10: 'redis' "));
+}
+
 }  // namespace
 }  // namespace weir

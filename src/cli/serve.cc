@@ -330,9 +330,11 @@ auto take_duration(std::optional<Value>& target) {
 
 // The Redis that limits are shared through.
 void add_store_options(CLI::App& command, StoreSettings& store) {
-  command.add_option("--redis", store.redis,
-                     "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
-                     "redis-cluster:// or unix://");
+  command
+      .add_option("--redis", store.redis,
+                  "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
+                  "redis-cluster:// or unix://")
+      ->envname("WEIR_REDIS_URL");
   command
       .add_option_function<std::string>(
           "--mode", [&store](const std::string& name) { store.mode = mode_from_name(name); },

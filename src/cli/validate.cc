@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/config_files.h"
 #include "cli/rule_text.h"
 #include "rules/config.h"
 #include "rules/config_warnings.h"
@@ -39,7 +40,7 @@ std::size_t count_rules_in(const ValidateOptions& options) {
     return static_cast<std::size_t>(
         std::ranges::count_if(std::get<std::vector<Rule>>(loaded), limits));
   }
-  const auto loaded = load_config(options.file);
+  const auto loaded = load_whole_config(options.file);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
   const auto warnings = config_warnings(std::get<Config>(loaded), options.file);
   if (options.strict && !warnings.empty()) refuse(warnings);

@@ -65,6 +65,7 @@ void read_tls(const YamlNode& node, TlsSettings& tls, Mistakes& mistakes) {
 void read_store(const YamlNode& node, StoreSettings& store, Mistakes& mistakes) {
   const SectionReader reader(store_section(), node, node.place, mistakes);
   store = {.redis = reader.get<std::string>("redis").value_or(""),
+           .redis_place = reader.place_of("redis"),
            .mode = mode_from_name(reader.get<std::string>("mode").value_or("")),
            .deadline = reader.get<Duration>("deadline"),
            .sync_interval = reader.get<Duration>("sync_interval"),

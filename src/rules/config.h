@@ -74,6 +74,7 @@ struct CountrySettings {
 // The Redis through which nodes share limits. What is not set has its built-in default.
 struct StoreSettings {
   std::string redis;  // its URL; empty: none
+  TextPlace redis_place;
   std::optional<Mode> mode;
   std::optional<Duration> deadline;
   std::optional<Duration> sync_interval;
