@@ -1,5 +1,6 @@
 #include "rules/rule_config.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,9 +12,19 @@
 #include "rules/rule_conflicts.h"
 #include "rules/section_list.h"
 #include "rules/traffic_rules.h"
+#include "weir/store.h"
 
 namespace weir {
 namespace {
+
+// How many limits may apply to one key.
+std::size_t limits_max(const Rule& rule) {
+  std::size_t most = std::max<std::size_t>(1, rule.limits.size());
+  for (const auto* named : {&rule.tiers, &rule.overrides}) {
+    for (const auto& [name, limits] : *named) most = std::max(most, limits.size());
+  }
+  return most;
+}
 
 // What only shows when all rules are seen together.
 class RulesSeen {
@@ -34,6 +45,21 @@ class RulesSeen {
                              " groups; a request is charged once for each, so join some");
   }
 
+  // Each group may bring one rule to a request, and all their limits are charged together.
+  void check_limits(const Rule& rule, const TextPlace& place) {
+    if (groups_.size() > kGroupsMax) return;
+    std::size_t& most = limits_[rule.group];
+    const std::size_t before = limits_together_;
+    limits_together_ -= most;
+    most = std::max(most, limits_max(rule));
+    limits_together_ += most;
+    if (limits_together_ <= Batch::kChargesMax || before > Batch::kChargesMax) return;
+    mistakes_.add(place, "the groups' rules have together up to " +
+                             std::to_string(limits_together_) + " limits, and " +
+                             std::to_string(Batch::kChargesMax) +
+                             " at most apply to a request; join groups, or remove 'more_limits'");
+  }
+
   void check_descriptor(const DescriptorMatch& match, const TextPlace& place) {
     const auto [first, fresh] = descriptors_.emplace(descriptor_path(match), place.line);
     if (fresh) return;
@@ -46,6 +72,8 @@ class RulesSeen {
   std::map<std::string, std::size_t> ids_;
   std::map<std::vector<std::string>, std::size_t> descriptors_;
   std::set<std::string> groups_;
+  std::map<std::string, std::size_t> limits_;  // by group, the most that one of its rules has
+  std::size_t limits_together_ = 0;
 };
 
 DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
@@ -117,6 +145,7 @@ std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesS
   read_effects(reader, rule, mistakes);
   if (rule.tier) check_source(*rule.tier, reader.place_of("tier"), config, mistakes);
   if (rule.cost_from) check_source(*rule.cost_from, reader.place_of("cost"), config, mistakes);
+  if (rule.match && !rule.shadow) seen.check_limits(rule, reader.place_of("match"));
   if (!reader.valid()) return std::nullopt;
   return rule;
 }
