@@ -1,6 +1,6 @@
 // Breaker: when to stop asking a Redis that does not answer, and when to try again.
 //
-//             kFailuresMax failures in a row            a probe succeeds
+//              failures_max failures in a row           a probe succeeds
 //   closed ───────────────────────────────────> open ───────────────────> closed
 //                                          ^     │ each probe that fails doubles
 //                                          └─────┘ the wait for the next
@@ -26,7 +26,8 @@ class Breaker {
   static constexpr Duration kWaitMax = std::chrono::seconds(1);
 
   // `seed` makes the jitter: another one for each node and core.
-  explicit Breaker(std::uint64_t seed) : random_(seed | 1) {}
+  explicit Breaker(std::uint64_t seed, int failures_max = kFailuresMax)
+      : failures_max_(failures_max), random_(seed | 1) {}
 
   bool closed() const { return !open_; }
   // Since when it is what it is; Instant{}: from the start.
@@ -44,7 +45,7 @@ class Breaker {
   }
 
   void failed(Instant now) {
-    if (open_ || ++failures_ < kFailuresMax) return;
+    if (open_ || ++failures_ < failures_max_) return;
     open_ = true;
     since_ = now;
     wait_for_next_probe(now);
@@ -69,6 +70,7 @@ class Breaker {
 
   bool open_ = false;
   int failures_ = 0;
+  int failures_max_;
   Duration wait_ = kWaitMin;
   Instant since_{};
   Instant probe_at_ = Instant::max();

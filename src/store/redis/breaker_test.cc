@@ -61,6 +61,12 @@ TEST(Breaker, ClosesOnASuccessAndStartsOver) {
   EXPECT_LE(breaker.probe_at() - (kStart + 6s), Breaker::kWaitMin);
 }
 
+TEST(Breaker, OpensAfterAsManyFailuresAsItIsTold) {
+  Breaker breaker(1, 1);
+  breaker.failed(kStart);
+  EXPECT_FALSE(breaker.closed());
+}
+
 TEST(Breaker, NodesComeBackOutOfStep) {
   Breaker one(7);
   Breaker other(8);

@@ -62,6 +62,17 @@ bool wraps(std::string_view text, std::string_view code) {
 
 }  // namespace
 
+bool concerns_all(RedisFailure failure) {
+  switch (failure) {
+    case RedisFailure::kDisconnected:  // the client knows when it is connected again
+    case RedisFailure::kOverloaded:
+    case RedisFailure::kNotAsked:
+    case RedisFailure::kForeignType:
+    case RedisFailure::kUnreadable: return false;
+    default: return true;
+  }
+}
+
 std::string_view failure_name(RedisFailure failure) {
   return kTexts[static_cast<std::size_t>(failure)].name;
 }

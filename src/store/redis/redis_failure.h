@@ -32,6 +32,9 @@ enum class RedisFailure : std::uint8_t {
 };
 inline constexpr std::size_t kRedisFailures = 14;
 
+// Whether it says something about Redis as a whole, which it has been asked.
+bool concerns_all(RedisFailure failure);
+
 // "out_of_memory" and so on: for metrics.
 std::string_view failure_name(RedisFailure failure);
 // What to do about it, or what it means: for a person, one sentence without its stop.

@@ -8,18 +8,6 @@
 namespace weir {
 namespace {
 
-// Whether it says something about Redis as a whole, which it has been asked.
-bool is_for_the_breaker(RedisFailure failure) {
-  switch (failure) {
-    case RedisFailure::kDisconnected:  // the client knows when it is connected again
-    case RedisFailure::kOverloaded:
-    case RedisFailure::kNotAsked:
-    case RedisFailure::kForeignType:
-    case RedisFailure::kUnreadable: return false;
-    default: return true;
-  }
-}
-
 Quota probe_quota() {
   return *Quota::make({Algorithm::kFixedWindow, kLimitMax, std::chrono::seconds(1)});
 }
@@ -276,7 +264,7 @@ void RedisStore::note_failure(const Flight& flight, RedisFailure failure, Instan
   const bool is_probe = flight.batches.empty();
   if (!breaker_.closed()) {
     if (is_probe) breaker_.probe_failed(now);
-  } else if (is_for_the_breaker(failure)) {
+  } else if (concerns_all(failure)) {
     breaker_.failed(now);
     if (!breaker_.closed()) listener_.breaker_changed(now);
   }
