@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "algo/wide_math.h"
+#include "redis/admitted.h"
 #include "redis/redis_server.h"
 #include "store/redis/charge_script.h"
 
@@ -16,9 +16,10 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-using algo::Int128;
+using testing::is_within_bound;
 using testing::RedisConnection;
 using testing::RedisServer;
+using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=150", 0);
 
@@ -218,47 +219,6 @@ TEST_F(ChargeEffects, BackoffIsNotLeased) {
   EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kUnsupported);
 }
 
-struct Spent {
-  std::int64_t at_us;
-  std::int64_t units;
-};
-
-Int128 units_between(const std::vector<Spent>& all, std::int64_t after_us, std::int64_t to_us) {
-  Int128 units = 0;
-  for (const Spent& one : all) {
-    if (one.at_us > after_us && one.at_us <= to_us) units += one.units;
-  }
-  return units;
-}
-
-Int128 units_in_window_of(const std::vector<Spent>& all, const Quota& quota, std::int64_t us) {
-  const std::int64_t window_us = quota.window().count();
-  const std::int64_t start_us = us / window_us * window_us;
-  return units_between(all, start_us - 1, start_us + window_us - 1);
-}
-
-// What no key may have been admitted, in its algorithm's own sense, up to the last of `all`.
-bool is_within_bound(const Quota& quota, const std::vector<Spent>& all) {
-  const std::int64_t window_us = quota.window().count();
-  const std::int64_t now_us = all.back().at_us;
-  switch (quota.algorithm()) {
-    case Algorithm::kSlidingLog:
-      return units_between(all, now_us - window_us, now_us) <= quota.limit();
-    case Algorithm::kFixedWindow: return units_in_window_of(all, quota, now_us) <= quota.limit();
-    case Algorithm::kSlidingWindow: {
-      const Int128 previous = units_in_window_of(all, quota, now_us - window_us);
-      const Int128 current = units_in_window_of(all, quota, now_us);
-      const Int128 overlap_us = window_us - now_us % window_us;
-      return previous * overlap_us + current * window_us <= Int128{quota.limit()} * window_us;
-    }
-    default: break;
-  }
-  return std::ranges::all_of(all, [&](const Spent& first) {
-    const Int128 units = units_between(all, first.at_us - 1, now_us);
-    return (units - quota.capacity()) * window_us <= Int128{now_us - first.at_us} * quota.limit();
-  });
-}
-
 struct Held {
   std::int64_t units;
   Instant end;
@@ -310,6 +270,23 @@ TEST_F(ChargeEffects, LeasesNeverExceedTheLimit) {
     EXPECT_TRUE(rc::check("within the bound", [&] { live_on_leases(script(), algorithm); }))
         << algorithm_name(algorithm);
   }
+}
+
+TEST_F(ChargeEffects, WhatIsLeftOfALeaseGoesBackUntilItEnds) {
+  const Quota quota = made({Algorithm::kFixedWindow, 20, 1min});
+  const Charge charge{script().fresh_key(), &quota, 8};
+  const Instant end = kStart + script().lease(charge, {.share = 2, .length = 10s}, kStart).length;
+  const auto left_after_return = [&](std::int64_t units, Instant now) {
+    const Charge back{charge.key, &quota, -units};
+    script().call.clear();
+    script().call.add_return({&back, 1}, end);
+    Decision decision;
+    ChargeReplies replies(script().run(now));
+    EXPECT_EQ(replies.read({&back, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision.remaining;
+  };
+  EXPECT_EQ(left_after_return(3, end - 1us), 15);
+  EXPECT_EQ(left_after_return(3, end), 15);
 }
 
 // ---- syncs -----------------------------------------------------------------------------

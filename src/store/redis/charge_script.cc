@@ -136,7 +136,7 @@ void ChargeCall::add_charges(std::span<const Charge> charges) {
 }
 
 void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges) {
-  WEIR_ASSERT(operation != ScriptOperation::kLease);
+  WEIR_ASSERT(operation != ScriptOperation::kLease && operation != ScriptOperation::kReturn);
   add_header(operation, charges.size());
   add_charges(charges);
 }
@@ -145,6 +145,12 @@ void ChargeCall::add_lease(std::span<const Charge> charges, const LeaseTerms& te
   add_header(ScriptOperation::kLease, charges.size());
   append_int64(batches_, terms.share);
   append_int64(batches_, terms.length.count());
+  add_charges(charges);
+}
+
+void ChargeCall::add_return(std::span<const Charge> charges, Instant end) {
+  add_header(ScriptOperation::kReturn, charges.size());
+  append_int64(batches_, epoch_us(end));
   add_charges(charges);
 }
 

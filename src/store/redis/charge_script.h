@@ -33,14 +33,15 @@ std::string_view charge_script_sha();  // for EVALSHA
 // The slot of a cluster that the charge's key is in; whatever the prefix.
 std::uint16_t slot_of(const Charge& charge);
 
-// What a batch may ask of the script: the operations of a Store, and two more.
+// What a batch may ask of the script: the operations of a Store, and three more.
 enum class ScriptOperation : std::uint8_t {
   kSpendEach,
   kSpendAll,
   kLook,
   kReset,
-  kLease,  // grants units to be spent until the lease ends
-  kSync,   // charges whatever the limit says, and tells the state
+  kLease,   // grants units to be spent until the lease ends
+  kSync,    // charges whatever the limit says, and tells the state
+  kReturn,  // gives units of a lease back, if it has not ended
 };
 
 // Of each charge a lease grants up to its cost: at most `remaining / share`, but one unit if
@@ -81,11 +82,14 @@ class ChargeCall {
   bool has_room(std::size_t charges) const { return charges_ + charges <= kChargesMax; }
   void clear();
 
-  // A batch. REQUIRES: not kLease; has_room(charges.size()); 1 to Batch::kChargesMax charges,
-  // whose keys are in the slot of those already there, if the Redis is a cluster
+  // A batch. REQUIRES: neither kLease nor kReturn; has_room(charges.size());
+  // 1 to Batch::kChargesMax charges, whose keys are in the slot of those already there, if the Redis is a cluster
   void add(ScriptOperation operation, std::span<const Charge> charges);
   // REQUIRES: as above, and positive costs
   void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);
+  // After `end`, on Redis's clock, nothing is given back: what was charged has gone by then,
+  // and others have been charged in its place. REQUIRES: as above, and negative costs
+  void add_return(std::span<const Charge> charges, Instant end);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<const std::string_view> words();

@@ -287,9 +287,10 @@ end
 -- Returns where the next batch begins.
 local function decide_batch(position)
   local operation, count = byte(batches, position, position + 1)
-  local share, length
+  local share, length, ends
   position = position + 2
   if operation == 4 then share, length, position = unpack_from('<i8i8', batches, position) end
+  if operation == 6 then ends, position = unpack_from('<i8', batches, position) end
   local behind = position + count * CHARGE_SIZE
   local failure = load_batch(operation, position, count)
   if failure then
@@ -300,6 +301,9 @@ local function decide_batch(position)
     spend_all(position, count)
   elseif operation == 2 then
     decide_each(look, position, count)
+  elseif operation == 6 then
+    -- What is left of a lease goes back only while its own charge is there to be undone.
+    decide_each(now < ends and spend or look, position, count)
   else
     for at = position, behind - 1, CHARGE_SIZE do
       if operation == 3 then
