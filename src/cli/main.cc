@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   weir::add_docs_command(app);
   weir::add_schema_command(app);
   weir::add_bench_command(app);
+  weir::add_compare_command(app);
   weir::add_version_command(app);
 
   try {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/redis_trust.h"
 #include "net/open_files.h"
-#include "net/tls_trust.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -32,15 +32,6 @@ std::vector<std::string> protocols_of(Door door) {
     case Door::kResp: break;
   }
   return {};
-}
-
-TlsTrustFiles trust_files(const RedisTlsFiles& files) {
-  const bool verifies = files.verification == RedisTlsFiles::Verification::kFull;
-  return {.authorities = files.authorities,
-          .certificate = files.certificate,
-          .key = files.key,
-          .verification =
-              verifies ? TlsTrustFiles::Verification::kFull : TlsTrustFiles::Verification::kNone};
 }
 
 // 64 bits of chance in hexadecimal.
@@ -182,7 +173,7 @@ ServerOptions Node::server_options() const {
 std::optional<StartError> Node::join_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
-  auto trust = TlsTrust::load(trust_files(fleet.url.tls));
+  auto trust = load_trust(fleet.url.tls);
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;

@@ -1,0 +1,283 @@
+// weir compare: each algorithm in memory and in a Redis, side by side.
+//
+// The requests are decided by the stores that `weir serve` uses, without a door, so that the
+// table is about counting and not about a protocol. Nothing refills while it runs: whatever
+// the algorithm, exactly the limit has to be allowed.
+
+#include <spdlog/fmt/fmt.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "cli/commands.h"
+#include "cli/redis_trust.h"
+#include "load/histogram.h"
+#include "net/event_loop.h"
+#include "net/socket_dialer.h"
+#include "store/redis/client/redis_clients.h"
+#include "store/redis/redis_store.h"
+#include "weir/clock.h"
+#include "weir/key.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kRequests = 1'000;
+constexpr std::int64_t kLimit = 100;
+constexpr std::size_t kAtOnce = 16;
+// So long that nothing is earned back meanwhile.
+constexpr Duration kWindow = std::chrono::hours(24 * 7);
+constexpr std::array kAlgorithms{Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                 Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                 Algorithm::kExponentialBackoff};
+constexpr Duration kConnectingMax = std::chrono::seconds(5);
+// Patient: it is to be measured, not to be failed.
+constexpr Duration kDeadline = std::chrono::seconds(1);
+constexpr int kExitWrong = 1;
+
+struct Outcome {
+  std::uint64_t allowed = 0;
+  std::uint64_t blocked = 0;
+  std::uint64_t failed = 0;
+  load::Nanoseconds duration{0};
+  load::Histogram latency;
+};
+
+// Sends kRequests with one key to a store, kAtOnce under way at any time.
+class Run final : EventLoop::Watcher {
+ public:
+  // All must outlive the run. `done` is called once, when all are answered.
+  Run(Store& store, EventLoop& loop, const Charge& charge, std::function<void()> done)
+      : store_(store), loop_(loop), charge_(charge), done_(std::move(done)) {
+    for (auto& request : requests_) idle_[idle_count_++] = &request;
+    send();
+  }
+  ~Run() { loop_.forget(*this); }
+
+  const Outcome& outcome() const { return outcome_; }
+
+ private:
+  struct Request {
+    Decision decision;
+    Batch batch;
+    SteadyClock::time_point sent;
+    Run* run = nullptr;
+  };
+
+  void ready(std::uint32_t) override {}
+  void woken() override { send(); }
+
+  void send() {
+    while (idle_count_ > 0 && sent_ < kRequests) {
+      Request& request = *idle_[--idle_count_];
+      ++sent_;
+      request.run = this;
+      request.batch = {.charges = {&charge_, 1},
+                       .decisions = {&request.decision, 1},
+                       .on_done =
+                           [](Batch& batch) noexcept {
+                             auto& done = *static_cast<Request*>(batch.context);
+                             done.run->take(done);
+                           },
+                       .context = &request};
+      request.sent = SteadyClock::now();
+      store_.decide(request.batch, loop_.now());
+    }
+  }
+
+  // Memory answers within send(), which then goes on; a Redis later.
+  void take(Request& request) {
+    const auto now = SteadyClock::now();
+    outcome_.latency.record(now - request.sent);
+    if (request.batch.error != StoreError::kNone) {
+      ++outcome_.failed;
+    } else {
+      ++(request.decision.allowed() ? outcome_.allowed : outcome_.blocked);
+    }
+    idle_[idle_count_++] = &request;
+    if (outcome_.latency.count() < kRequests) {
+      if (idle_count_ == 1) loop_.wake_soon(*this);
+      return;
+    }
+    outcome_.duration = now - started_;
+    done_();
+  }
+
+  Store& store_;
+  EventLoop& loop_;
+  const Charge charge_;
+  const std::function<void()> done_;
+  const SteadyClock::time_point started_ = SteadyClock::now();
+  std::array<Request, kAtOnce> requests_;
+  std::array<Request*, kAtOnce> idle_{};
+  std::size_t idle_count_ = 0;
+  std::uint64_t sent_ = 0;
+  Outcome outcome_;
+};
+
+void print_head(const RedisUrl& url) {
+  fmt::print("{} requests against a limit of {}, {} at once, by one core; redis is {}\n\n",
+             kRequests, kLimit, kAtOnce, url.to_string());
+  fmt::print("{:<20} {:<7} {:>7} {:>7} {:>6} {:>5} {:>11} {:>10} {:>8} {:>8} {:>8}\n", "algorithm",
+             "store", "allowed", "blocked", "failed", "asked", "duration ms", "requests/s",
+             "p50 us", "p95 us", "p99 us");
+}
+
+void print_row(const char* store, Algorithm algorithm, const Outcome& outcome,
+               std::uint64_t asked) {
+  const auto seconds = std::chrono::duration<double>(outcome.duration).count();
+  const auto micros = [&](double quantile) {
+    return static_cast<double>(outcome.latency.at(quantile).count()) / 1e3;
+  };
+  fmt::print(
+      "{:<20} {:<7} {:>7} {:>7} {:>6} {:>5} {:>11.2f} {:>10.0f} {:>8.2f} {:>8.2f} {:>8.2f}\n",
+      algorithm_name(algorithm), store, outcome.allowed, outcome.blocked, outcome.failed, asked,
+      seconds * 1e3, static_cast<double>(kRequests) / seconds, micros(0.5), micros(0.95),
+      micros(0.99));
+}
+
+// All runs, one after the other on one loop, once the Redis is there.
+class Comparison final : RedisStateListener, RedisStoreListener {
+ public:
+  explicit Comparison(const RedisUrl& url)
+      : url_(url),
+        client_(make_redis_client(url, {.reactor = loop_, .dialer = dialer_, .seed = 1}, *this,
+                                  loop_.now())),
+        redis_({.deadline = kDeadline,
+                .spread = url.topology == RedisUrl::Topology::kCluster ? KeySpread::kCluster
+                                                                       : KeySpread::kOneServer},
+               *client_, loop_, *this) {}
+
+  // Nothing, or what went wrong.
+  std::string run() {
+    auto trust = load_trust(url_.tls);
+    if (const auto* error = std::get_if<StartError>(&trust)) return error->message;
+    dialer_.use_tls(std::get<std::shared_ptr<const TlsTrust>>(std::move(trust)));
+    patience_->set(loop_.now() + kConnectingMax);
+    loop_.run();
+    return error_;
+  }
+
+ private:
+  void redis_changed(const LinkState& state, Instant) override {
+    if (state.phase != LinkState::Phase::kConnected || is_connected_) return;
+    is_connected_ = true;
+    patience_->set(Instant::max());
+    loop_.post([this] {
+      print_head(url_);
+      next_run();
+    });
+  }
+  void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
+    error_ = fmt::format("{}: {}", failure_name(failure), detail);
+  }
+  void breaker_changed(Instant) override {}
+
+  void give_up() {
+    const auto& why = client_->state().reason;
+    error_ = fmt::format("{} cannot be used: {}", url_.to_string(),
+                         why.empty() ? "it does not answer" : why);
+    loop_.stop();
+  }
+
+  bool is_in_redis() const { return runs_ % 2 == 1; }
+  Algorithm algorithm() const { return kAlgorithms[runs_ / 2]; }
+
+  void next_run() {
+    if (runs_ == 2 * kAlgorithms.size()) {
+      fmt::print("\nasked: requests that Redis decided. A denial that it gave is remembered.\n");
+      return loop_.stop();
+    }
+    quota_ = *Quota::make({.algorithm = algorithm(), .limit = kLimit, .window = kWindow});
+    const KeyHash key = hasher_.hash({.rule = "", .bucket = "compare", .key = "one"}, quota_);
+    charge_ = {.key = key, .quota = &quota_};
+    asked_before_ = redis_.counts().charges;
+    // What follows is not done from within the run, which ends with it.
+    run_ = std::make_unique<Run>(store(), loop_, charge_,
+                                 [this] { loop_.post([this] { run_ended(); }); });
+  }
+
+  void run_ended() {
+    const Outcome& outcome = run_->outcome();
+    const std::uint64_t asked = redis_.counts().charges - asked_before_;
+    print_row(is_in_redis() ? "redis" : "memory", algorithm(), outcome, asked);
+    if (outcome.failed == 0 && outcome.allowed != static_cast<std::uint64_t>(kLimit)) {
+      error_ = fmt::format("{} allowed {} instead of {}", algorithm_name(algorithm()),
+                           outcome.allowed, kLimit);
+    }
+    remove_key();
+  }
+
+  void remove_key() {
+    reset_ = {.operation = Operation::kReset,
+              .charges = {&charge_, 1},
+              .decisions = {&decision_, 1},
+              .on_done =
+                  [](Batch& batch) noexcept {
+                    auto& self = *static_cast<Comparison*>(batch.context);
+                    ++self.runs_;
+                    self.loop_.post([&self] { self.next_run(); });
+                  },
+              .context = this};
+    store().decide(reset_, loop_.now());
+  }
+
+  Store& store() { return is_in_redis() ? static_cast<Store&>(redis_) : *memory_; }
+
+  const RedisUrl& url_;
+  const SystemClock clock_;
+  EventLoop loop_{clock_};
+  SocketDialer dialer_{loop_};
+  // Its keys are like nobody else's, and nobody's are met by chance.
+  const KeyHasher hasher_{HashSecret::random()};
+  const std::unique_ptr<Store> memory_ = make_memory_store({.max_keys = 1'024}, loop_.now());
+  const std::unique_ptr<Alarm> patience_ = loop_.make_alarm([this](Instant) { give_up(); });
+  bool is_connected_ = false;
+  std::unique_ptr<RedisClient> client_;
+  RedisStore redis_;
+  std::size_t runs_ = 0;  // that have ended
+  std::uint64_t asked_before_ = 0;
+  Quota quota_;  // of the run under way
+  Charge charge_;
+  std::unique_ptr<Run> run_;
+  Decision decision_;
+  Batch reset_;
+  std::string error_;
+};
+
+void compare(const std::string& url_text) {
+  std::signal(SIGPIPE, SIG_IGN);  // a Redis that goes is an answer that does not come
+  auto parsed = RedisUrl::parse(url_text);
+  const auto* url = std::get_if<RedisUrl>(&parsed);
+  const std::string error =
+      url == nullptr ? std::get<RedisUrlError>(parsed).message : Comparison(*url).run();
+  if (error.empty()) return;
+  fmt::print(stderr, "weir compare: {}\n", error);
+  throw CLI::RuntimeError(kExitWrong);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "compare", "Try each algorithm in memory and in a Redis: what is allowed, how fast");
+  const auto url = std::make_shared<std::string>();
+  command->add_option("--redis", *url, "Which Redis, as in redis://127.0.0.1:6379")->required();
+  command->callback([url] { compare(*url); });
+}
+
+}  // namespace weir

@@ -1,0 +1,48 @@
+"""weir compare: every algorithm allows exactly the limit, in memory and in a Redis."""
+
+import unittest
+
+import redis_world
+import weir_server
+
+ALGORITHMS = ["fixed_window", "sliding_log", "sliding_window", "token_bucket",
+              "exponential_backoff"]
+
+
+class Compare(unittest.TestCase):
+    def compare(self, url):
+        code, said, complaint = weir_server.run_weir("compare", "--redis", url)
+        self.assertEqual((code, complaint), (0, ""))
+        rows = [line.split() for line in said.splitlines() if line.split()[:1]]
+        rows = [row for row in rows if row[0] in ALGORITHMS]
+        self.assertEqual([row[:2] for row in rows],
+                         [[name, store] for name in ALGORITHMS for store in ("memory", "redis")])
+        for row in rows:
+            self.assertEqual(row[2:5], ["100", "900", "0"], row)
+
+    def test_one_server(self):
+        with redis_world.Redis() as redis:
+            self.compare(redis.url)
+            self.assertEqual(redis.ask("DBSIZE"), 0, "its keys are removed")
+
+    def test_a_cluster(self):
+        with redis_world.Cluster() as cluster:
+            self.compare(cluster.url)
+
+    def test_sentinels(self):
+        with redis_world.Sentinels() as sentinels:
+            self.compare(sentinels.url)
+
+    def test_no_redis_is_said(self):
+        code, said, complaint = weir_server.run_weir("compare", "--redis", "redis://127.0.0.1:1")
+        self.assertEqual((code, said), (1, ""))
+        self.assertIn("redis://127.0.0.1:1 cannot be used", complaint)
+
+    def test_a_wrong_url_is_said(self):
+        code, _, complaint = weir_server.run_weir("compare", "--redis", "http://127.0.0.1:1")
+        self.assertEqual(code, 1)
+        self.assertIn("weir compare: ", complaint)
+
+
+if __name__ == "__main__":
+    weir_server.main()

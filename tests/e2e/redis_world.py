@@ -1,0 +1,322 @@
+"""For tests: Redis servers alone, behind sentinels or in a cluster, and a proxy to them.
+
+All on loopback, each in a temporary folder of its own and on a port that was free. They
+are stopped when their `with` ends, and by the kernel if the test is killed.
+"""
+
+import asyncio
+import contextlib
+import enum
+import functools
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+
+from resp_client import RespConnection, RespError
+from weir_server import DEADLINE_S, ConnectionClosed, wait_until
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Redis:
+    """A redis-server that keeps nothing; `options` as on its command line."""
+
+    def __init__(self, *options, config=None):
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._folder = tempfile.TemporaryDirectory(prefix="weir-redis-")
+        # The kernel ends it with us, however we end.
+        self._command = ["setpriv", "--pdeathsig", "KILL",
+                         shutil.which("redis-server") or "redis-server"]
+        if config is not None:  # a sentinel's, which it writes to
+            path = pathlib.Path(self._folder.name, "redis.conf")
+            path.write_text(config, encoding="utf-8")
+            self._command += [str(path), "--sentinel"]
+        else:
+            self._command += ["--save", "", "--appendonly", "no"]
+        self._command += ["--port", str(self.port), "--bind", "127.0.0.1",
+                          "--dir", self._folder.name, *options]
+        self.process = None
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self._folder.cleanup()
+
+    def start(self):
+        """As it is at its beginning: whatever it knew is gone."""
+        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        wait_until(self._answers, "redis-server answers")
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def ask(self, *words):
+        with RespConnection(self.port) as connection:
+            return connection.ask(*words)
+
+    def info(self, field):
+        for line in self.ask("INFO", "everything").decode().splitlines():
+            if line.startswith(field + ":"):
+                return line.partition(":")[2]
+        raise AssertionError(f"no {field} in INFO")
+
+    def cpu_seconds(self):
+        return float(self.info("used_cpu_user")) + float(self.info("used_cpu_sys"))
+
+    def _answers(self):
+        assert self.process.poll() is None, "redis-server has ended"
+        with contextlib.suppress(OSError, ConnectionClosed):
+            try:
+                return self.ask("PING") == "PONG"
+            except RespError:
+                return True
+        return False
+
+
+class Sentinels:
+    """A master, a replica of it, and three sentinels that agree on both."""
+
+    NAME = "fleet"
+
+    def __init__(self):
+        self._stack = contextlib.ExitStack()
+        with self._stack:
+            start = lambda *options, **more: self._stack.enter_context(Redis(*options, **more))
+            self.master = start()
+            self.replica = start("--replicaof", f"127.0.0.1 {self.master.port}",
+                                 "--repl-diskless-sync-delay", "0")
+            config = (f"sentinel monitor {self.NAME} 127.0.0.1 {self.master.port} 2\n"
+                      f"sentinel down-after-milliseconds {self.NAME} 500\n"
+                      f"sentinel failover-timeout {self.NAME} 3000\n")
+            self.sentinels = [start(config=config) for _ in range(3)]
+            hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
+            self.url = f"redis-sentinel://{hosts}/{self.NAME}"
+            wait_until(lambda: all(self._is_ready(one) for one in self.sentinels),
+                       "the sentinels know each other and the replica")
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _is_ready(self, sentinel):
+        reply = sentinel.ask("SENTINEL", "MASTER", self.NAME)
+        state = dict(zip(reply[::2], reply[1::2]))
+        return (state[b"num-slaves"], state[b"num-other-sentinels"]) == (b"1", b"2") and \
+            self.replica.info("master_link_status") == "up"
+
+
+class Cluster:
+    """Three masters that share the slots, each with a replica."""
+
+    SLOTS = 16384
+
+    def __init__(self):
+        self._stack = contextlib.ExitStack()
+        with self._stack:
+            self.nodes = [self._stack.enter_context(
+                Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                      "--repl-diskless-sync-delay", "0")) for _ in range(6)]
+            self.masters, self.replicas = self.nodes[:3], self.nodes[3:]
+            self.url = "redis-cluster://" + ",".join(
+                f"127.0.0.1:{node.port}" for node in self.masters)
+            self._join()
+            self._stack = self._stack.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def _join(self):
+        first = self.nodes[0]
+        for number, node in enumerate(self.nodes):
+            node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
+            if node is not first:
+                node.ask("CLUSTER", "MEET", "127.0.0.1", first.port)
+        bounds = [self.SLOTS * part // 3 for part in range(4)]
+        for part, master in enumerate(self.masters):
+            master.ask("CLUSTER", "ADDSLOTSRANGE", bounds[part], bounds[part + 1] - 1)
+        wait_until(lambda: all(self._field(node, "cluster_known_nodes") == "6"
+                               for node in self.nodes), "all know all")
+        for master, replica in zip(self.masters, self.replicas):
+            wait_until(functools.partial(self._replicate, replica, master), "it has a replica")
+        wait_until(self.is_whole, "the cluster is whole")
+
+    def is_whole(self):
+        return all(self._field(node, "cluster_state") == "ok" for node in self.alive()) and \
+            all(node.info("master_link_status") == "up" for node in self.alive()
+                if node.info("role") == "slave")
+
+    def alive(self):
+        return [node for node in self.nodes if node.process.poll() is None]
+
+    def migrate(self, slot, source, target):
+        """Moves a slot and its keys as redis-cli does, while it is in use."""
+        name = {node: node.ask("CLUSTER", "MYID").decode() for node in (source, target)}
+        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", name[source])
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", name[target])
+        while keys := source.ask("CLUSTER", "GETKEYSINSLOT", slot, 100):
+            source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+        for node in (target, source):
+            node.ask("CLUSTER", "SETSLOT", slot, "NODE", name[target])
+
+    @staticmethod
+    def _field(node, name):
+        lines = node.ask("CLUSTER", "INFO").decode().split()
+        return dict(line.split(":") for line in lines)[name]
+
+    @staticmethod
+    def _replicate(replica, master):
+        try:
+            return replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID")) == "OK"
+        except RespError:
+            return False  # it has not heard of the master yet
+
+
+class Behaviour(enum.Enum):
+    PASS = "bytes go through, each way after the delay"
+    HOLD = "a partition: bytes wait on the way, and go on when it is over"
+    CUT = "connections are closed, and new ones at once"
+    MUTE = "connections are taken and never answered"
+    GARBAGE = "every question is answered with noise"
+
+
+class Proxy:
+    """Stands between a client and the server on `port`, and behaves as it is told."""
+
+    NOISE = b"HTTP/1.1 400 Bad Request\r\n\r\n\x00\xff$-7\r\n*99999999999\r\n"
+
+    def __init__(self, port):
+        self._server_port = port
+        self._behaviour = Behaviour.PASS
+        self._delay_s = 0
+        self._pipes = set()
+        self._loop = asyncio.new_event_loop()
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.port = listening.getsockname()[1]
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self._server = self._loop.run_until_complete(
+            self._loop.create_server(lambda: _Pipe(self), sock=listening))
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.behave(Behaviour.CUT)
+        self._loop.call_soon_threadsafe(self._server.close)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(DEADLINE_S)
+        self._loop.close()
+
+    def behave(self, behaviour, delay_s=0):
+        """From when this returns."""
+        done = threading.Event()
+        self._loop.call_soon_threadsafe(self._change, behaviour, delay_s, done)
+        assert done.wait(DEADLINE_S)
+
+    def _change(self, behaviour, delay_s, done):
+        self._behaviour, self._delay_s = behaviour, delay_s
+        for pipe in list(self._pipes):
+            pipe.changed(behaviour)
+        done.set()
+
+
+class _Pipe(asyncio.Protocol):
+    """A client's connection, and ours to the server, which is made when it is needed."""
+
+    def __init__(self, proxy):
+        self._proxy = proxy
+        self._client = None
+        self._server = None
+        self._waiting = []  # (to whom, bytes), in order
+
+    def connection_made(self, transport):
+        self._client = transport
+        self._proxy._pipes.add(self)
+        self.changed(self._proxy._behaviour)
+
+    def connection_lost(self, _):
+        self._proxy._pipes.discard(self)
+        if self._server is not None:
+            self._server.close()
+
+    def data_received(self, data):
+        behaviour = self._proxy._behaviour
+        if behaviour is Behaviour.GARBAGE:
+            self._client.write(Proxy.NOISE)
+        elif behaviour is not Behaviour.MUTE:
+            self._carry("server", data)
+
+    def changed(self, behaviour):
+        if behaviour is Behaviour.CUT:
+            self._client.abort()
+        elif behaviour is Behaviour.PASS:
+            if self._server is None:
+                self._proxy._loop.create_task(self._connect())
+            self._flush()
+
+    async def _connect(self):
+        loop = self._proxy._loop
+        try:
+            self._server, _ = await loop.create_connection(
+                lambda: _Answers(self), "127.0.0.1", self._proxy._server_port)
+        except OSError:
+            self._client.abort()
+            return
+        self._flush()
+
+    def _carry(self, side, data):
+        if self._proxy._behaviour is Behaviour.MUTE:
+            return
+        if self._proxy._delay_s:
+            self._proxy._loop.call_later(self._proxy._delay_s, self._arrive, side, data)
+        else:
+            self._arrive(side, data)
+
+    def _arrive(self, side, data):
+        self._waiting.append((side, data))
+        self._flush()
+
+    def _flush(self):
+        if self._proxy._behaviour is not Behaviour.PASS or self._server is None:
+            return
+        for side, data in self._waiting:
+            (self._server if side == "server" else self._client).write(data)
+        self._waiting.clear()
+
+
+class _Answers(asyncio.Protocol):
+    def __init__(self, pipe):
+        self._pipe = pipe
+
+    def data_received(self, data):
+        self._pipe._carry("client", data)
+
+    def connection_lost(self, _):
+        self._pipe._client.abort()
