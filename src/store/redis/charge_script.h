@@ -82,8 +82,9 @@ class ChargeCall {
   bool has_room(std::size_t charges) const { return charges_ + charges <= kChargesMax; }
   void clear();
 
-  // A batch. REQUIRES: neither kLease nor kReturn; has_room(charges.size());
-  // 1 to Batch::kChargesMax charges, whose keys are in the slot of those already there, if the Redis is a cluster
+  // A batch. REQUIRES: neither kLease nor kReturn; has_room(charges.size()); 1 to
+  // Batch::kChargesMax charges, whose keys are in the slot of those already there, if the
+  // Redis is a cluster
   void add(ScriptOperation operation, std::span<const Charge> charges);
   // REQUIRES: as above, and positive costs
   void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);

@@ -1,0 +1,104 @@
+// KeyTable: what one core remembers of keys, so many of them at most.
+//
+// A key is found by its hash and its tag, as in Redis. Its place, a number, is its own until
+// it is removed; references are good as long. Memory is reserved at once and used as it is
+// needed: nothing is allocated later.
+//
+// Thread rule: one core. Tested by key_table_test.cc.
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/assert.h"
+#include "weir/key.h"
+
+namespace weir {
+
+template <typename Value>
+class KeyTable {
+ public:
+  using Place = std::uint32_t;
+  static constexpr Place kNone = UINT32_MAX;
+
+  // REQUIRES: 0 < keys < kNone
+  explicit KeyTable(std::size_t keys) : heads_(std::bit_ceil(keys), kNone), keys_max_(keys) {
+    slots_.reserve(keys);
+  }
+
+  std::size_t size() const { return size_; }
+  bool is_full() const { return size_ == keys_max_; }
+
+  Place find(const KeyHash& key, std::uint64_t tag) const {
+    Place place = heads_[chain_of(key)];
+    while (place != kNone && !(slots_[place].key == key && slots_[place].tag == tag)) {
+      place = slots_[place].next;
+    }
+    return place;
+  }
+
+  // REQUIRES: the key is not there; not is_full()
+  Place add(const KeyHash& key, std::uint64_t tag) {
+    WEIR_ASSERT(!is_full());
+    Place place = free_;
+    if (place == kNone) {
+      place = static_cast<Place>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      free_ = slots_[place].next;
+    }
+    Place& head = heads_[chain_of(key)];
+    slots_[place] = {.key = key, .tag = tag, .next = head, .is_used = true, .value = {}};
+    head = place;
+    ++size_;
+    return place;
+  }
+
+  void remove(Place place) {
+    Slot& slot = slots_[place];
+    WEIR_ASSERT(slot.is_used);
+    Place* link = &heads_[chain_of(slot.key)];
+    while (*link != place) link = &slots_[*link].next;
+    *link = slot.next;
+    slot.is_used = false;
+    slot.next = free_;
+    free_ = place;
+    --size_;
+  }
+
+  // The next key in turn, over and over: whom to ask for room. REQUIRES: size() > 0
+  Place next_in_turn() {
+    do {
+      hand_ = hand_ + 1 < slots_.size() ? hand_ + 1 : 0;
+    } while (!slots_[hand_].is_used);
+    return hand_;
+  }
+
+  // REQUIRES, of all three: the place is somebody's
+  Value& operator[](Place place) { return slots_[place].value; }
+  const KeyHash& key_of(Place place) const { return slots_[place].key; }
+  std::uint64_t tag_of(Place place) const { return slots_[place].tag; }
+
+ private:
+  struct Slot {
+    KeyHash key;
+    std::uint64_t tag = 0;
+    Place next = kNone;  // of its chain, or of those that are free
+    bool is_used = false;
+    Value value{};
+  };
+
+  std::size_t chain_of(const KeyHash& key) const { return key.low & (heads_.size() - 1); }
+
+  std::vector<Place> heads_;  // of chains
+  std::vector<Slot> slots_;
+  std::size_t keys_max_;
+  std::size_t size_ = 0;
+  Place free_ = kNone;
+  Place hand_ = 0;
+};
+
+}  // namespace weir

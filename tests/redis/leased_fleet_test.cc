@@ -1,0 +1,135 @@
+// Several nodes in mode leased on one real Redis, in simulated time.
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "redis/admitted.h"
+#include "redis/simulated_node.h"
+#include "store/redis/leased_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::is_within_bound;
+using testing::SimulatedCheck;
+using testing::SimulatedNode;
+using testing::SimulatedRedis;
+using testing::Spent;
+
+[[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=100", 0);
+
+struct LeasingNode : SimulatedNode {
+  LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
+      : SimulatedNode(of, clock_skew),
+        store({.redis = {}, .share = [nodes] { return 2 * nodes; }, .keys = 64}, strict, link,
+              reactor, listener) {}
+
+  void ask(SimulatedCheck& check) {
+    store.decide(check.batch, now());
+    run();
+  }
+  // Whether one charge is admitted.
+  bool spend(const Charge& charge) {
+    SimulatedCheck check({charge});
+    ask(check);
+    EXPECT_TRUE(check.is_answered());
+    EXPECT_FALSE(check.has_failed());
+    return check.is_allowed();
+  }
+
+  LeasedStore store;
+};
+
+class LeasedFleet : public ::testing::Test {
+ protected:
+  static SimulatedRedis& redis() {
+    static SimulatedRedis only;
+    return only;
+  }
+  static KeyHash fresh_key() {
+    static std::uint64_t made = 0;
+    return {++made, 77};
+  }
+  static std::vector<std::unique_ptr<LeasingNode>> nodes(std::vector<Duration> skews) {
+    std::vector<std::unique_ptr<LeasingNode>> made;
+    for (const Duration skew : skews) {
+      made.push_back(std::make_unique<LeasingNode>(redis(), skew, std::ssize(skews)));
+    }
+    return made;
+  }
+  static void let_pass(std::span<const std::unique_ptr<LeasingNode>> nodes, Duration time) {
+    redis().now += time;
+    for (const auto& node : nodes) node->run();
+  }
+};
+
+// Nodes whose clocks disagree, that spend, look, give back and die as chance has it.
+void live_in_a_fleet(SimulatedRedis& redis, KeyHash key, Algorithm algorithm) {
+  const auto within = [](std::int64_t from, std::int64_t to) {
+    return *rc::gen::inRange<std::int64_t>(from, to + 1);
+  };
+  const Quota quota =
+      *Quota::make({algorithm, within(1, 200), Duration{within(800'000, 20'000'000)}});
+  const std::int64_t size = within(1, 3);
+  const auto new_node = [&] {
+    return std::make_unique<LeasingNode>(redis, 1s * within(-10, 10), size);
+  };
+  std::vector<std::unique_ptr<LeasingNode>> nodes;
+  for (std::int64_t i = 0; i < size; ++i) nodes.push_back(new_node());
+  std::vector<Spent> spent;
+  for (int step = 0; step < 150; ++step) {
+    const bool hurries = within(0, 3) > 0;
+    redis.now += Duration{within(0, quota.window().count() / (hurries ? 500 : 12))};
+    for (const auto& node : nodes) node->run();
+    auto& node = nodes[static_cast<std::size_t>(within(0, size - 1))];
+    const auto action = within(0, 30);
+    if (action == 0) {
+      node = new_node();
+    } else if (action == 1) {
+      SimulatedCheck look({{key, &quota, within(0, 3)}}, Operation::kLook);
+      node->ask(look);
+      RC_ASSERT(look.is_answered());
+    } else {
+      const std::int64_t cost = action < 26 ? 1 : within(1, 5);
+      if (!node->spend({key, &quota, cost})) continue;
+      spent.push_back({epoch_us(redis.now), cost});
+      RC_ASSERT(is_within_bound(quota, spent));
+    }
+  }
+}
+
+TEST_F(LeasedFleet, NeverAdmitsMoreThanTheLimit) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    EXPECT_TRUE(rc::check("within the bound", [&] {
+      live_in_a_fleet(redis(), fresh_key(), algorithm);
+    })) << algorithm_name(algorithm);
+  }
+}
+
+TEST_F(LeasedFleet, AllOfTheLimitIsSpentIfAllNodesWantIt) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow}) {
+    const Quota quota = *Quota::make({algorithm, 1000, 1min});
+    const Charge charge{fresh_key(), &quota, 1};
+    auto fleet = nodes({0s, 10s, -10s});
+    int admitted = 0;
+    for (int round = 0; round < 2000; ++round) {
+      let_pass(fleet, 2ms);
+      for (const auto& node : fleet) admitted += node->spend(charge) ? 1 : 0;
+    }
+    EXPECT_EQ(admitted, 1000) << algorithm_name(algorithm);
+    int calls = 0;
+    for (const auto& node : fleet) calls += node->link.calls;
+    EXPECT_LT(calls, 250) << algorithm_name(algorithm);
+    let_pass(fleet, 2min);
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,173 @@
+// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls are
+// given it; each node has a clock of its own and a link that can be slow or cut.
+//
+// Thread rule: one thread. Tested by leased_fleet_test.cc, which uses it.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "proto/resp/reply_reader.h"
+#include "redis/redis_server.h"
+#include "store/redis/manual_reactor.h"
+#include "store/redis/redis_client.h"
+#include "store/redis/redis_store.h"
+
+namespace weir::testing {
+
+struct SimulatedRedis {
+  RedisServer server;
+  RedisConnection connection{server};
+  Instant now = instant_from_epoch_us(1'700'000'040'000'000);  // a minute begins
+  bool is_hanging = false;
+};
+
+class SimulatedLink final : public RedisClient {
+ public:
+  SimulatedLink(SimulatedRedis& redis, Duration skew) : redis_(redis), skew_(skew) {}
+
+  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t,
+                                  Instant deadline, RedisCall& call, Instant) override {
+    if (link.phase != LinkState::Phase::kConnected) return CallFailure::kDisconnected;
+    flights_.push_back({{words.begin(), words.end()}, "", &call, redis_.now + delay / 2, deadline});
+    ++calls;
+    return std::nullopt;
+  }
+  void forget(RedisCall& call) override {
+    for (Flight& flight : flights_) {
+      if (flight.call == &call) flight.call = nullptr;
+    }
+  }
+  const LinkState& state() const override { return link; }
+
+  // Cut, what is under way is lost.
+  void cut(Instant now) {
+    link.phase = LinkState::Phase::kDisconnected;
+    for (Flight& flight : std::exchange(flights_, {})) {
+      if (flight.call != nullptr) flight.call->failed(CallFailure::kDisconnected, now);
+    }
+  }
+  void mend() { link.phase = LinkState::Phase::kConnected; }
+
+  // Moves on what is due. True if something was.
+  bool run() {
+    const Instant node_now = redis_.now + skew_;
+    bool moved = false;
+    for (std::size_t i = 0; i < flights_.size() && !redis_.is_hanging; ++i) {
+      Flight& flight = flights_[i];
+      if (!flight.reply.empty() || flight.due > redis_.now) continue;
+      flight.reply = executed(flight.words);
+      flight.due = redis_.now + delay / 2;
+      moved = true;
+    }
+    for (std::size_t i = 0; i < flights_.size(); ++i) {
+      if (flights_[i].deadline > node_now || !flights_[i].reply.empty()) continue;
+      RedisCall* const call = std::exchange(flights_[i].call, nullptr);
+      if (call != nullptr) call->failed(CallFailure::kTimedOut, node_now);
+    }
+    while (!flights_.empty() && !flights_.front().reply.empty() &&
+           flights_.front().due <= redis_.now) {
+      const Flight flight = std::move(flights_.front());
+      flights_.pop_front();
+      resp::ReplyReader reader;
+      EXPECT_EQ(reader.read(flight.reply), resp::ReplyReader::Status::kReply);
+      if (flight.call != nullptr) flight.call->replied(reader.reply(), node_now);
+      moved = true;
+    }
+    return moved;
+  }
+
+  LinkState link{LinkState::Phase::kConnected, "", {}};
+  Duration delay{0};  // there and back
+  int calls = 0;
+
+ private:
+  struct Flight {
+    std::vector<std::string> words;
+    std::string reply;  // empty: it has not been carried out
+    RedisCall* call;
+    Instant due;
+    Instant deadline;
+  };
+
+  // The reply as bytes. The word before the last is the time.
+  std::string executed(const std::vector<std::string>& words) {
+    const std::string time = std::to_string(epoch_us(redis_.now));
+    std::vector<std::string_view> timed(words.begin(), words.end());
+    timed[timed.size() - 2] = time;
+    const resp::Reply& reply = redis_.connection.call(timed);
+    if (reply.is_error()) return "-" + std::string(reply.text()) + "\r\n";
+    std::string numbers;
+    int count = 0;
+    for (const resp::Reply& number : reply) {
+      numbers += ":" + std::to_string(number.integer().value_or(-1)) + "\r\n";
+      ++count;
+    }
+    return "*" + std::to_string(count) + "\r\n" + numbers;
+  }
+
+  SimulatedRedis& redis_;
+  const Duration skew_;
+  std::deque<Flight> flights_;
+};
+
+struct FailuresAreFine final : RedisStoreListener {
+  void redis_failed(RedisFailure, std::string_view, Instant) override {}
+  void breaker_changed(Instant) override {}
+};
+
+// A check and its answer. The charges and their quotas outlive it.
+struct SimulatedCheck {
+  explicit SimulatedCheck(std::vector<Charge> of, Operation operation = Operation::kSpendEach)
+      : charges(std::move(of)), decisions(charges.size()) {
+    batch.operation = operation;
+    batch.charges = charges;
+    batch.decisions = decisions;
+    batch.context = this;
+    batch.on_done = [](Batch& done) noexcept {
+      ++static_cast<SimulatedCheck*>(done.context)->answers;
+    };
+  }
+  SimulatedCheck(const SimulatedCheck&) = delete;
+  SimulatedCheck& operator=(const SimulatedCheck&) = delete;
+
+  bool is_answered() const { return answers == 1; }
+  bool has_failed() const { return answers == 1 && batch.error != StoreError::kNone; }
+  bool is_allowed() const {
+    return answers == 1 && batch.error == StoreError::kNone &&
+           std::ranges::all_of(decisions, [](const Decision& one) { return one.allowed(); });
+  }
+
+  std::vector<Charge> charges;
+  std::vector<Decision> decisions;
+  Batch batch;
+  int answers = 0;
+};
+
+// What every node has; a mode's store comes on top.
+struct SimulatedNode {
+  SimulatedNode(SimulatedRedis& of, Duration clock_skew) : redis(of), skew(clock_skew) {}
+
+  Instant now() const { return redis.now + skew; }
+  // Rounds of the loop, until there is nothing more to do now.
+  void run() {
+    do {
+      reactor.run(now());
+    } while (link.run() || reactor.next() <= now());
+  }
+
+  SimulatedRedis& redis;
+  const Duration skew;
+  ManualReactor reactor;
+  SimulatedLink link{redis, skew};
+  FailuresAreFine listener;
+  RedisStore strict{{}, link, reactor, listener};
+};
+
+}  // namespace weir::testing
