@@ -58,6 +58,9 @@ class IpPrefix {
   static std::optional<IpPrefix> parse(std::string_view text);
 
   bool contains(const IpAddress& address) const;
+  bool contains(const IpPrefix& other) const {
+    return bits_ <= other.bits_ && contains(other.network_);
+  }
   std::string to_string() const;
 
   friend bool operator==(const IpPrefix&, const IpPrefix&) = default;

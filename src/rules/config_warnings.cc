@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "rules/match_cover.h"
 #include "rules/request_path.h"
 #include "rules/section_reader.h"
 
@@ -16,15 +17,13 @@ namespace {
 // A limit for all clients together is meant to be larger.
 constexpr std::int64_t kSharedLimitMin = 100;
 
-bool is_contradiction(const RequestMatch& match) {
-  const auto excludes = [&](const RequestMatch& inner) {
-    return !match.methods.empty() && !inner.methods.empty() &&
-           std::ranges::find_first_of(match.methods, inner.methods) == match.methods.end();
-  };
-  return std::ranges::any_of(match.none_of,
-                             [&](const RequestMatch& inner) { return covers(inner, match); }) ||
-         std::ranges::any_of(match.all_of, excludes);
-}
+constexpr std::string_view kHeaderText = "header";
+
+// What a client chooses as it likes.
+struct Choice {
+  std::string_view what;
+  std::string name;
+};
 
 class Warnings {
  public:
@@ -39,8 +38,10 @@ class Warnings {
       warn_of_earlier(i);
       warn_of_choice(i);
       warn_of_key(rule, places);
-      if (rule.tier) warn_of_trust(*rule.tier, places.of("tier"), "choose a tier");
-      if (rule.cost_from) warn_of_trust(*rule.cost_from, places.of("cost"), "choose the cost");
+      warn_of_cost(rule, places);
+      if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
+      if (rule.cost_from)
+        warn_of_trust(choice(*rule.cost_from), places.of("cost"), "choose the cost");
     }
     return found_.empty() ? ConfigErrors() : found_.take();
   }
@@ -51,16 +52,44 @@ class Warnings {
   }
 
   void warn_of_match(const RequestMatch& match, const RulePlaces& places) {
-    if (is_contradiction(match)) {
-      warn(places.of("match"), "the rule never applies: its conditions exclude one another");
+    const TextPlace& place = places.of("match");
+    if (cover_.is_contradiction(match)) {
+      warn(place, "the rule never applies: its conditions exclude one another");
     }
+    for_each_match(match, [&](const RequestMatch& inner) {
+      for (const TextPattern& path : inner.paths) warn_of_spelling(path, place);
+      for (const TextPattern& host : inner.hosts) {
+        if (!host.text.ends_with('.')) continue;
+        warn(place, "no request has the host '" + printable(host.text) +
+                        "': hosts are compared without the dot at their end");
+      }
+      for (const PathRegex& regex : inner.path_regexes) {
+        if (cover_.regex(regex.pattern).matches_paths()) continue;
+        warn(place, "no path matches '" + printable(regex.pattern) +
+                        "': the whole path has to, from its first '/'");
+      }
+    });
+  }
+
+  // Of a pattern the segments before the first '*' are looked at.
+  void warn_of_spelling(const TextPattern& path, const TextPlace& place) {
+    const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
+    const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;
+    const std::string_view begin = std::string_view(known).substr(0, end);
     std::string scratch;
-    for (const TextPattern& path : match.paths) {
-      if (!path.is_exact || normal_path(path.text, scratch) == path.text) continue;
-      warn(places.of("match"), "no request has the path '" + printable(path.text) +
-                                   "': paths are compared in one spelling, here '" +
-                                   printable(scratch) + "'");
-    }
+    if (begin.empty() || normal_path(begin, scratch) == begin) return;
+    warn(place, "no request has the path '" + printable(path.text) +
+                    "': paths are compared in one spelling, here '" +
+                    printable(scratch + path.text.substr(end)) + "'");
+  }
+
+  void warn_of_cost(const Rule& rule, const RulePlaces& places) {
+    const auto limits = rule.limits_for({}, {});
+    const auto least = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+    if (rule.cost_from || least == 0 || rule.cost <= least) return;
+    warn(places.of("cost"), "every request is denied: it costs " + std::to_string(rule.cost) +
+                                ", and no key can spend more than " + std::to_string(least) +
+                                " at once");
   }
 
   void warn_of_earlier(std::size_t index) {
@@ -68,7 +97,7 @@ class Warnings {
     for (std::size_t i = 0; i < index; ++i) {
       const Rule& earlier = config_.rules[i];
       const bool decides = earlier.match && earlier.enabled && !earlier.active;
-      if (!decides || earlier.group != rule.group || !covers(*earlier.match, *rule.match)) {
+      if (!decides || earlier.group != rule.group || !cover_.covers(*earlier.match, *rule.match)) {
         continue;
       }
       const auto line = std::to_string(config_.rule_places[i].rule.line);
@@ -89,22 +118,32 @@ class Warnings {
       const Rule& later = config_.rules[i];
       const bool is_stricter = later.match && later.enabled && later.group == rule.group &&
                                rate(later.quota) < rate(rule.quota);
-      if (!is_stricter || !covers(*later.match, *rule.match)) continue;
+      if (!is_stricter || !cover_.covers(*later.match, *rule.match)) continue;
       const auto line = std::to_string(config_.rule_places[i].rule.line);
       return warn_of_trust(
-          *met, config_.rule_places[index].of("match"),
+          met, config_.rule_places[index].of("match"),
           "have this limit instead of the lower one of '" + later.id + "' (line " + line + ")");
     }
   }
 
-  std::optional<KeyPart> met_by_choice(const RequestMatch& match) const {
+  // What anybody can send to meet the match. Nothing if it asks for more than that.
+  std::optional<Choice> met_by_choice(const RequestMatch& match) const {
+    if (!match.clients.empty() || !match.claims.empty()) return std::nullopt;
+    if (!match.unverified_claims.empty()) {
+      return Choice{"unverified claim", match.unverified_claims.front().name};
+    }
     using enum KeyPart::Property;
     for (const auto& [property, conditions] :
          {std::pair(kHeader, &match.headers), std::pair(kQuery, &match.parameters),
           std::pair(kCookie, &match.cookies)}) {
       for (const PropertyMatch& condition : *conditions) {
-        const KeyPart part{.property = property, .name = condition.name};
-        if (chooser(part)) return part;
+        if (auto met = choice({.property = property, .name = condition.name})) return met;
+      }
+    }
+    if (!match.countries.empty()) return choice({.property = kCountry});
+    for (const auto* list : {&match.all_of, &match.any_of}) {
+      for (const RequestMatch& inner : *list) {
+        if (auto met = met_by_choice(inner)) return met;
       }
     }
     return std::nullopt;
@@ -118,34 +157,46 @@ class Warnings {
     if (rule.key_parts.empty() && rule.quota.limit() > 0 && rule.quota.limit() < kSharedLimitMin) {
       warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
     }
-    const auto is_chosen = [&](const KeyPart& part) { return chooser(part).has_value(); };
+    const auto is_chosen = [&](const KeyPart& part) { return choice(part).has_value(); };
     if (rule.key_parts.empty() || !std::ranges::all_of(rule.key_parts, is_chosen)) return;
-    warn_of_trust(rule.key_parts.front(), places.of("key"), "get a counter of its own each time");
+    warn_of_trust(choice(rule.key_parts.front()), places.of("key"),
+                  "get a counter of its own each time");
   }
 
-  void warn_of_trust(const KeyPart& part, const TextPlace& place, const std::string& effect) {
-    const auto what = chooser(part);
-    if (!what) return;
-    std::string text = "anybody can send any " + *what + " '" + part.name + "', and so " + effect;
-    if (part.property == KeyPart::Property::kHeader) {
+  void warn_of_trust(const std::optional<Choice>& choice, const TextPlace& place,
+                     const std::string& effect) {
+    if (!choice) return;
+    std::string text = "anybody can send any " + std::string(choice->what) + " '" + choice->name +
+                       "', and so " + effect;
+    if (choice->what == kHeaderText) {
       text += "; if a proxy sets or checks it, name it in 'trusted_headers'";
     }
     warn(place, text);
   }
 
   // What a client puts the property in as it likes; nothing if it cannot.
-  std::optional<std::string> chooser(const KeyPart& part) const {
-    if (part.property == KeyPart::Property::kQuery) return "parameter";
-    if (part.property == KeyPart::Property::kCookie) return "cookie";
-    if (part.property != KeyPart::Property::kHeader) return std::nullopt;
-    const bool trusted = std::ranges::any_of(config_.trusted_headers, [&](const std::string& name) {
-      return equal_ignoring_case(name, part.name);
+  std::optional<Choice> choice(const KeyPart& part) const {
+    using enum KeyPart::Property;
+    switch (part.property) {
+      case kQuery: return Choice{"parameter", part.name};
+      case kCookie: return Choice{"cookie", part.name};
+      case kHeader: return header_choice(part.name);
+      case kCountry: return header_choice(config_.sources.country_header);
+      default: return std::nullopt;
+    }
+  }
+
+  std::optional<Choice> header_choice(const std::string& name) const {
+    const bool trusted = std::ranges::any_of(config_.trusted_headers, [&](const auto& other) {
+      return equal_ignoring_case(other, name);
     });
-    return trusted ? std::nullopt : std::optional<std::string>("header");
+    if (name.empty() || trusted) return std::nullopt;
+    return Choice{kHeaderText, name};
   }
 
   const Config& config_;
   Mistakes found_;
+  MatchCover cover_;
 };
 
 }  // namespace

@@ -14,8 +14,4 @@ namespace weir {
 // In the order of the file; `file` is only a name. REQUIRES: `config` is as it was read.
 ConfigErrors config_warnings(const Config& config, const std::string& file);
 
-// Whether every request for which `other` holds is one for which `match` holds. May say no
-// where nobody can tell.
-bool covers(const RequestMatch& match, const RequestMatch& other);
-
 }  // namespace weir

@@ -38,6 +38,23 @@ std::optional<std::string> regex_mistake(const std::string& pattern) {
   return regex.error();
 }
 
+SingleRegex::SingleRegex(const std::string& pattern)
+    : regex_(std::make_unique<re2::RE2>("^(?:" + pattern + ")$", options_with(kRegexMemoryMax))) {}
+SingleRegex::SingleRegex(SingleRegex&&) noexcept = default;
+SingleRegex::~SingleRegex() = default;
+
+bool SingleRegex::matches(std::string_view path) const {
+  return re2::RE2::FullMatch(piece(path), *regex_);
+}
+
+bool SingleRegex::matches_paths() const {
+  constexpr int kPrefixMax = 16;
+  std::string first;
+  std::string last;
+  if (!regex_->PossibleMatchRange(&first, &last, kPrefixMax)) return true;
+  return first < "0" && last >= "/";  // '0' comes behind '/'
+}
+
 PathRegexes::PathRegexes() = default;
 PathRegexes::PathRegexes(PathRegexes&&) noexcept = default;
 PathRegexes& PathRegexes::operator=(PathRegexes&&) noexcept = default;

@@ -33,6 +33,22 @@ inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of
 // What is wrong with an expression; nothing if it can be used.
 std::optional<std::string> regex_mistake(const std::string& pattern);
 
+// One of them by itself, for those who ask about rules and not about requests.
+class SingleRegex {
+ public:
+  // REQUIRES: no regex_mistake().
+  explicit SingleRegex(const std::string& pattern);
+  SingleRegex(SingleRegex&&) noexcept;
+  ~SingleRegex();
+
+  bool matches(std::string_view path) const;  // all of it
+  // False if nothing that begins with '/' can match.
+  bool matches_paths() const;
+
+ private:
+  std::unique_ptr<re2::RE2> regex_;
+};
+
 class PathRegexes {
  public:
   PathRegexes();

@@ -1,0 +1,39 @@
+// MatchCover: what can be told of matches without a request.
+//
+// Says yes only where it is sure: whether a rule can never apply is asked to warn of it.
+//
+// Thread rule: one thread; it keeps the expressions that it has compiled. Tested by
+// match_cover_test.cc.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rules/path_regexes.h"
+#include "rules/request_match.h"
+
+namespace weir {
+
+class MatchCover {
+ public:
+  // Whether `match` holds for every request for which `other` holds.
+  bool covers(const RequestMatch& match, const RequestMatch& other);
+
+  // Whether it holds for no request at all.
+  bool is_contradiction(const RequestMatch& match);
+
+  // The expression, compiled once.
+  const SingleRegex& regex(const std::string& pattern);
+
+ private:
+  bool covers_plain(const RequestMatch& match, const RequestMatch& other);
+  bool covers_regexes(const RequestMatch& match, const RequestMatch& other);
+  bool excludes(const RequestMatch& one, const RequestMatch& other);
+  bool excludes_paths(const RequestMatch& one, const RequestMatch& other);
+
+  std::map<std::string, SingleRegex, std::less<>> regexes_;
+};
+
+}  // namespace weir
