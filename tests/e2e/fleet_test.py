@@ -1,0 +1,208 @@
+"""Three nodes and one Redis: what each mode promises, counted from outside."""
+
+import collections
+import math
+import threading
+import time
+import unittest
+
+import weir_server
+from fleet import KEY, RESP_KEY, Fleet, admin, health, http_load, is_shared, resp_load
+from redis_world import Redis
+from weir_server import wait_until
+
+NODES = 3
+ALGORITHMS = ["fixed_window", "sliding_log", "sliding_window", "token_bucket"]
+# Nothing is earned back while a test runs.
+LONG = "8784h"
+LONG_S = 366 * 24 * 3600
+SYNC_S = 0.1
+# What a busy machine may add to a sync interval and a round trip before we call it wrong.
+SLACK_S = 0.4
+# A test machine may be busy: a deadline is no promise that is tested here.
+PATIENT = ("--redis-deadline", "2s", "--sync-interval", f"{int(SYNC_S * 1000)}ms")
+
+CONFIG = f"""
+rules:
+  - {{id: exact, algorithm: fixed_window, limit: 50, window: 1s, mode: strict}}
+  - {{id: leased, algorithm: fixed_window, limit: 50, window: 1s, mode: leased}}
+  - {{id: long-leased, limit: 500, window: {LONG}, mode: leased}}
+  - {{id: soon, limit: 300, window: {LONG}, mode: async}}
+  - {{id: here, limit: 90, window: {LONG}, mode: strict}}
+  - {{id: open, limit: 5, window: {LONG}, mode: strict, on_store_failure: allow}}
+  - {{id: shut, limit: 5, window: {LONG}, mode: strict, on_store_failure: deny}}
+"""
+
+
+class FleetTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.redis = Redis()
+        cls.addClassCleanup(cls.redis.__exit__)
+        cls.fleet = Fleet([cls.redis.url] * NODES, *PATIENT, config=CONFIG)
+        cls.addClassCleanup(cls.fleet.__exit__)
+        cls.fleet.wait_until_shared()
+        cls.nodes = cls.fleet.nodes
+
+    def total(self, loads, what="allowed"):
+        results = [load.result() for load in loads]
+        self.assertEqual([result["errors"] for result in results], [0] * len(results))
+        return sum(result[what] for result in results)
+
+
+class Strict(FleetTest):
+    def crowd(self, algorithm, limit):
+        """1,000 requests, 192 at once, from all nodes."""
+        return [http_load(node, "--requests", 334, "--connections", 64, "--limit", limit,
+                          "--window", LONG, "--algorithm", algorithm) for node in self.nodes]
+
+    def test_a_thousand_at_once_against_ten(self):
+        for algorithm in ALGORITHMS:
+            with self.subTest(algorithm):
+                self.assertEqual(self.total(self.crowd(algorithm, 10)), 10)
+
+    def test_all_doors_and_nodes_share_one_counter(self):
+        limit = 500
+        throttle = ("CL.THROTTLE", RESP_KEY, limit - 1, limit, LONG_S - 1)
+        loads = []
+        for node in self.nodes:
+            loads += [http_load(node, "--requests", 400, "--connections", 8, "--limit", limit,
+                                "--window", f"{LONG_S - 1}s", "--algorithm", "token_bucket"),
+                      resp_load(node, throttle, "--requests", 400, "--connections", 8)]
+        self.assertEqual(self.total(loads), limit)
+
+    def test_exactly_the_limit_in_every_window(self):
+        counted = in_each_window(self.nodes, "exact", windows=5)
+        print(f"\nstrict, 50 in each window of 1 s: {counted}")
+        self.assertEqual(counted, [50] * len(counted))
+
+
+class Leased(FleetTest):
+    def test_never_more_in_any_window(self):
+        counted = in_each_window(self.nodes, "leased", windows=5)
+        print(f"\nleased, at most 50 in each window of 1 s: {counted}")
+        self.assertLessEqual(max(counted), 50)
+        self.assertGreaterEqual(min(counted), 25, "leases shrink to single units")
+
+    def test_what_others_hold_comes_back(self):
+        hit = ("WEIR.HIT", "long-leased", RESP_KEY)
+        loads = [resp_load(node, hit, "--requests", 600, "--connections", 8)
+                 for node in self.nodes]
+        admitted = self.total(loads)
+        print(f"\nleased: {admitted} of 500 at once, by three nodes")
+        self.assertLessEqual(admitted, 500)
+        # The others are idle now, and this one asks until it has what they gave back.
+        with self.nodes[0].client() as client:
+            def admitted_all():
+                nonlocal admitted
+                admitted += client.ask("WEIR.HIT", "long-leased", KEY)[0] == 0
+                return admitted == 500
+            wait_until(admitted_all, "the rest of the limit is admitted")
+            for _ in range(100):
+                self.assertEqual(client.ask("WEIR.HIT", "long-leased", KEY)[0], 1)
+
+
+class Async(FleetTest):
+    def test_over_by_what_comes_within_an_interval(self):
+        limit, rate, seconds = 300, 400, 2
+        hit = ("WEIR.HIT", "soon", RESP_KEY)
+        loads = [resp_load(node, hit, "--rate", rate, "--duration", f"{seconds}s",
+                           "--connections", 4) for node in self.nodes]
+        over = self.total(loads) - limit
+        promised = NODES * rate * SYNC_S
+        print(f"\nasync: {over} over a limit of {limit}; {promised:.0f} come in an interval")
+        self.assertGreaterEqual(over, 0, "nobody was denied too early")
+        self.assertLessEqual(over, NODES * rate * (SYNC_S + SLACK_S))
+        for node in self.nodes:
+            with node.client() as client:
+                self.assertEqual(client.ask("WEIR.HIT", "soon", KEY)[0], 1)
+
+
+class Shared(FleetTest):
+    def test_a_block_is_known_everywhere_within_an_interval(self):
+        begun = time.monotonic()
+        admin(self.nodes[0], "/admin/blocks", rule="here", key="mallory", **{"for": "5m"})
+        for node in self.nodes:
+            with node.connect() as connection:
+                wait_until(lambda: not connection.check(rule="here", key="mallory", cost=0)
+                           ["allowed"], "the block has come")
+        print(f"\na block was known to all after {time.monotonic() - begun:.3f} s")
+
+    def test_nodes_are_counted(self):
+        self.assertEqual([health(node)["nodes"] for node in self.nodes], [NODES] * NODES)
+
+
+class Alone(unittest.TestCase):
+    """What a node does while there is no Redis, and when it comes."""
+
+    def test_a_fleet_that_loses_its_redis_and_gets_it_back(self):
+        with Redis() as redis, Fleet([redis.url] * NODES, config=CONFIG) as fleet:
+            fleet.wait_until_shared()
+            first, second = fleet.nodes[:2]
+            self.assertEqual(spent(first, "here", 200), 90)
+            redis.kill()
+            for node in fleet.nodes:
+                wait_until(lambda: health(node)["redis"] == "disconnected", "it is noticed")
+                self.assertEqual(health(node)["status"], "ok")
+            # It knows what it has admitted; the others have a share of the limit each.
+            self.assertEqual(spent(first, "here", 200), 0)
+            self.assertLessEqual(spent(second, "here", 200), 90 // NODES)
+            self.assertEqual(spent(first, "open", 20), 20)
+            self.assertEqual(spent(first, "shut", 20), 0)
+            redis.start()
+            fleet.wait_until_shared()
+            self.assertEqual(sum(spent(node, "shut", 5) for node in fleet.nodes), 5)
+
+    def test_it_starts_without_one(self):
+        redis = Redis()
+        with redis:
+            redis.kill()
+            with Fleet([redis.url] * 2, config=CONFIG) as fleet:
+                for node in fleet.nodes:
+                    self.assertEqual(health(node)["redis"], "disconnected")
+                    self.assertTrue(node.check(rule="here", key="early")["allowed"])
+                redis.start()
+                fleet.wait_until_shared()
+                self.assertEqual(sum(spent(node, "shut", 5) for node in fleet.nodes), 5)
+
+    def test_a_node_that_goes_is_no_longer_counted(self):
+        with Redis() as redis, Fleet([redis.url] * 2, config=CONFIG) as fleet:
+            fleet.wait_until_shared()
+            fleet.nodes[1].process.kill()
+            wait_until(lambda: is_shared(fleet.nodes[0], 1), "it is counted alone")
+
+
+def spent(node, rule, times):
+    """How many of so many checks are allowed, one after the other."""
+    with node.connect() as connection:
+        return sum(connection.check(rule=rule, key=KEY)["allowed"] for _ in range(times))
+
+
+def in_each_window(nodes, rule, windows):
+    """How many are allowed in each of so many windows of 1 s, asked from all nodes.
+
+    An answer tells when its window ends: at a whole second of the machine's clock, by the
+    server's reckoning, and not later than the time it reaches us.
+    """
+    allowed = collections.Counter()
+    first = math.floor(time.time()) + 2
+    lock = threading.Lock()
+
+    def ask(node):
+        with node.connect() as connection:
+            while time.time() < first + windows + 1:
+                reply = connection.check(rule=rule, key="alice")
+                if reply["allowed"]:
+                    with lock:
+                        allowed[math.floor(time.time() + reply["reset_after"])] += 1
+
+    threads = [threading.Thread(target=ask, args=(node,)) for node in nodes for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [allowed[first + number] for number in range(windows)]
+
+
+if __name__ == "__main__":
+    weir_server.main()
