@@ -31,6 +31,8 @@ class FleetState {
       : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .counts = {}}),
         overall_(cores_.front().health) {}
 
+  std::size_t cores() const { return cores_.size(); }
+
   // Nodes that are alive, this one included. The last that was heard, while Redis is away.
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
   void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }

@@ -31,11 +31,17 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   RedisStateListener& state_listener = *this;
   client_ = make_redis_client(options_.url, core_.surroundings, state_listener, now);
   RedisStoreListener& store_listener = *this;
-  auto store = std::make_unique<RedisStore>(store_options(options_, core_.surroundings.seed),
-                                            *client_, reactor, store_listener);
+  const RedisStoreOptions redis_options = store_options(options_, core_.surroundings.seed);
+  auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, store_listener);
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
+  // Twice the number of cores in the fleet, taken that nodes are alike.
+  const auto share = [&state = core_.state] {
+    return 2 * state.live_nodes() * static_cast<std::int64_t>(state.cores());
+  };
+  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
+                  reactor, store_listener);
   if (core_.number == 0) {
     FleetBeatListener& beat_listener = *this;
     beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
@@ -48,10 +54,14 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   publisher_->set(now + kPublishEvery);
 }
 
-RedisFleet::~RedisFleet() { strict_store_->give_up(); }
+RedisFleet::~RedisFleet() {
+  leased_.reset();
+  strict_store_->give_up();
+}
 
-Store& RedisFleet::store(Mode) {
+Store& RedisFleet::store(Mode mode) {
   if (!has_secret_) return away_;
+  if (mode == Mode::kLeased) return *leased_;
   return *strict_;
 }
 
@@ -60,13 +70,13 @@ void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
 void RedisFleet::breaker_changed(Instant now) { report(now); }
 
 void RedisFleet::report(Instant now) {
-  if (strict_store_ == nullptr) return;  // while it is being made
+  if (!leased_) return;  // while it is being made
   const LinkState& link = client_->state();
   FleetHealth health{.is_healthy = true, .since = now};
   if (link.phase != LinkState::Phase::kConnected) {
     health.is_healthy = false;
     health.reason = link.reason.empty() ? "not connected yet" : link.reason;
-  } else if (!strict_store_->breaker().closed()) {
+  } else if (!strict_store_->breaker().closed() || leased_->trips().is_away()) {
     health.is_healthy = false;
     health.reason = "it does not decide; the metric weir_store_failures_total says why";
   }

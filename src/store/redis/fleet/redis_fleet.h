@@ -21,6 +21,7 @@
 #include "store/redis/client/redis_url.h"
 #include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/leased_store.h"
 #include "store/redis/redis_store.h"
 #include "weir/store.h"
 
@@ -96,6 +97,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   std::unique_ptr<RedisClient> client_;
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
+  std::optional<LeasedStore> leased_;
   std::optional<FleetBeat> beat_;
   std::unique_ptr<Alarm> publisher_;
 };
