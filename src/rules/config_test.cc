@@ -120,6 +120,17 @@ TEST(Config, HoldsEveryField) {
   EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
 }
 
+// Else the third block, a day, would have outlived the memory of the first two.
+TEST(Config, RemembersBlocksBeyondTheirOwnLength) {
+  const auto parsed = parse_config(
+      "rules: [{id: a, limit: 1, window: 1s, on_deny: {block: [5m, 1h, 1d]}},\n"
+      "  {id: b, limit: 1, window: 1s, on_deny: {block: [5m, 366d], block_memory: 366d}}]",
+      "test");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  EXPECT_EQ(std::get<Config>(parsed).rules[0].denial.block_memory, 24h + 3 * 24h);
+  EXPECT_EQ(std::get<Config>(parsed).rules[1].denial.block_memory, kWindowMax);
+}
+
 TEST(Config, HoldsHowEnvoyIsAnswered) {
   const auto parsed = parse_config(
       "listen: {http2_age_max: 1h}\n"

@@ -20,6 +20,9 @@ namespace {
 // What an HTTP/2 answer has room for, beside the fields about the limit.
 constexpr std::size_t kDenyHeadersMax = 16;
 
+// More steps than anybody tells apart.
+constexpr std::size_t kBlockLengthsMax = 16;
+
 // Of a rule, a tier or an override. Nothing, and a mistake, if it cannot be enforced.
 std::optional<Quota> read_quota(SectionReader& reader, Algorithm inherited) {
   const auto named = reader.get<std::string>("algorithm");
@@ -97,7 +100,19 @@ void read_cost(const SectionReader& reader, Rule& rule, Mistakes& mistakes) {
                                             ", or a property such as header:X-Cost");
 }
 
+// A block counts from its beginning. So that `memory` is left when one has ended, and those
+// behind the first are reached at all, they have to fit in as well.
+Duration beyond_blocks(Duration memory, const std::vector<Duration>& blocks) {
+  if (blocks.empty()) return memory;
+  const auto lengths = static_cast<std::int64_t>(blocks.size());
+  return std::min(kWindowMax, memory + lengths * std::ranges::max(blocks));
+}
+
 void read_blocks(const SectionReader& reader, Denial& denial, Mistakes& mistakes) {
+  if (reader.texts("block").size() > kBlockLengthsMax) {
+    mistakes.add(reader.place_of("block"),
+                 "more than " + std::to_string(kBlockLengthsMax) + " durations");
+  }
   for (const YamlNode* text : reader.texts("block")) {
     const auto length = parse_duration(text->text);
     if (length && *length >= kWindowMin && *length <= kWindowMax) {
@@ -115,7 +130,8 @@ void read_blocks(const SectionReader& reader, Denial& denial, Mistakes& mistakes
   }
   denial.block_after = reader.get<std::int64_t>("block_after").value_or(denial.block_after);
   denial.block_window = reader.get<Duration>("block_window").value_or(denial.block_window);
-  denial.block_memory = reader.get<Duration>("block_memory").value_or(denial.block_memory);
+  denial.block_memory = beyond_blocks(
+      reader.get<Duration>("block_memory").value_or(denial.block_memory), denial.blocks);
 }
 
 std::optional<TextTemplate> read_template(const SectionReader& reader, std::string_view field,

@@ -142,7 +142,8 @@ const Field kOnDenyFields[] = {
      .min = kWindowMin.count(),
      .max = kWindowMax.count(),
      .default_text = "1d",
-     .description = "The time in which earlier blocks count for the length of the next."},
+     .description = "How long a block that has ended counts for the length of the next, at "
+                    "least."},
     {.name = "status",
      .type = FieldType::kInteger,
      .min = 400,

@@ -83,7 +83,8 @@ struct KeyList {
 // What a denial brings beyond itself.
 struct Denial {
   // Who is denied block_after times within block_window is blocked: the first time for
-  // blocks[0], then for blocks[1] and so on, until nothing has happened for block_memory.
+  // blocks[0], then for blocks[1] and so on, as far as the blocks before it have begun
+  // within block_memory.
   std::vector<Duration> blocks{};  // empty: nobody is blocked
   std::int64_t block_after = 1;
   Duration block_window = std::chrono::minutes(1);
