@@ -1,0 +1,277 @@
+#include "store/redis/async_store.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "store/redis/synced_state.h"
+
+namespace weir {
+namespace {
+
+// Keys that are asked to make room for another.
+constexpr int kCandidates = 16;
+
+bool is_for_copies(const Charge& charge) {
+  return charge.cost >= 0 && is_synced(charge.quota->algorithm());
+}
+
+RedisTripsOptions trips_options(const RedisStoreOptions& redis) {
+  const bool one_server = redis.spread == KeySpread::kOneServer;
+  return {redis, AsyncStore::kPatience, one_server ? 1 : Breaker::kFailuresMax};
+}
+
+std::int64_t sum_of(std::int64_t units, std::int64_t more) {
+  return std::min(kCostMax, units + more);
+}
+
+}  // namespace
+
+AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client,
+                       Reactor& reactor, RedisStoreListener& listener)
+    : strict_(strict),
+      trips_(trips_options(options.redis), client, reactor, listener, *this),
+      keys_(options.keys),
+      period_(options.interval / 2),
+      sync_alarm_(reactor.make_alarm([this](Instant now) { sync_touched(now); })) {
+  touched_.reserve(options.keys);
+  syncing_.reserve(options.keys);
+}
+
+// ---- checks ----
+
+void AsyncStore::decide(Batch& batch, Instant now) noexcept {
+  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
+  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
+  batch.error = StoreError::kNone;
+  if (batch.charges.empty()) return batch.on_done(batch);
+  const bool for_copies =
+      batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_for_copies);
+  if (!for_copies) return pass_on(batch, now);
+  if (trips_.is_away()) {
+    batch.error = StoreError::kUnavailable;
+    return batch.on_done(batch);
+  }
+  Places places;
+  if (!find_all(batch, places) || !is_known(batch, places)) return pass_on(batch, now);
+  ++counts_.from_memory;
+  decide_here(batch, places, now);
+  batch.on_done(batch);
+}
+
+// Keys that are only looked at need no place.
+bool AsyncStore::find_all(const Batch& batch, Places& places) {
+  if (batch.operation != Operation::kLook) {
+    for (const Charge& charge : batch.charges) {
+      if (place_for(charge) == kNobody) return false;
+    }
+  }
+  bool found = true;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    places[index] = keys_.find(batch.charges[index].key, batch.charges[index].tag);
+    found = found && places[index] != kNobody;  // one may have made room for another
+  }
+  return found;
+}
+
+// Who looks wants to know what Redis knows.
+bool AsyncStore::is_known(const Batch& batch, const Places& places) {
+  if (batch.operation != Operation::kLook) return true;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    if (!keys_[places[index]].is_copy) return false;
+  }
+  return true;
+}
+
+void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
+  if (batch.operation == Operation::kSpendAll) return spend_all(batch, places, now);
+  const bool looks = batch.operation == Operation::kLook;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    const Charge& charge = batch.charges[index];
+    batch.decisions[index] =
+        looks ? look(places[index], charge, now) : spend_at(places[index], charge, now);
+  }
+}
+
+// A key that comes twice may not fit after all; then what was spent before is undone.
+void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
+  bool fits = true;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    batch.decisions[index] = look(places[index], batch.charges[index], now);
+    fits = fits && batch.decisions[index].allowed();
+  }
+  std::array<Decision, Batch::kChargesMax> spent;
+  std::array<std::pair<SyncedState, std::int64_t>, Batch::kChargesMax> before;
+  for (std::size_t index = 0; fits && index < batch.charges.size(); ++index) {
+    Key& key = keys_[places[index]];
+    before[index] = {key.state, key.pending};
+    spent[index] = spend_at(places[index], batch.charges[index], now);
+    if (spent[index].allowed()) continue;
+    fits = false;
+    batch.decisions[index] = spent[index];
+    for (std::size_t undone = index; undone-- > 0;) {
+      std::tie(keys_[places[undone]].state, keys_[places[undone]].pending) = before[undone];
+    }
+  }
+  if (fits) std::copy_n(spent.begin(), batch.charges.size(), batch.decisions.begin());
+}
+
+Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Instant now) {
+  Key& key = keys_[place];
+  key.quota = *charge.quota;
+  const Decision decision = spend(key.quota, key.state, charge.cost, now + key.ahead);
+  if (decision.allowed()) key.pending = sum_of(key.pending, charge.cost);
+  key.is_denied = !decision.allowed();
+  touch(place, now);
+  return decision;
+}
+
+Decision AsyncStore::look(std::uint32_t place, const Charge& charge, Instant now) {
+  const Key& key = keys_[place];
+  touch(place, now);
+  return look_at(*charge.quota, key.state, charge.cost, now + key.ahead);
+}
+
+// To the strict store; copies learn at the next sync what it did.
+void AsyncStore::pass_on(Batch& batch, Instant now) {
+  ++counts_.passed_on;
+  for (const Charge& charge : batch.charges) {
+    const std::uint32_t place = keys_.find(charge.key, charge.tag);
+    if (place == kNobody) continue;
+    if (batch.operation == Operation::kReset) forget(keys_[place]);
+    touch(place, now);
+  }
+  strict_.decide(batch, now);
+}
+
+void AsyncStore::forget(Key& key) {
+  key.state = {};
+  key.pending = key.told = 0;
+  key.is_copy = key.is_denied = false;
+  if (key.trip == Key::Trip::kOut) key.trip = Key::Trip::kVoid;
+}
+
+void AsyncStore::note_admitted(const Charge& charge, Instant now) {
+  if (charge.cost <= 0 || !is_synced(charge.quota->algorithm())) return;
+  counts_.alone += charge.cost;
+  const std::uint32_t place = place_for(charge);
+  if (place == kNobody) {
+    counts_.forgotten += charge.cost;
+    return;
+  }
+  Key& key = keys_[place];
+  key.quota = *charge.quota;
+  weir::charge(key.quota, key.state, charge.cost, now + key.ahead);
+  key.pending = sum_of(key.pending, charge.cost);
+  touch(place, now);
+}
+
+// ---- keys ----
+
+// kNobody: there is no room.
+std::uint32_t AsyncStore::place_for(const Charge& charge) {
+  const std::uint32_t found = keys_.find(charge.key, charge.tag);
+  if (found != kNobody || (keys_.is_full() && !make_room())) return found;
+  const std::uint32_t place = keys_.add(charge.key, charge.tag);
+  keys_[place].quota = *charge.quota;
+  keys_[place].ahead = ahead_;
+  return place;
+}
+
+// Of a few in turn one goes of which Redis knows all: one over its limit only if all are.
+bool AsyncStore::make_room() {
+  std::uint32_t leaves = kNobody;
+  for (int i = 0; i < kCandidates; ++i) {
+    const std::uint32_t place = keys_.next_in_turn();
+    const Key& key = keys_[place];
+    if (key.is_listed || key.pending > 0 || key.trip != Key::Trip::kNone) continue;
+    leaves = place;
+    if (!key.is_denied) break;
+  }
+  if (leaves == kNobody) return false;
+  keys_.remove(leaves);
+  return true;
+}
+
+// ---- syncs ----
+
+// The key is to be synced.
+void AsyncStore::touch(std::uint32_t place, Instant now) {
+  list(place);
+  const bool is_old = now - keys_[place].synced_at >= period_;
+  sync_by(is_old && trips_.is_idle() ? Instant{} : last_sync_ + period_);
+}
+
+void AsyncStore::list(std::uint32_t place) {
+  if (std::exchange(keys_[place].is_listed, true)) return;
+  touched_.push_back(place);
+}
+
+void AsyncStore::sync_by(Instant when) {
+  if (when >= next_sync_) return;
+  next_sync_ = when;
+  sync_alarm_->set(when);
+}
+
+// Of a key one sync is under way at a time.
+void AsyncStore::sync_touched(Instant now) {
+  next_sync_ = Instant::max();
+  last_sync_ = now;
+  if (trips_.is_away()) return sync_by(now + period_);
+  std::swap(touched_, syncing_);
+  for (const std::uint32_t place : syncing_) {
+    Key& key = keys_[place];
+    key.is_listed = false;
+    if (key.trip != Key::Trip::kNone) {
+      list(place);
+      continue;
+    }
+    key.trip = Key::Trip::kOut;
+    key.synced_at = now;
+    trips_.add({.operation = ScriptOperation::kSync,
+                .place = place,
+                .key = keys_.key_of(place),
+                .tag = keys_.tag_of(place),
+                .quota = key.quota});
+  }
+  syncing_.clear();
+  trips_.flush(now);
+  if (!touched_.empty()) sync_by(now + period_);
+}
+
+void AsyncStore::leaving(Errand& errand, Instant) {
+  Key& key = keys_[errand.place];
+  errand.quota = key.quota;
+  errand.units = key.told = std::exchange(key.pending, 0);
+  ++counts_.pushes;
+}
+
+ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
+                               Instant now) {
+  SyncedState state;
+  const ChargeFailure failure = replies.read_states({&state, 1});
+  if (failure != ChargeFailure::kNone) return failure;
+  ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
+  counts_.pushed += errand.units;
+  ++counts_.merged;
+  Key& key = keys_[errand.place];
+  key.told = 0;
+  if (std::exchange(key.trip, Key::Trip::kNone) == Key::Trip::kVoid) return failure;
+  key.ahead = ahead_;
+  key.state = state;
+  key.is_copy = true;
+  weir::charge(key.quota, key.state, key.pending, now + key.ahead);
+  return failure;
+}
+
+void AsyncStore::lost(const Errand& errand, Instant now) {
+  Key& key = keys_[errand.place];
+  key.trip = Key::Trip::kNone;
+  key.pending = sum_of(key.pending, std::exchange(key.told, 0));
+  if (key.pending == 0) return;
+  list(errand.place);
+  sync_by(now + period_);
+}
+
+}  // namespace weir

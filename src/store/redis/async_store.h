@@ -1,0 +1,135 @@
+// AsyncStore: decides in memory, and tells Redis soon, for one core. Mode async.
+//
+//   check ──> the key's copy ──decided at once──> answer
+//                │ ▲
+//     units spent│ │what all nodes have spent
+//                ▼ │
+//              Redis, every half interval, all keys that were asked for in it
+//
+// Each key's copy is Redis's state as of the last sync, plus what was spent here since that
+// left; it is decided on at Redis's time, which every sync measures. In Redis the units are
+// charged whatever the limit says, and the state comes back. A unit takes half an interval
+// to get to Redis and as long to get to the others. So over the limit is at most what
+// arrived within one interval and one trip; then every node denies. (If trips take longer
+// than half an interval, that is how often they are made.)
+//
+// Nobody waits for a trip. A key that comes for the first time, or after a while, is synced
+// at once rather than with the others, if nothing is under way: until then a new one is
+// taken for untouched.
+//
+// The strict store decides:
+//   resets, after which the copy is void
+//   giving back, which the copies learn of at the next sync
+//   looks at keys of which there is no copy
+//   sliding_log and exponential_backoff, whose states are not told
+//   a batch with any of those, as a whole; and keys for which there is no room
+//
+// Fails (kUnavailable) while Redis is known to be away. What was not told by then is kept
+// and told when it is back, as is what was admitted meanwhile (note_admitted). A sync of
+// which nobody knows whether it was carried out is told again: too much is counted rather
+// than too little. A core that dies has not told one interval's units at most.
+//
+// Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "proto/reactor.h"
+#include "store/redis/key_table.h"
+#include "store/redis/redis_trips.h"
+#include "weir/store.h"
+
+namespace weir {
+
+struct AsyncStoreOptions {
+  RedisStoreOptions redis;
+  Duration interval = std::chrono::milliseconds(100);  // > 0
+  std::size_t keys = 65'536;                           // of which there are copies
+};
+
+struct AsyncStoreCounts {
+  std::uint64_t from_memory = 0;  // batches
+  std::uint64_t passed_on = 0;    // to the strict store
+  std::uint64_t pushes = 0;       // keys that were pushed
+  std::int64_t pushed = 0;        // units that Redis has charged
+  std::uint64_t merged = 0;       // states that came back
+  std::int64_t alone = 0;         // units that were admitted while Redis was away
+  std::int64_t forgotten = 0;     // of those, the units for which there was no room
+};
+
+class AsyncStore final : public Store, private TripOwner {
+ public:
+  // A trip that takes longer is an outage.
+  static constexpr Duration kPatience = std::chrono::milliseconds(500);
+
+  // All outlive the store. `strict` decides in the same Redis.
+  AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,
+             RedisStoreListener& listener);
+
+  void decide(Batch& batch, Instant now) noexcept override;
+
+  // This node has admitted the charge by other counters, as the store failed.
+  void note_admitted(const Charge& charge, Instant now);
+
+  const AsyncStoreCounts& counts() const { return counts_; }
+  const RedisTrips& trips() const { return trips_; }
+
+ private:
+  struct Key {
+    Quota quota;
+    SyncedState state{};       // at Redis's time
+    Duration ahead{0};         // Redis's clock, of ours
+    std::int64_t pending = 0;  // units that are not told
+    std::int64_t told = 0;     // units that are on their way
+    Instant synced_at{};       // asked then
+    // kVoid: what is on its way is about a key that has been reset since.
+    enum class Trip : std::uint8_t { kNone, kOut, kVoid } trip = Trip::kNone;
+    bool is_listed = false;  // in touched_
+    bool is_copy = false;    // Redis has told the state at least once
+    bool is_denied = false;  // at the last check
+  };
+  using Places = std::array<std::uint32_t, Batch::kChargesMax>;
+  static constexpr std::uint32_t kNobody = KeyTable<Key>::kNone;
+
+  // TripOwner
+  void leaving(Errand& errand, Instant now) override;
+  ChargeFailure done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
+                     Instant now) override;
+  void lost(const Errand& errand, Instant now) override;
+
+  bool find_all(const Batch& batch, Places& places);
+  bool is_known(const Batch& batch, const Places& places);
+  void decide_here(Batch& batch, const Places& places, Instant now);
+  void spend_all(Batch& batch, const Places& places, Instant now);
+  Decision spend_at(std::uint32_t place, const Charge& charge, Instant now);
+  Decision look(std::uint32_t place, const Charge& charge, Instant now);
+  void pass_on(Batch& batch, Instant now);
+  void forget(Key& key);
+
+  std::uint32_t place_for(const Charge& charge);
+  bool make_room();
+  void touch(std::uint32_t place, Instant now);
+  void list(std::uint32_t place);
+  void sync_by(Instant when);
+  void sync_touched(Instant now);
+
+  Store& strict_;
+  RedisTrips trips_;
+  KeyTable<Key> keys_;
+  AsyncStoreCounts counts_;
+  const Duration period_;  // of syncs
+  Duration ahead_{0};      // Redis's clock, as of the last sync
+  std::vector<std::uint32_t> touched_;
+  std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up
+  Instant last_sync_{};
+  Instant next_sync_ = Instant::max();
+  std::unique_ptr<Alarm> sync_alarm_;
+};
+
+}  // namespace weir

@@ -1,0 +1,292 @@
+// Several nodes in mode async on one real Redis, in simulated time.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "redis/simulated_node.h"
+#include "store/redis/async_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::SimulatedCheck;
+using testing::SimulatedNode;
+using testing::SimulatedRedis;
+
+constexpr Duration kInterval = 100ms;
+
+struct SyncingNode : SimulatedNode {
+  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys)
+      : SimulatedNode(of, clock_skew),
+        store({.redis = {}, .interval = kInterval, .keys = keys}, strict, link, reactor, listener) {
+  }
+
+  void ask(SimulatedCheck& check) {
+    store.decide(check.batch, now());
+    run();
+  }
+  // Whether one charge is admitted; nothing if the store has failed.
+  std::optional<bool> spend(const Charge& charge) {
+    SimulatedCheck check({charge});
+    store.decide(check.batch, now());
+    EXPECT_TRUE(check.is_answered());  // never after a trip
+    run();
+    if (check.has_failed()) return std::nullopt;
+    return check.is_allowed();
+  }
+
+  AsyncStore store;
+};
+
+class AsyncFleet : public ::testing::Test {
+ protected:
+  static KeyHash fresh_key() {
+    static std::uint64_t made = 0;
+    return {++made, 78};
+  }
+  SyncingNode& add_node(Duration skew, std::size_t keys = 64) {
+    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys));
+  }
+  void let_pass(Duration time) {
+    for (const Instant end = redis_.now + time; redis_.now < end;) {
+      redis_.now += 1ms;
+      for (const auto& node : nodes_) node->run();
+    }
+  }
+  // What Redis says is left, of a key that it is asked about.
+  std::int64_t left_in_redis(Charge charge) {
+    SimulatedNode observer(redis_, 0s);
+    charge.cost = 0;
+    SimulatedCheck look({charge}, Operation::kLook);
+    observer.strict.decide(look.batch, observer.now());
+    observer.run();
+    EXPECT_TRUE(look.is_answered());
+    EXPECT_FALSE(look.has_failed());
+    return look.decisions[0].remaining;
+  }
+
+  SimulatedRedis redis_;
+  std::vector<std::unique_ptr<SyncingNode>> nodes_;
+};
+
+struct Row {
+  Algorithm algorithm;
+  std::int64_t limit;
+  Duration trip;
+};
+
+// One check a millisecond on each node, until long after the limit is reached.
+TEST_F(AsyncFleet, AfterAnIntervalAndATripAllNodesDeny) {
+  for (const Duration skew : {-10s, 0s, 10s}) add_node(skew);
+  for (const Row& row :
+       {Row{Algorithm::kFixedWindow, 500, 0ms}, Row{Algorithm::kFixedWindow, 30, 6ms},
+        Row{Algorithm::kFixedWindow, 1000, 40ms}, Row{Algorithm::kSlidingWindow, 500, 2ms},
+        Row{Algorithm::kSlidingWindow, 777, 30ms}}) {
+    redis_.now += 10min - (redis_.now - Instant{}) % 1min;
+    for (const auto& node : nodes_) node->link.delay = row.trip;
+    const Quota quota = *Quota::make({row.algorithm, row.limit, 1min});
+    const Charge charge{fresh_key(), &quota, 1};
+    std::int64_t admitted = 0;
+    Instant reached = Instant::max();
+    Instant last = Instant{};
+    for (int ms = 0; ms < 2000; ++ms) {
+      let_pass(1ms);
+      for (const auto& node : nodes_) {
+        if (!node->spend(charge).value()) continue;
+        last = redis_.now;
+        if (++admitted == row.limit) reached = redis_.now;
+      }
+    }
+    EXPECT_GE(admitted, row.limit) << algorithm_name(row.algorithm) << " " << row.limit;
+    EXPECT_LE(last - reached, kInterval + row.trip) << algorithm_name(row.algorithm);
+    let_pass(1s);
+    EXPECT_EQ(left_in_redis(charge), 0);
+  }
+}
+
+TEST_F(AsyncFleet, ABucketAdmitsAsMuchMoreAsArrivedInAnIntervalAndATrip) {
+  for (const Duration skew : {-10s, 0s, 10s}) add_node(skew).link.delay = 10ms;
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 300, 1s, 200});
+  const Charge charge{fresh_key(), &quota, 1};
+  std::int64_t admitted = 0;
+  for (int ms = 0; ms < 4000; ++ms) {
+    let_pass(1ms);
+    for (const auto& node : nodes_) admitted += node->spend(charge).value() ? 1 : 0;
+    EXPECT_LE(admitted, 200 + 300 * (ms + 1) / 1000 + 3 * 110);
+  }
+  EXPECT_GE(admitted, 200 + 300 * 4 - 60);
+}
+
+TEST_F(AsyncFleet, AKeyIsKnownOnOtherNodesAfterATripIfNothingIsUnderWay) {
+  SyncingNode& one = add_node(0s);
+  SyncingNode& other = add_node(5s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 3, 1min});
+  const Charge charge{fresh_key(), &quota, 3};
+  EXPECT_TRUE(one.spend(charge).value());
+  EXPECT_TRUE(other.spend(charge).value());
+  EXPECT_FALSE(other.spend(charge).value());
+  let_pass(kInterval);
+  EXPECT_FALSE(one.spend(charge).value());
+}
+
+TEST_F(AsyncFleet, ANodeThatDiesHasNotToldAnIntervalAtMost) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10'000, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  SyncingNode& node = add_node(0s);
+  for (int ms = 0; ms < 1234; ++ms) {
+    let_pass(1ms);
+    EXPECT_TRUE(node.spend(charge).value());
+  }
+  nodes_.clear();
+  EXPECT_LE(left_in_redis(charge), 10'000 - 1234 + 100);
+}
+
+TEST_F(AsyncFleet, WhatWasCountedWhileRedisWasAwayIsToldAtTheReturn) {
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 100, 24h});
+  const Charge charge{fresh_key(), &quota, 1};
+  SyncingNode& node = add_node(0s);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(charge).value());
+  node.link.cut(node.now());
+  for (int i = 0; i < 7; ++i) {
+    let_pass(10ms);
+    EXPECT_FALSE(node.spend(charge).has_value());
+    node.store.note_admitted(charge, node.now());
+  }
+  EXPECT_EQ(node.store.counts().alone, 7);
+  node.link.mend();
+  let_pass(kInterval);
+  EXPECT_EQ(left_in_redis(charge), 100 - 12);
+  EXPECT_TRUE(node.spend(charge).value());
+}
+
+TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10'000, 24h});
+  const Charge charge{fresh_key(), &quota, 1};
+  SyncingNode& node = add_node(0s);
+  std::int64_t admitted = 0;
+  const auto live_for = [&](Duration time) {
+    std::int64_t failed = 0;
+    for (Duration passed{0}; passed < time; passed += 1ms) {
+      let_pass(1ms);
+      const auto answer = node.spend(charge);
+      failed += answer.has_value() ? 0 : 1;
+      admitted += answer.value_or(false) ? 1 : 0;
+    }
+    return failed;
+  };
+  EXPECT_EQ(live_for(300ms), 0);
+  redis_.is_hanging = true;
+  EXPECT_GT(live_for(3s), 2'400);
+  redis_.is_hanging = false;
+  EXPECT_LT(live_for(3s), 1'100);  // until it is tried again
+  EXPECT_TRUE(node.store.trips().breaker().closed());
+  let_pass(kInterval);
+  // What hung is told twice at most.
+  EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
+  EXPECT_GE(left_in_redis(charge), 10'000 - admitted - 100);
+}
+
+TEST_F(AsyncFleet, WhatIsSpentWhileASyncIsUnderWayCounts) {
+  SyncingNode& node = add_node(0s);
+  node.link.delay = 40ms;
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 150, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  std::int64_t admitted = 0;
+  for (int ms = 0; ms < 500; ++ms) {
+    let_pass(1ms);
+    admitted += node.spend(charge).value() ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 150);
+}
+
+TEST_F(AsyncFleet, ASyncThatIsCutOffIsToldAgain) {
+  SyncingNode& node = add_node(0s);
+  node.link.delay = 20ms;
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 150, 1h});
+  const Charge charge{fresh_key(), &quota, 9};
+  EXPECT_TRUE(node.spend(charge).value());
+  let_pass(5ms);
+  node.link.cut(node.now());
+  let_pass(50ms);
+  node.link.mend();
+  let_pass(kInterval);
+  EXPECT_EQ(left_in_redis(charge), 150 - 9);
+}
+
+TEST_F(AsyncFleet, AllOrNothingIsDecidedInMemory) {
+  SyncingNode& node = add_node(0s);
+  const Quota large = *Quota::make({Algorithm::kFixedWindow, 10, 1h});
+  const Quota small = *Quota::make({Algorithm::kTokenBucket, 4, 1h});
+  const KeyHash one = fresh_key();
+  const KeyHash other = fresh_key();
+  SimulatedCheck fits({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
+  node.ask(fits);
+  EXPECT_TRUE(fits.is_allowed());
+  SimulatedCheck denied({{one, &large, 3}, {other, &small, 3}}, Operation::kSpendAll);
+  node.ask(denied);
+  EXPECT_TRUE(denied.decisions[0].allowed());
+  EXPECT_EQ(denied.decisions[0].remaining, 7);
+  EXPECT_FALSE(denied.decisions[1].allowed());
+  SimulatedCheck twice({{one, &large, 4}, {one, &large, 4}}, Operation::kSpendAll);
+  node.ask(twice);
+  EXPECT_FALSE(twice.is_allowed());
+  let_pass(kInterval);
+  EXPECT_EQ(left_in_redis({one, &large}), 7);
+  EXPECT_EQ(left_in_redis({other, &small}), 1);
+  EXPECT_EQ(node.store.counts().passed_on, 0u);
+}
+
+TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 10, 1h});
+  const Quota log = *Quota::make({Algorithm::kSlidingLog, 10, 1h});
+  const Charge charge{fresh_key(), &quota, 6};
+  EXPECT_TRUE(node.spend(charge).value());
+  let_pass(kInterval);
+  SimulatedCheck look({charge}, Operation::kLook);
+  other.ask(look);
+  EXPECT_FALSE(look.is_allowed());
+  EXPECT_EQ(look.decisions[0].remaining, 4);
+  SimulatedCheck back({{charge.key, &quota, -5}});
+  other.ask(back);
+  EXPECT_EQ(back.decisions[0].remaining, 9);
+  let_pass(2 * kInterval);
+  SimulatedCheck reset({charge}, Operation::kReset);
+  node.ask(reset);
+  EXPECT_TRUE(node.spend(charge).value());
+  SimulatedCheck logged({{fresh_key(), &log, 1}});
+  node.ask(logged);
+  EXPECT_TRUE(logged.is_allowed());
+  EXPECT_EQ(node.store.counts().passed_on, 2u);
+  EXPECT_EQ(other.store.counts().passed_on, 2u);
+}
+
+TEST_F(AsyncFleet, AFullTableForgetsNeitherCountsNorDenials) {
+  SyncingNode& node = add_node(0s, 32);
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1, 1h});
+  const Charge denied{fresh_key(), &quota, 1};
+  EXPECT_TRUE(node.spend(denied).value());
+  EXPECT_FALSE(node.spend(denied).value());
+  std::vector<Charge> flood;
+  for (int i = 0; i < 500; ++i) {
+    flood.push_back({fresh_key(), &quota, 1});
+    SimulatedCheck check({flood.back()});
+    node.ask(check);
+    EXPECT_TRUE(check.is_allowed());
+    if (i % 10 == 0) {
+      EXPECT_FALSE(node.spend(denied).value());
+    }
+    let_pass(5ms);
+  }
+  let_pass(kInterval);
+  for (const Charge& charge : flood) EXPECT_EQ(left_in_redis(charge), 0);
+}
+
+}  // namespace
+}  // namespace weir

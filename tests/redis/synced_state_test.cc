@@ -1,0 +1,96 @@
+// Copies of keys and the keys themselves: C++ and the script make the same of them.
+
+#include "store/redis/synced_state.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+
+#include "redis/redis_server.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::RedisConnection;
+using testing::RedisServer;
+
+[[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=200", 0);
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
+
+class SyncedStates : public ::testing::Test {
+ protected:
+  SyncedStates() { redis_.call({"SCRIPT", "LOAD", charge_script()}); }
+
+  SyncedState sync(const Charge& charge, Instant now) {
+    call_.clear();
+    call_.add(ScriptOperation::kSync, {&charge, 1});
+    call_.set_time(now);
+    SyncedState state{};
+    ChargeReplies replies(redis_.call({call_.words().begin(), call_.words().end()}));
+    EXPECT_EQ(replies.read_states({&state, 1}), ChargeFailure::kNone);
+    return state;
+  }
+  Decision spend_there(const Charge& charge, Instant now) {
+    call_.clear();
+    call_.add(ScriptOperation::kSpendEach, {&charge, 1});
+    call_.set_time(now);
+    Decision decision;
+    ChargeReplies replies(redis_.call({call_.words().begin(), call_.words().end()}));
+    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision;
+  }
+
+  // Spends and syncs in turn, there and here.
+  void live(Algorithm algorithm) {
+    const auto within = [](std::int64_t from, std::int64_t to) {
+      return *rc::gen::inRange<std::int64_t>(from, to + 1);
+    };
+    const Quota quota =
+        *Quota::make({algorithm, within(1, 1000), Duration{within(1'000, 3'000'000)}});
+    const KeyHash key{++keys_made_, 5};
+    SyncedState copy{};
+    Instant now = kStart;
+    for (int step = 0; step < 40; ++step) {
+      now += Duration{within(-quota.window().count() / 20, quota.window().count() / 2)};
+      const std::int64_t units = within(0, quota.limit() / 2 + 2);
+      if (within(0, 1) == 0) {
+        charge(quota, copy, units, now);
+        const SyncedState there = sync({key, &quota, units}, now);
+        if (units > 0) RC_ASSERT(copy == there);
+        copy = there;
+      } else {
+        const Decision looked = look_at(quota, copy, units, now);
+        const Decision here = spend(quota, copy, units, now);
+        RC_ASSERT(here == spend_there({key, &quota, units}, now));
+        RC_ASSERT(looked.verdict == here.verdict && looked.retry_after == here.retry_after);
+      }
+    }
+  }
+
+  RedisServer server_;
+  RedisConnection redis_{server_};
+  ChargeCall call_{"weir:"};
+  std::uint64_t keys_made_ = 0;
+};
+
+TEST_F(SyncedStates, AreTheSameHereAndThere) {
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    EXPECT_TRUE(rc::check("the same", [&] { live(algorithm); })) << algorithm_name(algorithm);
+  }
+}
+
+TEST_F(SyncedStates, OfABucketOweNoMoreThanIsBelieved) {
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 5, 1min});
+  const KeyHash key{++keys_made_, 5};
+  SyncedState copy{};
+  charge(quota, copy, kCostMax, kStart);
+  EXPECT_EQ(copy, (SyncedState{epoch_us(kStart + 2min), 0, 0}));
+  EXPECT_EQ(copy, sync({key, &quota, kCostMax}, kStart));
+}
+
+}  // namespace
+}  // namespace weir
