@@ -34,13 +34,16 @@ struct LeasingNode : SimulatedNode {
     store.decide(check.batch, now());
     run();
   }
-  // Whether one charge is admitted.
+  // Whether one charge is admitted; if the store has failed, it is not.
   bool spend(const Charge& charge) {
     SimulatedCheck check({charge});
     ask(check);
     EXPECT_TRUE(check.is_answered());
-    EXPECT_FALSE(check.has_failed());
+    EXPECT_TRUE(!check.has_failed() || link.link.phase != LinkState::Phase::kConnected);
     return check.is_allowed();
+  }
+  std::int64_t held() const {
+    return store.counts().granted - store.counts().returned - store.counts().expired;
   }
 
   LeasedStore store;
@@ -69,7 +72,7 @@ class LeasedFleet : public ::testing::Test {
   }
 };
 
-// Nodes whose clocks disagree, that spend, look, give back and die as chance has it.
+// Nodes whose clocks disagree, that spend, look, lose Redis and die as chance has it.
 void live_in_a_fleet(SimulatedRedis& redis, KeyHash key, Algorithm algorithm) {
   const auto within = [](std::int64_t from, std::int64_t to) {
     return *rc::gen::inRange<std::int64_t>(from, to + 1);
@@ -92,6 +95,10 @@ void live_in_a_fleet(SimulatedRedis& redis, KeyHash key, Algorithm algorithm) {
     if (action == 0) {
       node = new_node();
     } else if (action == 1) {
+      node->link.cut(node->now());
+    } else if (action <= 3) {
+      node->link.mend();
+    } else if (action == 4) {
       SimulatedCheck look({{key, &quota, within(0, 3)}}, Operation::kLook);
       node->ask(look);
       RC_ASSERT(look.is_answered());
@@ -129,6 +136,77 @@ TEST_F(LeasedFleet, AllOfTheLimitIsSpentIfAllNodesWantIt) {
     EXPECT_LT(calls, 250) << algorithm_name(algorithm);
     let_pass(fleet, 2min);
   }
+}
+
+TEST_F(LeasedFleet, WhatIsHeldMayBeSpentToItsEndAlthoughRedisIsAway) {
+  auto fleet = nodes({0s, 3s});
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 1000, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  LeasingNode& node = *fleet[0];
+  std::int64_t spent = 0;
+  for (; spent < 20; ++spent) EXPECT_TRUE(node.spend(charge));
+  const std::int64_t held = node.held() - spent;
+  ASSERT_GT(held, 2);
+  node.link.cut(node.now());
+  let_pass(fleet, LeasedStore::kLengthMax - 1us);
+  EXPECT_TRUE(node.spend(charge));
+  let_pass(fleet, 1us);
+  SimulatedCheck late({charge});
+  node.ask(late);
+  EXPECT_TRUE(late.has_failed());
+  EXPECT_EQ(node.held() - spent, 1);  // which was spent
+}
+
+TEST_F(LeasedFleet, WhatIsNotNeededGoesBackAndOthersSpendIt) {
+  auto fleet = nodes({0s, 3s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 40, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
+  ASSERT_GT(fleet[0]->held(), 12);
+  let_pass(fleet, LeasedStore::kLengthMax * 3 / 4);
+  EXPECT_EQ(fleet[0]->held(), 12);
+  int admitted = 0;
+  for (int i = 0; i < 60; ++i) {
+    let_pass(fleet, 1us);
+    admitted += fleet[1]->spend(charge) ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 28);
+}
+
+TEST_F(LeasedFleet, WhatComesBackTooLateIsNotTakenFromTheNextWindow) {
+  auto fleet = nodes({0s, 0s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 2s});
+  const Charge charge{fresh_key(), &quota, 1};
+  redis().now += 2s - (redis().now - Instant{}) % 2s;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
+  ASSERT_GT(fleet[0]->held(), 20);
+  fleet[0]->link.delay = 4s;
+  let_pass(fleet, 800ms);
+  EXPECT_EQ(fleet[0]->held(), 20);  // the rest is on its way
+  let_pass(fleet, 1300ms);          // another window
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(fleet[1]->spend(charge));
+  let_pass(fleet, 800ms);  // it arrives; what the other holds goes back, too
+  SimulatedCheck look({charge}, Operation::kLook);
+  fleet[1]->strict.decide(look.batch, fleet[1]->now());
+  fleet[1]->run();
+  EXPECT_EQ(look.decisions[0].remaining, 1000 - 8);
+  fleet[0]->link.delay = 0s;
+}
+
+TEST_F(LeasedFleet, ADeathLosesTheLeasesUntilTheWindowEnds) {
+  auto fleet = nodes({0s, 0s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 40, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 12; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
+  const std::int64_t lost = fleet[0]->held() - 12;
+  ASSERT_GT(lost, 0);
+  fleet[0] = std::make_unique<LeasingNode>(redis(), 0s, 2);
+  int admitted = 0;
+  for (int i = 0; i < 60; ++i) {
+    let_pass(fleet, 100ms);
+    admitted += fleet[1]->spend(charge) ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 28 - lost);
 }
 
 }  // namespace
