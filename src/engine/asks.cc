@@ -136,7 +136,10 @@ bool Asks::decide(Instant now) {
     if (is_first) record(i, now);
     if (answers_[i].over && is_shadow(asks_[i])) answers_[i].decision.verdict = Verdict::kAllowed;
   }
-  if (is_first && !is_alone) keep_warm(now);
+  if (is_first && !is_alone && has_charged()) {
+    keep_warm(now);
+    tell_admitted_alone(now);
+  }
   return true;
 }
 
@@ -315,11 +318,15 @@ void Asks::fill(Check& check, Members asks, Sign sign, Mode mode) const {
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     // In place of a store that has failed, this node has its share.
     const std::int64_t nodes = mode == modes_[index] ? 1 : engine_.fleet()->live_nodes();
-    const std::uint64_t tag = limits_[index].size() > 1 ? hashes_[index].front().low : 0;
     for (std::size_t i = 0; i < limits_[index].size(); ++i) {
-      check.add(hashes_[index][i], share_of(limits_[index][i], nodes), cost, tag);
+      check.add(hashes_[index][i], share_of(limits_[index][i], nodes), cost, tag_of(index));
     }
   }
+}
+
+// All limits of a rule are kept in one place.
+std::uint64_t Asks::tag_of(std::size_t index) const {
+  return limits_[index].size() > 1 ? hashes_[index].front().low : 0;
 }
 
 // Of several limits the answer is about the one that presses most.
@@ -357,10 +364,31 @@ void Asks::record(std::size_t index, Instant now) {
   if (may_block && !ask.rule->denial.blocks.empty()) block_denied(ask, now);
 }
 
+// Whether counters have changed: not by a look, nor if one of all denied.
+bool Asks::has_charged() const {
+  if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (answers_[i].over && !is_shadow(asks_[i])) return false;
+  }
+  return true;
+}
+
+// Tells the fleet what was admitted although its store had failed.
+void Asks::tell_admitted_alone(Instant now) {
+  for (std::size_t i = 0; i < size_; ++i) {
+    const Answer& answer = answers_[i];
+    const bool alone = modes_[i] != answer.mode && is_decided(answer);
+    if (!alone || answer.over || !spends(operation_)) continue;
+    for (std::size_t limit = 0; limit < limits_[i].size(); ++limit) {
+      const Charge charge{hashes_[i][limit], &limits_[i][limit], asks_[i].cost, tag_of(i)};
+      engine_.fleet()->admitted_alone(modes_[i], charge, now);
+    }
+  }
+}
+
 // Enters what the fleet has admitted, so that this node's own counters are right when it
 // has to decide alone.
 void Asks::keep_warm(Instant now) {
-  if (operation_ == Operation::kLook) return;
   const auto operation =
       operation_ == Operation::kReset ? Operation::kReset : Operation::kSpendEach;
   check_.begin(operation);

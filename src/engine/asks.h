@@ -132,7 +132,10 @@ class Asks {
   void fill(Check& check, Members asks, Sign sign, Mode mode) const;
   void take_decisions(Members asks, const Check& check, Mode mode);
   void record(std::size_t index, Instant now);
+  bool has_charged() const;
   void keep_warm(Instant now);
+  void tell_admitted_alone(Instant now);
+  std::uint64_t tag_of(std::size_t index) const;
   void block_denied(const Ask& ask, Instant now);
   std::optional<Decision> spend_one(const Ask& ask, std::string_view purpose, const Quota& quota,
                                     Instant now);

@@ -198,5 +198,36 @@ TEST_F(AsksModesTest, ADenialBlocksOnceThoughItWasHandledTwice) {
   EXPECT_EQ(blocks_.until("r", "k", kNow), kNow + 1min);
 }
 
+TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
+  Rule several = rule_of("several", 10);
+  several.limits = {per_minute(10), *Quota::make({.limit = 2, .window = 1h})};
+  Rule lenient = rule_of("lenient", 10);
+  lenient.on_store_failure = OnStoreFailure::kAllow;
+  const Rule none = rule_of("none", 0);
+  EXPECT_TRUE(spend(several).allowed());
+  shared_.break_down();
+  EXPECT_EQ(fleet_.alone, 0);
+  EXPECT_TRUE(spend(several).allowed());
+  EXPECT_EQ(fleet_.alone, 2);  // of each limit one
+  EXPECT_FALSE(spend(several).allowed());
+  EXPECT_TRUE(spend(lenient).allowed());
+  EXPECT_EQ(fleet_.alone, 3);
+  ASSERT_TRUE(decide(Operation::kLook, {{.rule = &lenient, .key = "k"}}));
+  ASSERT_TRUE(
+      decide(Operation::kSpendAll, {{.rule = &lenient, .key = "k"}, {.rule = &none, .key = "k"}}));
+  EXPECT_EQ(fleet_.alone, 3);
+}
+
+TEST_F(AsksModesTest, WhatAJointDenialDidNotChargeIsNotEnteredHereEither) {
+  const Rule one = rule_of("one", 2);
+  const Rule none = rule_of("none", 0);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(
+        decide(Operation::kSpendAll, {{.rule = &one, .key = "k"}, {.rule = &none, .key = "k"}}));
+  }
+  shared_.break_down();
+  EXPECT_EQ(spend(one).decision.remaining, 1);
+}
+
 }  // namespace
 }  // namespace weir

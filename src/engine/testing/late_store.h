@@ -71,8 +71,10 @@ class TestFleet final : public Fleet {
   Store& store(Mode) override { return store_; }
   Mode default_mode() const override { return default_mode_; }
   std::int64_t live_nodes() const override { return nodes; }
+  void admitted_alone(Mode, const Charge& charge, Instant) override { alone += charge.cost; }
 
   std::int64_t nodes = 1;
+  std::int64_t alone = 0;  // units that were admitted while the store failed
 
  private:
   Store& store_;
