@@ -10,11 +10,10 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
-#include "base/ascii.h"
 #include "proto/json_writer.h"
 #include "rules/explain.h"
-#include "rules/request_path.h"
 #include "server/http/check_terms.h"
+#include "server/http/forward_auth.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/json_body.h"
@@ -61,13 +60,13 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.key("reset_after").number(seconds(answer.decision.reset_after)).end_object();
 }
 
-// Looks at the counters of one rule. False if the store did not answer.
-bool look(HttpCore& core, const Exchange& exchange, const Ask& ask, JsonWriter& json) {
+// Looks at the counters of one rule. Null if the store did not answer.
+const Answer* look(HttpCore& core, const Exchange& exchange, const Ask& ask, JsonWriter& json) {
   Asks& asks = core.begin_asks(exchange, Operation::kLook);
   asks.add(ask);
-  if (!asks.decide(exchange.now)) return false;
+  if (!asks.decide(exchange.now)) return nullptr;
   write_answer(json, ask, asks.answers().front());
-  return true;
+  return &asks.answers().front();
 }
 
 JsonWriter begun(const HttpCore& core) {
@@ -79,8 +78,9 @@ JsonWriter begun(const HttpCore& core) {
 
 void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
   JsonWriter json = begun(core);
-  if (!look(core, exchange, ask, json)) return core.reply_problem(exchange, store_unavailable());
-  json.end_array().end_object();
+  const Answer* const answer = look(core, exchange, ask, json);
+  if (answer == nullptr) return core.reply_problem(exchange, store_unavailable());
+  json.end_array().key("would").string(answer->allowed() ? "allow" : "deny").end_object();
   core.reply_json(exchange, json.text());
 }
 
@@ -173,14 +173,10 @@ void write_others(JsonWriter& json, HttpCore& core, const Request& request,
 
 void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   Texts texts;
-  std::string normal;
-  Request request{.method = texts.keep(body.text_or("method", "GET")),
-                  .host = texts.keep(to_ascii_lower(body.text_or("host", "")))};
-  const std::string_view target = texts.keep(body.text("path"));
-  request.path = normal_path(target.substr(0, target.find('?')), normal);
-  if (target.find('?') != std::string_view::npos) {
-    request.query = target.substr(target.find('?') + 1);
-  }
+  AuthScratch& scratch = core.auth_scratch();
+  Request request{.method = texts.keep(body.text_or("method", "GET"))};
+  const std::string_view path = texts.keep(body.text("path"));
+  set_target(path, texts.keep(body.text_or("host", "")), scratch, request);
   const auto headers = texts.pairs(body, "headers");
   request.headers = headers;
   if (const std::string client = body.text_or("client", ""); !client.empty()) {
@@ -189,15 +185,17 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   }
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
-  MatchScratch& scratch = core.auth_scratch().match;
-  const auto matched = core.rules().match(request, scratch, exchange.now);
+  const auto matched = core.rules().match(request, scratch.match, exchange.now);
   JsonWriter json = begun(core);
+  bool passes = true;
   for (const Rule* rule : matched) {
     PartScratch tier{};
     const Ask ask = ask_about(*rule, request, core.key_scratch(), tier);
-    if (!look(core, exchange, ask, json)) return core.reply_problem(exchange, store_unavailable());
+    const Answer* const answer = look(core, exchange, ask, json);
+    if (answer == nullptr) return core.reply_problem(exchange, store_unavailable());
+    passes = passes && answer->allowed();
   }
-  json.end_array();
+  json.end_array().key("would").string(passes ? "allow" : "deny");
   write_others(json, core, request, matched, exchange.now);
   json.end_object();
   core.reply_json(exchange, json.text());

@@ -106,13 +106,6 @@ std::string_view plain_host(std::string_view host, std::string& scratch) {
   return scratch;
 }
 
-void split_uri(std::string_view uri, AuthScratch& scratch, Request& request) {
-  uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
-  const auto question_mark = uri.find('?');
-  if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
-  request.path = normal_path(uri.substr(0, question_mark), scratch.path);
-}
-
 Problem silent_proxy(std::string_view missing) {
   return http_problem(400, "The proxy did not say which request it means: " + std::string(missing) +
                                " is missing or no such thing. If the proxy is of another kind, "
@@ -120,6 +113,15 @@ Problem silent_proxy(std::string_view missing) {
 }
 
 }  // namespace
+
+void set_target(std::string_view uri, std::string_view host, AuthScratch& scratch,
+                Request& request) {
+  uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
+  const auto question_mark = uri.find('?');
+  if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
+  request.path = normal_path(uri.substr(0, question_mark), scratch.path);
+  request.host = plain_host(host, scratch.host);
+}
 
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
                                        std::optional<AuthTerms>& terms) {
@@ -154,9 +156,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   request.method =
       profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
   if (profile.uri_header.empty()) {
-    split_uri(call.path.substr(profile.auth_path.size()), scratch, request);
+    set_target(call.path.substr(profile.auth_path.size()), header_of(call, profile.host_header),
+               scratch, request);
     request.query = call.query;
-    request.host = plain_host(header_of(call, profile.host_header), scratch.host);
     return std::nullopt;
   }
 
@@ -171,8 +173,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
     host = uri.substr(0, uri.find_first_of("/?"));
     uri.remove_prefix(host.size());
   }
-  split_uri(uri, scratch, request);
-  request.host = plain_host(host, scratch.host);
+  set_target(uri, host, scratch, request);
   return std::nullopt;
 }
 

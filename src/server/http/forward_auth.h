@@ -76,6 +76,11 @@ struct AuthScratch {
   MatchScratch match;
 };
 
+// What a request is for, as rules compare it. `uri` is path and query, `host` may have a
+// port. The request views both and the scratch.
+void set_target(std::string_view uri, std::string_view host, AuthScratch& scratch,
+                Request& request);
+
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
 // which request it means.
 std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
