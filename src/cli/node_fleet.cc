@@ -65,13 +65,13 @@ void NodeFleet::health_changed(const FleetHealth& health) {
 void NodeFleet::fleet_warned(const std::string& sentence) { spdlog::warn("redis: {}", sentence); }
 
 // On the first core. The hashers stay, since cores change to another in their own time.
-void NodeFleet::secret_found(const HashSecret& secret) {
+void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
   const KeyHasher& hasher = hashers_.emplace_back(secret);
   for (std::size_t core = 0; core < members_.size(); ++core) {
-    post_(core, [&member = members_[core], &hasher] {
+    post_(core, [&member = members_[core], &hasher, now] {
       if (member.fleet == nullptr) return;
       member.engine->use_hasher(hasher);
-      member.fleet->use_secret();
+      member.fleet->use_secret(now);
     });
   }
 }

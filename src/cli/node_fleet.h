@@ -45,7 +45,7 @@ class NodeFleet final : FleetListener {
 
   void health_changed(const FleetHealth& health) override;
   void fleet_warned(const std::string& sentence) override;
-  void secret_found(const HashSecret& secret) override;
+  void secret_found(const HashSecret& secret, Instant now) override;
 
   const RedisFleetOptions options_;
   BlockList& blocks_;

@@ -98,7 +98,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
   if (found != secret_) {
     secret_ = found;
     std::memcpy(secret.bytes.data(), found.data(), found.size());
-    listener_.secret_found(secret);
+    listener_.secret_found(secret, now);
   }
   learn(reply[3], reply[2].integer().value_or(0), now);
 }

@@ -28,7 +28,7 @@ class FleetBeatListener {
  public:
   virtual void nodes_counted(std::int64_t nodes) = 0;
   // At the first beat; and again if the Redis has lost it, and another node's is there now.
-  virtual void secret_found(const HashSecret& secret) = 0;
+  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
   // `why` is a sentence without its stop.
   virtual void beat_failed(std::string_view why, Instant now) = 0;
 

@@ -79,10 +79,15 @@ void RedisFleet::report(Instant now) {
   } else if (!strict_store_->breaker().closed() || leased_->trips().is_away()) {
     health.is_healthy = false;
     health.reason = "it does not decide; the metric weir_store_failures_total says why";
+  } else if (!has_secret_) {
+    health.is_healthy = false;
+    health.reason = "the fleet's secret is not known yet";
   }
-  if (const auto changed = core_.state.report(core_.number, health)) {
-    core_.listener.health_changed(*changed);
-  }
+  const auto changed = core_.state.report(core_.number, health);
+  // Before the secret is known nothing has been shared that could have ended; what keeps it
+  // from being known is told by the link or the beat.
+  const bool is_connected = link.phase == LinkState::Phase::kConnected;
+  if (changed && (has_secret_ || !is_connected)) core_.listener.health_changed(*changed);
 }
 
 // Those that a change of health tells of are not told twice.
@@ -98,7 +103,14 @@ void RedisFleet::nodes_counted(std::int64_t nodes) {
   last_warning_.clear();
 }
 
-void RedisFleet::secret_found(const HashSecret& secret) { core_.listener.secret_found(secret); }
+void RedisFleet::secret_found(const HashSecret& secret, Instant now) {
+  core_.listener.secret_found(secret, now);
+}
+
+void RedisFleet::use_secret(Instant now) {
+  has_secret_ = true;
+  report(now);
+}
 
 void RedisFleet::beat_failed(std::string_view why, Instant) {
   if (std::exchange(last_warning_, why) == why) return;

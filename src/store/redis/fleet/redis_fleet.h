@@ -45,7 +45,7 @@ class FleetListener {
   // Something is wrong with the Redis beyond its being away; one sentence without its stop.
   virtual void fleet_warned(const std::string& sentence) = 0;
   // Keys are to be hashed under it, on every core, which then calls use_secret().
-  virtual void secret_found(const HashSecret& secret) = 0;
+  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
 
  protected:
   ~FleetListener() = default;
@@ -71,7 +71,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
 
   // The secret that was found is in use on this core.
-  void use_secret() { has_secret_ = true; }
+  void use_secret(Instant now);
 
  private:
   // Answers that it cannot.
@@ -83,7 +83,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
   void nodes_counted(std::int64_t nodes) override;
-  void secret_found(const HashSecret& secret) override;
+  void secret_found(const HashSecret& secret, Instant now) override;
   void beat_failed(std::string_view why, Instant now) override;
 
   void report(Instant now);

@@ -17,7 +17,7 @@ struct NotedFleet final : FleetListener {
     said.push_back(health.is_healthy ? "healthy" : "ill: " + health.reason);
   }
   void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
-  void secret_found(const HashSecret& secret) override { secrets.push_back(secret); }
+  void secret_found(const HashSecret& secret, Instant) override { secrets.push_back(secret); }
 
   std::vector<std::string> said;
   std::vector<HashSecret> secrets;
@@ -93,7 +93,8 @@ TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   ASSERT_EQ(listener_.secrets.size(), 1u);
   EXPECT_EQ(listener_.secrets[0].bytes[0], std::byte{'s'});
   EXPECT_EQ(fleet_->live_nodes(), 3);
-  fleet_->use_secret();
+  fleet_->use_secret(reactor_.now());
+  EXPECT_TRUE(state_.health().is_healthy);
   EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kNone);
 }
 
@@ -149,14 +150,18 @@ TEST_F(RedisFleetTest, NonsenseIsNamedOnce) {
     server_->say({"-NOPERM this user has no permissions"});
   }
   EXPECT_EQ(listener_.said,
-            (std::vector<std::string>{"healthy",
-                                      "this node cannot tell the others that it is alive: "
-                                      "NOPERM this user has no permissions"}));
+            std::vector<std::string>{"this node cannot tell the others that it is alive: "
+                                     "NOPERM this user has no permissions"});
+  EXPECT_EQ(state_.health().reason, "the fleet's secret is not known yet");
 }
 
 TEST_F(RedisFleetTest, SaysOfChangesOnly) {
   make_fleet();
   connect();
+  reactor_.advance(100ms);
+  server_->hear();
+  answer_beat(1);
+  fleet_->use_secret(reactor_.now());
   server_->hang_up();
   ASSERT_EQ(listener_.said.size(), 2u);
   EXPECT_EQ(listener_.said[0], "healthy");
