@@ -9,7 +9,8 @@
 namespace weir {
 namespace {
 
-// Keys that are used less are asked for when they are needed: most come once.
+// Keys that are used less are decided in Redis: most come once, and leases of logs and
+// buckets cost a little more than is spent.
 constexpr std::int64_t kBusyDemand = 4;
 // Keys that are asked to make room for another.
 constexpr int kCandidates = 16;
@@ -146,13 +147,7 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
 // REQUIRES: so much is held
 Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
   Key& key = keys_[place];
-  const Duration span = length_for(key.quota);
-  if (now - key.span_start >= span) {
-    key.spent_before = now - key.span_start < 2 * span ? key.spent_in_span : 0;
-    key.spent_in_span = 0;
-    key.span_start = now;
-  }
-  key.spent_in_span += cost;
+  count_demand(key, cost, now);
   for (Held& lease : key.leases) {
     const std::int64_t spent = std::min(cost, lease.units);
     lease.units -= spent;
@@ -168,35 +163,65 @@ Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now)
   return decision;
 }
 
-// A lease would not help to charge what looks only, or a key that is known to be empty.
-bool LeasedStore::is_worth_asking_for(const Charge& charge, Instant now) {
-  return charge.cost > 0 && !denials_.find(one_unit(charge), now);
+void LeasedStore::count_demand(Key& key, std::int64_t cost, Instant now) {
+  const Duration span = length_for(key.quota);
+  if (now - key.span_start >= span) {
+    key.spent_before = now - key.span_start < 2 * span ? key.spent_in_span : 0;
+    key.spent_in_span = 0;
+    key.span_start = now;
+  }
+  key.spent_in_span = std::min(kUnitsMax, key.spent_in_span + cost);
 }
 
+std::int64_t LeasedStore::demand_of(const Key& key) {
+  return std::max(key.spent_before, key.spent_in_span);
+}
+
+// Not for what looks only, or is more than a lease can be; nor of a key that is known to be
+// empty.
+bool LeasedStore::is_worth_a_lease(std::uint32_t place, const Charge& charge, Instant now) {
+  return charge.cost > 0 && charge.cost <= charge.quota->capacity() / share() &&
+         demand_of(keys_[place]) >= kBusyDemand && !denials_.find(one_unit(charge), now);
+}
+
+std::int64_t LeasedStore::share() const { return std::max<std::int64_t>(1, options_.share()); }
+
+// If leases help, else the strict store decides.
 void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
   if (trips_.is_away()) return fail(batch);
-  if (waiting_free_.empty()) return pass_on(batch, now, now);
   for (const Charge& charge : batch.charges) {
     if (!find_place(charge, now)) return pass_on(batch, now, now);
   }
   const Places places = find(batch.charges);  // one may have had to make room for another
   std::array<std::size_t, Batch::kChargesMax> lacking;
   std::uint8_t lacks = 0;
+  bool help = !waiting_free_.empty();
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    if (places[index] == kNobody) return pass_on(batch, now, now);
     if (known_of(batch, places, index, now) != Known::kNothing) continue;
-    const bool helps = is_worth_asking_for(batch.charges[index], now);
-    if (places[index] == kNobody || !helps) return pass_on(batch, now, now);
+    help = help && is_worth_a_lease(places[index], batch.charges[index], now);
     lacking[lacks++] = index;
   }
+  if (!help) {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      count_demand(keys_[places[index]], batch.charges[index].cost, now);
+    }
+    return pass_on(batch, now, now);
+  }
+  wait(batch, places, std::span(lacking).first(lacks), now);
+}
+
+void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
+                       Instant now) {
   const std::uint32_t waiting = waiting_free_.back();
   waiting_free_.pop_back();
-  waiting_[waiting] = {.batch = &batch, .since = now, .leases_awaited = lacks};
+  waiting_[waiting] = {
+      .batch = &batch, .since = now, .leases_awaited = static_cast<std::uint8_t>(lacking.size())};
   ++counts_.waited;
-  for (std::size_t i = 0; i < lacks; ++i) {
-    const std::uint32_t place = places[lacking[i]];
-    keys_[place].units_awaited += batch.charges[lacking[i]].cost;
-    ask(place);
-    add_waiter(place, static_cast<std::uint32_t>(waiting * Batch::kChargesMax + lacking[i]));
+  for (const std::size_t index : lacking) {
+    keys_[places[index]].units_awaited += batch.charges[index].cost;
+    ask(places[index]);
+    add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
   }
 }
 
@@ -270,7 +295,7 @@ void LeasedStore::ask(std::uint32_t place) {
 // When a quarter of a lease's demand is left, or half of its time.
 void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
   Key& key = keys_[place];
-  const std::int64_t demand = std::max(key.spent_before, key.spent_in_span);
+  const std::int64_t demand = demand_of(key);
   const bool may_ask = key.asked == Key::Asked::kNo && key.leases[1].units == 0 &&
                        key.left_in_redis > 0 && demand >= kBusyDemand;
   if (!may_ask || trips_.is_away()) return;
@@ -282,12 +307,11 @@ void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
 void LeasedStore::leaving(Errand& errand, Instant) {
   if (errand.operation != ScriptOperation::kLease) return;
   Key& key = keys_[errand.place];
-  const std::int64_t demand = std::max(key.spent_before, key.spent_in_span);
+  const std::int64_t demand = demand_of(key);
   const std::int64_t awaited = std::exchange(key.units_awaited, 0);
   errand.quota = key.quota;
   errand.units = std::clamp(std::max(awaited, demand), std::int64_t{1}, kUnitsMax);
-  errand.terms = {.share = std::max<std::int64_t>(1, options_.share()),
-                  .length = length_for(key.quota)};
+  errand.terms = {.share = share(), .length = length_for(key.quota)};
   ++counts_.leases;
 }
 

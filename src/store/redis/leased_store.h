@@ -4,8 +4,9 @@
 //
 //   check ──> units held? ──yes──> spent, answered at once
 //                 │ no
-//                 └──> a lease is asked for; those that come meanwhile wait for it, too.
-//                      What it does not cover, Redis decides as in mode strict.
+//                 ├──> a busy key: a lease is asked for; those that come meanwhile wait for
+//                 │    it, too. What it does not cover goes the other way.
+//                 └──> else: Redis decides, as in mode strict
 //
 // A lease is sized by demand: what the key spent within a lease's length, lately. Redis
 // grants a share of what remains at most, so that leases shrink to single units as the
@@ -22,7 +23,8 @@
 //   resets (what is held is void, and not given back)
 //   giving back. Never more than has been spent; but what other nodes hold counts as spent
 //   looks that what is held does not answer
-//   costs that no lease covers; exponential_backoff, and quotas too short for leases
+//   keys that are not busy; costs over capacity / share, which no lease covers
+//   exponential_backoff, and quotas too short for leases
 //   a batch with any of those, as a whole
 //
 // Fails (kUnavailable) if Redis is away or does not answer in time, and is needed. What is
@@ -127,9 +129,13 @@ class LeasedStore final : public Store, private TripOwner {
   Places find(std::span<const Charge> charges);
   bool answer_from_memory(Batch& batch, const Places& places, Instant now);
   Known known_of(const Batch& batch, const Places& places, std::size_t index, Instant now);
-  bool is_worth_asking_for(const Charge& charge, Instant now);
+  void count_demand(Key& key, std::int64_t cost, Instant now);
+  static std::int64_t demand_of(const Key& key);
+  bool is_worth_a_lease(std::uint32_t place, const Charge& charge, Instant now);
   Decision spend(std::uint32_t place, std::int64_t cost, Instant now);
+  std::int64_t share() const;
   void wait_for_leases(Batch& batch, Instant now);
+  void wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking, Instant now);
   void pass_on(Batch& batch, Instant since, Instant now);
   void fail(Batch& batch) noexcept;
 
