@@ -1,8 +1,11 @@
 #include <mutex>
+#include <type_traits>
 
 #include "conformance/store_conformance.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
+#include "store/redis/async_store.h"
+#include "store/redis/leased_store.h"
 #include "store/redis/manual_reactor.h"
 #include "store/redis/redis_store.h"
 
@@ -49,6 +52,46 @@ struct RedisStores {
   static std::unique_ptr<Store> make() { return std::make_unique<WaitingStore>(); }
 };
 
+// The stores of one core that decide in memory, on top of it.
+template <typename ModeStore>
+class WaitingNode final : public Store {
+ public:
+  WaitingNode() { RedisConnection(server()).call({"FLUSHALL"}); }
+
+  void decide(Batch& batch, Instant now) noexcept override {
+    const std::lock_guard lock(mutex_);
+    store_.decide(batch, now);
+    do {
+      reactor_.run(now);
+      client_.run(now);
+    } while (reactor_.next() <= now);
+  }
+
+ private:
+  std::mutex mutex_;
+  ManualReactor reactor_;
+  BlockingClient client_{server()};
+  Failures failures_;
+  RedisStore strict_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
+  ModeStore store_{options(std::type_identity<ModeStore>{}), strict_, client_, reactor_, failures_};
+
+  static LeasedStoreOptions options(std::type_identity<LeasedStore>) {
+    return {.redis = {.time = TimeSource::kCaller}, .share = [] { return 2; }};
+  }
+  static AsyncStoreOptions options(std::type_identity<AsyncStore>) {
+    return {.redis = {.time = TimeSource::kCaller}};
+  }
+};
+
+struct LeasedStores {
+  static std::unique_ptr<Store> make() { return std::make_unique<WaitingNode<LeasedStore>>(); }
+};
+struct AsyncStores {
+  static std::unique_ptr<Store> make() { return std::make_unique<WaitingNode<AsyncStore>>(); }
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Leased, StoreConformance, ::testing::Types<LeasedStores>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Async, StoreConformance, ::testing::Types<AsyncStores>);
 INSTANTIATE_TYPED_TEST_SUITE_P(Redis, StoreConformance, ::testing::Types<RedisStores>);
 
 }  // namespace

@@ -48,7 +48,10 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
   if (batch.charges.empty()) return batch.on_done(batch);
   const bool for_copies =
       batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_for_copies);
-  if (!for_copies) return pass_on(batch, now);
+  if (!for_copies) {
+    if (!take_back(batch, now)) pass_on(batch, now);
+    return;
+  }
   if (trips_.is_away()) {
     batch.error = StoreError::kUnavailable;
     return batch.on_done(batch);
@@ -133,16 +136,45 @@ Decision AsyncStore::look(std::uint32_t place, const Charge& charge, Instant now
   return look_at(*charge.quota, key.state, charge.cost, now + key.ahead);
 }
 
-// To the strict store; copies learn at the next sync what it did.
+// To the strict store, which is to find there what was spent here.
 void AsyncStore::pass_on(Batch& batch, Instant now) {
   ++counts_.passed_on;
   for (const Charge& charge : batch.charges) {
     const std::uint32_t place = keys_.find(charge.key, charge.tag);
     if (place == kNobody) continue;
-    if (batch.operation == Operation::kReset) forget(keys_[place]);
+    Key& key = keys_[place];
+    if (batch.operation == Operation::kReset) {
+      forget(key);
+    } else if (key.pending > 0 && key.trip == Key::Trip::kNone) {
+      set_out(place, now);
+    }
+    if (charge.cost < 0 && batch.operation != Operation::kReset) give_back(key, charge, now);
     touch(place, now);
   }
+  trips_.flush(now);  // before the strict store sends anything
   strict_.decide(batch, now);
+}
+
+// Here, as Redis is about to; what is on its way does not know of it.
+void AsyncStore::give_back(Key& key, const Charge& charge, Instant now) {
+  static_cast<void>(spend(key.quota, key.state, charge.cost, now + key.ahead));
+  if (key.trip == Key::Trip::kOut) key.trip = Key::Trip::kVoid;
+}
+
+// What has not been told was not spent: no trip is needed. False if it is not so much.
+bool AsyncStore::take_back(Batch& batch, Instant now) {
+  const Charge& charge = batch.charges.front();
+  const bool gives_back = charge.cost < 0 && (batch.operation == Operation::kSpendEach ||
+                                              batch.operation == Operation::kSpendAll);
+  const std::uint32_t place = keys_.find(charge.key, charge.tag);
+  if (!gives_back || batch.charges.size() != 1 || place == kNobody) return false;
+  Key& key = keys_[place];
+  if (key.pending < -charge.cost) return false;
+  key.pending += charge.cost;
+  batch.decisions.front() = spend(key.quota, key.state, charge.cost, now + key.ahead);
+  ++counts_.from_memory;
+  batch.on_done(batch);
+  return true;
 }
 
 void AsyncStore::forget(Key& key) {
@@ -227,17 +259,22 @@ void AsyncStore::sync_touched(Instant now) {
       list(place);
       continue;
     }
-    key.trip = Key::Trip::kOut;
-    key.synced_at = now;
-    trips_.add({.operation = ScriptOperation::kSync,
-                .place = place,
-                .key = keys_.key_of(place),
-                .tag = keys_.tag_of(place),
-                .quota = key.quota});
+    set_out(place, now);
   }
   syncing_.clear();
   trips_.flush(now);
   if (!touched_.empty()) sync_by(now + period_);
+}
+
+void AsyncStore::set_out(std::uint32_t place, Instant now) {
+  Key& key = keys_[place];
+  key.trip = Key::Trip::kOut;
+  key.synced_at = now;
+  trips_.add({.operation = ScriptOperation::kSync,
+              .place = place,
+              .key = keys_.key_of(place),
+              .tag = keys_.tag_of(place),
+              .quota = key.quota});
 }
 
 void AsyncStore::leaving(Errand& errand, Instant) {

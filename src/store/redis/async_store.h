@@ -19,7 +19,7 @@
 //
 // The strict store decides:
 //   resets, after which the copy is void
-//   giving back, which the copies learn of at the next sync
+//   giving back what has been told; the copies of other nodes learn of it at the next sync
 //   looks at keys of which there is no copy
 //   sliding_log and exponential_backoff, whose states are not told
 //   a batch with any of those, as a whole; and keys for which there is no room
@@ -88,7 +88,7 @@ class AsyncStore final : public Store, private TripOwner {
     std::int64_t pending = 0;  // units that are not told
     std::int64_t told = 0;     // units that are on their way
     Instant synced_at{};       // asked then
-    // kVoid: what is on its way is about a key that has been reset since.
+    // kVoid: what comes back does not know of a reset, or of what was given back.
     enum class Trip : std::uint8_t { kNone, kOut, kVoid } trip = Trip::kNone;
     bool is_listed = false;  // in touched_
     bool is_copy = false;    // Redis has told the state at least once
@@ -110,6 +110,8 @@ class AsyncStore final : public Store, private TripOwner {
   Decision spend_at(std::uint32_t place, const Charge& charge, Instant now);
   Decision look(std::uint32_t place, const Charge& charge, Instant now);
   void pass_on(Batch& batch, Instant now);
+  void give_back(Key& key, const Charge& charge, Instant now);
+  bool take_back(Batch& batch, Instant now);
   void forget(Key& key);
 
   std::uint32_t place_for(const Charge& charge);
@@ -118,6 +120,7 @@ class AsyncStore final : public Store, private TripOwner {
   void list(std::uint32_t place);
   void sync_by(Instant when);
   void sync_touched(Instant now);
+  void set_out(std::uint32_t place, Instant now);
 
   Store& strict_;
   RedisTrips trips_;
