@@ -20,10 +20,18 @@ from resp_client import RespConnection, RespError
 from weir_server import DEADLINE_S, ConnectionClosed, wait_until
 
 
+BUS = 10_000  # so much higher is the port on which nodes of a cluster talk to each other
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, and neither on the one for a cluster's bus."""
+    while True:
+        with socket.socket() as probe, socket.socket() as bus, \
+                contextlib.suppress(OSError, OverflowError):
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+            bus.bind(("127.0.0.1", port + BUS))
+            return port
 
 
 class Redis:
@@ -241,9 +249,12 @@ class Proxy:
         assert done.wait(DEADLINE_S)
 
     def _change(self, behaviour, delay_s, done):
-        self._behaviour, self._delay_s = behaviour, delay_s
+        before, self._behaviour, self._delay_s = self._behaviour, behaviour, delay_s
         for pipe in list(self._pipes):
-            pipe.changed(behaviour)
+            if before in (Behaviour.MUTE, Behaviour.GARBAGE):
+                pipe.changed(Behaviour.CUT)  # questions have been lost on it
+            else:
+                pipe.changed(behaviour)
         done.set()
 
 

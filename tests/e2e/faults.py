@@ -1,0 +1,342 @@
+"""What happens when: breaks the Redis of two nodes under load, and counts what it does.
+
+    tests/e2e/faults.py [--long] [WORD ...]      ./dev faults builds the release first
+
+Prints a table, a row for each fault and mode; with words, only of faults that have one of
+them in their name. --long loads harder and longer. Each row comes from two nodes that are
+asked all the while about keys that are never over their limit (a denial is wrong), and
+about one that is (what is admitted beyond its limit is counted). Exit code 1 if a promise
+was not kept.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import glob
+import sys
+import threading
+import time
+from typing import Callable
+
+sys.dont_write_bytecode = True
+
+from fleet import RESP_KEY, Fleet, is_shared, resp_load  # noqa: E402 (after the line above)
+from redis_world import Behaviour, Cluster, Proxy, Redis, Sentinels  # noqa: E402
+from resp_client import RespConnection  # noqa: E402
+from weir_server import DEADLINE_S  # noqa: E402
+
+NODES = 2
+MODES = ("strict", "leased", "async")
+DEADLINE_MS = 20
+SYNC_S = 0.1
+LATE_MS = DEADLINE_MS + 5
+# Late by so much is no busy machine any more.
+GROSSLY_LATE_MS = 500
+# What a busy machine may add to what comes in a sync interval and a round trip.
+SLACK_S = 0.4
+LOOK_EVERY_S = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    rate: int  # requests a second of each load
+    before_s: float
+    during_s: float
+    after_s: float
+
+    @property
+    def seconds(self):
+        return self.before_s + self.during_s + self.after_s
+
+    @property
+    def limit(self):
+        """Of the key that goes over it: reached after the fault, if it costs nothing."""
+        return int(0.6 * NODES * self.rate * self.seconds)
+
+
+SHORT = Size(rate=150, before_s=1, during_s=1.2, after_s=2.3)
+LONG = Size(rate=300, before_s=5, during_s=10, after_s=15)
+
+
+@dataclasses.dataclass
+class Scene:
+    """A Redis that can be broken. `heal` is None for what mends itself."""
+
+    urls: list  # of each node
+    strike: Callable = lambda: None
+    heal: Callable = None
+    environments: list = None
+    forgets: int = 0  # how often it loses all it has counted
+    unsure_s: float = 0  # of how long it may lose what it has counted
+    during_s: float = 0  # at least so long
+
+
+@contextlib.contextmanager
+def well():
+    """What the machine itself does to latency."""
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES)
+
+
+@contextlib.contextmanager
+def killed():
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES, redis.kill, redis.start, forgets=1)
+
+
+@contextlib.contextmanager
+def stopped():
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES, redis.pause, redis.resume, during_s=3)
+
+
+@contextlib.contextmanager
+def failed_over():
+    with Sentinels() as sentinels:
+        yield Scene([sentinels.url] * NODES, sentinels.master.kill, unsure_s=0.5)
+
+
+@contextlib.contextmanager
+def asked_to_fail_over():
+    with Sentinels() as sentinels:
+        def strike():
+            sentinels.sentinels[0].ask("SENTINEL", "FAILOVER", Sentinels.NAME)
+        # The sentinels promote the replica, and look after a second whether it worked. Until
+        # then the old master takes writes, which are lost.
+        yield Scene([sentinels.url] * NODES, strike, unsure_s=1.5)
+
+
+@contextlib.contextmanager
+def slots_moved():
+    """All slots with keys of one master, while they are in use."""
+    with Cluster() as cluster:
+        source, target = cluster.masters[:2]
+
+        def strike():
+            for slot in {source.ask("CLUSTER", "KEYSLOT", key) for key in source.ask("KEYS", "*")}:
+                cluster.migrate(slot, source, target)
+        yield Scene([cluster.url] * NODES, strike)
+
+
+@contextlib.contextmanager
+def master_lost():
+    with Cluster() as cluster:
+        def busiest():
+            return max(cluster.masters, key=lambda node: node.ask("DBSIZE"))
+        yield Scene([cluster.url] * NODES, lambda: busiest().kill(), unsure_s=0.5)
+
+
+@contextlib.contextmanager
+def read_only():
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES, lambda: redis.ask("REPLICAOF", "127.0.0.1", 1),
+                    lambda: redis.ask("REPLICAOF", "NO", "ONE"))
+
+
+@contextlib.contextmanager
+def out_of_memory():
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES, lambda: redis.ask("CONFIG", "SET", "maxmemory", 1),
+                    lambda: redis.ask("CONFIG", "SET", "maxmemory", 0))
+
+
+@contextlib.contextmanager
+def password_appeared():
+    with Redis() as redis:
+        def strike():
+            redis.ask("CONFIG", "SET", "requirepass", "unheard-of")
+            with RespConnection(redis.port) as connection:
+                connection.ask("AUTH", "unheard-of")
+                connection.ask("CLIENT", "KILL", "SKIPME", "yes")
+
+        def heal():
+            with RespConnection(redis.port) as connection:
+                connection.ask("AUTH", "unheard-of")
+                connection.ask("CONFIG", "SET", "requirepass", "")
+        yield Scene([redis.url] * NODES, strike, heal)
+
+
+def misbehaving(behaviour, delay_s=0, whole_fleet=True):
+    """What stands between the first node, or all, and a Redis does something for a while."""
+    @contextlib.contextmanager
+    def scene():
+        with Redis() as redis, Proxy(redis.port) as proxy:
+            others = proxy.url if whole_fleet else redis.url
+            yield Scene([proxy.url] + [others] * (NODES - 1),
+                        lambda: proxy.behave(behaviour, delay_s),
+                        lambda: proxy.behave(Behaviour.PASS))
+    return scene
+
+
+@contextlib.contextmanager
+def clocks_apart():
+    library = next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)
+    if library is None:
+        raise Skipped("needs Debian's package faketime")
+    ahead = {"LD_PRELOAD": library, "FAKETIME": "+10s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    with Redis() as redis:
+        yield Scene([redis.url] * NODES, environments=[None, ahead])
+
+
+class Skipped(Exception):
+    """The fault cannot be made here."""
+
+
+FAULTS = {
+    "is well": well,
+    "killed (-9) and started again": killed,
+    "hangs for 3 s (SIGSTOP)": stopped,
+    "sentinels: the master is killed": failed_over,
+    "sentinels: a failover is asked for": asked_to_fail_over,
+    "cluster: slots move": slots_moved,
+    "cluster: a master is killed": master_lost,
+    "is made read-only": read_only,
+    "is out of memory": out_of_memory,
+    "wants a password now": password_appeared,
+    "answers garbage": misbehaving(Behaviour.GARBAGE),
+    "accepts and never answers": misbehaving(Behaviour.MUTE),
+    "refuses connections": misbehaving(Behaviour.CUT),
+    "partition of one node": misbehaving(Behaviour.HOLD, whole_fleet=False),
+    "200 ms away from one node": misbehaving(Behaviour.PASS, delay_s=0.1, whole_fleet=False),
+    "clocks of nodes 10 s apart": clocks_apart,
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """What a fault did to the checks of one mode."""
+
+    fault: str
+    mode: str
+    checks: int
+    failed: int  # without an answer, or denied without a reason
+    worst_ms: float
+    p999_ms: float
+    admitted: int  # of the key that goes over its limit
+    limit: int
+    over_max: int  # what may be admitted beyond it, as the mode promises
+    recovery_s: float  # from the end of the fault, or its beginning if it mends itself
+
+    def broken_promises(self):
+        if self.failed:
+            yield f"{self.failed} of {self.checks} checks failed"
+        if self.p999_ms > GROSSLY_LATE_MS:
+            yield f"the slowest thousandth took {self.p999_ms:.0f} ms or more"
+        if self.admitted > self.limit + self.over_max:
+            yield (f"{self.admitted} of {self.limit} were admitted; promised are "
+                   f"{self.limit + self.over_max} at most")
+
+    def cells(self):
+        return (self.fault, self.mode, f"{self.checks}", f"{self.failed}",
+                f"{self.p999_ms:.1f}", f"{self.worst_ms:.1f}",
+                f"{self.admitted} of {self.limit}", f"{self.limit + self.over_max}",
+                f"{self.recovery_s:.2f}")
+
+
+HEADINGS = ("Redis", "mode", "checks", "failed", "99.9 %, ms", "slowest, ms",
+            "admitted", "promised", "back in, s")
+
+
+def config(size):
+    """For each mode a rule whose keys are never over their limit, and one that gets there.
+
+    While Redis is away the second denies, so what it admits has been decided together.
+    """
+    rules = []
+    for mode in MODES:
+        rules += [f"  - {{id: free-{mode}, limit: 1000000000, window: 8784h, mode: {mode}}}",
+                  f"  - {{id: tight-{mode}, limit: {size.limit}, window: 8784h, mode: {mode}, "
+                  "on_store_failure: deny}"]
+    return "rules:\n" + "\n".join(rules) + "\n"
+
+
+def measure(fault, size):
+    """The rows of a fault, one for each mode; all modes are tried at once."""
+    with FAULTS[fault]() as scene, \
+            Fleet(scene.urls, "--redis-deadline", f"{DEADLINE_MS}ms", "--sync-interval",
+                  f"{int(SYNC_S * 1000)}ms", config=config(size),
+                  environments=scene.environments) as fleet:
+        fleet.wait_until_shared()
+        during_s = max(size.during_s, scene.during_s)
+        size = dataclasses.replace(size, during_s=during_s)
+        loads = {(kind, mode): [start_load(node, kind, mode, size) for node in fleet.nodes]
+                 for kind in ("free", "tight") for mode in MODES}
+        pass_time(size.before_s)
+        scene.strike()
+        over_since = time.monotonic()
+        if scene.heal is not None:
+            pass_time(during_s)
+            scene.heal()
+            over_since = time.monotonic()
+        wait_until_shared(fleet)
+        recovery_s = time.monotonic() - over_since
+        return [row_of(fault, mode, loads, size, scene, recovery_s) for mode in MODES]
+
+
+def start_load(node, kind, mode, size):
+    return resp_load(node, ("WEIR.HIT", f"{kind}-{mode}", RESP_KEY), "--rate", size.rate,
+                     "--duration", f"{size.seconds * 1000:.0f}ms", "--connections", 4,
+                     keys=20 if kind == "free" else 1)
+
+
+def row_of(fault, mode, loads, size, scene, recovery_s):
+    free = [load.result() for load in loads["free", mode]]
+    tight = [load.result() for load in loads["tight", mode]]
+    everything = free + tight
+    return Row(
+        fault=fault, mode=mode, checks=sum(result["requests"] for result in everything),
+        failed=(sum(result["errors"] for result in everything) +
+                sum(result["denied"] for result in free)),
+        worst_ms=max(result["latency_ms"]["max"] for result in everything),
+        p999_ms=max(result["latency_ms"]["p99.9"] for result in everything),
+        admitted=sum(result["allowed"] for result in tight), limit=size.limit,
+        over_max=promised(mode, size, scene), recovery_s=recovery_s)
+
+
+def promised(mode, size, scene):
+    """The most that may be admitted beyond the limit."""
+    a_second = NODES * size.rate
+    most = scene.forgets * size.limit + scene.unsure_s * a_second
+    if mode == "async":
+        most += (SYNC_S + SLACK_S + size.during_s) * a_second
+    return int(most)
+
+
+def wait_until_shared(fleet):
+    give_up = time.monotonic() + DEADLINE_S
+    while not all(is_shared(node, NODES) for node in fleet.nodes):
+        assert time.monotonic() < give_up, "the nodes do not come back"
+        pass_time(LOOK_EVERY_S)
+
+
+def pass_time(seconds):
+    """A fault lasts for a while, and looking all the time would be a load of its own."""
+    threading.Event().wait(seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*", metavar="WORD", help="of the faults to try [all]")
+    parser.add_argument("--long", action="store_true", help="load harder and longer")
+    arguments = parser.parse_args()
+    size = LONG if arguments.long else SHORT
+    print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
+    complaints = []
+    for fault in FAULTS:
+        if arguments.words and not any(word in fault for word in arguments.words):
+            continue
+        try:
+            rows = measure(fault, size)
+        except Skipped as why:
+            print(f"skipped: {fault}: {why}", file=sys.stderr)
+            continue
+        for row in rows:
+            print("| " + " | ".join(row.cells()) + " |", flush=True)
+            complaints += [f"{fault}, {row.mode}: {what}" for what in row.broken_promises()]
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""The table of faults.py as tests: nothing fails, nothing hangs, each mode keeps its promise.
+
+WEIR_TESTS=long (./dev test --long) loads the nodes harder and longer.
+"""
+
+import os
+import unittest
+
+import faults
+import weir_server
+
+SIZE = faults.LONG if os.environ.get("WEIR_TESTS") == "long" else faults.SHORT
+
+
+class Faults(unittest.TestCase):
+    def measure(self, fault):
+        try:
+            rows = faults.measure(fault, SIZE)
+        except faults.Skipped as why:
+            self.skipTest(str(why))
+        for row in rows:
+            print("\n" + " | ".join(row.cells()), end="", flush=True)
+            with self.subTest(row.mode):
+                self.assertEqual(list(row.broken_promises()), [])
+                self.assertGreater(row.checks, 0)
+        print()
+
+
+def test_of(fault):
+    return lambda self: self.measure(fault)
+
+
+for number, name in enumerate(faults.FAULTS):
+    setattr(Faults, f"test_{number:02}_{'_'.join(name.split())}", test_of(name))
+
+
+if __name__ == "__main__":
+    weir_server.main()
