@@ -62,11 +62,13 @@ class YamlTreeBuilder final : public YAML::EventHandler {
       refuse(place_of(mark), "this alias stands inside of what it refers to");
     }
     attach(node);
+    count_in(*node, place_of(mark));
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     YamlNode& node = add(YamlNode::Kind::kText, mark, anchor);
+    count_in(node, node.place);
     node.text = value;
     if (tag == "!") {
       node.style = YamlNode::Style::kQuoted;
@@ -82,14 +84,14 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     refuse_tag(mark, tag);
     open(add(YamlNode::Kind::kList, mark, anchor));
   }
-  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     refuse_tag(mark, tag);
     open(add(YamlNode::Kind::kMap, mark, anchor));
   }
-  void OnMapEnd() override { open_.pop_back(); }
+  void OnMapEnd() override { close(); }
 
  private:
   // "?" is yaml-cpp's word for a plain node without a tag.
@@ -132,6 +134,21 @@ class YamlTreeBuilder final : public YAML::EventHandler {
       refuse(node.place, "nested more than 64 levels deep");
     }
     open_.push_back(&node);
+  }
+
+  void close() {
+    const YamlNode& node = *open_.back();
+    open_.pop_back();
+    count_in(node, node.place);
+  }
+
+  // Who reads a configuration walks what an alias stands for each time it is met.
+  void count_in(const YamlNode& node, const TextPlace& place) {
+    if (open_.empty()) return;
+    std::size_t& sum = open_.back()->written_out;
+    sum += node.written_out;
+    if (sum <= kYamlWrittenOutMax) return;
+    refuse(place, "with each alias written out these are more than 1000000 values; write fewer");
   }
 
   TextLines lines_;

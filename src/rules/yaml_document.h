@@ -3,8 +3,8 @@
 // The tree is built from yaml-cpp's events instead of its own YAML::Node, because that
 // one forgets duplicate keys, reads an unclosed quote to the end of the file without a
 // word, and follows nesting as deep as the stack. Bounds: 1 MiB, 64 levels, 250,000
-// nodes, one document. An alias is the same node again, so aliases cost nothing and
-// their mistakes are reported where the text stands; a node that contains itself is
+// nodes, a million if each alias were written out, one document. An alias is the same node
+// again, so its mistakes are reported where the text stands; a node that contains itself is
 // refused. Tags (!!str) are refused: they would only say what the fields know.
 //
 // Thread rule: a value; const access from any thread. Tested by yaml_document_test.cc.
@@ -24,6 +24,7 @@ namespace weir {
 
 inline constexpr std::size_t kYamlDepthMax = 64;
 inline constexpr std::size_t kYamlNodesMax = 250'000;
+inline constexpr std::size_t kYamlWrittenOutMax = 1'000'000;
 
 struct YamlNode {
   enum class Kind { kEmpty, kText, kList, kMap };  // kEmpty: nothing, ~ or null
@@ -41,6 +42,7 @@ struct YamlNode {
   std::string text;                    // kText
   std::vector<const YamlNode*> items;  // kList
   std::vector<Entry> entries;          // kMap, in file order, duplicates included
+  std::size_t written_out = 1;         // nodes, itself and each alias as what it stands for
 };
 
 class YamlDocument {
