@@ -273,7 +273,9 @@ TEST(ForwardAuth, CostsAndTiersComeFromTheRequest) {
   EXPECT_EQ(remaining("-5", ""), "6") << "nobody gives units back by a header";
   EXPECT_EQ(remaining("0", ""), "5");
   EXPECT_EQ(remaining("many", "silver"), "4");
-  EXPECT_EQ(remaining("4", "gold"), "90");
+  EXPECT_EQ(remaining("-99999999999999999999", ""), "3");
+  EXPECT_EQ(remaining("99999999999999999999", ""), "3") << "more than a number holds is denied";
+  EXPECT_EQ(remaining("4", "gold"), "89");
 }
 
 TEST(ForwardAuth, SaysWhenTheStoreCannotAnswer) {

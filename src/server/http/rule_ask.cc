@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
 
 namespace weir {
 namespace {
@@ -13,8 +14,9 @@ std::int64_t cost_of(const Rule& rule, const Request& request) {
   const std::string_view text = part_text(*rule.cost_from, request, scratch);
   std::int64_t cost = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number ? std::clamp<std::int64_t>(cost, 1, kCostMax) : 1;
+  if (end != text.data() + text.size() || text.empty()) return 1;
+  if (error == std::errc::result_out_of_range) return text.front() == '-' ? 1 : kCostMax;
+  return std::clamp<std::int64_t>(cost, 1, kCostMax);
 }
 
 }  // namespace
