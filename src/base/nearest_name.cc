@@ -75,16 +75,22 @@ std::string_view nearest_name(std::string_view name, std::span<const std::string
   return nearest.empty() ? completion(name, candidates) : nearest;
 }
 
+std::string expected_name(std::string_view name, std::span<const std::string_view> candidates) {
+  const std::string_view nearest = nearest_name(name, candidates);
+  if (!nearest.empty()) return std::string(nearest);
+
+  std::string expected = candidates.size() > 1 ? "one of " : "";
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i > 0) expected += ", ";
+    expected += candidates[i];
+  }
+  return expected;
+}
+
 std::string name_hint(std::string_view name, std::span<const std::string_view> candidates) {
   const std::string_view nearest = nearest_name(name, candidates);
   if (!nearest.empty()) return "did you mean '" + std::string(nearest) + "'?";
-
-  std::string hint = candidates.size() > 1 ? "expected one of " : "expected ";
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) hint += ", ";
-    hint += candidates[i];
-  }
-  return hint;
+  return "expected " + expected_name(name, candidates);
 }
 
 }  // namespace weir

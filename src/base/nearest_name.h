@@ -29,6 +29,9 @@ std::size_t edit_distance(std::string_view from, std::string_view to);
 // Empty if none is near. Of equally near ones the first.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
+// The nearest one, or, when nothing is near, "one of id, limit, window".
+std::string expected_name(std::string_view name, std::span<const std::string_view> candidates);
+
 // "did you mean 'limit'?", or, when nothing is near, "expected one of id, limit, window".
 std::string name_hint(std::string_view name, std::span<const std::string_view> candidates);
 

@@ -385,16 +385,7 @@ bool CheckReader::Pass::fail_unknown(std::string_view name) {
   const std::span<const std::string_view> candidates(
       known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
 
-  const std::string_view nearest = nearest_name(name, candidates);
-  std::string expected(nearest);
-  if (nearest.empty()) {
-    expected = "one of";
-    for (const auto candidate : candidates) {
-      expected += expected.size() > 6 ? ", " : " ";
-      expected += candidate;
-    }
-  }
-  fail(name.size() <= kNameLengthMax ? name : "(a long name)", expected);
+  fail(name.size() <= kNameLengthMax ? name : "(a long name)", expected_name(name, candidates));
   problem_.detail = problem_.field + ": there is no such field; " + name_hint(name, candidates);
   return false;
 }

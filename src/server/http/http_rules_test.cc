@@ -53,6 +53,9 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
   TestDoor door;
   EXPECT_EQ(door.ask(request("PATCH", kPath, "{}")).status, 400);
   EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"enabled":1})")).status, 400);
+  EXPECT_NE(door.ask(request("PATCH", kPath, R"({"limit":1})"))
+                .body.find(R"("limit: there is no such field; expected enabled")"),
+            std::string::npos);
   EXPECT_EQ(door.ask(request("PUT", std::string(kPath) + "?persist=yes", "{}")).status, 400);
   for (const std::string_view field : {"7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {
     EXPECT_EQ(

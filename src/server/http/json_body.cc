@@ -30,7 +30,9 @@ JsonBody::JsonBody(const CheckReader::Source& source,
   const std::span<const std::string_view> names(known.begin(), known.size());
   for (const auto& field : fields_) {
     const std::string_view name(field.key().data(), field.key().size());
-    if (std::ranges::find(names, name) == names.end()) reject(name, name_hint(name, names));
+    if (problem_ || std::ranges::find(names, name) != names.end()) continue;
+    problem_ = invalid_field(name, expected_name(name, names));
+    problem_->detail = problem_->field + ": there is no such field; " + name_hint(name, names);
   }
 }
 
