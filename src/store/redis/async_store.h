@@ -10,8 +10,8 @@
 // left; it is decided on at Redis's time, which every sync measures. In Redis the units are
 // charged whatever the limit says, and the state comes back. A unit takes half an interval
 // to get to Redis and as long to get to the others. So over the limit is at most what
-// arrived within one interval and one trip; then every node denies. (If trips take longer
-// than half an interval, that is how often they are made.)
+// arrived within one interval and one trip; then every node denies. (Three trips, if one takes
+// longer than half an interval: a key has one sync at a time.)
 //
 // Nobody waits for a trip. A key that comes for the first time, or after a while, is synced
 // at once rather than with the others, if nothing is under way: until then a new one is
