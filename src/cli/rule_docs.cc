@@ -29,6 +29,7 @@ struct Entry {
   std::vector<std::string> paths;
   std::vector<std::string> key;
   json::object conditions;  // of `match`, but for those two
+  json::object hours;       // `active`
 };
 
 // A field that is a text or a list of them.
@@ -56,6 +57,9 @@ Entry entry_of(const Rule& rule, const RuleSource& source) {
     entry.paths = texts(entry.conditions.if_contains("path"));
     entry.conditions.erase("method");
     entry.conditions.erase("path");
+  }
+  if (const auto* hours = fields.if_contains("active"); hours != nullptr && hours->is_object()) {
+    entry.hours = hours->as_object();
   }
   return entry;
 }
@@ -124,10 +128,21 @@ std::string limits_text(std::span<const Quota> limits) {
   return join(parts, " and ");
 }
 
+// "mon-fri 08:00 to 18:00 Europe/Berlin".
+std::string hours_text(const json::object& hours) {
+  const auto field = [&](std::string_view name, std::string_view otherwise) {
+    const auto found = texts(hours.if_contains(json::string_view(name.data(), name.size())));
+    return found.empty() ? std::string(otherwise) : join(found, ", ");
+  };
+  return field("days", "mon-sun") + " " + field("from", "00:00") + " to " + field("to", "24:00") +
+         " " + field("zone", "UTC");
+}
+
 std::string requests_text(const Entry& entry) {
   auto text = entry.methods.empty() ? "any method" : join(codes(entry.methods), ", ");
   text += " " + (entry.paths.empty() ? "any path" : join(codes(entry.paths), ", "));
   if (!entry.conditions.empty()) text += ", where " + code(json::serialize(entry.conditions));
+  if (!entry.hours.empty()) text += ", " + hours_text(entry.hours);
   return text;
 }
 
@@ -176,6 +191,7 @@ json::object entry_json(const Entry& entry) {
   auto object = json::object{{"rule", rule.id}, {"key", json::value_from(entry.key)}};
   if (!rule.name.empty()) object["name"] = rule.name;
   if (!entry.conditions.empty()) object["match"] = entry.conditions;
+  if (!entry.hours.empty()) object["active"] = entry.hours;
   const bool limits = rule.effect == Rule::Effect::kLimit;
   object["limits"] = limits ? limits_json(limits_of(rule)) : json::array();
   if (!limits || rule.tiers.empty()) return object;
