@@ -37,18 +37,25 @@ void NodeFleet::end(std::size_t core) { members_[core].fleet.reset(); }
 
 SharedStoreFigures NodeFleet::figures() const {
   const FleetHealth health = state_.health();
-  const RedisStoreCounts counts = state_.counts();
+  const FleetCounts counts = state_.counts();
   SharedStoreFigures figures{.is_healthy = health.is_healthy,
                              .reason = health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
                              .live_nodes = state_.live_nodes(),
-                             .calls = counts.calls,
-                             .charges = counts.charges,
-                             .remembered = counts.remembered};
+                             .calls = counts.strict.calls,
+                             .charges = counts.strict.charges,
+                             .remembered = counts.strict.remembered,
+                             .leases = counts.leased.leases,
+                             .leased_granted = counts.leased.granted,
+                             .leased_returned = counts.leased.returned,
+                             .leased_expired = counts.leased.expired,
+                             .async_pushes = counts.async.pushes,
+                             .async_pushed = counts.async.pushed,
+                             .async_alone = counts.async.alone};
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
     figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
-                                  counts.failures[kind]);
+                                  counts.strict.failures[kind]);
   }
   return figures;
 }

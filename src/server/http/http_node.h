@@ -50,6 +50,13 @@ struct SharedStoreFigures {
   std::uint64_t charges = 0;
   std::uint64_t remembered = 0;                                        // denials that took no call
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
+  std::uint64_t leases = 0;                                            // that were asked for
+  std::int64_t leased_granted = 0;                                     // units
+  std::int64_t leased_returned = 0;                                    // units, unspent
+  std::int64_t leased_expired = 0;                                     // units, unspent
+  std::uint64_t async_pushes = 0;                                      // keys
+  std::int64_t async_pushed = 0;                                       // units
+  std::int64_t async_alone = 0;  // units that were admitted while it was away
 };
 
 // Figures of the listening sockets, for metrics: connections since the start.

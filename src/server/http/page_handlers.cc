@@ -120,6 +120,13 @@ void write_shared_store(JsonWriter& json, const std::optional<SharedStoreFigures
   json.key("mode").string(shared->mode);
   json.key("calls").number(shared->calls).key("charges").number(shared->charges);
   json.key("remembered").number(shared->remembered).key("fallbacks").number(fallbacks);
+  json.key("leases").number(shared->leases);
+  json.key("leased_granted").number(shared->leased_granted);
+  json.key("leased_returned").number(shared->leased_returned);
+  json.key("leased_expired").number(shared->leased_expired);
+  json.key("async_pushes").number(shared->async_pushes);
+  json.key("async_pushed").number(shared->async_pushed);
+  json.key("async_alone").number(shared->async_alone);
   json.key("failures").begin_object();
   for (const auto& [kind, count] : shared->failures) {
     if (count > 0) json.key(kind).number(count);

@@ -144,6 +144,18 @@ void add_shared_store(Families& families, const SharedStoreFigures& shared,
   add_counter(families, "weir_store_fallbacks_total",
               "Decisions that this node made alone because the shared store had failed.",
               fallbacks);
+  const auto units = [](std::int64_t count) { return static_cast<std::uint64_t>(count); };
+  add_counter(families, "weir_leases_total", "Leases asked for.", shared.leases);
+  add_counter(families, "weir_leased_units_granted_total", "Units of these leases.",
+              units(shared.leased_granted));
+  add_counter(families, "weir_leased_units_returned_total", "Units that were given back.",
+              units(shared.leased_returned));
+  add_counter(families, "weir_leased_units_expired_total",
+              "Units that were neither spent nor given back.", units(shared.leased_expired));
+  add_counter(families, "weir_async_pushes_total", "Keys whose counts were told.",
+              shared.async_pushes);
+  add_counter(families, "weir_async_units_pushed_total", "Units that were told.",
+              units(shared.async_pushed));
   MetricFamily& failures =
       add_family(families, "weir_store_failures_total",
                  "Batches that the shared store did not decide, by kind.", MetricType::Counter);

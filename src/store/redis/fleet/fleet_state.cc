@@ -4,6 +4,37 @@
 #include <utility>
 
 namespace weir {
+namespace {
+
+void add(const RedisStoreCounts& one, RedisStoreCounts& sum) {
+  sum.calls += one.calls;
+  sum.charges += one.charges;
+  sum.remembered += one.remembered;
+  sum.reloads += one.reloads;
+  for (std::size_t i = 0; i < kRedisFailures; ++i) sum.failures[i] += one.failures[i];
+}
+
+void add(const LeasedStoreCounts& one, LeasedStoreCounts& sum) {
+  sum.from_memory += one.from_memory;
+  sum.waited += one.waited;
+  sum.passed_on += one.passed_on;
+  sum.leases += one.leases;
+  sum.granted += one.granted;
+  sum.returned += one.returned;
+  sum.expired += one.expired;
+}
+
+void add(const AsyncStoreCounts& one, AsyncStoreCounts& sum) {
+  sum.from_memory += one.from_memory;
+  sum.passed_on += one.passed_on;
+  sum.pushes += one.pushes;
+  sum.pushed += one.pushed;
+  sum.merged += one.merged;
+  sum.alone += one.alone;
+  sum.forgotten += one.forgotten;
+}
+
+}  // namespace
 
 std::optional<FleetHealth> FleetState::report(std::size_t core, FleetHealth health) {
   const std::scoped_lock lock(mutex_);
@@ -26,20 +57,18 @@ FleetHealth FleetState::health() const {
   return overall_;
 }
 
-void FleetState::publish(std::size_t core, const RedisStoreCounts& counts) {
+void FleetState::publish(std::size_t core, const FleetCounts& counts) {
   const std::scoped_lock lock(mutex_);
   cores_[core].counts = counts;
 }
 
-RedisStoreCounts FleetState::counts() const {
+FleetCounts FleetState::counts() const {
   const std::scoped_lock lock(mutex_);
-  RedisStoreCounts sum;
+  FleetCounts sum;
   for (const Core& core : cores_) {
-    sum.calls += core.counts.calls;
-    sum.charges += core.counts.charges;
-    sum.remembered += core.counts.remembered;
-    sum.reloads += core.counts.reloads;
-    for (std::size_t i = 0; i < kRedisFailures; ++i) sum.failures[i] += core.counts.failures[i];
+    add(core.counts.strict, sum.strict);
+    add(core.counts.leased, sum.leased);
+    add(core.counts.async, sum.async);
   }
   return sum;
 }

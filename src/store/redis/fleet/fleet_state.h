@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "store/redis/async_store.h"
+#include "store/redis/leased_store.h"
 #include "store/redis/redis_store.h"
 #include "weir/time.h"
 
@@ -23,6 +25,12 @@ struct FleetHealth {
   bool is_healthy = false;
   std::string reason{};  // why not, one sentence without its stop; no secrets
   Instant since{};
+};
+
+struct FleetCounts {
+  RedisStoreCounts strict{};
+  LeasedStoreCounts leased{};
+  AsyncStoreCounts async{};
 };
 
 class FleetState {
@@ -43,14 +51,14 @@ class FleetState {
   FleetHealth health() const;
 
   // A core's figures, now and then.
-  void publish(std::size_t core, const RedisStoreCounts& counts);
+  void publish(std::size_t core, const FleetCounts& counts);
   // Of all cores.
-  RedisStoreCounts counts() const;
+  FleetCounts counts() const;
 
  private:
   struct Core {
     FleetHealth health;
-    RedisStoreCounts counts;
+    FleetCounts counts;
   };
 
   std::atomic<std::int64_t> live_nodes_{1};

@@ -45,11 +45,13 @@ TEST(FleetState, AnotherReasonIsTold) {
 
 TEST(FleetState, AddsTheCoresUp) {
   FleetState state(2, kStart);
-  state.publish(0, {.calls = 3, .charges = 10});
-  state.publish(1, {.calls = 4, .charges = 20});
-  state.publish(1, {.calls = 5, .charges = 30});
-  EXPECT_EQ(state.counts().calls, 8u);
-  EXPECT_EQ(state.counts().charges, 40u);
+  state.publish(0, {.strict = {.calls = 3, .charges = 10}, .leased = {.leases = 1}});
+  state.publish(1, {.strict = {.calls = 4, .charges = 20}});
+  state.publish(1, {.strict = {.calls = 5, .charges = 30}, .async = {.pushes = 2}});
+  EXPECT_EQ(state.counts().strict.calls, 8u);
+  EXPECT_EQ(state.counts().strict.charges, 40u);
+  EXPECT_EQ(state.counts().leased.leases, 1u);
+  EXPECT_EQ(state.counts().async.pushes, 2u);
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
                   reactor, store_listener);
+  async_.emplace(AsyncStoreOptions{.redis = redis_options, .interval = options_.sync_interval},
+                 *strict_, *client_, reactor, store_listener);
   if (core_.number == 0) {
     FleetBeatListener& beat_listener = *this;
     beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
@@ -62,7 +64,18 @@ RedisFleet::~RedisFleet() {
 Store& RedisFleet::store(Mode mode) {
   if (!has_secret_) return away_;
   if (mode == Mode::kLeased) return *leased_;
+  if (mode == Mode::kAsync) return *async_;
   return *strict_;
+}
+
+// Under another secret the key has another name: that cannot be told.
+void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
+  if (mode == Mode::kAsync && has_secret_) async_->note_admitted(charge, now);
+}
+
+bool RedisFleet::decides() const {
+  return strict_store_->breaker().closed() && !leased_->trips().is_away() &&
+         !async_->trips().is_away();
 }
 
 void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
@@ -70,13 +83,13 @@ void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
 void RedisFleet::breaker_changed(Instant now) { report(now); }
 
 void RedisFleet::report(Instant now) {
-  if (!leased_) return;  // while it is being made
+  if (!async_) return;  // while it is being made
   const LinkState& link = client_->state();
   FleetHealth health{.is_healthy = true, .since = now};
   if (link.phase != LinkState::Phase::kConnected) {
     health.is_healthy = false;
     health.reason = link.reason.empty() ? "not connected yet" : link.reason;
-  } else if (!strict_store_->breaker().closed() || leased_->trips().is_away()) {
+  } else if (!decides()) {
     health.is_healthy = false;
     health.reason = "it does not decide; the metric weir_store_failures_total says why";
   } else if (!has_secret_) {
@@ -119,7 +132,9 @@ void RedisFleet::beat_failed(std::string_view why, Instant) {
 }
 
 void RedisFleet::publish(Instant now) {
-  core_.state.publish(core_.number, strict_store_->counts());
+  core_.state.publish(
+      core_.number,
+      {.strict = strict_store_->counts(), .leased = leased_->counts(), .async = async_->counts()});
   publisher_->set(now + kPublishEvery);
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
+#include "store/redis/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_clients.h"
 #include "store/redis/client/redis_url.h"
@@ -69,6 +70,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   Store& store(Mode mode) override;
   Mode default_mode() const override { return options_.mode; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
+  void admitted_alone(Mode mode, const Charge& charge, Instant now) override;
 
   // The secret that was found is in use on this core.
   void use_secret(Instant now);
@@ -86,6 +88,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   void secret_found(const HashSecret& secret, Instant now) override;
   void beat_failed(std::string_view why, Instant now) override;
 
+  bool decides() const;
   void report(Instant now);
   void publish(Instant now);
 
@@ -98,6 +101,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
   std::optional<LeasedStore> leased_;
+  std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
   std::unique_ptr<Alarm> publisher_;
 };
