@@ -1,6 +1,9 @@
 #include "rules/match_config.h"
 
+#include <charconv>
+#include <optional>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,22 @@ std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_
   std::vector<TextPattern> patterns;
   for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
   return patterns;
+}
+
+// Of 10.1.2.3/8 the network that the address is in; of an IPv4 address in the form of IPv6,
+// whose bits count from 96, the one of IPv4.
+std::optional<std::string> network_meant(std::string_view text) {
+  const auto slash = text.find('/');
+  const auto address = IpAddress::parse(text.substr(0, slash));
+  if (!address || slash == std::string_view::npos) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  unsigned bits = 0;
+  const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, bits);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  const bool is_wrapped = address->is_v4() && text.find(':') != std::string_view::npos;
+  if (is_wrapped && bits >= 96) bits -= 96;
+  if (bits > (address->is_v4() ? 32U : 128U)) return std::nullopt;
+  return address->network(bits).to_string() + "/" + std::to_string(bits);
 }
 
 // What is left to read of a match once its fields have been checked.
@@ -167,9 +186,11 @@ void check_source(const KeyPart& part, const TextPlace& place, const Config& con
 }
 
 std::string not_a_network(const YamlNode& text) {
-  return "'" + printable(text.text) +
-         "' is no network; write an address and how many of its bits count, the others being "
-         "zero, such as 192.0.2.0/24";
+  const std::string begin = "'" + printable(text.text) + "' is no network; ";
+  if (const auto meant = network_meant(text.text)) return begin + "did you mean " + *meant + "?";
+  return begin +
+         "write an address and how many of its bits count, the others being zero, such as "
+         "192.0.2.0/24";
 }
 
 }  // namespace weir
