@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -38,6 +40,7 @@ class Warnings {
       warn_of_earlier(i);
       warn_of_choice(i);
       warn_of_key(rule, places);
+      warn_of_overrides(rule, places);
       warn_of_cost(rule, places);
       if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
       if (rule.cost_from)
@@ -81,6 +84,24 @@ class Warnings {
     warn(place, "no request has the path '" + printable(path.text) +
                     "': paths are compared in one spelling, here '" +
                     printable(scratch + path.text.substr(end)) + "'");
+  }
+
+  // Clients are counted by addresses and networks in one spelling.
+  void warn_of_overrides(const Rule& rule, const RulePlaces& places) {
+    const bool by_client =
+        rule.key_parts.size() == 1 && rule.key_parts.front().property == KeyPart::Property::kClient;
+    if (!by_client) return;
+    const std::map<std::string_view, std::span<const Quota>> in_order(rule.overrides.begin(),
+                                                                      rule.overrides.end());
+    for (const auto& [key, limits] : in_order) {
+      const Request request{.client = IpAddress::parse(key.substr(0, key.find('/')))};
+      PartScratch scratch{};
+      const auto counted = part_text(rule.key_parts.front(), request, scratch);
+      if (counted == key) continue;
+      std::string text = "no client has the key '" + printable(key) + "'";
+      if (request.client) text += "; this one is counted as '" + std::string(counted) + "'";
+      warn(places.of("overrides"), text);
+    }
   }
 
   void warn_of_cost(const Rule& rule, const RulePlaces& places) {
