@@ -7,6 +7,7 @@ clock speed, a neighbour on the host) then hits both, and the ratio stays.
 import contextlib
 import json
 import os
+import random
 import shutil
 import socket
 import statistics
@@ -85,6 +86,24 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def free_port_range(count):
+    """The first of so many in a row, below those that the system gives."""
+    while True:
+        first = random.randrange(20_000, 30_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            for port in range(first, first + count):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"it never became so: {what}")
+        time.sleep(0.02)
 
 
 def wait_until_listening(port, process):

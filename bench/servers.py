@@ -4,11 +4,14 @@ import contextlib
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+import urllib.request
 
 import harness
 
 STOP_TIMEOUT_S = 10
+FLEET = pathlib.Path(__file__).resolve().parent.parent / "scripts" / "fleet.py"
 
 # As fast as nginx gets: one worker, no log, no file, no body to read, connections kept.
 NGINX_CONFIG = """
@@ -60,8 +63,9 @@ def cpu_ticks(pid):
 
 
 @contextlib.contextmanager
-def started(command, port):
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+def started(command, port, environment=None):
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, env=environment)
     try:
         harness.wait_until_listening(port, process)
         yield Server(process, port)
@@ -110,14 +114,54 @@ def grpc_yardstick(bench):
 
 
 @contextlib.contextmanager
-def redis(bench):
+def redis(bench, pinned=None):
     """redis-server as it is, but that nothing is written to disk."""
     port = harness.free_port()
     with tempfile.TemporaryDirectory(prefix="weir-bench-redis-") as folder:
         command = [harness.require("redis-server"), "--port", port, "--bind", "127.0.0.1",
                    "--save", "", "--dir", folder]
-        with started(bench.on_server_cpu(command), port) as server:
+        with started((pinned or bench.on_server_cpu)(command), port) as server:
             yield server
+
+
+class Node(Server):
+    """A weir that shares its limits: `port` is for Redis clients, `http` for the others."""
+
+    def __init__(self, process, port, http):
+        super().__init__(process, port)
+        self.http = Server(process, http)
+
+    def metric(self, name):
+        request = urllib.request.Request(self.http.url + "/metrics",
+                                         headers={"Accept": "text/plain"})
+        with urllib.request.urlopen(request, timeout=STOP_TIMEOUT_S) as reply:
+            lines = [line.split() for line in reply.read().decode().splitlines()]
+        return sum(float(line[1]) for line in lines if line[0].partition("{")[0] == name)
+
+
+@contextlib.contextmanager
+def node(pinned, weir, redis, mode):
+    """One of a fleet, which is there when it shares. A busy Redis is waited for: what is
+    measured is not how well the node does without."""
+    port, http = harness.free_port(), harness.free_port()
+    command = [weir, "serve", "--http", f"127.0.0.1:{http}", "--resp", f"127.0.0.1:{port}",
+               "--threads", "1", "--redis", f"redis://127.0.0.1:{redis.port}", "--mode", mode,
+               "--redis-deadline", "2s"]
+    with started(pinned(command), port) as server:
+        one = Node(server.process, port, http)
+        harness.wait_until(lambda: one.metric("weir_store_up") == 1, "the node shares")
+        yield one
+
+
+@contextlib.contextmanager
+def fleet(bench):
+    """What ./dev fleet runs."""
+    port = harness.free_port_range(4)
+    command = [sys.executable, FLEET, "--port", port]
+    environment = {**os.environ, "WEIR_BINARY": str(bench.weir)}
+    with started(bench.on_all_cpus(command), port, environment) as server:
+        harness.wait_until_listening(port, server.process)
+        yield server
 
 
 @contextlib.contextmanager
