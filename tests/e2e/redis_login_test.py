@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import tempfile
 import unittest
 
 import weir_server
@@ -21,14 +22,23 @@ def redis_says(weir, reason):
 
 
 class RedisLoginTest(unittest.TestCase):
-    def share(self, url, environment=None):
+    def share(self, url):
         """Two nodes at `url` have one counter."""
         with Fleet([url, url], *PATIENT) as fleet:
             fleet.wait_until_shared()
             remaining = [fleet.nodes[i % 2].check(**ASKED)["remaining"] for i in range(4)]
             self.assertEqual(remaining, [3, 2, 1, 0])
             self.assertFalse(fleet.nodes[0].check(**ASKED)["allowed"])
-            return [node.log() for node in fleet.nodes]
+            for node in fleet.nodes:
+                for mode in ("strict", "leased", "async"):
+                    node.check(mode=mode, key=mode, limit=4, window=3600)
+                self.assertEqual(node.stop(), 0, node.log())
+
+    def test_a_unix_socket_is_as_good(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/redis.sock"
+            with Redis("--unixsocket", path):
+                self.share(f"unix://{path}")
 
     def test_sentinels_lead_to_the_master(self):
         with Sentinels() as sentinels:

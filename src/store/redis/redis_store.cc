@@ -66,7 +66,9 @@ void RedisStore::give_up() {
     }
   };
   for (const auto& flight : flights_) client_.forget(*flight);
-  for (const auto& flight : flights_) fail_all(std::exchange(flight->batches, {}));
+  for (const auto& flight : flights_) {  // one that has landed keeps what it had
+    if (flight->phase != Flight::Phase::kFree) fail_all(std::exchange(flight->batches, {}));
+  }
   fail_all(std::exchange(waiting_, {}));
 }
 

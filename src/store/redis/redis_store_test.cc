@@ -416,12 +416,17 @@ TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
 }
 
 TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
+  Asked answered({charge(3)});
+  ask(answered, kStart);
+  reactor_.run(kStart);
+  client_.answer(kAllowed, kStart);
   Asked flying({charge(1)});
   Asked waiting({charge(2)});
   ask(flying, kStart);
   reactor_.run(kStart);
   ask(waiting, kStart);
   store_->give_up();
+  EXPECT_TRUE(answered.is_allowed());
   EXPECT_TRUE(flying.has_failed());
   EXPECT_TRUE(waiting.has_failed());
 }
