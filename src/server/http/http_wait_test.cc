@@ -68,6 +68,22 @@ class HttpWaitTest : public ::testing::Test {
     bool woken = false;
   };
 
+  // A connection that has asked something, and waits for the answer.
+  struct Waiting {
+    explicit Waiting(const std::string& requests) {
+      session->attach(waker);
+      feed(*session, requests, door.now);
+    }
+    void answer() {
+      door.late.answer_all();
+      EXPECT_TRUE(waker.woken);
+      session->woken(door.now);
+    }
+    LateDoor door;
+    FlagWaker waker;
+    std::unique_ptr<Session> session = door.door.make_session({}, door.now);
+  };
+
   // Hands over what there is room for, then lets the answers come, until all is answered.
   std::string converse(LateDoor& door, std::string_view text, std::size_t piece) {
     FlagWaker waker;
@@ -113,71 +129,47 @@ TEST_F(HttpWaitTest, ChargesAndCountsOnce) {
 }
 
 TEST_F(HttpWaitTest, SaysHowLongItWaited) {
-  LateDoor door;
-  FlagWaker waker;
-  const auto session = door.door.make_session({}, door.now);
-  session->attach(waker);
-  feed(*session, check("a"), door.now);
+  Waiting waiting(check("a"));
+  const auto& session = waiting.session;
   EXPECT_TRUE(session->output().empty());
   EXPECT_TRUE(session->input_space().empty());
   EXPECT_EQ(session->deadline(), Instant::max());
-  door.now += 3ms;
-  door.late.answer_all();
-  ASSERT_TRUE(waker.woken);
-  session->woken(door.now);
+  waiting.door.now += 3ms;
+  waiting.answer();
   session->stamp(std::chrono::microseconds(5));
   EXPECT_NE(session->output().find("X-Process-Time: 0.003005\r\n"), std::string_view::npos);
 }
 
 TEST_F(HttpWaitTest, WhoLeavesMeanwhileIsNotAnswered) {
-  LateDoor door;
-  FlagWaker waker;
-  auto session = door.door.make_session({}, door.now);
-  session->attach(waker);
-  feed(*session, check("a"), door.now);
-  session.reset();
-  door.late.answer_all();
-  EXPECT_FALSE(waker.woken);
+  Waiting waiting(check("a"));
+  waiting.session.reset();
+  waiting.door.late.answer_all();
+  EXPECT_FALSE(waiting.waker.woken);
 }
 
 TEST_F(HttpWaitTest, WhoHasClosedItsSideIsAnswered) {
-  LateDoor door;
-  FlagWaker waker;
-  const auto session = door.door.make_session({}, door.now);
-  session->attach(waker);
-  feed(*session, check("a"), door.now);
-  session->peer_closed(door.now);
-  EXPECT_FALSE(session->finished());
-  door.late.answer_all();
-  session->woken(door.now);
-  EXPECT_NE(session->output().find("200 OK"), std::string_view::npos);
-  EXPECT_TRUE(session->finished());
+  Waiting waiting(check("a"));
+  waiting.session->peer_closed(waiting.door.now);
+  EXPECT_FALSE(waiting.session->finished());
+  waiting.answer();
+  EXPECT_NE(waiting.session->output().find("200 OK"), std::string_view::npos);
+  EXPECT_TRUE(waiting.session->finished());
 }
 
 TEST_F(HttpWaitTest, ADrainWaitsForTheAnswer) {
-  LateDoor door;
-  FlagWaker waker;
-  const auto session = door.door.make_session({}, door.now);
-  session->attach(waker);
-  feed(*session, check("a"), door.now);
-  session->drain();
-  EXPECT_FALSE(session->finished());
-  door.late.answer_all();
-  session->woken(door.now);
-  EXPECT_NE(session->output().find("Connection: close"), std::string_view::npos);
-  EXPECT_TRUE(session->finished());
+  Waiting waiting(check("a"));
+  waiting.session->drain();
+  EXPECT_FALSE(waiting.session->finished());
+  waiting.answer();
+  EXPECT_NE(waiting.session->output().find("Connection: close"), std::string_view::npos);
+  EXPECT_TRUE(waiting.session->finished());
 }
 
 TEST_F(HttpWaitTest, AChangeWaitsForTheChecksBeforeIt) {
-  LateDoor door;
-  FlagWaker waker;
-  const auto session = door.door.make_session({}, door.now);
-  session->attach(waker);
-  feed(*session, check("a") + request("DELETE", "/admin/rules/login", ""), door.now);
-  EXPECT_EQ(door.desk.last.id, "");
-  door.late.answer_all();
-  session->woken(door.now);
-  EXPECT_EQ(door.desk.last.id, "login");
+  Waiting waiting(check("a") + request("DELETE", "/admin/rules/login", ""));
+  EXPECT_EQ(waiting.door.desk.last.id, "");
+  waiting.answer();
+  EXPECT_EQ(waiting.door.desk.last.id, "login");
 }
 
 }  // namespace
