@@ -176,9 +176,9 @@ TEST_F(LeasedFleet, WhatIsNotNeededGoesBackAndOthersSpendIt) {
 
 TEST_F(LeasedFleet, WhatComesBackTooLateIsNotTakenFromTheNextWindow) {
   auto fleet = nodes({0s, 0s});
-  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 2s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 8s});
   const Charge charge{fresh_key(), &quota, 1};
-  redis().now += 2s - (redis().now - Instant{}) % 2s;
+  redis().now += 8s - (redis().now - Instant{}) % 8s + 7s;
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
   ASSERT_GT(fleet[0]->held(), 0);
   fleet[0]->link.delay = 4s;

@@ -21,12 +21,13 @@ bool spends(Operation operation) {
 
 // 0: leases are not for it.
 Duration length_for(const Quota& quota) {
+  constexpr int kWindowPart = 8;  // so that what is left over finds others within its window
   constexpr int kPart = 16;
   const Duration window = quota.window();
   if (quota.limit() == 0) return Duration{0};
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
-    case Algorithm::kSlidingWindow: return std::min(LeasedStore::kLengthMax, window);
+    case Algorithm::kSlidingWindow: return std::min(LeasedStore::kLengthMax, window / kWindowPart);
     case Algorithm::kSlidingLog: return std::min(LeasedStore::kLengthMax, window / kPart);
     case Algorithm::kTokenBucket: {
       const Duration fills_in{algo::mul_div_floor(quota.capacity(), window.count(), quota.limit())};

@@ -14,10 +14,10 @@
 // quarters of its time are over. A core that dies loses its leases to their own expiry.
 //
 // How long a lease lasts: from when it was asked for, on this node's clock, so that it ends
-// here before it ends in Redis, whatever the two clocks say. kLengthMax at most; and as Redis
-// charges logs and buckets as of a lease's end, for those no more than 1/16 of the time
-// that their capacity takes to come back. If that is less than kLengthMin, leases are not
-// worth their trips.
+// here before it ends in Redis, whatever the two clocks say. kLengthMax at most, and 1/8 of
+// a window; as Redis charges logs and buckets as of a lease's end, for those 1/16 of the
+// time that their capacity takes to come back. If that is less than kLengthMin, leases are
+// not worth their trips.
 //
 // The strict store decides, after what is held of the keys was given back:
 //   resets (what is held is void, and not given back)
