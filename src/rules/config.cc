@@ -11,6 +11,10 @@
 namespace weir {
 namespace {
 
+// A file that is being written is empty for a moment, and a reload in it would lift all limits.
+constexpr const char* kNoText =
+    "the file is empty; if no rules are meant, write 'rules: []' or a comment";
+
 std::vector<IpPrefix> read_networks(const SectionReader& reader, std::string_view field,
                                     Mistakes& mistakes) {
   std::vector<IpPrefix> networks;
@@ -190,6 +194,7 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
 std::variant<Config, ConfigErrors> load_config(const std::string& path) {
   auto text = read_config_file(path);
   if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
+  if (std::get<std::string>(text).empty()) return ConfigErrors{{.file = path, .message = kNoText}};
   auto parsed = parse_config(std::get<std::string>(text), path);
   if (auto* config = std::get_if<Config>(&parsed)) {
     Mistakes mistakes(path);

@@ -137,8 +137,9 @@ struct ConfigError {
 using ConfigErrors = std::vector<ConfigError>;
 inline constexpr std::size_t kConfigErrorsMax = 100;
 
-// `file` is only a name, for the errors. An empty file is an empty configuration.
-// load_config() also reads the files that the file names, as far as rules need them.
+// `file` is only a name, for the errors. No text is an empty configuration.
+// load_config() also reads the files that the file names, as far as rules need them, and
+// refuses a file of no bytes.
 std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
 std::variant<Config, ConfigErrors> load_config(const std::string& path);
 

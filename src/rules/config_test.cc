@@ -120,6 +120,14 @@ TEST(Config, HoldsEveryField) {
   EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
 }
 
+// As an editor leaves it for a moment.
+TEST(Config, RefusesAFileOfNoBytes) {
+  const auto loaded = load_config("/dev/null");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(loaded));
+  EXPECT_EQ(std::get<ConfigErrors>(loaded).front().to_string(),
+            "/dev/null: the file is empty; if no rules are meant, write 'rules: []' or a comment");
+}
+
 // Else the third block, a day, would have outlived the memory of the first two.
 TEST(Config, RemembersBlocksBeyondTheirOwnLength) {
   const auto parsed = parse_config(
