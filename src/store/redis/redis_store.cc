@@ -6,14 +6,6 @@
 #include "base/assert.h"
 
 namespace weir {
-namespace {
-
-Quota probe_quota() {
-  return *Quota::make({Algorithm::kFixedWindow, kLimitMax, std::chrono::seconds(1)});
-}
-
-}  // namespace
-
 // One call, from when it is filled until the last of its batches is answered.
 class RedisStore::Flight final : public RedisCall {
  public:
@@ -46,7 +38,6 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Re
       listener_(listener),
       breaker_(options.seed),
       denials_(options.denied_keys),
-      probe_quota_(probe_quota()),
       round_end_(reactor.make_alarm([this](Instant now) { flush(now); })),
       deadlines_(reactor.make_alarm([this](Instant now) { ring(now); })) {
   waiting_.reserve(kWaitingMax);
@@ -303,12 +294,10 @@ void RedisStore::set_alarm() {
   deadlines_->set(next);
 }
 
-// A charge that matters to nobody, and is written like any other: a Redis that takes no
-// writes is not back. In a cluster each probe is for another slot.
 void RedisStore::probe(Instant now) {
   Flight* const flight = free_flight();
   if (flight == nullptr) return breaker_.probe_failed(now);
-  const Charge charge{.key = {++probes_ * 0x9e3779b97f4a7c15, probes_}, .quota = &probe_quota_};
+  const Charge charge = probes_.next();
   flight->call.clear();
   flight->batches.clear();
   flight->call.add(ScriptOperation::kSpendEach, {&charge, 1});

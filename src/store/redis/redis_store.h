@@ -28,6 +28,7 @@
 #include "store/redis/breaker.h"
 #include "store/redis/charge_script.h"
 #include "store/redis/denial_memory.h"
+#include "store/redis/probe_charges.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_failure.h"
 #include "weir/store.h"
@@ -137,8 +138,7 @@ class RedisStore final : public Store {
   std::size_t charges_waiting_ = 0;
   std::vector<std::unique_ptr<Flight>> flights_;  // all that there are, in use or not
   std::size_t flying_ = 0;
-  Quota probe_quota_;
-  std::uint64_t probes_ = 0;
+  ProbeCharges probes_;
   std::unique_ptr<Alarm> round_end_;
   std::unique_ptr<Alarm> deadlines_;
 };

@@ -6,13 +6,6 @@
 #include "base/assert.h"
 
 namespace weir {
-namespace {
-
-Quota probe_quota() {
-  return *Quota::make({Algorithm::kFixedWindow, kLimitMax, std::chrono::seconds(1)});
-}
-
-}  // namespace
 
 class RedisTrips::Trip final : public RedisCall {
  public:
@@ -221,8 +214,6 @@ void RedisTrips::note_failure(const Trip& trip, RedisFailure failure, Instant no
   probe_alarm_->set(breaker_.probe_at());
 }
 
-// A charge that matters to nobody, and is written like any other: a Redis that takes no
-// writes is not back. In a cluster each probe is for another slot.
 void RedisTrips::probe(Instant now) {
   if (breaker_.probe_at() > now) return;
   Trip* const trip = idle_trip();
@@ -230,8 +221,7 @@ void RedisTrips::probe(Instant now) {
     breaker_.probe_failed(now);
     return probe_alarm_->set(breaker_.probe_at());
   }
-  const Quota quota = probe_quota();
-  const Charge charge{.key = {++probes_ * 0x9e3779b97f4a7c15, probes_}, .quota = &quota};
+  const Charge charge = probes_.next();
   trip->call.clear();
   trip->errands.clear();
   trip->call.add(ScriptOperation::kSpendEach, {&charge, 1});

@@ -24,6 +24,7 @@
 #include "proto/reactor.h"
 #include "store/redis/breaker.h"
 #include "store/redis/charge_script.h"
+#include "store/redis/probe_charges.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_failure.h"
 #include "store/redis/redis_store.h"
@@ -125,7 +126,7 @@ class RedisTrips {
   std::vector<std::unique_ptr<Trip>> trips_;  // all that there are, out or not
   std::size_t out_ = 0;
   enum class Flush : std::uint8_t { kNo, kUnderWay } flush_ = Flush::kNo;
-  std::uint64_t probes_ = 0;
+  ProbeCharges probes_;
   std::unique_ptr<Alarm> round_end_;
   std::unique_ptr<Alarm> probe_alarm_;
 };
