@@ -298,7 +298,7 @@ def promised(mode, size, scene):
     a_second = NODES * size.rate
     most = scene.forgets * size.limit + scene.unsure_s * a_second
     if mode == "async":
-        most += (SYNC_S + SLACK_S + size.during_s) * a_second
+        most += (SYNC_S + SLACK_S) * a_second
     return int(most)
 
 

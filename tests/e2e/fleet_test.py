@@ -2,6 +2,7 @@
 
 import collections
 import math
+import re
 import threading
 import time
 import unittest
@@ -27,6 +28,8 @@ rules:
   - {{id: exact, algorithm: fixed_window, limit: 50, window: 1s, mode: strict}}
   - {{id: leased, algorithm: fixed_window, limit: 50, window: 1s, mode: leased}}
   - {{id: long-leased, limit: 500, window: {LONG}, mode: leased}}
+  - {{id: ten-leased, limit: 10, window: {LONG}, mode: leased}}
+  - {{id: busy-leased, limit: 1000000, window: {LONG}, mode: leased}}
   - {{id: soon, limit: 300, window: {LONG}, mode: async}}
   - {{id: here, limit: 90, window: {LONG}, mode: strict}}
   - {{id: open, limit: 5, window: {LONG}, mode: strict, on_store_failure: allow}}
@@ -84,22 +87,40 @@ class Leased(FleetTest):
         self.assertLessEqual(max(counted), 50)
         self.assertGreaterEqual(min(counted), 25, "leases shrink to single units")
 
+    def test_a_thousand_at_once_against_ten(self):
+        self.admit_all("ten-leased", 10, connections=64)
+
     def test_what_others_hold_comes_back(self):
-        hit = ("WEIR.HIT", "long-leased", RESP_KEY)
-        loads = [resp_load(node, hit, "--requests", 600, "--connections", 8)
-                 for node in self.nodes]
+        self.admit_all("long-leased", 500, connections=8)
+
+    def admit_all(self, rule, limit, connections):
+        """All nodes at once never admit more; one that goes on alone gets the rest."""
+        loads = [resp_load(node, ("WEIR.HIT", rule, RESP_KEY), "--requests", 334 + limit,
+                           "--connections", connections) for node in self.nodes]
         admitted = self.total(loads)
-        print(f"\nleased: {admitted} of 500 at once, by three nodes")
-        self.assertLessEqual(admitted, 500)
-        # The others are idle now, and this one asks until it has what they gave back.
+        print(f"\nleased: {admitted} of {limit} at once, by three nodes")
+        self.assertLessEqual(admitted, limit)
         with self.nodes[0].client() as client:
             def admitted_all():
                 nonlocal admitted
-                admitted += client.ask("WEIR.HIT", "long-leased", KEY)[0] == 0
-                return admitted == 500
-            wait_until(admitted_all, "the rest of the limit is admitted")
+                admitted += client.ask("WEIR.HIT", rule, KEY)[0] == 0
+                return admitted >= limit
+            wait_until(admitted_all, "what others gave back is admitted")
             for _ in range(100):
-                self.assertEqual(client.ask("WEIR.HIT", "long-leased", KEY)[0], 1)
+                self.assertEqual(client.ask("WEIR.HIT", rule, KEY)[0], 1)
+
+    def test_a_busy_key_asks_redis_seldom(self):
+        before = self.calls()
+        load = resp_load(self.nodes[0], ("WEIR.HIT", "busy-leased", RESP_KEY), "--requests", 5000,
+                         "--connections", 1)
+        self.assertEqual(self.total([load]), 5000)
+        calls = self.calls() - before
+        print(f"\nleased: {calls} calls of Redis for 5000 checks")
+        self.assertLess(calls, 1000)
+
+    def calls(self):
+        lines = self.redis.ask("INFO", "commandstats").decode()
+        return sum(int(calls) for calls in re.findall(r"cmdstat_eval.*?:calls=(\d+)", lines))
 
 
 class Async(FleetTest):
