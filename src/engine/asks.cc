@@ -35,6 +35,10 @@ RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
+// Of a key, within block_memory: far more than any rule has lengths, so that the newest are
+// always among them.
+constexpr std::int64_t kBlocksRemembered = 64;
+
 // How soon to ask again after a denial by a rule whose store fails.
 constexpr Duration kFailureRetry = std::chrono::seconds(1);
 
@@ -418,11 +422,12 @@ void Asks::block_denied(const Ask& ask, Instant now) {
   }
   std::size_t level = 0;
   if (denial.blocks.size() > 1) {
-    const auto lengths = static_cast<std::int64_t>(denial.blocks.size());
-    const auto quota = Quota::make(
-        {.algorithm = Algorithm::kSlidingLog, .limit = lengths, .window = denial.block_memory});
+    const auto quota = Quota::make({.algorithm = Algorithm::kSlidingLog,
+                                    .limit = kBlocksRemembered,
+                                    .window = denial.block_memory});
     const auto blocks = spend_one(ask, kBlocksOf, *quota, now);
-    if (blocks) level = static_cast<std::size_t>(lengths - blocks->remaining - 1);
+    const auto earlier = blocks ? kBlocksRemembered - blocks->remaining - 1 : 0;
+    level = std::min(static_cast<std::size_t>(earlier), denial.blocks.size() - 1);
   }
   blocks_.add({.rule = ask.rule->id,
                .key = std::string(ask.key),

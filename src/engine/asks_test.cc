@@ -230,6 +230,19 @@ TEST_F(AsksTest, BlocksComeAfterSeveralDenialsAndGrow) {
   EXPECT_EQ(length(), 1min) << "forgiven";
 }
 
+TEST_F(AsksTest, WhoGoesOnIsNeverBlockedForLess) {
+  Rule rule{.id = "r", .quota = quota(0, 1s)};
+  rule.denial = {.blocks = {1min, 10min}, .block_memory = 30min};
+  hit(rule);
+  for (int i = 0; i < 100; ++i) {
+    now_ = blocks_.list("r", 1, now_).front().until;
+    blocks_.expire(now_);
+    hit(rule);
+    const Block block = blocks_.list("r", 1, now_).front();
+    EXPECT_EQ(block.until - block.since, 10min) << i;
+  }
+}
+
 TEST_F(AsksTest, ShadowsLooksAndGivingBackBlockNobody) {
   Rule rule{.id = "r", .quota = quota(0)};
   rule.denial.blocks = {5min};
