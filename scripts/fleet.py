@@ -57,13 +57,14 @@ def run(port, for_nodes):
             parts.append(start(stack, f"node {number}", [
                 WEIR, "serve", "--http", f"127.0.0.1:{port + number}", "--threads", 1,
                 "--redis", f"unix://{redis}", *for_nodes]))
+        for number in range(1, NODES + 1):  # nginx leaves those alone that refuse at first
+            wait_until_listening(port + number, parts)
         config = pathlib.Path(folder, "nginx.conf")
         config.write_text(nginx_config(port), encoding="utf-8")
         parts.append(start(stack, "nginx", [
             "nginx", "-c", config, "-p", folder, "-e", "stderr",
             "-g", f"daemon off; pid {folder}/nginx.pid;"]))
-        for number in range(NODES + 1):
-            wait_until_listening(port + number, parts)
+        wait_until_listening(port, parts)
         announce(port)
         while True:
             check(parts)
