@@ -180,7 +180,8 @@ bool Asks::settle_uncounted(std::size_t index, Instant now) {
 }
 
 // Those with one limit share a batch; those with several have one each, in which all
-// limits hold or none is charged. Nobody waits for another's answer to be asked.
+// limits hold or none is charged. So have leased ones: who has units need not go to Redis
+// together with who has none. Nobody waits for another's answer to be asked.
 Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now) {
   const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
   Progress progress = Progress::kAnswered;
@@ -188,7 +189,7 @@ Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now
     Group singles;
     for (const std::uint8_t index : asks) {
       if (modes_[index] != mode) continue;
-      if (limits_[index].size() == 1) {
+      if (limits_[index].size() == 1 && mode != Mode::kLeased) {
         singles.add(index);
       } else {
         progress = std::max(progress, decide_batch({&index, 1}, joint, now));

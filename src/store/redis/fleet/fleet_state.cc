@@ -36,7 +36,7 @@ void add(const AsyncStoreCounts& one, AsyncStoreCounts& sum) {
 
 }  // namespace
 
-std::optional<FleetHealth> FleetState::report(std::size_t core, FleetHealth health) {
+void FleetState::report(std::size_t core, FleetHealth health) {
   const std::scoped_lock lock(mutex_);
   const Instant changed = health.since;
   cores_[core].health = std::move(health);
@@ -46,10 +46,9 @@ std::optional<FleetHealth> FleetState::report(std::size_t core, FleetHealth heal
   if (!overall.is_healthy) overall.reason = ill->health.reason;
   const bool is_same =
       overall.is_healthy == overall_.is_healthy && overall.reason == overall_.reason;
-  if (is_same) return std::nullopt;
+  if (is_same) return;
   if (overall.is_healthy == overall_.is_healthy) overall.since = overall_.since;
-  overall_ = overall;
-  return overall;
+  overall_ = std::move(overall);
 }
 
 FleetHealth FleetState::health() const {

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,9 +44,8 @@ class FleetState {
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
   void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }
 
-  // A core's health has changed. The node's, if it has changed with it: a node is healthy
-  // if all its cores are.
-  std::optional<FleetHealth> report(std::size_t core, FleetHealth health);
+  // A core's health has changed. A node is healthy if all its cores are.
+  void report(std::size_t core, FleetHealth health);
   FleetHealth health() const;
 
   // A core's figures, now and then.

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-constexpr Duration kPublishEvery = std::chrono::seconds(1);
+constexpr Duration kPublishEvery = std::chrono::milliseconds(500);
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
 
@@ -96,11 +96,7 @@ void RedisFleet::report(Instant now) {
     health.is_healthy = false;
     health.reason = "the fleet's secret is not known yet";
   }
-  const auto changed = core_.state.report(core_.number, health);
-  // Before the secret is known nothing has been shared that could have ended; what keeps it
-  // from being known is told by the link or the beat.
-  const bool is_connected = link.phase == LinkState::Phase::kConnected;
-  if (changed && (has_secret_ || !is_connected)) core_.listener.health_changed(*changed);
+  core_.state.report(core_.number, health);
 }
 
 // Those that a change of health tells of are not told twice.
@@ -135,7 +131,17 @@ void RedisFleet::publish(Instant now) {
   core_.state.publish(
       core_.number,
       {.strict = strict_store_->counts(), .leased = leased_->counts(), .async = async_->counts()});
+  if (core_.number == 0) tell_health();
   publisher_->set(now + kPublishEvery);
+}
+
+// What has changed and changed back meanwhile is not told: a Redis that comes and goes many
+// times a second would fill the log.
+void RedisFleet::tell_health() {
+  const FleetHealth health = core_.state.health();
+  if (health.is_healthy == told_.is_healthy && health.reason == told_.reason) return;
+  told_ = health;
+  core_.listener.health_changed(health);
 }
 
 }  // namespace weir

@@ -41,7 +41,7 @@ struct RedisFleetOptions {
 // Hears what a person should know, once a change, and what all cores have to be told.
 class FleetListener {
  public:
-  // The node's health.
+  // The node's health; told when it has lasted for a moment.
   virtual void health_changed(const FleetHealth& health) = 0;
   // Something is wrong with the Redis beyond its being away; one sentence without its stop.
   virtual void fleet_warned(const std::string& sentence) = 0;
@@ -91,6 +91,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   bool decides() const;
   void report(Instant now);
   void publish(Instant now);
+  void tell_health();
 
   const RedisFleetOptions options_;
   const Core core_;
@@ -103,6 +104,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
+  FleetHealth told_{};  // by the first core
   std::unique_ptr<Alarm> publisher_;
 };
 
