@@ -35,6 +35,8 @@ BEYOND_A_SCHEMA = {
     "merge_key.yaml": "PyYAML has merged",
     "tag.yaml": "PyYAML has applied the tag",
     "match_network_bits.yaml": "which bits of an address may be set",
+    "network_meant.yaml": "which bits of an address may be set",
+    "too_many_limits.yaml": "how many limits the rules of all groups have",
     "active_zone.yaml": "which time zones there are, and which time is another",
     "match_too_deep.yaml": "how deep it is",
     "regex_too_large.yaml": "how much memory an expression needs",

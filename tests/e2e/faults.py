@@ -29,9 +29,9 @@ NODES = 2
 MODES = ("strict", "leased", "async")
 DEADLINE_MS = 20
 SYNC_S = 0.1
-LATE_MS = DEADLINE_MS + 5
-# Late by so much is no busy machine any more.
-GROSSLY_LATE_MS = 500
+# A busy machine sends the last requests late, and does not wait for their answers. A check
+# that hangs holds up its connection, and with it far more than this share of a load.
+UNFINISHED_MAX = 0.05
 # What a busy machine may add to what comes in a sync interval and a round trip.
 SLACK_S = 0.4
 LOOK_EVERY_S = 0.02
@@ -209,7 +209,8 @@ class Row:
     fault: str
     mode: str
     checks: int
-    failed: int  # without an answer, or denied without a reason
+    failed: int  # an error, a lost connection, or a denial without a reason
+    unfinished: int  # not sent or not answered when the load ended
     worst_ms: float
     p999_ms: float
     admitted: int  # of the key that goes over its limit
@@ -220,8 +221,8 @@ class Row:
     def broken_promises(self):
         if self.failed:
             yield f"{self.failed} of {self.checks} checks failed"
-        if self.p999_ms > GROSSLY_LATE_MS:
-            yield f"the slowest thousandth took {self.p999_ms:.0f} ms or more"
+        if self.unfinished > UNFINISHED_MAX * self.checks:
+            yield f"checks hang: {self.unfinished} were not finished, {self.checks} were"
         if self.admitted > self.limit + self.over_max:
             yield (f"{self.admitted} of {self.limit} were admitted; promised are "
                    f"{self.limit + self.over_max} at most")
@@ -285,8 +286,9 @@ def row_of(fault, mode, loads, size, scene, recovery_s):
     everything = free + tight
     return Row(
         fault=fault, mode=mode, checks=sum(result["requests"] for result in everything),
-        failed=(sum(result["errors"] for result in everything) +
+        failed=(sum(result["bad_status"] + result["lost"] for result in everything) +
                 sum(result["denied"] for result in free)),
+        unfinished=sum(result["unanswered"] + result["unsent"] for result in everything),
         worst_ms=max(result["latency_ms"]["max"] for result in everything),
         p999_ms=max(result["latency_ms"]["p99.9"] for result in everything),
         admitted=sum(result["allowed"] for result in tight), limit=size.limit,
