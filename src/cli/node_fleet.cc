@@ -39,7 +39,7 @@ SharedStoreFigures NodeFleet::figures() const {
   const FleetHealth health = state_.health();
   const FleetCounts counts = state_.counts();
   SharedStoreFigures figures{.is_healthy = health.is_healthy,
-                             .reason = health.reason,
+                             .reason = health.is_healthy ? state_.beat_failure() : health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
                              .live_nodes = state_.live_nodes(),

@@ -202,14 +202,14 @@ Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now
 
 Asks::Progress Asks::decide_together(Instant now) {
   Group enforced;
-  Group shadows;
+  Group afterwards;
   bool allowed = true;
   for (std::size_t i = 0; i < size_; ++i) {
     const bool counted = answers_[i].cause == Answer::Cause::kCounted;
     if (!counted) {
       allowed = allowed && (answers_[i].allowed() || is_shadow(asks_[i]));
-    } else if (is_shadow(asks_[i])) {
-      shadows.add(i);
+    } else if (is_shadow(asks_[i]) || (asks_[i].cost < 0 && modes_in_use_.several())) {
+      afterwards.add(i);  // giving back is always allowed, and could not be undone
     } else {
       enforced.add(i);
     }
@@ -218,7 +218,7 @@ Asks::Progress Asks::decide_together(Instant now) {
   const Progress progress = decide_modes(enforced, joint, now);
   if (progress != Progress::kAnswered) return progress;
   allowed = allowed && all_allowed(enforced);
-  return decide_apart(shadows, allowed ? Operation::kSpendEach : Operation::kLook, now);
+  return decide_apart(afterwards, allowed ? Operation::kSpendEach : Operation::kLook, now);
 }
 
 // Each mode in turn, the one that takes a trip last. What the first have charged is given
@@ -234,7 +234,9 @@ Asks::Progress Asks::decide_modes(Members asks, Operation operation, Instant now
     if (progress != Progress::kAnswered) return progress;
     if (operation == Operation::kLook) continue;
     if (all_allowed(group)) {
-      for (const std::uint8_t index : Members(group)) charged.add(index);
+      for (const std::uint8_t index : Members(group)) {
+        if (answers_[index].cause == Answer::Cause::kCounted) charged.add(index);
+      }
       continue;
     }
     operation = Operation::kLook;

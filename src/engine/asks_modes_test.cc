@@ -163,6 +163,32 @@ TEST_F(AsksModesTest, ADenialInOneModeGivesBackWhatAnotherCharged) {
   EXPECT_EQ(spend(leased).decision.remaining, 9);
 }
 
+TEST_F(AsksModesTest, WhatIsGivenBackInOneModeWaitsForTheOthers) {
+  const Rule local = rule_of("local", 10, Mode::kLocal);
+  const Rule strict = rule_of("strict", 0, Mode::kStrict);
+  for (int i = 0; i < 5; ++i) spend(local);
+  ASSERT_TRUE(decide(Operation::kSpendAll,
+                     {{.rule = &local, .key = "k", .cost = -5}, {.rule = &strict, .key = "k"}}));
+  EXPECT_EQ(spend(local).decision.remaining, 4);
+  const Rule open = rule_of("open", 10, Mode::kStrict);
+  ASSERT_TRUE(decide(Operation::kSpendAll,
+                     {{.rule = &local, .key = "k", .cost = -5}, {.rule = &open, .key = "k"}}));
+  EXPECT_EQ(spend(local).decision.remaining, 8);
+}
+
+TEST_F(AsksModesTest, WhatAFailingStoreLetPassIsNotGivenBack) {
+  Rule lenient = rule_of("lenient", 10, Mode::kAsync);
+  const Rule local = rule_of("lenient", 10, Mode::kLocal);  // the same counter here
+  lenient.on_store_failure = OnStoreFailure::kAllow;
+  Rule closed = rule_of("closed", 10, Mode::kStrict);
+  closed.on_store_failure = OnStoreFailure::kDeny;
+  spend(local);
+  shared_.break_down();
+  ASSERT_TRUE(decide(Operation::kSpendAll,
+                     {{.rule = &lenient, .key = "k"}, {.rule = &closed, .key = "k"}}));
+  EXPECT_EQ(spend(local).decision.remaining, 8);
+}
+
 TEST_F(AsksModesTest, ALocalDenialTakesNoTripThatCharges) {
   const Rule local = rule_of("local", 0, Mode::kLocal);
   const Rule strict = rule_of("strict", 10, Mode::kStrict);

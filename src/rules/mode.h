@@ -59,6 +59,7 @@ class Modes {
   };
 
   constexpr void add(Mode mode) { bits_ |= 1u << static_cast<unsigned>(mode); }
+  constexpr bool several() const { return (bits_ & (bits_ - 1)) != 0; }
   constexpr Iterator begin() const { return Iterator(bits_); }
   constexpr Iterator end() const { return Iterator(0); }
 

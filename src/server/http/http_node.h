@@ -42,7 +42,7 @@ struct StoreFigures {
 // How this node gets along with the store it shares with others.
 struct SharedStoreFigures {
   bool is_healthy = false;
-  std::string reason{};  // why not
+  std::string reason{};  // why not, or what else is wrong
   Instant since{};
   std::string_view mode{};  // of rules and calls that name none
   std::int64_t live_nodes = 1;

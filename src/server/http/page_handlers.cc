@@ -106,8 +106,8 @@ void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures
     return;
   }
   json.key("redis").string(shared->is_healthy ? "connected" : "disconnected");
-  json.key("state").string(shared->is_healthy ? "healthy" : "degraded");
-  if (!shared->is_healthy) json.key("reason").string(as_utf8(shared->reason));
+  json.key("state").string(shared->reason.empty() ? "healthy" : "degraded");
+  if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
   json.key("since_seconds").number(seconds(now - shared->since));
   json.key("nodes").number(shared->live_nodes);
 }

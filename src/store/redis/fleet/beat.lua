@@ -27,9 +27,7 @@ end
 local told = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[3], '(' .. ARGV[4], '+', 'COUNT', 256)) do
   told[#told + 1] = entry[1]
-  told[#told + 1] = entry[2][2]
-  told[#told + 1] = entry[2][4]
-  told[#told + 1] = entry[2][6]
+  for field = 2, 6, 2 do told[#told + 1] = entry[2][field] or '' end
 end
 local now_ms = now_s * 1000 + math.floor(tonumber(time[2]) / 1000)
 return {redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2]), now_ms, told}

@@ -89,7 +89,6 @@ void FleetBeat::failed(CallFailure, Instant) noexcept { is_asking_ = false; }
 
 void FleetBeat::take(const resp::Reply& reply, Instant now) {
   untold_.clear();
-  listener_.nodes_counted(std::max<std::int64_t>(1, reply[0].integer().value_or(1)));
   HashSecret secret;
   const std::string_view found = reply[1].text();
   if (found.size() != secret.bytes.size()) {
@@ -100,6 +99,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
     std::memcpy(secret.bytes.data(), found.data(), found.size());
     listener_.secret_found(secret, now);
   }
+  listener_.nodes_counted(std::max<std::int64_t>(1, reply[0].integer().value_or(1)), now);
   learn(reply[3], reply[2].integer().value_or(0), now);
 }
 
@@ -112,12 +112,13 @@ void FleetBeat::learn(const resp::Reply& told, std::int64_t redis_now_ms, Instan
     entry[filled++] = text.text();
     if (filled < entry.size()) continue;
     filled = 0;
+    const auto told_ms = number_in(entry[0].substr(0, entry[0].find('-')));
+    if (!told_ms) continue;
     last_read_ = entry[0];
     if (entry[1] == options_.node) continue;
     auto blocks = blocks_from_text(entry[2]);
-    const auto told_ms = number_in(entry[0].substr(0, entry[0].find('-')));
     const auto left_ms = number_in(entry[3]);
-    if (!blocks || !told_ms || !left_ms) continue;
+    if (!blocks || !left_ms) continue;
     const auto left = std::clamp(*left_ms - (redis_now_ms - *told_ms), std::int64_t{0}, kLeftMaxMs);
     for (Block& block : *blocks) {
       block.until = now + std::chrono::milliseconds(left);

@@ -26,7 +26,8 @@ namespace weir {
 // Who wants to know what a beat has brought.
 class FleetBeatListener {
  public:
-  virtual void nodes_counted(std::int64_t nodes) = 0;
+  // A whole beat has been answered.
+  virtual void nodes_counted(std::int64_t nodes, Instant now) = 0;
   // At the first beat; and again if the Redis has lost it, and another node's is there now.
   virtual void secret_found(const HashSecret& secret, Instant now) = 0;
   // `why` is a sentence without its stop.

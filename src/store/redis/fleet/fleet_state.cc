@@ -56,6 +56,26 @@ FleetHealth FleetState::health() const {
   return overall_;
 }
 
+bool FleetState::set_beat_failure(std::string_view why) {
+  const std::scoped_lock lock(mutex_);
+  if (beat_failure_ == why) return false;
+  beat_failure_ = why;
+  return true;
+}
+
+std::string FleetState::beat_failure() const {
+  const std::scoped_lock lock(mutex_);
+  return beat_failure_;
+}
+
+bool FleetState::is_news(RedisFailure failure, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  Instant& named = named_[static_cast<std::size_t>(failure)];
+  if (named != Instant{} && now < named + RedisStore::kNamedAgain) return false;
+  named = now;
+  return true;
+}
+
 void FleetState::publish(std::size_t core, const FleetCounts& counts) {
   const std::scoped_lock lock(mutex_);
   cores_[core].counts = counts;

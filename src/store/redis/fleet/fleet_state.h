@@ -5,11 +5,13 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/redis/async_store.h"
@@ -48,6 +50,14 @@ class FleetState {
   void report(std::size_t core, FleetHealth health);
   FleetHealth health() const;
 
+  // Why the node's word to the others does not get through; empty: it does. False if that
+  // is known already.
+  bool set_beat_failure(std::string_view why);
+  std::string beat_failure() const;
+
+  // Whether somebody should hear of it: the first of its kind, on all cores, for a minute.
+  bool is_news(RedisFailure failure, Instant now);
+
   // A core's figures, now and then.
   void publish(std::size_t core, const FleetCounts& counts);
   // Of all cores.
@@ -63,6 +73,8 @@ class FleetState {
   mutable std::mutex mutex_;  // guards what follows
   std::vector<Core> cores_;
   FleetHealth overall_;
+  std::string beat_failure_;
+  std::array<Instant, kRedisFailures> named_{};
 };
 
 }  // namespace weir

@@ -91,7 +91,7 @@ void RedisFleet::report(Instant now) {
     health.reason = link.reason.empty() ? "not connected yet" : link.reason;
   } else if (!decides()) {
     health.is_healthy = false;
-    health.reason = "it does not decide; the metric weir_store_failures_total says why";
+    health.reason = last_failure_.empty() ? "it does not decide" : last_failure_;
   } else if (!has_secret_) {
     health.is_healthy = false;
     health.reason = "the fleet's secret is not known yet";
@@ -100,16 +100,22 @@ void RedisFleet::report(Instant now) {
 }
 
 // Those that a change of health tells of are not told twice.
-void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Instant) {
-  if (failure <= RedisFailure::kNotAsked) return;
-  std::string sentence(failure_meaning(failure));
-  if (!detail.empty()) sentence.append(": ").append(detail);
-  core_.listener.fleet_warned(sentence);
+void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Instant now) {
+  last_failure_ = failure_meaning(failure);
+  if (!detail.empty()) last_failure_.append(": ").append(detail);
+  if (failure <= RedisFailure::kNotAsked || !core_.state.is_news(failure, now)) return;
+  core_.listener.fleet_warned(last_failure_);
 }
 
-void RedisFleet::nodes_counted(std::int64_t nodes) {
+void RedisFleet::nodes_counted(std::int64_t nodes, Instant) {
   core_.state.set_live_nodes(nodes);
-  last_warning_.clear();
+  core_.state.set_beat_failure({});
+}
+
+void RedisFleet::beat_failed(std::string_view why, Instant) {
+  const std::string sentence =
+      "this node and the others do not hear of each other: " + std::string(why);
+  if (core_.state.set_beat_failure(sentence)) core_.listener.fleet_warned(sentence);
 }
 
 void RedisFleet::secret_found(const HashSecret& secret, Instant now) {
@@ -119,12 +125,6 @@ void RedisFleet::secret_found(const HashSecret& secret, Instant now) {
 void RedisFleet::use_secret(Instant now) {
   has_secret_ = true;
   report(now);
-}
-
-void RedisFleet::beat_failed(std::string_view why, Instant) {
-  if (std::exchange(last_warning_, why) == why) return;
-  core_.listener.fleet_warned("this node cannot tell the others that it is alive: " +
-                              std::string(why));
 }
 
 void RedisFleet::publish(Instant now) {

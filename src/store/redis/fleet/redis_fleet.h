@@ -84,7 +84,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   void redis_changed(const LinkState& state, Instant now) override;
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
-  void nodes_counted(std::int64_t nodes) override;
+  void nodes_counted(std::int64_t nodes, Instant now) override;
   void secret_found(const HashSecret& secret, Instant now) override;
   void beat_failed(std::string_view why, Instant now) override;
 
@@ -97,7 +97,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   const Core core_;
   AwayStore away_;
   bool has_secret_ = false;
-  std::string last_warning_;
+  std::string last_failure_;  // of decisions, in words
   std::unique_ptr<RedisClient> client_;
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it

@@ -150,9 +150,26 @@ TEST_F(RedisFleetTest, NonsenseIsNamedOnce) {
     server_->say({"-NOPERM this user has no permissions"});
   }
   EXPECT_EQ(listener_.said,
-            std::vector<std::string>{"this node cannot tell the others that it is alive: "
+            std::vector<std::string>{"this node and the others do not hear of each other: "
                                      "NOPERM this user has no permissions"});
+  EXPECT_EQ(state_.beat_failure(), listener_.said.front());
   EXPECT_EQ(state_.health().reason, "the fleet's secret is not known yet");
+}
+
+TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
+  make_fleet();
+  connect();
+  for (int i = 0; i < 3; ++i) {
+    reactor_.advance(100ms);
+    server_->hear();
+    server_->say({"*4", ":2", "$5", "short", ":5000", "*0"});
+  }
+  EXPECT_EQ(listener_.said.size(), 1u);
+  EXPECT_TRUE(listener_.secrets.empty());
+  reactor_.advance(100ms);
+  server_->hear();
+  answer_beat(2);
+  EXPECT_EQ(state_.beat_failure(), "");
 }
 
 TEST_F(RedisFleetTest, SaysOfChangesThatLast) {
