@@ -114,7 +114,8 @@ def memory_modes(bench):
         shared = clients.figures(samples[mode])
         ratio = shared["per_cpu"] / local["per_cpu"]
         left_out = f", {alone[mode]} decided without the busy Redis" if alone[mode] else ""
-        rows.append(Row(f"{mode}, {what}{left_out}", clients.told(shared), f"local: {clients.told(local)}",
+        rows.append(Row(f"{mode}, {what}{left_out}", clients.told(shared),
+                        f"local: {clients.told(local)}",
                         f"{ratio:.2f} by CPU time", f"at least {goal}", ratio >= goal,
                         {mode: samples[mode], "local": samples["local"]}))
     busy = harness.median([run["redis_cpu"] for run in samples["leased"]])
