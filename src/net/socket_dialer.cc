@@ -72,7 +72,9 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   void ring(Instant now) {
     if (step_ == Step::kBegin) return begin(now);
     if (step_ == Step::kLookup) return fail("its name is not found in time");
-    if (step_ == Step::kHandshake) return fail("TLS: no answer in time");
+    if (step_ == Step::kHandshake) {
+      return fail("TLS: no answer in time, as happens at a port without TLS");
+    }
     fault_ = "no answer in time";
     if (step_ == Step::kConnect) connect_next(now);
   }

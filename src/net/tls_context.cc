@@ -5,22 +5,13 @@
 
 #include <new>
 
+#include "net/tls_files.h"
+
 namespace weir {
 namespace {
 
 // A context of our own kind, so that a ticket of another service is not taken for ours.
 constexpr unsigned char kSessionContext[] = "weir";
-
-StartError tls_error(const std::string& what, const std::string& file) {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  auto message = what + " " + file + " cannot be used";
-  if (reason != nullptr) message += std::string(": ") + reason;
-  ERR_clear_error();
-  return {std::move(message)};
-}
-
-// Instead of asking on the terminal.
-int no_pass_phrase(char*, int, int, void*) { return -1; }
 
 int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* chosen_size,
                     const unsigned char* offered, unsigned offered_size, void*) {
@@ -35,19 +26,11 @@ int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* chose
 }
 
 void set_rules(SSL_CTX* context) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  // A peer that leaves without a farewell has ended, as one does on a plain socket: every
-  // protocol we speak says by itself where a message ends.
-  SSL_CTX_set_options(
-      context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // A session's output may move, and grow, between two tries to write it. Idle connections
-  // give their buffers back.
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                                SSL_MODE_RELEASE_BUFFERS);
+  set_common_tls_rules(context);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);          // of the many that are idle
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);  // tickets need none
   SSL_CTX_set_session_id_context(context, kSessionContext, sizeof(kSessionContext) - 1);
   SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
-  SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
 }
 
 bool require_client_certificate(SSL_CTX* context, const std::string& file) {
@@ -67,12 +50,7 @@ std::variant<std::shared_ptr<const TlsContext>, StartError> TlsContext::load(
   if (context == nullptr) throw std::bad_alloc();
   auto loaded = std::make_shared<const TlsContext>(context);
   set_rules(context);
-  if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return tls_error("the certificate", files.certificate);
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return tls_error("the key", files.key);
-  }
+  if (auto error = use_certificate(context, files.certificate, files.key)) return *error;
   if (!files.client_ca.empty() && !require_client_certificate(context, files.client_ca)) {
     return tls_error("the authority of client certificates", files.client_ca);
   }

@@ -288,7 +288,8 @@ struct TlsFilesTest : TlsTest {
 TEST_F(TlsFilesTest, NamesTheFileThatCannotBeUsed) {
   const auto other = shared_certificates->make("other");
   const auto none = shared_certificates->path("none.pem");
-  EXPECT_THAT(refusal({.certificate = none, .key = other.key}), HasSubstr(none));
+  EXPECT_EQ(refusal({.certificate = none, .key = other.key}),
+            "the certificate " + none + " cannot be used: No such file or directory");
   EXPECT_THAT(refusal({.certificate = other.certificate, .key = none}), HasSubstr(none));
   EXPECT_THAT(refusal({.certificate = other.certificate, .key = other.key, .client_ca = none}),
               HasSubstr("the authority of client certificates " + none));

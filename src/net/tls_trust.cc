@@ -7,30 +7,15 @@
 #include <new>
 
 #include "base/ip_address.h"
+#include "net/tls_files.h"
 
 namespace weir {
 namespace {
 
 using Verification = TlsTrustFiles::Verification;
 
-StartError tls_error(const std::string& what, const std::string& file) {
-  const char* reason = ERR_reason_error_string(ERR_peek_last_error());
-  auto message = what + " " + file + " cannot be used";
-  if (reason != nullptr) message += std::string(": ") + reason;
-  ERR_clear_error();
-  return {std::move(message)};
-}
-
-// Instead of asking on the terminal.
-int no_pass_phrase(char*, int, int, void*) { return -1; }
-
 void set_rules(SSL_CTX* context, Verification verification) {
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_options(
-      context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-  // A session's output may move, and grow, between two tries to write it.
-  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  SSL_CTX_set_default_passwd_cb(context, no_pass_phrase);
+  set_common_tls_rules(context);
   const bool verifies = verification == Verification::kFull;
   SSL_CTX_set_verify(context, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
 }
@@ -51,12 +36,7 @@ std::variant<std::shared_ptr<const TlsTrust>, StartError> TlsTrust::load(
     return tls_error("the authorities' file", authorities);
   }
   if (files.certificate.empty()) return loaded;
-  if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return tls_error("the certificate", files.certificate);
-  }
-  if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return tls_error("the key", files.key);
-  }
+  if (auto error = use_certificate(context, files.certificate, files.key)) return *error;
   return loaded;
 }
 
