@@ -9,24 +9,11 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "rules/testing/base64url.h"
 #include "rules/token.h"
 
 namespace weir {
 namespace {
-
-std::string base64url(std::string_view text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string encoded;
-  unsigned bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6;) encoded += kDigits[bits >> (count -= 6) & 63];
-  }
-  if (count > 0) encoded += kDigits[bits << (6 - count) & 63];
-  return encoded;
-}
 
 void read(std::string_view input) {
   static const ClaimNames names = {"sub", "plan", "roles"};

@@ -10,25 +10,13 @@
 
 #include <gtest/gtest.h>
 
+#include "rules/testing/base64url.h"
+
 namespace weir {
 namespace {
 
 constexpr std::string_view kSecret = "an example of a secret, 32 bytes";
 constexpr std::int64_t kNow = 1'800'000'000;  // seconds
-
-std::string base64url(std::string_view text) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string encoded;
-  unsigned bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6;) encoded += kDigits[bits >> (count -= 6) & 63];
-  }
-  if (count > 0) encoded += kDigits[bits << (6 - count) & 63];
-  return encoded;
-}
 
 std::string hmac(std::string_view text) {
   unsigned char out[EVP_MAX_MD_SIZE];
