@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "net/signals.h"
 #include "rules/config.h"
 #include "rules/config_fields.h"
+#include "rules/field_value.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -328,6 +330,15 @@ auto take_duration(std::optional<Value>& target) {
   return [&target](const std::string& text) { target = *parse_duration(text); };
 }
 
+// The same values as that field of `store:` takes, and the same words for others.
+auto check_store_field(std::string_view name) {
+  return [&field = *store_section().find(name)](const std::string& text) {
+    const YamlNode node{
+        .kind = YamlNode::Kind::kText, .style = YamlNode::Style::kQuoted, .text = text};
+    return check_value(field, node).mistake;
+  };
+}
+
 // The Redis that limits are shared through.
 void add_store_options(CLI::App& command, StoreSettings& store) {
   command
@@ -343,13 +354,15 @@ void add_store_options(CLI::App& command, StoreSettings& store) {
   command
       .add_option_function<std::string>("--redis-deadline", take_duration(store.deadline),
                                         "How long a check may wait for the Redis [20ms]")
-      ->check(check_positive_duration);
+      ->check(check_store_field("deadline"));
   command
       .add_option_function<std::string>("--sync-interval", take_duration(store.sync_interval),
                                         "How often async counts and blocks are exchanged [100ms]")
-      ->check(check_positive_duration);
-  command.add_option("--redis-prefix", store.prefix,
-                     "What the names of all keys in the Redis begin with [weir:]");
+      ->check(check_store_field("sync_interval"));
+  command
+      .add_option("--redis-prefix", store.prefix,
+                  "What the names of all keys in the Redis begin with [weir:]")
+      ->check(check_store_field("prefix"));
 }
 
 void add_envoy_options(CLI::App& command, EnvoyOptions& options) {

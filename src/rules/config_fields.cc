@@ -85,7 +85,7 @@ constexpr Section kTls = {
 };
 
 constexpr TextForm kHeaderName = {
-    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    .pattern = kHeaderNamePattern,
     .expected = "the name of a header, such as X-RateLimit-Limit",
 };
 
@@ -113,7 +113,7 @@ const Section kJwt = {
 };
 
 constexpr TextForm kPrefix = {
-    .pattern = "^[^{}[:cntrl:] ]{1,64}$",
+    .pattern = "^[^{}\\x00-\\x20\\x7f]{1,64}$",
     .expected = "up to 64 characters without spaces and braces",
 };
 

@@ -38,6 +38,8 @@ struct TextForm {
 
 inline constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$",
                                        .expected = "a text that is not empty"};
+// RFC 9110, 5.6.2. Each form that has it names an example of its own.
+inline constexpr std::string_view kHeaderNamePattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 inline constexpr std::size_t kTextMax = 1024;     // bytes
 inline constexpr std::size_t kTextListMax = 256;  // texts
 

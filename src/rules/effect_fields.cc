@@ -93,7 +93,7 @@ const Section kOverride = {
 };
 
 constexpr TextForm kHeaderField = {
-    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    .pattern = kHeaderNamePattern,
     .expected = "the name of a header, such as Cache-Control",
 };
 constexpr TextForm kHeaderText = {

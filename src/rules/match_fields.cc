@@ -23,7 +23,7 @@ constexpr TextForm kPath = {
     .expected = "a path that begins with '/' or '*' and has no query, such as /login or /api/*",
 };
 constexpr TextForm kHeaderName = {
-    .pattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+    .pattern = kHeaderNamePattern,
     .expected = "the name of a header, such as X-Api-Key",
 };
 constexpr TextForm kPropertyName = {

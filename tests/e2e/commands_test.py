@@ -83,6 +83,23 @@ class WrongUse(unittest.TestCase):
             self.assertEqual((code, out), (2, ""), arguments)
             self.assertTrue(err)
 
+    def test_options_of_the_redis_have_the_bounds_of_the_file(self):
+        durations = "must be a duration such as 500ms, 90s or 1h30m, or a number of seconds"
+        texts = "must be up to 64 characters without spaces and braces"
+        for option, value, reason in (
+                ("--redis-prefix", "a{b", texts), ("--redis-prefix", "", texts),
+                ("--redis-prefix", "p" * 5000, texts), ("--redis-prefix", "a\nb", texts),
+                ("--redis-deadline", "10d", "must be from 1ms to 10s, but is 10d"),
+                ("--redis-deadline", "1us", "must be from 1ms to 10s, but is 1us"),
+                ("--redis-deadline", "soon", durations),
+                ("--sync-interval", "1d", "must be from 10ms to 10s, but is 1d"),
+                ("--sync-interval", "1.5s", durations)):
+            code, out, err = run_weir("serve", "--redis", "redis://127.0.0.1", option, value)
+            self.assertEqual((code, out), (2, ""), (option, value[:9]))
+            self.assertIn(f"{option}: ", err)
+            self.assertIn(reason, err)
+            self.assertLess(len(err), 500)
+
     def test_help_is_0(self):
         for arguments in (["--help"], ["serve", "--help"], ["check", "--help"]):
             self.assertEqual(run_weir(*arguments)[0], 0)
