@@ -9,6 +9,7 @@ namespace {
 // How long a look at all connections takes. Deadlines are kept to about this.
 constexpr Duration kSweepRound = std::chrono::seconds(1);
 constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
+constexpr Duration kAskAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -23,38 +24,53 @@ void Core::use_admission(const std::shared_ptr<const Admission>& admission) {
   for (auto& doorway : doorways_) doorway.admission = admission;
 }
 
-void Core::run(const std::function<void()>& last) {
+// Sessions, factories and the lodger belong to this thread, so their last moments do, too.
+void Core::run(Lodger lodger) {
+  lodger_ = std::move(lodger);
   ticker_->set(loop_.now() + kSweepRound);
   loop_.run();
-  // Sessions and factories belong to this thread, so their last moments do, too.
-  listeners_.clear();
-  cut_off_ = connections_.reset_all();
-  last();
+  if (lodger_.end) lodger_.end();
   dialer_.reset_all();
 }
 
 void Core::tick(Instant now) {
   for (const auto& listener : listeners_) listener->resume();
   dialer_.sweep();
-  auto next = now + connections_.sweep_some(draining_ ? kSweepRoundDraining : kSweepRound);
-  if (draining_) {
-    if (now >= drain_deadline_) return end_drain();
-    next = std::min(next, drain_deadline_);
+  if (phase_ == Phase::kLeaving) return lodger_.leave() ? loop_.stop() : wait_for_lodger(now);
+  const bool draining = phase_ == Phase::kDraining;
+  auto next = now + connections_.sweep_some(draining ? kSweepRoundDraining : kSweepRound);
+  if (draining) {
+    if (connections_.empty() || now >= clients_until_) return cut_off_clients(now);
+    next = std::min(next, clients_until_);
   }
   ticker_->set(next);
 }
 
+// A second drain may be less patient.
 void Core::drain(Duration patience) {
-  draining_ = true;
-  drain_deadline_ = loop_.now() + patience;
+  lodger_until_ = loop_.now() + patience;
+  clients_until_ =
+      lodger_until_ - (lodger_.leave ? std::min(kLeaveMax, patience / 10) : Duration{0});
+  tick_soon();
+  if (phase_ != Phase::kServing) return;
+  phase_ = Phase::kDraining;
   for (const auto& listener : listeners_) listener->close();
   listeners_.clear();
-  connections_.when_empty([this] { end_drain(); });
+  connections_.when_empty([this] { tick_soon(); });
   connections_.drain_all();
-  if (connections_.empty()) return end_drain();
-  ticker_->set(loop_.now());
 }
 
-void Core::end_drain() { loop_.stop(); }
+void Core::cut_off_clients(Instant now) {
+  phase_ = Phase::kLeaving;
+  cut_off_ = connections_.reset_all();
+  lodger_until_ = std::min(lodger_until_, now + kLeaveMax);
+  wait_for_lodger(now);
+}
+
+// At first, too: what the last clients have left behind is to be done before it is asked.
+void Core::wait_for_lodger(Instant now) {
+  if (now >= lodger_until_ || !lodger_.leave) return loop_.stop();
+  ticker_->set(now + kAskAgain);
+}
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -31,12 +32,22 @@ class Core {
   EventLoop& loop() { return loop_; }
   SocketDialer& dialer() { return dialer_; }
 
-  // Serves until a drain has ended. Then calls `last`, when there are no more clients, but
-  // connections to others.
-  void run(const std::function<void()>& last = [] {});
+  // What lives on the loop beside the clients.
+  struct Lodger {
+    // The last client has gone: asked every millisecond whether it has said to others what it
+    // has to say, for kLeaveMax at most. Empty: it has nothing to say.
+    std::function<bool()> leave{};
+    // It goes, with connections to others still there. May be empty.
+    std::function<void()> end{};
+  };
+  static constexpr Duration kLeaveMax = std::chrono::seconds(1);
+
+  // Serves until a drain has ended and the lodger has gone.
+  void run(Lodger lodger);
 
   // Stops accepting, lets every session finish, and ends run() when all have, or after
-  // `patience`. On the core's thread; once.
+  // `patience`; of that the last tenth, kLeaveMax at most, is kept for leave(). On the core's
+  // thread.
   void drain(Duration patience);
 
   // Connections that were cut off because the drain took too long. After run().
@@ -44,7 +55,9 @@ class Core {
 
  private:
   void tick(Instant now);
-  void end_drain();
+  void tick_soon() { ticker_->set(Instant{}); }
+  void cut_off_clients(Instant now);
+  void wait_for_lodger(Instant now);
 
   EventLoop loop_;
   std::unique_ptr<Alarm> ticker_ = loop_.make_alarm([this](Instant now) { tick(now); });
@@ -52,8 +65,10 @@ class Core {
   ConnectionSet connections_;
   SocketDialer dialer_{loop_};
   std::vector<std::unique_ptr<Listener>> listeners_;
-  bool draining_ = false;
-  Instant drain_deadline_;
+  Lodger lodger_;
+  enum class Phase : std::uint8_t { kServing, kDraining, kLeaving } phase_ = Phase::kServing;
+  Instant clients_until_;
+  Instant lodger_until_;
   std::size_t cut_off_ = 0;
 };
 

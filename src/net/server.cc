@@ -73,9 +73,10 @@ void Server::run_core(std::size_t core) {
   ::pthread_setname_np(::pthread_self(), ("weir-core-" + std::to_string(core)).c_str());
   auto& served = *cores_[core];
   if (options_.core_begins) options_.core_begins(core, served.loop(), served.dialer());
-  served.run([this, core] {
-    if (options_.core_ends) options_.core_ends(core);
-  });
+  Core::Lodger lodger;
+  if (options_.core_leaves) lodger.leave = [this, core] { return options_.core_leaves(core); };
+  if (options_.core_ends) lodger.end = [this, core] { options_.core_ends(core); };
+  served.run(std::move(lodger));
   cut_off_.fetch_add(cores_[core]->cut_off(), std::memory_order_relaxed);
   if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) stopped_.open();
 }

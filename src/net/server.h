@@ -39,8 +39,11 @@ struct ServerOptions {
   // For connections outward. Null: those that want TLS fail.
   std::shared_ptr<const TlsTrust> trust;
   // Called on each core's thread, before it serves anybody, and when it has served the last:
-  // what lives on its loop is made and destroyed there. May be empty.
+  // what lives on its loop is made and destroyed there. Between the two, with the last client
+  // gone, it is asked again and again whether it has said to others what it has to say, for a
+  // second at most and within the patience of the drain. May be empty.
   std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
+  std::function<bool(std::size_t core)> core_leaves{};
   std::function<void(std::size_t core)> core_ends{};
 };
 
@@ -88,8 +91,9 @@ class Server {
   // Whom every core lets in, soon; who is in stays. REQUIRES: as in ServerOptions.
   void use_admission(const std::shared_ptr<const Admission>& admission);
 
-  // Stops accepting and lets every session finish, for at most `patience`. Returns at
-  // once; stopped() opens when done. Files of Unix sockets go first, so that another
+  // Stops accepting and lets every session finish, for at most `patience`; the last tenth of
+  // it, a second at most, is kept for core_leaves, if there is one. Returns at once;
+  // stopped() opens when done. Files of Unix sockets go first, so that another
   // server may take their place.
   void drain(Duration patience);
   const Gate& stopped() const { return stopped_; }

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <set>
@@ -306,6 +307,61 @@ TEST_F(ServerTest, DrainCutsOffWhoTakesTooLong) {
   server_->stopped().wait();
   EXPECT_EQ(server_->cut_off(), 1);
   EXPECT_EQ(peer.read_to_end(), ECONNRESET);
+}
+
+TEST_F(ServerTest, WhatLivesOnTheLoopLeavesWhenTheLastClientHasGone) {
+  std::atomic<int> asked = 0;
+  std::atomic<bool> has_said_all = false;
+  std::atomic<bool> has_ended = false;
+  const auto leaves = [&](std::size_t) {
+    ++asked;
+    return has_said_all.load();
+  };
+  start(1, nullptr, {.admission = nullptr, .core_leaves = leaves, .core_ends = [&](std::size_t) {
+                       has_ended = true;
+                     }});
+  {
+    auto peer = client();
+    ASSERT_EQ(peer.ask("x"), "x");
+    server_->drain(seconds(10));
+    let_core_run();
+    EXPECT_EQ(asked, 0);
+    EXPECT_EQ(peer.ask("y"), "y");
+    EXPECT_EQ(peer.read_to_end(), 0);
+  }
+  while (asked == 0) advance(std::chrono::milliseconds(1));  // the loop goes on
+  EXPECT_FALSE(has_ended);
+  has_said_all = true;
+  clock_.advance(std::chrono::milliseconds(1));
+  server_->stopped().wait();
+  EXPECT_TRUE(has_ended);
+}
+
+TEST_F(ServerTest, WhoNeverLeavesIsGivenASecondWithinThePatienceOfTheDrain) {
+  using std::chrono::milliseconds;
+  for (const Duration patience : {seconds(100), seconds(5)}) {
+    const Duration given = patience == seconds(5) ? milliseconds(500) : milliseconds(1'000);
+    std::atomic<bool> is_asked = false;
+    const auto leaves = [&](std::size_t) {
+      is_asked = true;
+      return false;
+    };
+    start(1, [](const Peer&, Instant) { return std::make_unique<StubbornSession>(); },
+          {.admission = nullptr, .core_leaves = leaves});
+    auto peer = client();
+    ASSERT_EQ(peer.ask("x"), "x");
+    server_->drain(patience);
+    let_core_run();
+    advance(patience - given - Duration(1));
+    EXPECT_FALSE(is_asked);
+    clock_.advance(Duration(1));  // who has not finished by now is cut off
+    let_core_run();
+    advance(milliseconds(1));
+    EXPECT_TRUE(is_asked);
+    clock_.advance(given);
+    server_->stopped().wait();
+    EXPECT_EQ(server_->cut_off(), 1);
+  }
 }
 
 TEST_F(ServerTest, NobodyCanConnectAfterADrain) {
