@@ -54,6 +54,8 @@ struct Batch {
   std::span<const Charge> charges;       // in; at most kChargesMax
   std::span<Decision> decisions;         // out; parallel to charges
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
+  // In. A store that makes others wait fails then at the latest, if it has not earlier.
+  Instant give_up_at = Instant::max();
   // Called exactly once when the answer is there; after it the store no longer touches
   // the batch. `context` is the caller's own.
   void (*on_done)(Batch&) noexcept = nullptr;

@@ -187,6 +187,7 @@ std::optional<StartError> Node::join_fleet(ServerOptions& options) {
   options.core_begins = [this](std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     fleet_->begin(core, cores_[core].engine, loop, dialer, clock_.now());
   };
+  options.core_leaves = [this](std::size_t core) { return fleet_->leave(core, clock_.now()); };
   options.core_ends = [this](std::size_t core) { fleet_->end(core); };
   return std::nullopt;
 }

@@ -28,12 +28,19 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
                                .blocks = blocks_,
                                .state = state_,
-                               .listener = *this};
-  members_[core] = {.engine = &engine, .fleet = std::make_unique<RedisFleet>(options_, place, now)};
-  engine.join(*members_[core].fleet);
+                               .listener = *this,
+                               .own_counters = engine.local()};
+  Member& member = members_[core];
+  member = {.engine = &engine,
+            .fleet = std::make_unique<RedisFleet>(options_, place, now),
+            .gives_back = loop.make_alarm([&engine](Instant then) { engine.give_back(then); })};
+  engine.join(*member.fleet, [&alarm = *member.gives_back] { alarm.set(Instant{}); });
 }
 
-void NodeFleet::end(std::size_t core) { members_[core].fleet.reset(); }
+void NodeFleet::end(std::size_t core) {
+  members_[core].fleet.reset();
+  members_[core].gives_back.reset();
+}
 
 SharedStoreFigures NodeFleet::figures() const {
   const FleetHealth health = state_.health();

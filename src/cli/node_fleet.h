@@ -1,7 +1,7 @@
 // NodeFleet: a node's cores as members of a fleet, and what the log and /health say of it.
 //
-// Thread rule: made and destroyed with the node; begin() and end() on each core's thread;
-// figures() from any. Tested by tests/e2e/fleet_test.py.
+// Thread rule: made and destroyed with the node; begin(), leave() and end() on each core's
+// thread; figures() from any. Tested by tests/e2e/fleet_test.py.
 
 #pragma once
 
@@ -31,9 +31,11 @@ class NodeFleet final : FleetListener {
   NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
             Instant now);
 
-  // The core joins, and leaves. Its engine must outlive the time between.
+  // The core joins, and goes. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
   void end(std::size_t core);
+  // Before it goes, and nobody asks it any more: RedisFleet::leave().
+  bool leave(std::size_t core, Instant now) { return members_[core].fleet->leave(now); }
 
   SharedStoreFigures figures() const;
 
@@ -41,6 +43,7 @@ class NodeFleet final : FleetListener {
   struct Member {
     Engine* engine = nullptr;
     std::unique_ptr<RedisFleet> fleet;
+    std::unique_ptr<Alarm> gives_back;  // what requests left behind
   };
 
   void health_changed(const FleetHealth& health) override;

@@ -124,6 +124,7 @@ bool Asks::add(const Ask& ask) {
 
 bool Asks::decide(Instant now) {
   if (engine_.waits()) return false;
+  engine_.give_back(now);
   Group counted;
   for (std::size_t i = 0; i < size_; ++i) {
     if (!settle_uncounted(i, now)) counted.add(i);
@@ -140,10 +141,7 @@ bool Asks::decide(Instant now) {
     if (is_first) record(i, now);
     if (answers_[i].over && is_shadow(asks_[i])) answers_[i].decision.verdict = Verdict::kAllowed;
   }
-  if (is_first && !is_alone && has_charged()) {
-    keep_warm(now);
-    tell_admitted_alone(now);
-  }
+  if (is_first && !is_alone && has_charged()) tell_admitted_alone(now);
   return true;
 }
 
@@ -180,8 +178,7 @@ bool Asks::settle_uncounted(std::size_t index, Instant now) {
 }
 
 // Those with one limit share a batch; those with several have one each, in which all
-// limits hold or none is charged. So have leased ones: who has units need not go to Redis
-// together with who has none. Nobody waits for another's answer to be asked.
+// limits hold or none is charged. Nobody waits for another's answer to be asked.
 Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now) {
   const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
   Progress progress = Progress::kAnswered;
@@ -189,13 +186,42 @@ Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now
     Group singles;
     for (const std::uint8_t index : asks) {
       if (modes_[index] != mode) continue;
-      if (limits_[index].size() == 1 && mode != Mode::kLeased) {
+      if (limits_[index].size() == 1) {
         singles.add(index);
       } else {
         progress = std::max(progress, decide_batch({&index, 1}, joint, now));
       }
     }
-    progress = std::max(progress, decide_batch(singles, operation, now));
+    progress = std::max(progress, decide_singles(singles, operation, mode, now));
+  }
+  return progress;
+}
+
+Asks::Progress Asks::decide_singles(Members asks, Operation operation, Mode mode, Instant now) {
+  if (mode == Mode::kLeased) return decide_leased(asks, operation, now);
+  const bool may_fail_apart = mode != Mode::kLocal && engine_.fleet()->is_spread();
+  return may_fail_apart ? decide_one_by_one(asks, operation, now)
+                        : decide_batch(asks, operation, now);
+}
+
+// In one batch if memory knows of all of them. Else who has units need not go to Redis
+// together with who has none.
+Asks::Progress Asks::decide_leased(Members asks, Operation operation, Instant now) {
+  if (asks.size() > 1) {
+    const Check* answered = nullptr;
+    if (put_at_hand(asks, operation, answered, now) == Progress::kAnswered) {
+      take_decisions(asks, *answered, Mode::kLeased);
+      return Progress::kAnswered;
+    }
+  }
+  return decide_one_by_one(asks, operation, now);
+}
+
+// A batch that fails fails as a whole.
+Asks::Progress Asks::decide_one_by_one(Members asks, Operation operation, Instant now) {
+  Progress progress = Progress::kAnswered;
+  for (const std::uint8_t index : asks) {
+    progress = std::max(progress, decide_batch({&index, 1}, operation, now));
   }
   return progress;
 }
@@ -225,43 +251,49 @@ Asks::Progress Asks::decide_together(Instant now) {
 // back when a later one denies.
 Asks::Progress Asks::decide_modes(Members asks, Operation operation, Instant now) {
   Group charged;
+  Progress looks = Progress::kAnswered;
   for (const Mode mode : modes_in_use_) {
     Group group;
     for (const std::uint8_t index : asks) {
       if (modes_[index] == mode) group.add(index);
     }
-    Progress progress = decide_batch(group, operation, now);
+    const Progress progress = decide_batch(group, operation, now);
+    if (operation == Operation::kLook) {
+      looks = std::max(looks, progress);
+      continue;
+    }
     if (progress != Progress::kAnswered) return progress;
-    if (operation == Operation::kLook) continue;
     if (all_allowed(group)) {
       for (const std::uint8_t index : Members(group)) {
         if (answers_[index].cause == Answer::Cause::kCounted) charged.add(index);
       }
-      continue;
+    } else {
+      operation = Operation::kLook;
+      looks = take_back(charged, now);
     }
-    operation = Operation::kLook;
-    progress = take_back(charged, now);
-    if (progress != Progress::kAnswered) return progress;
   }
-  return Progress::kAnswered;
+  return looks;
 }
 
-// Undoes charges, and answers what a look says.
+// Undoes charges, and answers what is there after that. If a store has gone meanwhile, it
+// stays charged: never too much is let pass.
 Asks::Progress Asks::take_back(Members asks, Instant now) {
-  for (const std::uint8_t index : asks) {
-    const Mode mode = answers_[index].mode;
-    const Members self(&index, 1);
-    const Check* answered = nullptr;
-    // If the store has gone meanwhile, it stays charged: never too much is let pass.
-    if (put(self, Operation::kSpendEach, Sign::kGiveBack, mode, answered, now) ==
-        Progress::kWaits) {
-      return Progress::kWaits;
+  if (engine_.fleet() != nullptr) engine_.visit().keep_parts();
+  Modes modes;
+  for (const std::uint8_t index : asks) modes.add(answers_[index].mode);
+  Progress progress = Progress::kAnswered;
+  for (const Mode mode : modes) {
+    Group group;
+    for (const std::uint8_t index : asks) {
+      if (answers_[index].mode == mode) group.add(index);
     }
-    const Progress look = put(self, Operation::kLook, Sign::kSpend, mode, answered, now);
-    if (look == Progress::kWaits) return look;
-    if (look == Progress::kAnswered) take_decisions(self, *answered, mode);
+    const Check* answered = nullptr;
+    const Progress put_back =
+        put(group, Operation::kSpendEach, Sign::kGiveBack, mode, answered, now);
+    if (put_back == Progress::kAnswered) take_decisions(group, *answered, mode);
+    if (put_back == Progress::kWaits) progress = put_back;
   }
-  return Progress::kAnswered;
+  return progress;
 }
 
 bool Asks::all_allowed(Members asks) const {
@@ -281,18 +313,21 @@ Asks::Progress Asks::decide_batch(Members asks, Operation operation, Instant now
   return progress;
 }
 
-// The store that decides these has failed.
+// The store that decides these has failed. Nobody stands in for it where a counter is to be
+// freed: that would be said, and forgotten when the store is back.
 Asks::Progress Asks::fall_back(Members asks, Operation operation, Instant now) {
+  if (operation == Operation::kReset) return Progress::kUnavailable;
   Group local;
   for (const std::uint8_t index : asks) {
     const Rule* const rule = asks_[index].rule;
     Answer& answer = answers_[index];
     answer.mode = Mode::kLocal;
-    if (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal) {
+    const bool frees = asks_[index].cost < 0;
+    if (!frees && (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal)) {
       local.add(index);
       continue;
     }
-    const bool allows = rule->on_store_failure == OnStoreFailure::kAllow;
+    const bool allows = !frees && rule->on_store_failure == OnStoreFailure::kAllow;
     answer.cause = Answer::Cause::kStoreFailed;
     answer.decision = allows ? untouched(answer.quota) : refused(answer.quota);
     if (!allows && operation == Operation::kSpendAll) operation = Operation::kLook;
@@ -315,8 +350,21 @@ Asks::Progress Asks::put(Members asks, Operation operation, Sign sign, Mode mode
     return check_.decide(engine_.local(), now) ? Progress::kAnswered : Progress::kUnavailable;
   }
   fill(engine_.visit().next(operation), asks, sign, mode);
-  Store& store = mode == Mode::kLocal ? engine_.local() : fleet->store(mode);
-  return engine_.visit().ask(store, answered, now);
+  return ask(mode == Mode::kLocal ? engine_.local() : fleet->store(mode), operation, answered, now);
+}
+
+Asks::Progress Asks::put_at_hand(Members asks, Operation operation, const Check*& answered,
+                                 Instant now) {
+  fill(engine_.visit().next(operation), asks, Sign::kSpend, Mode::kLeased);
+  return ask(engine_.fleet()->leases_at_hand(), operation, answered, now);
+}
+
+// All that a request asks together takes no longer than one question may.
+Asks::Progress Asks::ask(Store& store, Operation operation, const Check*& answered, Instant now) {
+  Visit& visit = engine_.visit();
+  const bool is_part = operation == Operation::kSpendAll && modes_in_use_.several();
+  return visit.ask(store, answered, now, is_part ? Visit::Share::kPart : Visit::Share::kWhole,
+                   visit.begun(now) + engine_.fleet()->patience());
 }
 
 void Asks::fill(Check& check, Members asks, Sign sign, Mode mode) const {
@@ -351,6 +399,9 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
   }
 }
 
+// Another mode has answered than was asked: the store of that one had failed.
+bool Asks::fell_back(std::size_t index) const { return modes_[index] != answers_[index].mode; }
+
 // What follows from an answer, once: figures and blocks.
 void Asks::record(std::size_t index, Instant now) {
   const Ask& ask = asks_[index];
@@ -360,14 +411,15 @@ void Asks::record(std::size_t index, Instant now) {
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
     engine_.record(answer.decision, answer.quota.algorithm(), now);
   }
-  if (modes_[index] != answer.mode && is_decided(answer)) engine_.record_fallback();
+  if (fell_back(index) && is_decided(answer)) engine_.record_fallback();
   if (ask.rule == nullptr) return;
   if (spends(operation_) && is_counted(*ask.rule)) {
     engine_.record_rule(ask.rule->number, outcome_of(ask, answer), hashes_[index].front(), now);
   }
   if (operation_ == Operation::kReset) blocks_.lift(ask.rule->id, ask.key);
+  // A node that decides alone has but its share: that is no reason to block on all.
   const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
-                         !is_shadow(ask) && spends(operation_) && ask.cost > 0;
+                         !fell_back(index) && !is_shadow(ask) && spends(operation_) && ask.cost > 0;
   if (may_block && !ask.rule->denial.blocks.empty()) block_denied(ask, now);
 }
 
@@ -380,38 +432,17 @@ bool Asks::has_charged() const {
   return true;
 }
 
-// Tells the fleet what was admitted although its store had failed.
+// Tells the fleet what this node's counters have admitted as its store had failed.
 void Asks::tell_admitted_alone(Instant now) {
   for (std::size_t i = 0; i < size_; ++i) {
     const Answer& answer = answers_[i];
-    const bool alone = modes_[i] != answer.mode && is_decided(answer);
+    const bool alone = fell_back(i) && answer.cause == Answer::Cause::kCounted;
     if (!alone || answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < limits_[i].size(); ++limit) {
       const Charge charge{hashes_[i][limit], &limits_[i][limit], asks_[i].cost, tag_of(i)};
       engine_.fleet()->admitted_alone(modes_[i], charge, now);
     }
   }
-}
-
-// Enters what the fleet has admitted, so that this node's own counters are right when it
-// has to decide alone.
-void Asks::keep_warm(Instant now) {
-  const auto operation =
-      operation_ == Operation::kReset ? Operation::kReset : Operation::kSpendEach;
-  check_.begin(operation);
-  for (std::size_t i = 0; i < size_; ++i) {
-    const Answer& answer = answers_[i];
-    if (answer.mode == Mode::kLocal || answer.cause != Answer::Cause::kCounted) continue;
-    if (answer.over && spends(operation_)) continue;
-    if (check_.size() + limits_[i].size() > Batch::kChargesMax) {
-      check_.decide(engine_.local(), now);
-      check_.begin(operation);
-    }
-    for (std::size_t limit = 0; limit < limits_[i].size(); ++limit) {
-      check_.add(hashes_[i][limit], limits_[i][limit], asks_[i].cost);
-    }
-  }
-  if (check_.size() > 0) check_.decide(engine_.local(), now);
 }
 
 void Asks::block_denied(const Ask& ask, Instant now) {

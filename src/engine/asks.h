@@ -14,8 +14,8 @@
 //
 // Where the counters are depends on the mode: the call's, else the rule's, else the node's.
 // If the store of a mode fails, the rule says what happens: this node decides by its share
-// of the limit, from counters in its own memory that every shared decision has been entered
-// in; or all is allowed, or denied.
+// of the limit, from counters in its own memory, which the stores keep warm; or all is
+// allowed, or denied.
 //
 // Up to 16 asks are decided together: each by itself (kSpendEach), or all or nothing
 // (kSpendAll), where an ask of a shadow rule neither denies nor is charged if others do.
@@ -121,19 +121,24 @@ class Asks {
 
   bool settle_uncounted(std::size_t index, Instant now);
   Progress decide_apart(Members asks, Operation operation, Instant now);
+  Progress decide_singles(Members asks, Operation operation, Mode mode, Instant now);
+  Progress decide_leased(Members asks, Operation operation, Instant now);
+  Progress decide_one_by_one(Members asks, Operation operation, Instant now);
   Progress decide_together(Instant now);
   Progress decide_modes(Members asks, Operation operation, Instant now);
   Progress take_back(Members asks, Instant now);
+  Progress ask(Store& store, Operation operation, const Check*& answered, Instant now);
   bool all_allowed(Members asks) const;
   Progress decide_batch(Members asks, Operation operation, Instant now);
   Progress fall_back(Members asks, Operation operation, Instant now);
   Progress put(Members asks, Operation operation, Sign sign, Mode mode, const Check*& answered,
                Instant now);
+  Progress put_at_hand(Members asks, Operation operation, const Check*& answered, Instant now);
   void fill(Check& check, Members asks, Sign sign, Mode mode) const;
   void take_decisions(Members asks, const Check& check, Mode mode);
+  bool fell_back(std::size_t index) const;
   void record(std::size_t index, Instant now);
   bool has_charged() const;
-  void keep_warm(Instant now);
   void tell_admitted_alone(Instant now);
   std::uint64_t tag_of(std::size_t index) const;
   void block_denied(const Ask& ask, Instant now);

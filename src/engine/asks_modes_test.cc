@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/asks.h"
 #include "engine/testing/late_store.h"
@@ -105,18 +108,18 @@ TEST_F(AsksModesTest, ANodeThatIsAloneDecidesEverythingItself) {
   EXPECT_EQ(shared_.asked(), 0);
 }
 
-TEST_F(AsksModesTest, WhenTheStoreFailsTheNodeHasItsShareLessWhatItAdmitted) {
+TEST_F(AsksModesTest, WhenTheStoreFailsTheNodeHasItsShare) {
   const Rule rule = rule_of("r", 10);
-  fleet_.nodes = 2;
-  for (int i = 0; i < 3; ++i) spend(rule);
+  fleet_.nodes = 5;
+  spend(rule);
   shared_.break_down();
-  EXPECT_EQ(spend(rule).decision.remaining, 1);  // 10 / 2 - 3 - 1
+  EXPECT_EQ(spend(rule).decision.remaining, 1);
   EXPECT_EQ(asks_.answers().front().mode, Mode::kLocal);
   EXPECT_TRUE(spend(rule).allowed());
   EXPECT_FALSE(spend(rule).allowed());
   EXPECT_EQ(traffic_.summary(kNow).fallbacks, 3u);
   shared_.recover();
-  EXPECT_EQ(spend(rule).decision.remaining, 6);  // 10 - 3 - 1: the store knows its own
+  EXPECT_EQ(spend(rule).decision.remaining, 8);  // the store knows its own
 }
 
 TEST_F(AsksModesTest, EveryLimitHasAShareOfAtLeastOne) {
@@ -207,14 +210,22 @@ TEST_F(AsksModesTest, SeveralLimitsOfARuleAreOneBatchInOnePlace) {
   EXPECT_EQ(shared_.asked(), 3);
 }
 
-TEST_F(AsksModesTest, AResetForgetsHereAndThere) {
+TEST_F(AsksModesTest, AResetForgets) {
   const Rule rule = rule_of("r", 1);
   spend(rule);
   ASSERT_TRUE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
   EXPECT_TRUE(spend(rule).allowed());
-  ASSERT_TRUE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
-  shared_.break_down();
-  EXPECT_TRUE(spend(rule).allowed());
+}
+
+TEST_F(AsksModesTest, LeasedAsksAreOneBatchIfMemoryKnowsOfAll) {
+  const Rule rule = rule_of("r", 10, Mode::kLeased);
+  const Ask ask{.rule = &rule, .key = "k"};
+  ASSERT_TRUE(decide(Operation::kSpendEach, {ask, ask, ask}));
+  EXPECT_EQ(shared_.asked(), 3);
+  fleet_.at_hand = &*distant_;
+  ASSERT_TRUE(decide(Operation::kSpendEach, {ask, ask, ask}));
+  EXPECT_EQ(shared_.asked(), 3);
+  EXPECT_EQ(asks_.answers()[2].decision.remaining, 4);
 }
 
 TEST_F(AsksModesTest, ADenialBlocksOnceThoughItWasHandledTwice) {
@@ -231,28 +242,113 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
   lenient.on_store_failure = OnStoreFailure::kAllow;
   const Rule none = rule_of("none", 0);
   EXPECT_TRUE(spend(several).allowed());
-  shared_.break_down();
   EXPECT_EQ(fleet_.alone, 0);
+  shared_.break_down();
   EXPECT_TRUE(spend(several).allowed());
   EXPECT_EQ(fleet_.alone, 2);  // of each limit one
+  EXPECT_TRUE(spend(several).allowed());
   EXPECT_FALSE(spend(several).allowed());
-  EXPECT_TRUE(spend(lenient).allowed());
-  EXPECT_EQ(fleet_.alone, 3);
+  EXPECT_EQ(fleet_.alone, 4);
+  EXPECT_TRUE(spend(lenient).allowed());  // nothing is counted
+  EXPECT_EQ(fleet_.alone, 4);
   ASSERT_TRUE(decide(Operation::kLook, {{.rule = &lenient, .key = "k"}}));
   ASSERT_TRUE(
       decide(Operation::kSpendAll, {{.rule = &lenient, .key = "k"}, {.rule = &none, .key = "k"}}));
-  EXPECT_EQ(fleet_.alone, 3);
+  EXPECT_EQ(fleet_.alone, 4);
 }
 
-TEST_F(AsksModesTest, WhatAJointDenialDidNotChargeIsNotEnteredHereEither) {
-  const Rule one = rule_of("one", 2);
-  const Rule none = rule_of("none", 0);
-  for (int i = 0; i < 5; ++i) {
-    ASSERT_TRUE(
-        decide(Operation::kSpendAll, {{.rule = &one, .key = "k"}, {.rule = &none, .key = "k"}}));
+TEST_F(AsksModesTest, OneThatFailsHasTheOthersChargedOnce) {
+  const Rule rule = rule_of("r", 10, Mode::kLeased);
+  const std::array<std::string_view, 4> keys = {"bad", "a", "worse", "b"};
+  const auto hit_all = [&] {
+    asks_.begin(Operation::kSpendEach);
+    for (const auto key : keys) EXPECT_TRUE(asks_.add({.rule = &rule, .key = key}));
+    return asks_.decide(kNow);
+  };
+  engine_.resume(nullptr);
+  ASSERT_FALSE(hit_all());
+  auto visit = engine_.pause(waker_);
+  for (int i = 0; i < 2; ++i) {
+    shared_.fail_one();
+    shared_.answer_one();
   }
+  engine_.resume(std::move(visit));
+  ASSERT_TRUE(hit_all());
+  EXPECT_EQ(shared_.asked(), 4);
+  EXPECT_EQ(asks_.answers()[0].mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answers()[1].decision.remaining, 9);
+  EXPECT_EQ(asks_.answers()[3].mode, Mode::kLeased);
+}
+
+TEST_F(AsksModesTest, WhereOneMachineMayFailTheOthersDecideTheirOwn) {
+  const Rule rule = rule_of("r", 10);
+  fleet_.spread = true;
+  engine_.resume(nullptr);
+  const auto hit_both = [&] {
+    asks_.begin(Operation::kSpendEach);
+    for (const std::string_view key : {"a", "b"}) asks_.add({.rule = &rule, .key = key});
+    return asks_.decide(kNow);
+  };
+  ASSERT_FALSE(hit_both());
+  auto visit = engine_.pause(waker_);
+  shared_.fail_one();
+  shared_.answer_one();
+  engine_.resume(std::move(visit));
+  ASSERT_TRUE(hit_both());
+  EXPECT_EQ(asks_.answers()[0].mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answers()[1].mode, Mode::kStrict);
+}
+
+TEST_F(AsksModesTest, ADenialGivesBackInOneTrip) {
+  const Rule none = rule_of("none", 0, Mode::kStrict);
+  std::vector<Rule> rules;
+  for (int i = 0; i < 8; ++i) rules.push_back(rule_of("r" + std::to_string(i), 10, Mode::kLeased));
+  engine_.resume(nullptr);
+  int trips = 0;
+  while (true) {
+    asks_.begin(Operation::kSpendAll);
+    for (const Rule& rule : rules) asks_.add({.rule = &rule, .key = "k"});
+    asks_.add({.rule = &none, .key = "k"});
+    if (asks_.decide(kNow)) break;
+    auto visit = engine_.pause(waker_);
+    ++trips;
+    shared_.answer_all();
+    engine_.resume(std::move(visit));
+  }
+  EXPECT_EQ(trips, 3);  // leased, strict, back
+  EXPECT_EQ(asks_.answers().front().decision.remaining, 10);
+  for (const Rule& rule : rules) EXPECT_EQ(spend(rule).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, WhoGoesAwayIsNotChargedInParts) {
+  const Rule local = rule_of("local", 10, Mode::kLocal);
+  const Rule strict = rule_of("strict", 10, Mode::kStrict);
+  engine_.resume(nullptr);
+  asks_.begin(Operation::kSpendAll);
+  for (const Rule* rule : {&local, &strict}) asks_.add({.rule = rule, .key = "k"});
+  ASSERT_FALSE(asks_.decide(kNow));
+  engine_.pause(waker_).reset();
+  shared_.answer_all();
+  shared_.answer_at_once();
+  EXPECT_EQ(spend(local).decision.remaining, 9);
+  EXPECT_EQ(spend(strict).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, NothingIsFreedWhileTheStoreFails) {
+  Rule rule = rule_of("r", 10);
+  rule.on_store_failure = OnStoreFailure::kAllow;
   shared_.break_down();
-  EXPECT_EQ(spend(one).decision.remaining, 1);
+  EXPECT_FALSE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
+  ASSERT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = "k", .cost = -3}}));
+  EXPECT_FALSE(asks_.answers().front().allowed());
+}
+
+TEST_F(AsksModesTest, ANodeThatDecidesAloneBlocksNobody) {
+  Rule rule = rule_of("r", 0);
+  rule.denial.blocks = {1min};
+  shared_.break_down();
+  EXPECT_FALSE(spend(rule).allowed());
+  EXPECT_FALSE(blocks_.until("r", "k", kNow));
 }
 
 }  // namespace

@@ -22,13 +22,21 @@ void Check::add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_
   ++size_;
 }
 
-void Check::decide(Store& store, Instant now) noexcept {
+void Check::decide(Store& store, Instant now, Instant give_up_at) noexcept {
   batch_.charges = {charges_.data(), size_};
   batch_.decisions = {decisions_.data(), size_};
   batch_.error = StoreError::kNone;
+  batch_.give_up_at = give_up_at;
   batch_.on_done = &Check::finish;
   batch_.context = this;
   store.decide(batch_, now);
+}
+
+void Check::turn_round() {
+  batch_.operation = Operation::kSpendEach;
+  for (std::size_t index = 0; index < size_; ++index) {
+    charges_[index].cost = -std::max<std::int64_t>(0, charges_[index].cost);
+  }
 }
 
 bool Check::asks_same(const Check& other) const {
@@ -44,24 +52,42 @@ void Check::finish(Batch& batch) noexcept {
   check.on_done_(check);
 }
 
+void Engine::join(Fleet& fleet, std::function<void()> on_abandoned) {
+  fleet_ = &fleet;
+  abandoned_ = std::make_shared<Abandoned>(std::move(on_abandoned));
+}
+
+void Engine::give_back(Instant now) {
+  if (abandoned_ != nullptr) abandoned_->give_back(now);
+}
+
 void Engine::resume(std::shared_ptr<Visit> visit) {
   if (visit != nullptr) {
     visit->rewind();
+    if (visit_ != nullptr && settle()) spare_visits_.push_back(std::move(visit_));
+    if (spare_visits_.size() > kSpareVisitsMax) spare_visits_.pop_back();
     visit_ = std::move(visit);
-  } else if (waits()) {
+  } else if (!settle()) {
     visit_.reset();  // of a door that could not wait
-  } else {
-    settle();
   }
 }
 
 Visit& Engine::visit() {
-  if (visit_ == nullptr) visit_ = std::make_shared<Visit>();
+  if (visit_ != nullptr) return *visit_;
+  if (spare_visits_.empty()) {
+    if (abandoned_ == nullptr) abandoned_ = std::make_shared<Abandoned>();
+    visit_ = std::make_shared<Visit>(abandoned_);
+  } else {
+    visit_ = std::move(spare_visits_.back());
+    spare_visits_.pop_back();
+  }
   return *visit_;
 }
 
-void Engine::settle() {
+bool Engine::settle() {
+  if (waits()) return false;
   if (visit_ != nullptr) visit_->forget();
+  return true;
 }
 
 bool Engine::waits() const { return visit_ != nullptr && visit_->waits(); }

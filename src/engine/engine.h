@@ -13,10 +13,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/waker.h"
 #include "engine/fleet.h"
@@ -27,6 +29,7 @@
 
 namespace weir {
 
+class Abandoned;
 class Visit;
 
 // The charges of one request, with room for their quotas and decisions. Lives in its
@@ -40,8 +43,11 @@ class Check {
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
   void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0);
 
-  // Puts it to a store, which calls on_done, now or later. Nothing changes until then.
-  void decide(Store& store, Instant now) noexcept;
+  // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
+  // Nothing changes until then.
+  void decide(Store& store, Instant now, Instant give_up_at = Instant::max()) noexcept;
+  // From what was asked to what gives it back.
+  void turn_round();
 
   std::size_t size() const { return size_; }
   // Whether it asks what the other does: for the same keys at the same cost.
@@ -77,7 +83,8 @@ class Engine {
   Store& local() { return store_; }
 
   // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
-  void join(Fleet& fleet) { fleet_ = &fleet; }
+  // `on_abandoned` is called when give_back() is to be called, soon.
+  void join(Fleet& fleet, std::function<void()> on_abandoned = {});
   // Null: this node is alone.
   Fleet* fleet() { return fleet_; }
   // How a key is decided, if a rule or a call wants it so.
@@ -89,12 +96,15 @@ class Engine {
   // Begins or goes on with what is being handled (visit.h). Null: a new one.
   void resume(std::shared_ptr<Visit> visit);
   Visit& visit();
-  // What was handled since resume() is answered: forget what was asked for it.
-  void settle();
+  // Forgets what was asked since resume(), if all of it is answered; false, and nothing is
+  // forgotten, if something waits.
+  bool settle();
   // An answer is not there yet.
   bool waits() const;
   // What was handled is to be handled again when `waker` is woken. REQUIRES: waits()
   std::shared_ptr<Visit> pause(Waker& waker);
+  // Gives back what requests were charged that went away before all was decided.
+  void give_back(Instant now);
 
   // For the figures of this core.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
@@ -110,11 +120,15 @@ class Engine {
   void record_fallback() noexcept { traffic_.record_fallback(); }
 
  private:
+  static constexpr std::size_t kSpareVisitsMax = 64;
+
   Store& store_;
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
+  std::shared_ptr<Abandoned> abandoned_;
   std::shared_ptr<Visit> visit_;  // under way; kept for the next, where nobody waits
+  std::vector<std::shared_ptr<Visit>> spare_visits_;  // whose requests are answered
 };
 
 }  // namespace weir

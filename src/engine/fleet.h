@@ -1,4 +1,5 @@
-// Fleet: the nodes that share a store, as one core of one of them sees it.
+// Fleet: the nodes that share a store, as one core of one of them sees it. What its stores
+// decide they enter in this node's own counters, too, which decide if they fail.
 //
 // Thread rule: one core. Implemented by store/redis.
 
@@ -17,8 +18,18 @@ class Fleet {
   // REQUIRES: not kLocal
   virtual Store& store(Mode mode) = 0;
 
+  // Decides as mode leased does, at once, if memory knows of every charge, else fails and
+  // changes nothing.
+  virtual Store& leases_at_hand() = 0;
+
   // Of rules and calls that name none.
   virtual Mode default_mode() const = 0;
+
+  // Keys are kept on several machines, of which one may fail while others answer.
+  virtual bool is_spread() const = 0;
+
+  // How long a request may wait for all that it asks.
+  virtual Duration patience() const = 0;
 
   // Nodes that are alive, this one included; at least 1.
   virtual std::int64_t live_nodes() const = 0;

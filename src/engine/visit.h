@@ -14,6 +14,7 @@
 // What is to happen once (figures, blocks) asks concludes_first().
 // If the request is asked differently the second time, because rules have changed
 // meanwhile, what it had charged stays charged: never too much is let pass.
+// A request that goes away is charged all the same, but not in parts: those are given back.
 //
 // Thread rule: one core. Tested by visit_test.cc and asks_test.cc.
 
@@ -21,7 +22,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/waker.h"
@@ -29,11 +32,16 @@
 
 namespace weir {
 
+class Abandoned;
+
 class Visit {
  public:
   enum class Progress : std::uint8_t { kAnswered, kUnavailable, kWaits };
+  // A part charges for a decision of which others have a part as well.
+  enum class Share : std::uint8_t { kWhole, kPart };
 
-  Visit();
+  // Parts that are left behind go there.
+  explicit Visit(std::shared_ptr<Abandoned> abandoned);
   // What is still asked is answered to nobody.
   ~Visit();
   Visit(const Visit&) = delete;
@@ -41,9 +49,13 @@ class Visit {
 
   // The request's next question: fill it, then ask() it.
   Check& next(Operation operation);
-  // After kAnswered the decisions are in the check that next() returned, or in `answered`
-  // if the question had been asked before.
-  Progress ask(Store& store, const Check*& answered, Instant now);
+  // After kAnswered the decisions are in `answered`, also if it had been asked before.
+  Progress ask(Store& store, const Check*& answered, Instant now, Share share = Share::kWhole,
+               Instant give_up_at = Instant::max());
+  // When the first question was asked; `now` if none has been.
+  Instant begun(Instant now) const { return begun_.value_or(now); }
+  // What parts have charged is not to be given back: it is decided, or is given back.
+  void keep_parts();
 
   bool waits() const { return open_ > 0; }
 
@@ -51,6 +63,7 @@ class Visit {
   bool concludes_first();
 
  private:
+  friend class Abandoned;
   friend class Engine;
   class Question;
 
@@ -58,13 +71,36 @@ class Visit {
   void forget();
   void answer_came();
 
+  Question* asked_before(const Store& store);
+
+  const std::shared_ptr<Abandoned> abandoned_;
   std::vector<std::unique_ptr<Question>> questions_;  // in the order they were asked
   std::vector<std::unique_ptr<Question>> spare_;      // the last is being filled
-  std::size_t next_ = 0;                              // of questions_
-  std::size_t open_ = 0;                              // asked, not answered
-  std::size_t concluding_ = 0;                        // decisions since rewind()
-  std::size_t concluded_ = 0;                         // decisions, ever
-  Waker* waker_ = nullptr;                            // of whom was told to wait
+  std::size_t first_unread_ = 0;                      // of questions_, since rewind()
+  std::optional<Instant> begun_;
+  std::size_t open_ = 0;        // asked, not answered
+  std::size_t concluding_ = 0;  // decisions since rewind()
+  std::size_t concluded_ = 0;   // decisions, ever
+  Waker* waker_ = nullptr;      // of whom was told to wait
+};
+
+// What requests were charged in part when they went away.
+class Abandoned {
+ public:
+  // `on_first` is called when there is something to give back.
+  explicit Abandoned(std::function<void()> on_first = {});
+  ~Abandoned();
+
+  // Sends it back to where it was charged; whether it arrives nobody waits for.
+  void give_back(Instant now);
+
+ private:
+  friend class Visit;
+
+  void add(std::unique_ptr<Visit::Question> part);
+
+  const std::function<void()> on_first_;
+  std::vector<std::unique_ptr<Visit::Question>> parts_;
 };
 
 }  // namespace weir

@@ -22,6 +22,12 @@ struct CountingWaker final : Waker {
 
 class VisitTest : public ::testing::Test {
  protected:
+  // What is still open is answered to nobody.
+  void TearDown() override {
+    engine_.resume(nullptr);
+    store_.answer_all();
+  }
+
   Progress ask(std::uint64_t key, std::int64_t cost = 1) {
     Check& check = engine_.visit().next(Operation::kSpendEach);
     check.add({key, key}, quota_, cost);
@@ -113,10 +119,20 @@ TEST_F(VisitTest, ADoorThatCouldNotWaitDoesNotHoldUpTheNext) {
 TEST_F(VisitTest, WhatIsSettledIsForgotten) {
   store_.answer_at_once();
   ask(1);
-  engine_.settle();
+  EXPECT_TRUE(engine_.settle());
   ask(1);
   EXPECT_EQ(store_.asked(), 2);
   EXPECT_EQ(answered_->decisions()[0].remaining, 1);
+}
+
+TEST_F(VisitTest, WhatWaitsIsNotForgotten) {
+  ask(1);
+  EXPECT_FALSE(engine_.settle());
+  auto visit = engine_.pause(waker_);
+  store_.answer_all();
+  engine_.resume(std::move(visit));
+  EXPECT_EQ(ask(1), Progress::kAnswered);
+  EXPECT_EQ(store_.asked(), 1);
 }
 
 TEST_F(VisitTest, ConcludesOnceHoweverOftenItIsHandled) {
@@ -128,6 +144,67 @@ TEST_F(VisitTest, ConcludesOnceHoweverOftenItIsHandled) {
   engine_.resume(std::move(visit));
   EXPECT_FALSE(engine_.visit().concludes_first());
   EXPECT_TRUE(engine_.visit().concludes_first());
+}
+
+TEST_F(VisitTest, WhatIsAskedBetweenLosesNoAnswer) {
+  ask(1);
+  ask(2);
+  auto visit = engine_.pause(waker_);
+  store_.answer_all();
+  engine_.resume(std::move(visit));
+  EXPECT_EQ(ask(1), Progress::kAnswered);
+  EXPECT_EQ(ask(3), Progress::kWaits);  // instead of the first, as it were
+  EXPECT_EQ(ask(2), Progress::kAnswered);
+  EXPECT_EQ(store_.asked(), 3);
+  visit = engine_.pause(waker_);
+  store_.answer_all();
+  engine_.resume(std::move(visit));
+  for (const std::uint64_t key : {1, 3, 2}) EXPECT_EQ(ask(key), Progress::kAnswered);
+  EXPECT_EQ(store_.asked(), 3);
+}
+
+TEST_F(VisitTest, TheSameAskedTwiceIsTwoQuestions) {
+  ask(1);
+  ask(1);
+  auto visit = engine_.pause(waker_);
+  store_.answer_all();
+  engine_.resume(std::move(visit));
+  EXPECT_EQ(ask(1), Progress::kAnswered);
+  EXPECT_EQ(answered_->decisions()[0].remaining, 2);
+  EXPECT_EQ(ask(1), Progress::kAnswered);
+  EXPECT_EQ(answered_->decisions()[0].remaining, 1);
+}
+
+TEST_F(VisitTest, GivesBackThePartsOfARequestThatWentAway) {
+  const auto ask_part = [this](std::uint64_t key) {
+    Check& check = engine_.visit().next(Operation::kSpendAll);
+    check.add({key, key}, quota_, 2);
+    return engine_.visit().ask(store_, answered_, kNow, Visit::Share::kPart);
+  };
+  ask_part(1);
+  ask_part(2);
+  auto visit = engine_.pause(waker_);
+  store_.answer_one();
+  visit.reset();  // its connection has gone
+  store_.answer_all();
+  store_.answer_at_once();
+  engine_.give_back(kNow);
+  for (const std::uint64_t key : {1, 2}) {
+    EXPECT_EQ(ask(key, 0), Progress::kAnswered);
+    EXPECT_EQ(answered_->decisions()[0].remaining, 3);
+  }
+}
+
+TEST_F(VisitTest, KeepsThePartsOfWhatIsDecided) {
+  store_.answer_at_once();
+  Check& check = engine_.visit().next(Operation::kSpendAll);
+  check.add({1, 1}, quota_, 2);
+  EXPECT_EQ(engine_.visit().ask(store_, answered_, kNow, Visit::Share::kPart), Progress::kAnswered);
+  EXPECT_TRUE(engine_.visit().concludes_first());
+  engine_.settle();
+  engine_.give_back(kNow);
+  EXPECT_EQ(ask(1, 0), Progress::kAnswered);
+  EXPECT_EQ(answered_->decisions()[0].remaining, 1);
 }
 
 }  // namespace

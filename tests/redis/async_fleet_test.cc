@@ -23,8 +23,8 @@ constexpr Duration kInterval = 100ms;
 struct SyncingNode : SimulatedNode {
   SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys)
       : SimulatedNode(of, clock_skew),
-        store({.redis = {}, .interval = kInterval, .keys = keys}, strict, link, reactor, listener) {
-  }
+        store({.redis = {.own_counters = own_counters.get()}, .interval = kInterval, .keys = keys},
+              strict, link, reactor, listener) {}
 
   void ask(SimulatedCheck& check) {
     store.decide(check.batch, now());
@@ -144,6 +144,44 @@ TEST_F(AsyncFleet, ANodeThatDiesHasNotToldAnIntervalAtMost) {
   }
   nodes_.clear();
   EXPECT_LE(left_in_redis(charge), 10'000 - 1234 + 100);
+}
+
+TEST_F(AsyncFleet, ANodeThatLeavesTellsAllItHas) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10'000, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  const Charge other{fresh_key(), &quota, 1};
+  const Charge calm{fresh_key(), &quota, 1};
+  SyncingNode& node = add_node(0s);
+  node.link.delay = 4ms;
+  EXPECT_TRUE(node.spend(calm).value());
+  let_pass(2 * kInterval);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(calm).value());
+  let_pass(2 * kInterval);
+  EXPECT_EQ(left_in_redis(calm), 10'000 - 1);  // it is synced seldom
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(node.spend(charge).value());
+  let_pass(1ms);  // the first is on its way
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(node.spend(charge).value());
+  EXPECT_TRUE(node.spend(other).value());
+  const Instant begun = node.now();
+  while (!node.store.tell_all(node.now())) let_pass(1ms);
+  EXPECT_LE(node.now() - begun, 3 * node.link.delay);
+  EXPECT_EQ(left_in_redis(charge), 10'000 - 50);
+  EXPECT_EQ(left_in_redis(other), 10'000 - 1);
+  EXPECT_EQ(left_in_redis(calm), 10'000 - 6);
+}
+
+TEST_F(AsyncFleet, ANodeThatLeavesDoesNotWaitForARedisThatIsAway) {
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10'000, 1h});
+  SyncingNode& node = add_node(0s);
+  EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
+  EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
+  node.link.cut(node.now());
+  EXPECT_TRUE(node.store.tell_all(node.now()));
+  node.link.mend();
+  redis_.is_hanging = true;
+  const Instant begun = node.now();
+  while (!node.store.tell_all(node.now())) let_pass(1ms);
+  EXPECT_LE(node.now() - begun, AsyncStore::kPatience + 2ms);
 }
 
 TEST_F(AsyncFleet, WhatWasCountedWhileRedisWasAwayIsToldAtTheReturn) {
@@ -286,6 +324,120 @@ TEST_F(AsyncFleet, AFullTableForgetsNeitherCountsNorDenials) {
   }
   let_pass(kInterval);
   for (const Charge& charge : flood) EXPECT_EQ(left_in_redis(charge), 0);
+}
+
+TEST_F(AsyncFleet, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 10'000, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_TRUE(node.spend(charge));
+    let_pass(kInterval);
+  }
+  EXPECT_LE(node.store.counts().pushes, 3u);
+  let_pass(AsyncStore::kCalmIntervals * kInterval);
+  SimulatedCheck look({charge}, Operation::kLook);
+  other.ask(look);
+  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was told
+  // 1/256 of the limit at once is told at once.
+  const auto pushes = node.store.counts().pushes;
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(node.spend(charge));
+  let_pass(kInterval);
+  EXPECT_GT(node.store.counts().pushes, pushes);
+}
+
+// Others exhaust a key of which this node has a copy that is calm.
+TEST_F(AsyncFleet, ACalmCopyAdmitsOnlyALittleMore) {
+  SyncingNode& calm = add_node(0s);
+  SyncingNode& busy = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 2'560, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  int admitted = 0;
+  const auto spend = [&](SyncingNode& node) {
+    admitted += node.spend(charge).value_or(false) ? 1 : 0;
+  };
+  spend(calm);
+  let_pass(kInterval);
+  for (int i = 0; i < 100; ++i) {
+    for (int j = 0; j < 30; ++j) spend(busy);
+    spend(calm);
+    let_pass(kInterval / 2);
+  }
+  EXPECT_GE(admitted, 2'560);
+  EXPECT_LE(admitted, 2'560 + 2 * 60 + 10);  // of two intervals, and 1/256
+}
+
+TEST_F(AsyncFleet, WhatHasExpiredInALongOutageIsNotTold) {
+  SyncingNode& node = add_node(0s);
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    const Quota quota = *Quota::make({algorithm, 100, 10s});
+    const Charge charge{fresh_key(), &quota, 1};
+    EXPECT_TRUE(node.spend(charge));
+    let_pass(kInterval);
+    node.link.cut(node.now());
+    for (int i = 0; i < 120; ++i) {  // 4 a second, for three windows
+      EXPECT_EQ(node.spend(charge), std::nullopt);
+      node.store.note_admitted(charge, node.now());
+      let_pass(250ms);
+    }
+    node.link.mend();
+    let_pass(1s);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(node.spend(charge), true) << algorithm_name(algorithm);
+    EXPECT_GT(node.store.counts().forgotten, 0);
+  }
+}
+
+TEST_F(AsyncFleet, AnOldDenialIsNotBelieved) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 5, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(node.spend(charge), true);
+  EXPECT_EQ(node.spend(charge), false);
+  let_pass(2 * kInterval);
+  SimulatedCheck reset({charge}, Operation::kReset);
+  other.ask(reset);
+  let_pass(1s);
+  SimulatedCheck check({charge});  // after a trip
+  node.ask(check);
+  EXPECT_TRUE(check.is_allowed());
+}
+
+TEST_F(AsyncFleet, WhoLooksSeesWhatOthersSpentSince) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  EXPECT_TRUE(node.spend(charge));
+  let_pass(2 * kInterval);
+  for (int i = 0; i < 90; ++i) other.spend(charge);
+  let_pass(2 * kInterval);
+  SimulatedCheck look({charge}, Operation::kLook);
+  node.ask(look);
+  EXPECT_EQ(look.decisions[0].remaining, 9);
+}
+
+TEST_F(AsyncFleet, ThisNodesCountersKnowWhatItAdmittedWhenItIsAlone) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(charge));
+  EXPECT_TRUE(other.spend(charge));
+  let_pass(2 * kInterval);
+  EXPECT_EQ(node.own_remaining(charge), 95);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.spend(charge));
+  node.link.cut(node.now());
+  EXPECT_EQ(node.spend(charge), std::nullopt);
+  EXPECT_EQ(node.own_remaining(charge), 92);
+  node.store.note_admitted(charge, node.now());
+  EXPECT_EQ(node.spend(charge), std::nullopt);
+  EXPECT_EQ(node.own_remaining(charge), 92);  // whoever admitted it has entered it
+  node.link.mend();
+  let_pass(1s);
+  EXPECT_EQ(node.own_remaining(charge), 92);
 }
 
 }  // namespace

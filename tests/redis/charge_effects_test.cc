@@ -53,6 +53,14 @@ class Script {
     EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kNone);
     return lease;
   }
+  Decision give_back(const Charge& charge, Instant end, std::int64_t settled, Instant now) {
+    call.clear();
+    call.add_return({&charge, 1}, end, settled);
+    Decision decision;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision;
+  }
   SyncedState sync(const Charge& charge, Instant now) {
     call.clear();
     call.add(ScriptOperation::kSync, {&charge, 1});
@@ -201,6 +209,24 @@ TEST_F(ChargeEffects, LeasesGetSmallerAsTheQuotaRunsOut) {
   EXPECT_EQ(granted, (std::vector<std::int64_t>{8, 6, 3, 1, 1, 1, 0}));
 }
 
+TEST_F(ChargeEffects, ALeaseIsWhatIsNeededAtOnceIfItIsThere) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    const Quota quota = made({algorithm, 20, 1min});
+    const Charge charge{script().fresh_key(), &quota, 15};
+    const LeaseTerms terms{.share = 8, .needed = 12, .length = 1s, .long_length = 2s};
+    const Lease all = script().lease(charge, terms, kStart);
+    EXPECT_EQ(all.units, 12) << algorithm_name(algorithm);
+    EXPECT_TRUE(all.decision.allowed());
+    EXPECT_FALSE(all.is_long);
+    const Lease some = script().lease(charge, terms, kStart);
+    EXPECT_GE(some.units, 7);  // a lease of a bucket costs more than its units
+    EXPECT_LE(some.units, 8);
+    EXPECT_FALSE(some.decision.allowed());
+    EXPECT_GT(some.decision.retry_after, 0s);
+  }
+}
+
 TEST_F(ChargeEffects, ALeaseEndsWithTheWindow) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow}) {
     const Quota quota = made({algorithm, 20, 1min});
@@ -222,16 +248,28 @@ TEST_F(ChargeEffects, BackoffIsNotLeased) {
 struct Held {
   std::int64_t units;
   Instant end;
+  bool is_long;
+};
+
+// What was spent of long leases and is not told, and when the first of them ends.
+struct Settled {
+  void add(std::int64_t more, Instant end) {
+    until = units == 0 ? end : std::min(until, end);
+    units += more;
+  }
+  std::int64_t units = 0;
+  Instant until;
 };
 
 // Nodes that lease, spend what they hold whenever they like, and give some back; and
 // others that ask Redis each time.
 void live_on_leases(Script& script, Algorithm algorithm) {
-  const auto limit = *rc::gen::inRange<std::int64_t>(1, 60);
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 300);
   const auto window = Duration{*rc::gen::inRange<std::int64_t>(1'000, 3'000'000)};
   const Quota quota = made({algorithm, limit, window});
   const KeyHash key = script.fresh_key();
   std::vector<Held> leases;
+  Settled settled;
   std::vector<Spent> spent;
   Instant now = kStart;
   const auto within = [](std::int64_t from, std::int64_t to) {
@@ -246,18 +284,25 @@ void live_on_leases(Script& script, Algorithm algorithm) {
       if (!script.spend({key, &quota, units}, now).allowed()) continue;
       spent.push_back({epoch_us(now), units});
     } else if (action <= 2 || leases.empty()) {
-      const LeaseTerms terms{.share = within(1, 4), .length = Duration{within(1, window.count())}};
+      const Settled told = within(0, 1) == 0 ? Settled{} : std::exchange(settled, {});
+      const LeaseTerms terms{.share = within(1, 4),
+                             .needed = within(0, 5),
+                             .length = Duration{within(1, window.count())},
+                             .long_length = Duration{within(0, 1) * within(1, window.count())},
+                             .settled = told.units,
+                             .settled_until = told.until};
       const Lease lease = script.lease({key, &quota, within(1, 40)}, terms, now);
-      RC_ASSERT(lease.length <= terms.length);
-      leases.push_back({lease.units, now + lease.length});
+      RC_ASSERT(lease.length <= (lease.is_long ? terms.long_length : terms.length));
+      leases.push_back({lease.units, now + lease.length, lease.is_long});
     } else {
       Held& held = leases[static_cast<std::size_t>(within(0, std::ssize(leases) - 1))];
       const std::int64_t units = within(1, held.units);
       held.units -= units;
       if (action == 5) {
-        script.spend({key, &quota, -units}, now);
+        script.give_back({key, &quota, -units}, held.end, held.is_long ? units : 0, now);
       } else {
         spent.push_back({epoch_us(now), units});
+        if (held.is_long) settled.add(units, held.end);
       }
     }
     if (!spent.empty()) RC_ASSERT(is_within_bound(quota, spent));
@@ -277,13 +322,7 @@ TEST_F(ChargeEffects, WhatIsLeftOfALeaseGoesBackUntilItEnds) {
   const Charge charge{script().fresh_key(), &quota, 8};
   const Instant end = kStart + script().lease(charge, {.share = 2, .length = 10s}, kStart).length;
   const auto left_after_return = [&](std::int64_t units, Instant now) {
-    const Charge back{charge.key, &quota, -units};
-    script().call.clear();
-    script().call.add_return({&back, 1}, end);
-    Decision decision;
-    ChargeReplies replies(script().run(now));
-    EXPECT_EQ(replies.read({&back, 1}, {&decision, 1}), ChargeFailure::kNone);
-    return decision.remaining;
+    return script().give_back({charge.key, &quota, -units}, end, 0, now).remaining;
   };
   EXPECT_EQ(left_after_return(3, end - 1us), 15);
   EXPECT_EQ(left_after_return(3, end), 15);

@@ -24,11 +24,15 @@ using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=100", 0);
 
+constexpr Duration kGathered = 5ms;  // what nobody waits for
+
 struct LeasingNode : SimulatedNode {
   LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
       : SimulatedNode(of, clock_skew),
-        store({.redis = {}, .share = [nodes] { return 2 * nodes; }, .keys = 64}, strict, link,
-              reactor, listener) {}
+        store({.redis = {.own_counters = own_counters.get()},
+               .share = [nodes] { return 2 * nodes; },
+               .keys = 64},
+              strict, link, reactor, listener) {}
 
   void ask(SimulatedCheck& check) {
     store.decide(check.batch, now());
@@ -149,7 +153,7 @@ TEST_F(LeasedFleet, WhatIsHeldMayBeSpentToItsEndAlthoughRedisIsAway) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(node.spend(charge));
   ASSERT_GT(node.held(), 2);
   node.link.cut(node.now());
-  let_pass(fleet, LeasedStore::kLengthMax - 1us);
+  let_pass(fleet, LeasedKey::kLengthMax - 1us);
   EXPECT_TRUE(node.spend(charge));
   let_pass(fleet, 1us);
   SimulatedCheck late({charge});
@@ -158,20 +162,84 @@ TEST_F(LeasedFleet, WhatIsHeldMayBeSpentToItsEndAlthoughRedisIsAway) {
   EXPECT_EQ(node.held(), 0);
 }
 
-TEST_F(LeasedFleet, WhatIsNotNeededGoesBackAndOthersSpendIt) {
+TEST_F(LeasedFleet, WhatABusyKeyDoesNotNeedGoesBackAndOthersSpendIt) {
   auto fleet = nodes({0s, 3s});
-  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 40, 1h});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 400, 1h});
   const Charge charge{fresh_key(), &quota, 1};
   for (int i = 0; i < 12; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
   ASSERT_GT(fleet[0]->held(), 0);
-  let_pass(fleet, LeasedStore::kLengthMax * 3 / 4);
+  let_pass(fleet, LeasedKey::kLengthMax * 3 / 4);
   EXPECT_EQ(fleet[0]->held(), 0);
+  let_pass(fleet, kGathered);
   int admitted = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 500; ++i) {
     let_pass(fleet, 1us);
     admitted += fleet[1]->spend(charge) ? 1 : 0;
   }
-  EXPECT_EQ(admitted, 28);
+  EXPECT_EQ(admitted, 388);
+}
+
+TEST_F(LeasedFleet, AKeyThatIsSeldomAskedForTakesFewTrips) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    auto fleet = nodes({0s, 3s});
+    const Quota quota = *Quota::make({algorithm, 1000, 1h});
+    const Charge charge{fresh_key(), &quota, 1};
+    for (int i = 0; i < 120; ++i) {
+      EXPECT_TRUE(fleet[0]->spend(charge));
+      let_pass(fleet, 1s);
+    }
+    EXPECT_LE(fleet[0]->link.calls, 12) << algorithm_name(algorithm);
+    EXPECT_EQ(fleet[0]->store.counts().passed_on, 0u);
+  }
+}
+
+TEST_F(LeasedFleet, WhatAnIdleKeyHoldsGoesBackUnlessItIsATrifle) {
+  auto fleet = nodes({0s, 3s});
+  const Quota few = *Quota::make({Algorithm::kTokenBucket, 200, 1h});
+  const Quota many = *Quota::make({Algorithm::kTokenBucket, 2000, 1h});
+  const Charge scarce{fresh_key(), &few, 1};
+  const Charge ample{fresh_key(), &many, 1};
+  EXPECT_TRUE(fleet[0]->spend(scarce));
+  EXPECT_TRUE(fleet[0]->spend(ample));
+  EXPECT_EQ(fleet[0]->held(), 14);
+  let_pass(fleet, LeasedKey::kLongMax * 3 / 4);
+  EXPECT_EQ(fleet[0]->store.counts().returned, 7);
+  let_pass(fleet, kGathered);
+  SimulatedCheck look({scarce}, Operation::kLook);
+  fleet[1]->ask(look);
+  EXPECT_GE(look.decisions[0].remaining, 199);
+}
+
+// What is held does not keep a bucket from filling: only so much is not there for others.
+TEST_F(LeasedFleet, ABucketMissesOnlyWhatIsHeldOfIt) {
+  auto fleet = nodes({0s, 0s});
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1000, 10min});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 60; ++i) {
+    EXPECT_TRUE(fleet[0]->spend(charge));
+    let_pass(fleet, 3s);
+  }
+  SimulatedCheck look({charge}, Operation::kLook);
+  fleet[1]->strict.decide(look.batch, fleet[1]->now());
+  fleet[1]->run();
+  EXPECT_GT(look.decisions[0].remaining, 1000 - 30);
+  EXPECT_LE(look.decisions[0].remaining, 1000 - fleet[0]->held());
+}
+
+TEST_F(LeasedFleet, ThisNodesCountersKnowWhatItLeased) {
+  auto fleet = nodes({0s, 3s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 200, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  EXPECT_TRUE(fleet[0]->spend(charge));
+  EXPECT_EQ(fleet[0]->own_remaining(charge), 200 - 8);
+  let_pass(fleet, LeasedKey::kLongMax * 3 / 4);
+  EXPECT_EQ(fleet[0]->own_remaining(charge), 200 - 1);
+  EXPECT_EQ(fleet[1]->own_remaining(charge), 200);
+  const Quota small = *Quota::make({Algorithm::kFixedWindow, 3, 1h});
+  const Charge strict{fresh_key(), &small, 1};
+  for (int i = 0; i < 5; ++i) fleet[0]->spend(strict);
+  EXPECT_EQ(fleet[0]->own_remaining(strict), 0);
 }
 
 TEST_F(LeasedFleet, WhatComesBackTooLateIsNotTakenFromTheNextWindow) {
@@ -186,28 +254,28 @@ TEST_F(LeasedFleet, WhatComesBackTooLateIsNotTakenFromTheNextWindow) {
   EXPECT_EQ(fleet[0]->held(), 0);  // the rest is on its way
   let_pass(fleet, 1300ms);         // another window
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(fleet[1]->spend(charge));
-  let_pass(fleet, 800ms);  // it arrives; what the other holds goes back, too
+  let_pass(fleet, 800ms);  // it arrives
   SimulatedCheck look({charge}, Operation::kLook);
   fleet[1]->strict.decide(look.batch, fleet[1]->now());
   fleet[1]->run();
-  EXPECT_EQ(look.decisions[0].remaining, 1000 - 8);
+  EXPECT_EQ(look.decisions[0].remaining, 1000 - 8 - fleet[1]->held());
   fleet[0]->link.delay = 0s;
 }
 
 TEST_F(LeasedFleet, ADeathLosesTheLeasesUntilTheWindowEnds) {
   auto fleet = nodes({0s, 0s});
-  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 40, 1h});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 400, 1h});
   const Charge charge{fresh_key(), &quota, 1};
   for (int i = 0; i < 12; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
   const std::int64_t lost = fleet[0]->held();
   ASSERT_GT(lost, 0);
   fleet[0] = std::make_unique<LeasingNode>(redis(), 0s, 2);
   int admitted = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 500; ++i) {
     let_pass(fleet, 100ms);
     admitted += fleet[1]->spend(charge) ? 1 : 0;
   }
-  EXPECT_EQ(admitted, 28 - lost);
+  EXPECT_EQ(admitted, 388 - lost);
 }
 
 TEST_F(LeasedFleet, NobodyWaitsLongerThanTheDeadlineForARedisThatHangs) {
@@ -216,7 +284,7 @@ TEST_F(LeasedFleet, NobodyWaitsLongerThanTheDeadlineForARedisThatHangs) {
   const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 1h});
   const KeyHash key = fresh_key();
   for (int i = 0; i < 6; ++i) EXPECT_TRUE(node.spend({key, &quota, 1}));
-  let_pass(fleet, LeasedStore::kLengthMax);  // what is held is over
+  let_pass(fleet, LeasedKey::kLongMax);  // what is held is over
   redis().is_hanging = true;
   for (int i = 0; i < Breaker::kFailuresMax; ++i) {
     SimulatedCheck check({{key, &quota, 1}});
@@ -231,6 +299,29 @@ TEST_F(LeasedFleet, NobodyWaitsLongerThanTheDeadlineForARedisThatHangs) {
   redis().is_hanging = false;
   for (int i = 0; i < 200 && node.store.trips().is_away(); ++i) let_pass(fleet, 10ms);
   EXPECT_TRUE(node.spend({key, &quota, 1}));
+}
+
+TEST_F(LeasedFleet, ANodeThatLeavesGivesBackAllItHolds) {
+  auto fleet = nodes({0s, 3s});
+  LeasingNode& node = *fleet[0];
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 1h});
+  std::vector<Charge> charges;
+  for (int i = 0; i < 40; ++i) charges.push_back({fresh_key(), &quota, 1});
+  for (const Charge& charge : charges) EXPECT_TRUE(node.spend(charge));
+  ASSERT_GT(node.held(), 0);
+  node.link.delay = 4ms;
+  SimulatedCheck waits({{fresh_key(), &quota, 1}});
+  node.store.decide(waits.batch, node.now());  // for a lease, which is on its way
+  const Instant begun = node.now();
+  while (!node.store.give_back_all(node.now())) let_pass(fleet, 1ms);
+  EXPECT_LE(node.now() - begun, 4 * node.link.delay);
+  EXPECT_EQ(node.held(), 1);  // what it spent at last
+  for (const Charge& charge : charges) {
+    SimulatedCheck look({charge}, Operation::kLook);
+    fleet[1]->strict.decide(look.batch, fleet[1]->now());
+    fleet[1]->run();
+    EXPECT_EQ(look.decisions[0].remaining, 999);
+  }
 }
 
 TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
@@ -257,22 +348,44 @@ TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
   EXPECT_GT(node.store.counts().from_memory, 5u);
 }
 
+TEST_F(LeasedFleet, WhatComesBackOfALeaseThatIsOutNeedsNoTrip) {
+  auto fleet = nodes({0s});
+  LeasingNode& node = *fleet[0];
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 200, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(node.spend(charge));
+  const auto calls = node.link.calls;
+  const Charge back{charge.key, &quota, -3};
+  SimulatedCheck three({back});
+  node.ask(three);
+  EXPECT_EQ(three.decisions[0].remaining, 199);
+  EXPECT_EQ(node.link.calls, calls);
+  SimulatedCheck too_many({back});  // one is left of it; strict knows
+  node.ask(too_many);
+  EXPECT_TRUE(too_many.is_allowed());
+  EXPECT_GT(node.link.calls, calls);
+}
+
 TEST_F(LeasedFleet, AFullTableGivesBackWhatItForgets) {
   LeasingNode node(redis(), 0s, 1);  // with 64 keys
-  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 1h});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 100, 1h});
   std::vector<Charge> charges;
   for (int i = 0; i < 200; ++i) charges.push_back({fresh_key(), &quota, 1});
   for (const Charge& charge : charges) {
     for (int i = 0; i < 9; ++i) EXPECT_TRUE(node.spend(charge));
   }
-  redis().now += LeasedStore::kLengthMax * 3 / 4;
-  node.run();
+  for (const Duration length : {LeasedKey::kLengthMax, LeasedKey::kLongMax}) {
+    redis().now += length * 3 / 4;
+    node.run();
+    redis().now += kGathered;
+    node.run();
+  }
   EXPECT_EQ(node.held(), 0);
   EXPECT_EQ(node.store.counts().expired, 0);
   for (const Charge& charge : charges) {
     SimulatedCheck look({charge}, Operation::kLook);
     node.ask(look);
-    EXPECT_EQ(look.decisions[0].remaining, 1000 - 9);
+    EXPECT_EQ(look.decisions[0].remaining, 100 - 9);
   }
 }
 

@@ -59,7 +59,7 @@ class Node final : public RedisStateListener {
     client_ = make_redis_client(std::get<RedisUrl>(parsed),
                                 {.reactor = core_.loop(), .dialer = core_.dialer(), .seed = 1},
                                 *this, core_.loop().now());
-    thread_ = std::thread([this] { core_.run(); });
+    thread_ = std::thread([this] { core_.run({}); });
   }
   ~Node() {
     core_.loop().post([this] {

@@ -18,6 +18,7 @@
 #include "store/redis/manual_reactor.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_store.h"
+#include "weir/memory_store.h"
 
 namespace weir::testing {
 
@@ -155,6 +156,12 @@ struct SimulatedNode {
   SimulatedNode(SimulatedRedis& of, Duration clock_skew) : redis(of), skew(clock_skew) {}
 
   Instant now() const { return redis.now + skew; }
+  // By this node's own counters.
+  std::int64_t own_remaining(const Charge& charge) {
+    SimulatedCheck look({charge}, Operation::kLook);
+    own_counters->decide(look.batch, now());
+    return look.decisions[0].remaining;
+  }
   // Rounds of the loop, until there is nothing more to do now.
   void run() {
     do {
@@ -167,7 +174,8 @@ struct SimulatedNode {
   ManualReactor reactor;
   SimulatedLink link{redis, skew};
   FailuresAreFine listener;
-  RedisStore strict{{}, link, reactor, listener};
+  std::unique_ptr<MemoryStore> own_counters = make_memory_store({.max_keys = 1024}, now());
+  RedisStore strict{{.own_counters = own_counters.get()}, link, reactor, listener};
 };
 
 }  // namespace weir::testing

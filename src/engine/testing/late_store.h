@@ -27,8 +27,9 @@ class LateStore final : public Store {
   void answer_all() {
     while (!waiting_.empty()) answer_one();
   }
+  void fail_one() { fail(*take()); }
   void fail_all() {
-    while (!waiting_.empty()) fail(*take());
+    while (!waiting_.empty()) fail_one();
   }
 
   std::size_t waiting() const { return waiting_.size(); }
@@ -69,12 +70,25 @@ class TestFleet final : public Fleet {
       : store_(store), default_mode_(default_mode) {}
 
   Store& store(Mode) override { return store_; }
+  Store& leases_at_hand() override { return *at_hand; }
   Mode default_mode() const override { return default_mode_; }
   std::int64_t live_nodes() const override { return nodes; }
+  bool is_spread() const override { return spread; }
+  Duration patience() const override { return std::chrono::milliseconds(20); }
   void admitted_alone(Mode, const Charge& charge, Instant) override { alone += charge.cost; }
 
+  struct NothingAtHand final : Store {
+    void decide(Batch& batch, Instant) noexcept override {
+      batch.error = StoreError::kUnavailable;
+      batch.on_done(batch);
+    }
+  };
+
+  bool spread = false;
   std::int64_t nodes = 1;
   std::int64_t alone = 0;  // units that were admitted while the store failed
+  NothingAtHand nothing;
+  Store* at_hand = &nothing;
 
  private:
   Store& store_;

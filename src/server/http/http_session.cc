@@ -34,11 +34,7 @@ void HttpSession::begin_turn(Instant now) {
   core_.engine().resume(std::move(visit_));
 }
 
-bool HttpSession::settle() {
-  if (core_.has_queued() || core_.engine().waits()) return false;
-  core_.engine().settle();
-  return true;
-}
+bool HttpSession::settle() { return !core_.has_queued() && core_.engine().settle(); }
 
 bool HttpSession::end_turn(Instant now) {
   core_.flush(out(), now);

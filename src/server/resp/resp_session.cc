@@ -30,11 +30,7 @@ RespSession::~RespSession() { core_.counts().record_closed(); }
 
 void RespSession::begin_turn(Instant) { core_.engine().resume(std::move(visit_)); }
 
-bool RespSession::settle() {
-  if (core_.has_queued() || core_.engine().waits()) return false;
-  core_.engine().settle();
-  return true;
-}
+bool RespSession::settle() { return !core_.has_queued() && core_.engine().settle(); }
 
 bool RespSession::end_turn(Instant now) {
   core_.flush(out(), now);

@@ -1,6 +1,7 @@
 #include "store/redis/async_store.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -22,6 +23,10 @@ RedisTripsOptions trips_options(const RedisStoreOptions& redis) {
   return {redis, AsyncStore::kPatience, one_server ? 1 : Breaker::kFailuresMax};
 }
 
+bool has_terms(const Quota& one, const Quota& other) {
+  return one.limit() == other.limit() && one.capacity() == other.capacity();
+}
+
 std::int64_t sum_of(std::int64_t units, std::int64_t more) {
   return std::min(kCostMax, units + more);
 }
@@ -30,11 +35,14 @@ std::int64_t sum_of(std::int64_t units, std::int64_t more) {
 
 AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client,
                        Reactor& reactor, RedisStoreListener& listener)
-    : strict_(strict),
+    : stores_(options.stores),
+      strict_(strict),
       trips_(trips_options(options.redis), client, reactor, listener, *this),
       keys_(options.keys),
+      own_counters_(options.redis.own_counters),
       period_(options.interval / 2),
       sync_alarm_(reactor.make_alarm([this](Instant now) { sync_touched(now); })) {
+  calm_.reserve(options.keys);
   touched_.reserve(options.keys);
   syncing_.reserve(options.keys);
 }
@@ -52,12 +60,14 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
     if (!take_back(batch, now)) pass_on(batch, now);
     return;
   }
+  keys_.prefetch(batch.charges);
   if (trips_.is_away()) {
+    enter_pending(batch.charges, now);
     batch.error = StoreError::kUnavailable;
     return batch.on_done(batch);
   }
   Places places;
-  if (!find_all(batch, places) || !is_known(batch, places)) return pass_on(batch, now);
+  if (!find_all(batch, places) || !is_trusted(batch, places, now)) return pass_on(batch, now);
   ++counts_.from_memory;
   decide_here(batch, places, now);
   batch.on_done(batch);
@@ -65,24 +75,28 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
 
 // Keys that are only looked at need no place.
 bool AsyncStore::find_all(const Batch& batch, Places& places) {
-  if (batch.operation != Operation::kLook) {
-    for (const Charge& charge : batch.charges) {
-      if (place_for(charge) == kNobody) return false;
-    }
-  }
-  bool found = true;
+  const bool looks = batch.operation == Operation::kLook;
+  const std::uint64_t removed = removed_;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    places[index] = keys_.find(batch.charges[index].key, batch.charges[index].tag);
-    found = found && places[index] != kNobody;  // one may have made room for another
+    const Charge& charge = batch.charges[index];
+    places[index] = looks ? keys_.find(charge.key, charge.tag) : place_for(charge);
+    if (places[index] == kNobody) return false;
   }
-  return found;
+  if (removed == removed_) return true;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    const Charge& charge = batch.charges[index];  // one may have made room for another
+    if (keys_.find(charge.key, charge.tag) != places[index]) return false;
+  }
+  return true;
 }
 
-// Who looks wants to know what Redis knows.
-bool AsyncStore::is_known(const Batch& batch, const Places& places) {
-  if (batch.operation != Operation::kLook) return true;
+// Who looks wants to know what Redis knows, and who is denied, whether it is still so.
+bool AsyncStore::is_trusted(const Batch& batch, const Places& places, Instant now) {
+  const bool looks = batch.operation == Operation::kLook;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    if (!keys_[places[index]].is_copy) return false;
+    const Key& key = keys_[places[index]];
+    const bool is_old = !key.is_copy || now - key.synced_at >= 2 * period_;
+    if (is_old && (looks || (key.is_denied && key.is_copy))) return false;
   }
   return true;
 }
@@ -122,11 +136,15 @@ void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
 
 Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Instant now) {
   Key& key = keys_[place];
-  key.quota = *charge.quota;
+  if (!has_terms(key.quota, *charge.quota)) key.quota = *charge.quota;
   const Decision decision = spend(key.quota, key.state, charge.cost, now + key.ahead);
   if (decision.allowed()) key.pending = sum_of(key.pending, charge.cost);
   key.is_denied = !decision.allowed();
-  touch(place, now);
+  if (is_calm(key, decision, now)) {
+    list_calm(place, now);
+  } else {
+    touch(place, now);
+  }
   return decision;
 }
 
@@ -179,7 +197,7 @@ bool AsyncStore::take_back(Batch& batch, Instant now) {
 
 void AsyncStore::forget(Key& key) {
   key.state = {};
-  key.pending = key.told = 0;
+  key.pending = key.told = key.entered = key.alone = 0;
   key.is_copy = key.is_denied = false;
   if (key.trip == Key::Trip::kOut) key.trip = Key::Trip::kVoid;
 }
@@ -196,7 +214,23 @@ void AsyncStore::note_admitted(const Charge& charge, Instant now) {
   key.quota = *charge.quota;
   weir::charge(key.quota, key.state, charge.cost, now + key.ahead);
   key.pending = sum_of(key.pending, charge.cost);
+  key.entered = sum_of(key.entered, charge.cost);
+  key.alone = sum_of(key.alone, charge.cost);
   touch(place, now);
+}
+
+// This node's counters are right as of each sync; what came later is entered when it matters.
+void AsyncStore::enter_pending(std::uint32_t place, Instant now) {
+  Key& key = keys_[place];
+  own_counters_.enter({keys_.key_of(place), &key.quota, key.pending - key.entered}, now);
+  key.entered = key.pending;
+}
+
+void AsyncStore::enter_pending(std::span<const Charge> charges, Instant now) {
+  for (const Charge& charge : charges) {
+    const std::uint32_t place = keys_.find(charge.key, charge.tag);
+    if (place != kNobody) enter_pending(place, now);
+  }
 }
 
 // ---- keys ----
@@ -217,16 +251,60 @@ bool AsyncStore::make_room() {
   for (int i = 0; i < kCandidates; ++i) {
     const std::uint32_t place = keys_.next_in_turn();
     const Key& key = keys_[place];
-    if (key.is_listed || key.pending > 0 || key.trip != Key::Trip::kNone) continue;
+    const bool is_idle = key.listed == Key::Listed::kNo && !key.is_in_calm;
+    if (!is_idle || key.pending > 0 || key.trip != Key::Trip::kNone) continue;
     leaves = place;
     if (!key.is_denied) break;
   }
   if (leaves == kNobody) return false;
   keys_.remove(leaves);
+  ++removed_;
   return true;
 }
 
 // ---- syncs ----
+
+Duration AsyncStore::calm_length(const Quota& quota) const {
+  return std::min(2 * kCalmIntervals * period_, quota.window() / 4);
+}
+
+bool AsyncStore::is_calm(const Key& key, const Decision& decision, Instant now) const {
+  return key.is_copy && key.alone == 0 && decision.remaining >= key.quota.capacity() / 2 &&
+         key.pending < key.quota.capacity() / untold_part_ &&
+         now - key.synced_at < calm_length(key.quota);
+}
+
+// The key is to be synced when its calm is over.
+void AsyncStore::list_calm(std::uint32_t place, Instant now) {
+  Key& key = keys_[place];
+  if (key.listed != Key::Listed::kNo) return;
+  key.listed = Key::Listed::kCalm;
+  key.calm_until = now + calm_length(key.quota);
+  if (!std::exchange(key.is_in_calm, true)) push_calm({key.calm_until, place});
+}
+
+void AsyncStore::push_calm(const Calm& calm) {
+  calm_.push_back(calm);
+  std::ranges::push_heap(calm_, std::ranges::greater{}, &Calm::until);
+  sync_by(calm_.front().until);
+}
+
+void AsyncStore::wake_calm(Instant now) {
+  while (!calm_.empty() && calm_.front().until <= now) {
+    const std::uint32_t place = calm_.front().place;
+    std::ranges::pop_heap(calm_, std::ranges::greater{}, &Calm::until);
+    calm_.pop_back();
+    Key& key = keys_[place];
+    key.is_in_calm = false;
+    if (key.listed != Key::Listed::kCalm) continue;
+    if (key.calm_until <= now) {
+      list(place);
+    } else {  // listed again meanwhile
+      key.is_in_calm = true;
+      push_calm({key.calm_until, place});
+    }
+  }
+}
 
 // The key is to be synced.
 void AsyncStore::touch(std::uint32_t place, Instant now) {
@@ -236,7 +314,7 @@ void AsyncStore::touch(std::uint32_t place, Instant now) {
 }
 
 void AsyncStore::list(std::uint32_t place) {
-  if (std::exchange(keys_[place].is_listed, true)) return;
+  if (std::exchange(keys_[place].listed, Key::Listed::kSoon) == Key::Listed::kSoon) return;
   touched_.push_back(place);
 }
 
@@ -251,10 +329,12 @@ void AsyncStore::sync_touched(Instant now) {
   next_sync_ = Instant::max();
   last_sync_ = now;
   if (trips_.is_away()) return sync_by(now + period_);
+  untold_part_ = kUntoldPart * stores_();
+  wake_calm(now);
   std::swap(touched_, syncing_);
   for (const std::uint32_t place : syncing_) {
     Key& key = keys_[place];
-    key.is_listed = false;
+    key.listed = Key::Listed::kNo;
     if (key.trip != Key::Trip::kNone) {
       list(place);
       continue;
@@ -264,6 +344,7 @@ void AsyncStore::sync_touched(Instant now) {
   syncing_.clear();
   trips_.flush(now);
   if (!touched_.empty()) sync_by(now + period_);
+  if (!calm_.empty()) sync_by(std::max(calm_.front().until, now + period_));
 }
 
 void AsyncStore::set_out(std::uint32_t place, Instant now) {
@@ -277,11 +358,26 @@ void AsyncStore::set_out(std::uint32_t place, Instant now) {
               .quota = key.quota});
 }
 
-void AsyncStore::leaving(Errand& errand, Instant) {
+void AsyncStore::leaving(Errand& errand, Instant now) {
+  enter_pending(errand.place, now);
   Key& key = keys_[errand.place];
+  drop_expired(key, now);
+  key.entered = key.alone = 0;
   errand.quota = key.quota;
   errand.units = key.told = std::exchange(key.pending, 0);
   ++counts_.pushes;
+}
+
+// Of what was admitted alone only what the algorithm would still count is told: an outage may
+// have lasted for many windows.
+void AsyncStore::drop_expired(Key& key, Instant now) {
+  if (key.alone == 0) return;
+  const Decision left = look_at(key.quota, key.state, 0, now + key.ahead);
+  const std::int64_t counted = key.quota.capacity() - left.remaining;
+  if (left.remaining == 0 || key.pending <= counted) return;
+  const std::int64_t expired = std::min(key.alone, key.pending - counted);
+  key.pending -= expired;
+  counts_.forgotten += expired;
 }
 
 ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
@@ -305,10 +401,23 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
 void AsyncStore::lost(const Errand& errand, Instant now) {
   Key& key = keys_[errand.place];
   key.trip = Key::Trip::kNone;
-  key.pending = sum_of(key.pending, std::exchange(key.told, 0));
+  key.pending = sum_of(key.pending, key.told);
+  key.entered = sum_of(key.entered, std::exchange(key.told, 0));
   if (key.pending == 0) return;
   list(errand.place);
   sync_by(now + period_);
+}
+
+// Calm keys, too.
+bool AsyncStore::tell_all(Instant now) {
+  if (trips_.is_away()) return true;
+  for (const Calm& calm : std::exchange(calm_, {})) {
+    keys_[calm.place].is_in_calm = false;
+    if (keys_[calm.place].listed == Key::Listed::kCalm) list(calm.place);
+  }
+  if (touched_.empty() && trips_.is_idle()) return true;
+  sync_touched(now);
+  return false;
 }
 
 }  // namespace weir

@@ -4,7 +4,7 @@
 //                │ ▲
 //     units spent│ │what all nodes have spent
 //                ▼ │
-//              Redis, every half interval, all keys that were asked for in it
+//              Redis, every half interval, the keys that were asked for in it
 //
 // Each key's copy is Redis's state as of the last sync, plus what was spent here since that
 // left; it is decided on at Redis's time, which every sync measures. In Redis the units are
@@ -13,6 +13,12 @@
 // arrived within one interval and one trip; then every node denies. (Three trips, if one takes
 // longer than half an interval: a key has one sync at a time.)
 //
+// A key of which more than half is left is calm: it is synced after kCalmIntervals, or a
+// quarter of its window, or when 1/256 of its limit, divided by the stores of the fleet, was
+// spent here. For the limit to be reached meanwhile, 1/200 of it has to arrive in an interval
+// elsewhere, which is more than all stores together have not told: so the bound is the same,
+// but a store that is asked so little may go on admitting that little for so long.
+//
 // Nobody waits for a trip. A key that comes for the first time, or after a while, is synced
 // at once rather than with the others, if nothing is under way: until then a new one is
 // taken for untouched.
@@ -20,12 +26,14 @@
 // The strict store decides:
 //   resets, after which the copy is void
 //   giving back what has been told; the copies of other nodes learn of it at the next sync
-//   looks at keys of which there is no copy
+//   looks at keys of which there is no copy of this interval, and charges that such a copy
+//   denies: another node may have reset the key
 //   sliding_log and exponential_backoff, whose states are not told
 //   a batch with any of those, as a whole; and keys for which there is no room
 //
 // Fails (kUnavailable) while Redis is known to be away. What was not told by then is kept
-// and told when it is back, as is what was admitted meanwhile (note_admitted). A sync of
+// and told when it is back, as is what was admitted meanwhile (note_admitted), as far as the
+// algorithm would still count it. A sync of
 // which nobody knows whether it was carried out is told again: too much is counted rather
 // than too little. A core that dies has not told one interval's units at most.
 //
@@ -36,12 +44,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "proto/reactor.h"
 #include "store/redis/key_table.h"
+#include "store/redis/own_counters.h"
 #include "store/redis/redis_trips.h"
 #include "weir/store.h"
 
@@ -49,8 +59,9 @@ namespace weir {
 
 struct AsyncStoreOptions {
   RedisStoreOptions redis;
-  Duration interval = std::chrono::milliseconds(100);  // > 0
-  std::size_t keys = 65'536;                           // of which there are copies
+  Duration interval = std::chrono::milliseconds(100);                     // > 0
+  std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
+  std::size_t keys = 131'072;  // of which there are copies
 };
 
 struct AsyncStoreCounts {
@@ -60,13 +71,16 @@ struct AsyncStoreCounts {
   std::int64_t pushed = 0;        // units that Redis has charged
   std::uint64_t merged = 0;       // states that came back
   std::int64_t alone = 0;         // units that were admitted while Redis was away
-  std::int64_t forgotten = 0;     // of those, the units for which there was no room
+  std::int64_t forgotten = 0;     // of those, that expired or for which there was no room
 };
 
 class AsyncStore final : public Store, private TripOwner {
  public:
   // A trip that takes longer is an outage.
   static constexpr Duration kPatience = std::chrono::milliseconds(500);
+  static constexpr int kCalmIntervals = 100;
+  // Of a limit, what all stores together may not have told of a calm key.
+  static constexpr std::int64_t kUntoldPart = 256;
 
   // All outlive the store. `strict` decides in the same Redis.
   AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,
@@ -80,19 +94,34 @@ class AsyncStore final : public Store, private TripOwner {
   const AsyncStoreCounts& counts() const { return counts_; }
   const RedisTrips& trips() const { return trips_; }
 
+  // Tells at once what Redis has not been told. True when there is nothing more to tell, or
+  // nobody to tell it to; else it is to be called again, as of a key one sync is under way at a
+  // time.
+  bool tell_all(Instant now);
+
  private:
+  // What every check reads comes first, as much as KeyTable fetches.
   struct Key {
-    Quota quota;
     SyncedState state{};       // at Redis's time
     Duration ahead{0};         // Redis's clock, of ours
     std::int64_t pending = 0;  // units that are not told
-    std::int64_t told = 0;     // units that are on their way
     Instant synced_at{};       // asked then
     // kVoid: what comes back does not know of a reset, or of what was given back.
     enum class Trip : std::uint8_t { kNone, kOut, kVoid } trip = Trip::kNone;
-    bool is_listed = false;  // in touched_
-    bool is_copy = false;    // Redis has told the state at least once
-    bool is_denied = false;  // at the last check
+    enum class Listed : std::uint8_t { kNo, kCalm, kSoon } listed = Listed::kNo;
+    bool is_in_calm = false;  // has an entry in calm_
+    bool is_copy = false;     // Redis has told the state at least once
+    bool is_denied = false;   // at the last check
+    Quota quota;
+
+    std::int64_t told = 0;     // units that are on their way
+    std::int64_t entered = 0;  // of the pending, units that this node's counters have
+    std::int64_t alone = 0;    // of the pending, units that were admitted while Redis was away
+    Instant calm_until{};
+  };
+  struct Calm {
+    Instant until;
+    std::uint32_t place;
   };
   using Places = std::array<std::uint32_t, Batch::kChargesMax>;
   static constexpr std::uint32_t kNobody = KeyTable<Key>::kNone;
@@ -104,7 +133,7 @@ class AsyncStore final : public Store, private TripOwner {
   void lost(const Errand& errand, Instant now) override;
 
   bool find_all(const Batch& batch, Places& places);
-  bool is_known(const Batch& batch, const Places& places);
+  bool is_trusted(const Batch& batch, const Places& places, Instant now);
   void decide_here(Batch& batch, const Places& places, Instant now);
   void spend_all(Batch& batch, const Places& places, Instant now);
   Decision spend_at(std::uint32_t place, const Charge& charge, Instant now);
@@ -114,20 +143,33 @@ class AsyncStore final : public Store, private TripOwner {
   bool take_back(Batch& batch, Instant now);
   void forget(Key& key);
 
+  void enter_pending(std::uint32_t place, Instant now);
+  void enter_pending(std::span<const Charge> charges, Instant now);
   std::uint32_t place_for(const Charge& charge);
   bool make_room();
+  Duration calm_length(const Quota& quota) const;
+  bool is_calm(const Key& key, const Decision& decision, Instant now) const;
+  void list_calm(std::uint32_t place, Instant now);
+  void push_calm(const Calm& calm);
+  void wake_calm(Instant now);
   void touch(std::uint32_t place, Instant now);
   void list(std::uint32_t place);
   void sync_by(Instant when);
   void sync_touched(Instant now);
   void set_out(std::uint32_t place, Instant now);
+  void drop_expired(Key& key, Instant now);
 
+  const std::function<std::int64_t()> stores_;
   Store& strict_;
   RedisTrips trips_;
   KeyTable<Key> keys_;
+  OwnCounters own_counters_;
   AsyncStoreCounts counts_;
-  const Duration period_;  // of syncs
-  Duration ahead_{0};      // Redis's clock, as of the last sync
+  const Duration period_;                   // of syncs
+  std::int64_t untold_part_ = kUntoldPart;  // of one store
+  Duration ahead_{0};                       // Redis's clock, as of the last sync
+  std::uint64_t removed_ = 0;               // keys, for others
+  std::vector<Calm> calm_;                  // a heap, the earliest first
   std::vector<std::uint32_t> touched_;
   std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up
   Instant last_sync_{};

@@ -17,7 +17,7 @@ namespace {
 // Verdicts are 0 to 2; in their place 3 stands for a failure.
 constexpr std::int64_t kFailed = 3;
 constexpr std::size_t kChargeSize = 43;  // bytes of a packed charge
-constexpr std::size_t kHeaderSizeMax = 18;
+constexpr std::size_t kHeaderSizeMax = 50;
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
 
@@ -144,12 +144,17 @@ void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges)
 void ChargeCall::add_lease(std::span<const Charge> charges, const LeaseTerms& terms) {
   add_header(ScriptOperation::kLease, charges.size());
   append_int64(batches_, terms.share);
+  append_int64(batches_, terms.needed);
   append_int64(batches_, terms.length.count());
+  append_int64(batches_, terms.long_length.count());
+  append_int64(batches_, terms.settled);
+  append_int64(batches_, epoch_us(terms.settled_until));
   add_charges(charges);
 }
 
-void ChargeCall::add_return(std::span<const Charge> charges, Instant end) {
+void ChargeCall::add_return(std::span<const Charge> charges, Instant end, std::int64_t settled) {
   add_header(ScriptOperation::kReturn, charges.size());
+  append_int64(batches_, settled);
   append_int64(batches_, epoch_us(end));
   add_charges(charges);
 }
@@ -228,8 +233,10 @@ ChargeFailure ChargeReplies::read_leases(std::span<const Charge> charges, std::s
     if (failure != ChargeFailure::kNone) return failure;
     lease.units = next();
     const std::int64_t length_us = next();
-    if (lease.units < 0 || length_us < 0) return ChargeFailure::kMalformed;
+    const std::int64_t is_long = next();
+    if (lease.units < 0 || length_us < 0 || is_long < 0) return ChargeFailure::kMalformed;
     lease.length = Duration{length_us};
+    lease.is_long = is_long == 1;
   }
   return ChargeFailure::kNone;
 }

@@ -44,17 +44,26 @@ enum class ScriptOperation : std::uint8_t {
   kReturn,  // gives units of a lease back, if it has not ended
 };
 
-// Of each charge a lease grants up to its cost: at most `remaining / share`, but one unit if
-// one is left. Redis may shorten the length.
+// Of each charge a lease grants up to its cost: at most `remaining / share`, but what is
+// needed at once, and one unit, if so many are left. Redis may shorten the length.
+// A long lease, if `long_length` is set, holds a smaller part of what remains, so that it may
+// be out for longer. If that is less than is needed, the lease is short.
 struct LeaseTerms {
-  std::int64_t share = 1;  // >= 1
-  Duration length{0};      // > 0
+  std::int64_t share = 1;   // >= 1
+  std::int64_t needed = 0;  // >= 0
+  Duration length{0};       // > 0
+  Duration long_length{0};  // 0: short
+  // What of earlier long leases is held no more, and, on Redis's clock, when the first of
+  // those ends. After that it is not believed.
+  std::int64_t settled = 0;
+  Instant settled_until{};
 };
 
 struct Lease {
-  Decision decision;       // of the key, after what was granted
+  Decision decision;       // of the key after that; if less was granted than needed, a denial
   std::int64_t units = 0;  // 0: denied
   Duration length{0};      // they may be spent until so long after Redis's time
+  bool is_long = false;
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
@@ -89,8 +98,9 @@ class ChargeCall {
   // REQUIRES: as above, and positive costs
   void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);
   // After `end`, on Redis's clock, nothing is given back: what was charged has gone by then,
-  // and others have been charged in its place. REQUIRES: as above, and negative costs
-  void add_return(std::span<const Charge> charges, Instant end);
+  // and others have been charged in its place. `settled`: of long leases, what comes back and
+  // what was spent. REQUIRES: as above, and negative costs
+  void add_return(std::span<const Charge> charges, Instant end, std::int64_t settled = 0);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<const std::string_view> words();

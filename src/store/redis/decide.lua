@@ -19,6 +19,7 @@ local steps = {[0] = fixed_window, sliding_log, sliding_window, token_bucket, ex
 local tags = {[0] = 70, 76, 83, 84, 66}  -- F L S T B
 local formats = {[0] = '<I1i8i8', '<I1i8', '<I1i8i8i8', '<I1i8i8', '<I1i8i8i8I2'}
 local sizes = {[0] = 17, 9, 25, 17, 27}
+local HELD_FORMAT, HELD_SIZE = '<I1i8i8i8i8', 33  -- of a bucket of which something is held
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
 local A, B, C, D = {}, {}, {}, {}          -- states; nil until somebody asks
@@ -56,24 +57,34 @@ local function load_key(k, algorithm)
   if algorithm == LOG and size > 9 and size <= 9 + 16 * LOG_ENTRIES_MAX then
     size = 9 + (size - 9) % 16
   end
-  if size ~= sizes[algorithm] then return UNREADABLE end
-  local tag, a, b, c, d = unpack_from(formats[algorithm], bytes)
+  local format = formats[algorithm]
+  if algorithm == BUCKET and size == HELD_SIZE then
+    format = HELD_FORMAT
+  elseif size ~= sizes[algorithm] then
+    return UNREADABLE
+  end
+  local tag, a, b, c, d = unpack_from(format, bytes)
   if tag ~= tags[algorithm] or a < 0 or a > 9007199254740992 then return UNREADABLE end
   if algorithm == LOG then
     a, b, c, d = sub(bytes, 10), a, 0, 0
   elseif b < 0 or b > 9007199254740992 or c < 0 or c > 9007199254740992 then
     return UNREADABLE  -- c of the shorter ones is where the next byte would be
   end
+  if algorithm == WINDOW or format == formats[BUCKET] then c, d = 0, 0 end
   A[k], B[k], C[k], D[k] = a, b, c, d or 0
 end
 
+-- Of a bucket what is held stays.
 local function store(k, window, a, b, c, d)
-  A[k], B[k], C[k], D[k], windows[k] = a, b, c or 0, d or 0, window
+  A[k], B[k], C[k], D[k], windows[k] = a, b, c or C[k], d or D[k], window
 end
 
 local function expiry(k, window)
   local algorithm, a, b, c = algorithms[k], A[k], B[k], C[k]
-  if algorithm == BUCKET then return b > 0 and a + 1 or a end
+  if algorithm == BUCKET then
+    local full = b > 0 and a + 1 or a
+    return D[k] > 0 and max(full, C[k] + epoch_of(window)) or full
+  end
   if algorithm == BACKOFF then return backoff_expiry(a, b, c, D[k], window) end
   if algorithm == LOG then
     return a == '' and 0 or log_entry(a, #a / 16 - 1) + window
@@ -93,6 +104,8 @@ local function write_all()
       local bytes
       if algorithm == LOG then
         bytes = pack('<I1i8', 76, B[k]) .. A[k]
+      elseif algorithm == BUCKET and D[k] > 0 then
+        bytes = pack(HELD_FORMAT, tags[algorithm], A[k], B[k], C[k], D[k])
       else
         bytes = pack(formats[algorithm], tags[algorithm], A[k], B[k], C[k], D[k])
       end
@@ -215,24 +228,69 @@ local function reset(position)
   tell(look(position))
 end
 
--- Grants up to the cost, at most a share of what remains, but one if one is left. What is
--- granted may be spent at any time until the lease ends, so it is charged as of its end:
--- where windows count, that is the window's at the latest.
-local function lease(position, share, length)
+-- What has been spent of long leases, or came back, is held no more; of leases that have
+-- ended it is not told in time. The older units go first: the others are held rather longer.
+local function settle(position, units, ends)
+  local algorithm, k, _, _, window = unpack_from(CHARGE, batches, position)
+  if algorithm ~= BUCKET or D[k] == 0 or units == 0 or now >= ends then return end
+  local c, newer, older = held_now(C[k], D[k], window)
+  local of_older = min(units, older)
+  newer = max(0, newer - (units - of_older))
+  C[k], D[k], windows[k] = c, (older - of_older) * HELD_MAX + newer, window
+end
+
+-- How many units a long lease may have: of what remains a smaller share than else, and of a
+-- bucket what is held stays below an eighth.
+local LONG_PART, HELD_PART = 4, 8
+
+local function units_of_long(k, algorithm, cost, limit, window, remaining, share)
+  local units = min(cost, floor(remaining / (LONG_PART * share)))
+  if algorithm == BUCKET then
+    local _, newer, older = held_now(C[k], D[k], window)
+    units = min(units, min(floor(limit / HELD_PART), HELD_MAX - 1) - newer - older)
+  end
+  return units
+end
+
+-- Grants up to the cost: at most a share of what remains, but what is needed at once, and one,
+-- if so many are left. What is granted may be spent at any time until the lease ends. So it
+-- is charged as of its end; but where windows count, that is the window's at the latest, and
+-- a bucket remembers what long leases hold.
+-- Tells of the key; if less was granted than is needed, what one unit more is told.
+local function lease(position, terms)
   local algorithm, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
-  local step = steps[algorithm]
-  local _, remaining = step(A[k], B[k], C[k], D[k], 0, limit, window, per_unit, per_us, 0)
-  local units = min(cost, max(1, floor(remaining / share)))
-  length = min(length, window)
-  local verdict, left, reset_after, retry, level, changed, a, b, c = step(
-      A[k], B[k], C[k], D[k], units, limit, window, per_unit, per_us, length)
-  if changed then store(k, window, a, b, c) end
+  local step, a, b, c, d = steps[algorithm], A[k], B[k], C[k], D[k]
+  local _, remaining = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
+  local needed = max(1, min(terms.needed, remaining))
+  local units = min(cost, max(needed, floor(remaining / terms.share)))
+  local late = min(terms.length, window)
+  local few = 0
+  if terms.long > 0 then
+    few = units_of_long(k, algorithm, cost, limit, window, remaining, terms.share)
+  end
+  local is_long = few >= max(2, needed)
+  if is_long then units, late = few, min(terms.long, epoch_of(window)) end
+  local length = late
+  if is_long and algorithm == BUCKET then late = 0 end
+  local verdict, left, reset_after, retry, level, changed, new_a, new_b, new_c = step(
+      a, b, c, d, units, limit, window, per_unit, per_us, late)
+  if changed then store(k, window, new_a, new_b, new_c) end
+  if verdict ~= ALLOWED then
+    units, length, is_long = 0, 0, false
+  elseif is_long and algorithm == BUCKET then
+    local ends, newer, older = held_now(c, d, window)
+    C[k], D[k] = ends, older * HELD_MAX + newer + units
+  end
+  if units > 0 and units < terms.needed then
+    verdict, _, _, retry, level =
+        step(A[k], B[k], C[k], D[k], 1, limit, window, per_unit, per_us, 0)
+  end
   tell(verdict, left, reset_after, retry, level)
-  if verdict ~= ALLOWED then units, length = 0, 0 end
   local counts_by_window = algorithm ~= LOG and algorithm ~= BUCKET
-  if units > 0 and counts_by_window then length = min(length, a + window - now) end
+  if units > 0 and counts_by_window then length = min(length, new_a + window - now) end
   put(units)
   put(length)
+  put(is_long and 1 or 0)
 end
 
 -- A bucket's debt and more, but not so much that nobody would believe it.
@@ -254,6 +312,9 @@ end
 -- Charges whatever the limit says, and tells the state.
 local function sync(position)
   local algorithm, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  if algorithm == BUCKET and D[k] > 0 then
+    A[k], B[k] = full_but_for_held(A[k], B[k], C[k], D[k], window, per_unit, per_us)
+  end
   if cost > 0 and algorithm == BUCKET then
     store(k, window, charge_bucket(A[k], B[k], cost, limit, window, per_unit, per_us))
   elseif cost > 0 then
@@ -284,13 +345,19 @@ local function decide_each(action, position, count)
   for at = position, position + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
 end
 
+local terms = {}  -- of leases
+
 -- Returns where the next batch begins.
 local function decide_batch(position)
   local operation, count = byte(batches, position, position + 1)
-  local share, length, ends
+  local settled, ends
   position = position + 2
-  if operation == 4 then share, length, position = unpack_from('<i8i8', batches, position) end
-  if operation == 6 then ends, position = unpack_from('<i8', batches, position) end
+  if operation == 4 then
+    terms.share, terms.needed, terms.length, terms.long, settled, ends, position =
+        unpack_from('<i8i8i8i8i8i8', batches, position)
+  elseif operation == 6 then
+    settled, ends, position = unpack_from('<i8i8', batches, position)
+  end
   local behind = position + count * CHARGE_SIZE
   local failure = load_batch(operation, position, count)
   if failure then
@@ -303,13 +370,15 @@ local function decide_batch(position)
     decide_each(look, position, count)
   elseif operation == 6 then
     -- What is left of a lease goes back only while its own charge is there to be undone.
+    settle(position, settled, ends)
     decide_each(now < ends and spend or look, position, count)
   else
     for at = position, behind - 1, CHARGE_SIZE do
       if operation == 3 then
         reset(at)
       elseif operation == 4 then
-        lease(at, share, length)
+        settle(at, settled, ends)
+        lease(at, terms)
       else
         sync(at)
       end

@@ -2,7 +2,8 @@
 //
 // A key is found by its hash and its tag, as in Redis. Its place, a number, is its own until
 // it is removed; references are good as long. Memory is reserved at once and used as it is
-// needed: nothing is allocated later.
+// needed: nothing is allocated later. The key and the first 96 bytes of its value come from
+// memory together.
 //
 // Thread rule: one core. Tested by key_table_test.cc.
 
@@ -11,10 +12,12 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/assert.h"
 #include "weir/key.h"
+#include "weir/store.h"
 
 namespace weir {
 
@@ -25,12 +28,25 @@ class KeyTable {
   static constexpr Place kNone = UINT32_MAX;
 
   // REQUIRES: 0 < keys < kNone
-  explicit KeyTable(std::size_t keys) : heads_(std::bit_ceil(keys), kNone), keys_max_(keys) {
+  explicit KeyTable(std::size_t keys) : heads_(2 * std::bit_ceil(keys), kNone), keys_max_(keys) {
     slots_.reserve(keys);
   }
 
   std::size_t size() const { return size_; }
   bool is_full() const { return size_ == keys_max_; }
+
+  // Fetches what find() and its caller will read, of several keys at once. Always inlined,
+  // as GCC 12 drops calls of functions that only prefetch.
+  [[gnu::always_inline]] void prefetch(std::span<const Charge> charges) const {
+    for (const Charge& charge : charges) __builtin_prefetch(&heads_[chain_of(charge.key)]);
+    for (const Charge& charge : charges) {
+      const Place place = heads_[chain_of(charge.key)];
+      if (place == kNone) continue;
+      const auto* slot = reinterpret_cast<const char*>(&slots_[place]);
+      __builtin_prefetch(slot, 1);
+      __builtin_prefetch(slot + kLine, 1);
+    }
+  }
 
   Place find(const KeyHash& key, std::uint64_t tag) const {
     Place place = heads_[chain_of(key)];
@@ -83,7 +99,9 @@ class KeyTable {
   std::uint64_t tag_of(Place place) const { return slots_[place].tag; }
 
  private:
-  struct Slot {
+  static constexpr std::size_t kLine = 64;  // bytes, of the cache
+
+  struct alignas(2 * kLine) Slot {
     KeyHash key;
     std::uint64_t tag = 0;
     Place next = kNone;  // of its chain, or of those that are free

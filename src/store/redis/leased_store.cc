@@ -1,17 +1,22 @@
 #include "store/redis/leased_store.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
-#include "algo/wide_math.h"
 #include "base/assert.h"
 
 namespace weir {
 namespace {
 
-// Keys that are used less are decided in Redis: most come once, and leases of logs and
-// buckets cost a little more than is spent.
-constexpr std::int64_t kBusyDemand = 4;
+// What is asked for a key that is new.
+constexpr std::int64_t kUnitsAtFirst = 8;
+// The part that a long lease may have of what any lease may have, as decide.lua has it.
+constexpr std::int64_t kLongPart = 4;
+// What nobody waits for shares its trip with what comes so soon.
+constexpr Duration kGather = std::chrono::milliseconds(5);
+// Leases whose return is planned, some of keys that have made room. More than that expire.
+constexpr std::size_t kDuePerKey = 8;
 // Keys that are asked to make room for another.
 constexpr int kCandidates = 16;
 
@@ -19,41 +24,23 @@ bool spends(Operation operation) {
   return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
 }
 
-// 0: leases are not for it.
-Duration length_for(const Quota& quota) {
-  constexpr int kWindowPart = 8;  // so that what is left over finds others within its window
-  constexpr int kPart = 16;
-  const Duration window = quota.window();
-  if (quota.limit() == 0) return Duration{0};
-  switch (quota.algorithm()) {
-    case Algorithm::kFixedWindow:
-    case Algorithm::kSlidingWindow: return std::min(LeasedStore::kLengthMax, window / kWindowPart);
-    case Algorithm::kSlidingLog: return std::min(LeasedStore::kLengthMax, window / kPart);
-    case Algorithm::kTokenBucket: {
-      const Duration fills_in{algo::mul_div_floor(quota.capacity(), window.count(), quota.limit())};
-      return std::min({LeasedStore::kLengthMax, window, fills_in / kPart});
-    }
-    case Algorithm::kExponentialBackoff: break;
-  }
-  return Duration{0};
+// Units that come back one by one are gathered for so long, so that trips bring handfuls.
+Duration trickle_of(const Quota& quota) {
+  constexpr Duration kMax = std::chrono::milliseconds(250);
+  constexpr int kPart = 64;
+  return std::min(kMax, quota.window() / kPart);
 }
 
-bool is_for_leases(const Charge& charge) {
-  const std::int64_t most = std::min(LeasedStore::kUnitsMax, charge.quota->capacity());
+bool is_leased(const Charge& charge) {
+  const std::int64_t most = std::min(LeasedKey::kUnitsMax, charge.quota->capacity());
   return charge.cost >= 0 && charge.cost <= most &&
-         length_for(*charge.quota) >= LeasedStore::kLengthMin;
-}
-
-bool same_terms(const Quota& one, const Quota& other) {
-  return one.limit() == other.limit() && one.capacity() == other.capacity();
+         lease_length(*charge.quota) >= LeasedStore::kLengthMin;
 }
 
 Charge one_unit(Charge charge) {
   charge.cost = 1;
   return charge;
 }
-
-bool is_later(Instant one, Instant other) { return one > other; }
 
 }  // namespace
 
@@ -65,12 +52,13 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
              listener, *this),
       keys_(options.keys),
       denials_(options.redis.denied_keys),
+      own_counters_(options.redis.own_counters),
       waiting_(kWaitingMax),
       waiters_(kWaitingMax * Batch::kChargesMax, kNobody),
       return_alarm_(reactor.make_alarm([this](Instant now) { ring(now); })) {
   waiting_free_.reserve(kWaitingMax);
   for (std::uint32_t index = kWaitingMax; index > 0; --index) waiting_free_.push_back(index - 1);
-  due_.reserve(options.keys);
+  due_.reserve(kDuePerKey * options.keys);
 }
 
 LeasedStore::~LeasedStore() {
@@ -86,16 +74,29 @@ void LeasedStore::decide(Batch& batch, Instant now) noexcept {
   WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
   batch.error = StoreError::kNone;
   if (batch.charges.empty()) return batch.on_done(batch);
-  const bool for_leases =
-      batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_for_leases);
-  if (!for_leases) return pass_on(batch, now, now);
-  if (answer_from_memory(batch, find(batch.charges), now)) {
-    ++counts_.from_memory;
-  } else if (spends(batch.operation)) {
-    wait_for_leases(batch, now);
-  } else {
-    pass_on(batch, now, now);
+  if (!is_for_leases(batch)) {
+    if (!take_back(batch, now)) pass_on(batch, now, now);
+    return;
   }
+  if (answer_at_once(batch, now)) return;
+  if (!spends(batch.operation)) return pass_on(batch, now, now);
+  wait_for_leases(batch, now);
+}
+
+bool LeasedStore::is_for_leases(const Batch& batch) {
+  return batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_leased);
+}
+
+void LeasedStore::AtHand::decide(Batch& batch, Instant now) noexcept {
+  batch.error = StoreError::kNone;
+  leased_.keys_.prefetch(batch.charges);
+  if (!is_for_leases(batch) || !leased_.answer_at_once(batch, now)) leased_.fail(batch);
+}
+
+bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
+  if (!answer_from_memory(batch, find(batch.charges), now)) return false;
+  ++counts_.from_memory;
+  return true;
 }
 
 LeasedStore::Places LeasedStore::find(std::span<const Charge> charges) {
@@ -116,8 +117,7 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
       if (places[before] == places[index]) needed += batch.charges[before].cost;
     }
     drop_expired(key, now);
-    const std::int64_t held = key.leases[0].units + key.leases[1].units;
-    if (held >= needed && same_terms(key.quota, *charge.quota)) return Known::kUnits;
+    if (key.leased.held() >= needed && key.leased.has_terms(*charge.quota)) return Known::kUnits;
   }
   return denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
 }
@@ -147,49 +147,33 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
 
 // REQUIRES: so much is held
 Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
-  Key& key = keys_[place];
-  count_demand(key, cost, now);
-  for (Held& lease : key.leases) {
-    const std::int64_t spent = std::min(cost, lease.units);
-    lease.units -= spent;
-    cost -= spent;
-  }
-  WEIR_ASSERT(cost == 0);
-  const std::int64_t held = key.leases[0].units + key.leases[1].units;
-  Decision decision;
-  decision.limit = key.quota.capacity();
-  decision.remaining = std::min(decision.limit, key.left_in_redis + held);
-  decision.reset_after = std::max(Duration{0}, key.reset_at - now);
-  ask_ahead(place, now);
+  LeasedKey& key = keys_[place].leased;
+  const Decision decision = key.spend(cost, now);
+  if (key.runs_low(now)) ask_ahead(place, now);
   return decision;
 }
 
-void LeasedStore::count_demand(Key& key, std::int64_t cost, Instant now) {
-  const Duration span = length_for(key.quota);
-  if (now - key.span_start >= span) {
-    key.spent_before = now - key.span_start < 2 * span ? key.spent_in_span : 0;
-    key.spent_in_span = 0;
-    key.span_start = now;
-  }
-  key.spent_in_span = std::min(kUnitsMax, key.spent_in_span + cost);
+// So many at most, as far as this core knows.
+std::int64_t LeasedStore::units_of_long(const LeasedKey& key, Instant now) const {
+  return key.left(now) / (kLongPart * share());
 }
 
-std::int64_t LeasedStore::demand_of(const Key& key) {
-  return std::max(key.spent_before, key.spent_in_span);
+bool LeasedStore::wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const {
+  return units_of_long(key, now) >= 2 * units || key.is_busy(now);
 }
 
 // Not for what looks only, or is more than a lease can be; nor of a key that is known to be
 // empty.
-bool LeasedStore::is_worth_a_lease(std::uint32_t place, const Charge& charge, Instant now) {
+bool LeasedStore::is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now) {
   return charge.cost > 0 && charge.cost <= charge.quota->capacity() / share() &&
-         demand_of(keys_[place]) >= kBusyDemand && !denials_.find(one_unit(charge), now);
+         wants_leases(key, charge.cost, now) && !denials_.find(one_unit(charge), now);
 }
 
 std::int64_t LeasedStore::share() const { return std::max<std::int64_t>(1, options_.share()); }
 
 // If leases help, else the strict store decides.
 void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
-  if (trips_.is_away()) return fail(batch);
+  if (trips_.is_away() || batch.give_up_at <= now) return fail(batch);
   for (const Charge& charge : batch.charges) {
     if (!find_place(charge, now)) return pass_on(batch, now, now);
   }
@@ -200,12 +184,12 @@ void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     if (places[index] == kNobody) return pass_on(batch, now, now);
     if (known_of(batch, places, index, now) != Known::kNothing) continue;
-    help = help && is_worth_a_lease(places[index], batch.charges[index], now);
+    help = help && is_worth_a_lease(keys_[places[index]].leased, batch.charges[index], now);
     lacking[lacks++] = index;
   }
   if (!help) {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      count_demand(keys_[places[index]], batch.charges[index].cost, now);
+      keys_[places[index]].leased.count_demand(batch.charges[index].cost, now);
     }
     return pass_on(batch, now, now);
   }
@@ -221,7 +205,8 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
   ++counts_.waited;
   for (const std::size_t index : lacking) {
     keys_[places[index]].units_awaited += batch.charges[index].cost;
-    ask(places[index]);
+    ask(places[index], Instant{});
+    trips_.hurry();
     add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
   }
 }
@@ -248,6 +233,35 @@ void LeasedStore::fail(Batch& batch) noexcept {
   batch.on_done(batch);
 }
 
+// What comes back of a lease that is out still belongs to it again: no trip is needed. False,
+// and nothing is changed, if that is not all there is to be done.
+bool LeasedStore::take_back(Batch& batch, Instant now) {
+  const Places places = find(batch.charges);
+  std::size_t taken = 0;
+  while (taken < batch.charges.size() && spends(batch.operation) &&
+         take_back_one(places[taken], batch.charges[taken], now)) {
+    ++taken;
+  }
+  const bool is_all = taken == batch.charges.size();
+  for (std::size_t index = 0; index < taken; ++index) {
+    if (is_all) {
+      batch.decisions[index] = spend(places[index], 0, now);
+    } else {  // undone
+      keys_[places[index]].leased.spend(-batch.charges[index].cost, now);
+    }
+  }
+  if (is_all) batch.on_done(batch);
+  return is_all;
+}
+
+bool LeasedStore::take_back_one(std::uint32_t place, const Charge& charge, Instant now) {
+  if (place == kNobody || charge.cost > 0) return false;
+  Key& key = keys_[place];
+  if (key.asked == Key::Asked::kInVain || !key.leased.has_terms(*charge.quota)) return false;
+  drop_expired(key, now);
+  return key.leased.take_back(-charge.cost, now);
+}
+
 // ---- leases ----
 
 // Sees to it that the key has a place, whose leases are under this quota.
@@ -256,11 +270,10 @@ bool LeasedStore::find_place(const Charge& charge, Instant now) {
   if (place == kNobody) {
     if (keys_.is_full() && !make_room(now)) return false;
     place = keys_.add(charge.key, charge.tag);
-    keys_[place].quota = *charge.quota;
   }
-  if (!same_terms(keys_[place].quota, *charge.quota)) {
+  if (!keys_[place].leased.has_terms(*charge.quota)) {
     give_back_all(place, now);
-    keys_[place].quota = *charge.quota;
+    keys_[place].leased.set_terms(*charge.quota);
   }
   return true;
 }
@@ -274,7 +287,7 @@ bool LeasedStore::make_room(Instant now) {
     if (key.asked != Key::Asked::kNo) continue;
     drop_expired(key, now);
     leaves = place;
-    if (key.leases[0].units == 0) break;
+    if (key.leased.held() == 0) break;
   }
   if (leaves == kNobody) return false;
   give_back_all(leaves, now);
@@ -282,7 +295,7 @@ bool LeasedStore::make_room(Instant now) {
   return true;
 }
 
-void LeasedStore::ask(std::uint32_t place) {
+void LeasedStore::ask(std::uint32_t place, Instant due) {
   Key& key = keys_[place];
   if (key.asked != Key::Asked::kNo) return;
   key.asked = Key::Asked::kYes;
@@ -290,29 +303,33 @@ void LeasedStore::ask(std::uint32_t place) {
               .place = place,
               .key = keys_.key_of(place),
               .tag = keys_.tag_of(place),
-              .quota = key.quota});
+              .quota = key.leased.quota()},
+             due);
 }
 
-// When a quarter of a lease's demand is left, or half of its time.
 void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
-  Key& key = keys_[place];
-  const std::int64_t demand = demand_of(key);
-  const bool may_ask = key.asked == Key::Asked::kNo && key.leases[1].units == 0 &&
-                       key.left_in_redis > 0 && demand >= kBusyDemand;
-  if (!may_ask || trips_.is_away()) return;
-  const Held& lease = key.leases[0];
-  const bool ends_soon = lease.end - now < length_for(key.quota) / 2;
-  if (lease.units < demand / 4 || ends_soon) ask(place);
+  const Key& key = keys_[place];
+  const bool may_ask = key.asked == Key::Asked::kNo && key.leased.left(now) > 0;
+  if (may_ask && !trips_.is_away() && wants_leases(key.leased, 1, now)) ask(place, now + kGather);
 }
 
-void LeasedStore::leaving(Errand& errand, Instant) {
+// A long lease, if a small part of what remains covers the demand, or that is small.
+void LeasedStore::leaving(Errand& errand, Instant now) {
   if (errand.operation != ScriptOperation::kLease) return;
-  Key& key = keys_[errand.place];
-  const std::int64_t demand = demand_of(key);
-  const std::int64_t awaited = std::exchange(key.units_awaited, 0);
-  errand.quota = key.quota;
-  errand.units = std::clamp(std::max(awaited, demand), std::int64_t{1}, kUnitsMax);
-  errand.terms = {.share = share(), .length = length_for(key.quota)};
+  LeasedKey& key = keys_[errand.place].leased;
+  const std::int64_t awaited = std::exchange(keys_[errand.place].units_awaited, 0);
+  const Duration length = lease_length(key.quota());
+  const Duration long_length = long_lease_length(key.quota());
+  const std::int64_t demand = std::max(kUnitsAtFirst, key.demand_within(long_length, now));
+  const bool is_long = units_of_long(key, now) >= demand || !key.is_busy(now);
+  const std::int64_t units = is_long ? demand : key.demand_within(length, now);
+  errand.quota = key.quota();
+  errand.units = std::clamp(std::max(awaited, units), std::int64_t{1}, LeasedKey::kUnitsMax);
+  errand.terms = {.share = share(),
+                  .needed = awaited,
+                  .length = length,
+                  .long_length = is_long ? long_length : Duration{0}};
+  key.settle(errand.terms);
   ++counts_.leases;
 }
 
@@ -325,44 +342,36 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
   }
   const ChargeFailure failure = replies.read_leases({&charge, 1}, {&lease, 1});
   if (failure != ChargeFailure::kNone) return failure;
-  Key& key = keys_[errand.place];
-  key.left_in_redis = lease.decision.remaining;
-  key.reset_at = now + lease.decision.reset_after;
-  if (lease.units == 0) denials_.note(one_unit(charge), lease.decision, asked_at);
-  receive(errand,
-          {.units = lease.units,
-           .end = asked_at + lease.length,
-           .end_at_redis = replies.time() + lease.length,
-           .given_back_at = asked_at + lease.length * 3 / 4},
-          now);
+  keys_[errand.place].leased.note_state(lease.decision, now);
+  if (!lease.decision.allowed()) {
+    lease.decision.retry_after = std::max(lease.decision.retry_after, trickle_of(errand.quota));
+    denials_.note(one_unit(charge), lease.decision, asked_at);
+  }
+  own_counters_.enter({.key = charge.key, .quota = &errand.quota, .cost = lease.units}, now);
+  receive(errand, {.lease = lease, .asked_at = asked_at, .time_at_redis = replies.time()}, now);
   wake(errand.place, StoreError::kNone, now);
   return ChargeFailure::kNone;
 }
 
-// As one, of which all is spent before either ends.
-LeasedStore::Held LeasedStore::joined(const Held& one, const Held& other) {
-  return {.units = one.units + other.units,
-          .end = std::min(one.end, other.end),
-          .end_at_redis = std::min(one.end_at_redis, other.end_at_redis),
-          .given_back_at = std::min(one.given_back_at, other.given_back_at)};
-}
-
-void LeasedStore::receive(const Errand& errand, const Held& lease, Instant now) {
+// Under another quota than it was asked for it goes back.
+void LeasedStore::receive(const Errand& errand, const LeasedKey::Grant& grant, Instant now) {
   Key& key = keys_[errand.place];
-  counts_.granted += lease.units;
+  counts_.granted += grant.lease.units;
   const bool in_vain = std::exchange(key.asked, Key::Asked::kNo) == Key::Asked::kInVain;
-  if (lease.units == 0 || in_vain) return;
+  if (grant.lease.units == 0 || in_vain) return;
   drop_expired(key, now);
-  Held& room = key.leases[key.leases[0].units == 0 ? 0 : 1];
-  room = room.units == 0 ? lease : joined(room, lease);
-  if (!same_terms(key.quota, errand.quota)) {
-    const Quota quota = std::exchange(key.quota, errand.quota);
-    give_back(errand.place, room, now);
-    key.quota = quota;
-    return;
+  if (!key.leased.has_terms(errand.quota)) {
+    const Quota wanted = key.leased.quota();
+    give_back_all(errand.place, now);
+    key.leased.set_terms(errand.quota);
+    key.leased.receive(grant, now);
+    give_back_all(errand.place, now);
+    return key.leased.set_terms(wanted);
   }
-  due_.push_back({lease.given_back_at, errand.place});
-  std::ranges::push_heap(due_, is_later, &Due::at);
+  key.leased.receive(grant, now);
+  if (due_.size() == due_.capacity()) return;  // it expires
+  due_.push_back({key.leased.return_at(), errand.place});
+  std::ranges::push_heap(due_, std::ranges::greater{}, &Due::at);
   return_alarm_->set(due_.front().at);
 }
 
@@ -411,33 +420,32 @@ void LeasedStore::resolve(std::uint32_t index, Instant now) {
 // ---- what is not spent ----
 
 void LeasedStore::drop_expired(Key& key, Instant now) {
-  for (Held& lease : key.leases) {
-    if (lease.units > 0 && lease.end <= now) counts_.expired += std::exchange(lease.units, 0);
-  }
-  if (key.leases[0].units == 0) std::swap(key.leases[0], key.leases[1]);
+  counts_.expired += key.leased.drop_expired(now);
 }
 
 // True if there was something to give.
-bool LeasedStore::give_back(std::uint32_t place, Held& lease, Instant now) {
-  if (lease.units == 0 || lease.end <= now) return false;
-  Key& key = keys_[place];
-  const std::int64_t units = std::exchange(lease.units, 0);
-  counts_.returned += units;
-  key.left_in_redis += units;
-  denials_.forget(keys_.key_of(place));
+bool LeasedStore::give_back(std::uint32_t place, std::size_t lease, Instant now) {
+  LeasedKey& key = keys_[place].leased;
+  const LeasedKey::Returned returned = key.give_back(lease, now);
+  if (returned.units == 0) return false;
+  counts_.returned += returned.units;
+  const Charge charge{.key = keys_.key_of(place), .quota = &key.quota(), .cost = -returned.units};
+  denials_.forget(charge.key);
   trips_.add({.operation = ScriptOperation::kReturn,
               .place = place,
-              .key = keys_.key_of(place),
+              .key = charge.key,
               .tag = keys_.tag_of(place),
-              .quota = key.quota,
-              .units = -units,
-              .returnable_until = lease.end_at_redis});
+              .quota = key.quota(),
+              .units = charge.cost,
+              .terms = {.settled = returned.settled, .settled_until = returned.end_at_redis}},
+             now + kGather);
+  own_counters_.enter(charge, now);
   return true;
 }
 
 bool LeasedStore::give_back_all(std::uint32_t place, Instant now) {
-  const bool first = give_back(place, keys_[place].leases[0], now);
-  const bool second = give_back(place, keys_[place].leases[1], now);
+  const bool first = give_back(place, 0, now);
+  const bool second = give_back(place, 1, now);
   return first || second;
 }
 
@@ -448,20 +456,32 @@ void LeasedStore::forget(const Charge& charge) {
   const std::uint32_t place = keys_.find(charge.key, charge.tag);
   if (place == kNobody) return;
   Key& key = keys_[place];
-  for (Held& lease : key.leases) counts_.expired += std::exchange(lease.units, 0);
+  counts_.expired += key.leased.forget();
   if (key.asked == Key::Asked::kYes) key.asked = Key::Asked::kInVain;
 }
 
 void LeasedStore::ring(Instant now) {
   while (!due_.empty() && due_.front().at <= now) {
     const std::uint32_t place = due_.front().place;
-    std::ranges::pop_heap(due_, is_later, &Due::at);
+    std::ranges::pop_heap(due_, std::ranges::greater{}, &Due::at);
     due_.pop_back();
-    for (Held& lease : keys_[place].leases) {
-      if (lease.given_back_at <= now && !trips_.is_away()) give_back(place, lease, now);
+    for (std::size_t lease = 0; lease < LeasedKey::kLeases && !trips_.is_away(); ++lease) {
+      if (keys_[place].leased.is_to_go_back(lease, now)) give_back(place, lease, now);
     }
   }
   return_alarm_->set(due_.empty() ? Instant::max() : due_.front().at);
+}
+
+bool LeasedStore::give_back_all(Instant now) {
+  constexpr int kKeysAtOnce = 8 * static_cast<int>(ChargeCall::kChargesMax);
+  if (trips_.is_away()) return true;
+  if (!trips_.is_idle()) return false;
+  int given = 0;
+  for (std::size_t asked = keys_.size(); asked > 0 && given < kKeysAtOnce; --asked) {
+    given += give_back_all(keys_.next_in_turn(), now) ? 1 : 0;
+  }
+  trips_.flush(now);
+  return given == 0;
 }
 
 }  // namespace weir

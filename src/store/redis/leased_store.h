@@ -4,26 +4,36 @@
 //
 //   check ──> units held? ──yes──> spent, answered at once
 //                 │ no
-//                 ├──> a busy key: a lease is asked for; those that come meanwhile wait for
-//                 │    it, too. What it does not cover goes the other way.
-//                 └──> else: Redis decides, as in mode strict
+//                 ├──> a lease is asked for; those that come meanwhile wait for it, too.
+//                 │    What it does not cover goes the other way.
+//                 └──> if leases are not worth it: Redis decides, as in mode strict
 //
-// A lease is sized by demand: what the key spent within a lease's length, lately. Redis
-// grants a share of what remains at most, so that leases shrink to single units as the
-// quota runs out. Busy keys ask before they need; what is not needed goes back when three
-// quarters of its time are over. A core that dies loses its leases to their own expiry.
+// A lease is sized by demand: what the key spends within the lease's length, at the rate
+// since the last one came. Redis grants a share of what remains at most, so that leases
+// shrink to single units as the quota runs out. Keys that are in use ask before they need.
+// A core that dies loses its leases to their own expiry. A key that Redis denies is denied
+// here for 1/64 of its window, 250 ms at most: units that come back meanwhile are not lost.
 //
-// How long a lease lasts: from when it was asked for, on this node's clock, so that it ends
-// here before it ends in Redis, whatever the two clocks say. kLengthMax at most, and 1/8 of
-// a window; as Redis charges logs and buckets as of a lease's end, for those 1/16 of the
-// time that their capacity takes to come back. If that is less than kLengthMin, leases are
-// not worth their trips.
+// Two lengths, as most keys are seldom asked for, and trips for those would be most trips:
+//   long   for a window (logs: an eighth of one), LeasedKey::kLongMax at most. Of little
+//          demand, for which a small part of what remains is enough: what other nodes cannot
+//          spend meanwhile is a small part, too. If the key is idle after three quarters,
+//          what is left goes back; but not so little that its expiry takes nothing from
+//          anybody.
+//   short  for 1/8 of a window, LeasedKey::kLengthMax at most; as Redis charges logs and
+//          buckets as of a lease's end, for those 1/16 of the time that their capacity takes
+//          to come back. What is left after three quarters goes back. If that is less than
+//          kLengthMin, leases are not worth their trips.
+// A lease lasts from when it was asked for, on this node's clock, so that it ends here before
+// it ends in Redis, whatever the two clocks say.
 //
 // The strict store decides, after what is held of the keys was given back:
 //   resets (what is held is void, and not given back)
-//   giving back. Never more than has been spent; but what other nodes hold counts as spent
+//   giving back what is not of a lease that is out. Never more than has been spent; but what
+//   other nodes hold counts as spent
 //   looks that what is held does not answer
-//   keys that are not busy; costs over capacity / share, which no lease covers
+//   keys that have little left and little demand; costs over capacity / share, which no
+//   lease covers
 //   exponential_backoff, and quotas too short for leases
 //   a batch with any of those, as a whole
 //
@@ -44,6 +54,8 @@
 #include "proto/reactor.h"
 #include "store/redis/denial_memory.h"
 #include "store/redis/key_table.h"
+#include "store/redis/leased_key.h"
+#include "store/redis/own_counters.h"
 #include "store/redis/redis_trips.h"
 #include "weir/store.h"
 
@@ -54,7 +66,7 @@ struct LeasedStoreOptions {
   // Of what remains of a key, a lease is 1 / share() at most: twice the number of stores
   // that lease, so that all of them find something.
   std::function<std::int64_t()> share;
-  std::size_t keys = 65'536;  // that have leases; others are decided strictly
+  std::size_t keys = 131'072;  // that have leases; others are decided strictly
 };
 
 struct LeasedStoreCounts {
@@ -69,10 +81,8 @@ struct LeasedStoreCounts {
 
 class LeasedStore final : public Store, private TripOwner {
  public:
-  static constexpr Duration kLengthMax = std::chrono::seconds(1);
   static constexpr Duration kLengthMin = std::chrono::milliseconds(50);
-  static constexpr std::int64_t kUnitsMax = 1'000'000;  // of a lease
-  static constexpr std::size_t kWaitingMax = 4096;      // batches
+  static constexpr std::size_t kWaitingMax = 4096;  // batches
 
   // All outlive the store. `strict` decides in the same Redis.
   LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
@@ -82,24 +92,20 @@ class LeasedStore final : public Store, private TripOwner {
 
   void decide(Batch& batch, Instant now) noexcept override;
 
+  // Answers at once what memory knows of every charge, else fails and changes nothing.
+  Store& at_hand() { return at_hand_; }
+
   const LeasedStoreCounts& counts() const { return counts_; }
   const RedisTrips& trips() const { return trips_; }
 
+  // Gives back at once what is held, of so many keys that Redis answers in time. True when
+  // nothing is held any more, or there is nobody to give it to; else it is to be called again.
+  bool give_back_all(Instant now);
+
  private:
-  struct Held {
-    std::int64_t units = 0;
-    Instant end;            // here
-    Instant end_at_redis;   // on its clock
-    Instant given_back_at;  // here, if it is not spent by then
-  };
+  // What every check reads comes first (leased_key.h).
   struct Key {
-    Quota quota;                     // under which all of it was leased
-    std::array<Held, 2> leases;      // the one that is spent from first, and its successor
-    std::int64_t left_in_redis = 0;  // as it said last
-    Instant reset_at;
-    Instant span_start;  // demand is what is spent in a span
-    std::int64_t spent_in_span = 0;
-    std::int64_t spent_before = 0;   // in the span before
+    LeasedKey leased;
     std::int64_t units_awaited = 0;  // by checks, of the lease that is about to be asked for
     std::uint32_t first_waiter = kNobody;
     std::uint32_t last_waiter = kNobody;
@@ -120,20 +126,33 @@ class LeasedStore final : public Store, private TripOwner {
   using Places = std::array<std::uint32_t, Batch::kChargesMax>;
   static constexpr std::uint32_t kNobody = KeyTable<Key>::kNone;
 
+  class AtHand final : public Store {
+   public:
+    explicit AtHand(LeasedStore& leased) : leased_(leased) {}
+    void decide(Batch& batch, Instant now) noexcept override;
+
+   private:
+    LeasedStore& leased_;
+  };
+
   // TripOwner
   void leaving(Errand& errand, Instant now) override;
   ChargeFailure done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                      Instant now) override;
   void lost(const Errand& errand, Instant now) override;
 
+  static bool is_for_leases(const Batch& batch);
   Places find(std::span<const Charge> charges);
+  bool answer_at_once(Batch& batch, Instant now);
   bool answer_from_memory(Batch& batch, const Places& places, Instant now);
   Known known_of(const Batch& batch, const Places& places, std::size_t index, Instant now);
-  void count_demand(Key& key, std::int64_t cost, Instant now);
-  static std::int64_t demand_of(const Key& key);
-  bool is_worth_a_lease(std::uint32_t place, const Charge& charge, Instant now);
+  std::int64_t units_of_long(const LeasedKey& key, Instant now) const;
+  bool wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const;
+  bool is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now);
   Decision spend(std::uint32_t place, std::int64_t cost, Instant now);
   std::int64_t share() const;
+  bool take_back(Batch& batch, Instant now);
+  bool take_back_one(std::uint32_t place, const Charge& charge, Instant now);
   void wait_for_leases(Batch& batch, Instant now);
   void wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking, Instant now);
   void pass_on(Batch& batch, Instant since, Instant now);
@@ -141,16 +160,15 @@ class LeasedStore final : public Store, private TripOwner {
 
   bool find_place(const Charge& charge, Instant now);
   bool make_room(Instant now);
-  void ask(std::uint32_t place);
+  void ask(std::uint32_t place, Instant due);
   void ask_ahead(std::uint32_t place, Instant now);
-  void receive(const Errand& errand, const Held& lease, Instant now);
+  void receive(const Errand& errand, const LeasedKey::Grant& grant, Instant now);
   void add_waiter(std::uint32_t place, std::uint32_t waiter);
   void wake(std::uint32_t place, StoreError error, Instant now);
   void resolve(std::uint32_t waiting, Instant now);
 
-  static Held joined(const Held& one, const Held& other);
   void drop_expired(Key& key, Instant now);
-  bool give_back(std::uint32_t place, Held& lease, Instant now);
+  bool give_back(std::uint32_t place, std::size_t lease, Instant now);
   bool give_back_all(std::uint32_t place, Instant now);
   void forget(const Charge& charge);
   void ring(Instant now);
@@ -158,8 +176,10 @@ class LeasedStore final : public Store, private TripOwner {
   const LeasedStoreOptions options_;
   Store& strict_;
   RedisTrips trips_;
+  AtHand at_hand_{*this};
   KeyTable<Key> keys_;
   DenialMemory denials_;
+  OwnCounters own_counters_;
   LeasedStoreCounts counts_;
   std::vector<Waiting> waiting_;
   std::vector<std::uint32_t> waiting_free_;

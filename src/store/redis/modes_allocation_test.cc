@@ -82,11 +82,10 @@ TEST(ModesAllocations, AreNoneForWhatIsLeased) {
   Instant now = instant_from_epoch_us(1'700'000'000'000'000);
   ManualReactor reactor;
   // Of each key: allowed, 1,000 left; 500 granted for half a second.
-  OneAnswerClient client(":64000\r\n:50\r\n:500\r\n:500000\r\n");
+  OneAnswerClient client(":64000\r\n:50\r\n:500\r\n:500000\r\n:0\r\n");
   Nobody listener;
   GenerousStore strict;
   LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict, client, reactor, listener);
-  for (int i = 0; i < 4; ++i) spend_each(store, quota, now);  // now they are busy
   std::vector<Charge> charges(kKeys);
   std::vector<Decision> decisions(kKeys);
   std::vector<Batch> batches(kKeys);
@@ -98,7 +97,7 @@ TEST(ModesAllocations, AreNoneForWhatIsLeased) {
     store.decide(batches[key], now);
   }
   reactor.run(now);
-  client.answer(4, now);
+  client.answer(5, now);
   const std::size_t before = allocations();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
   EXPECT_EQ(allocations(), before);

@@ -20,6 +20,8 @@ class RedisStore::Flight final : public RedisCall {
     store_.fail(*this, failure_of(why), {}, now);
   }
 
+  bool is_probe() const { return batches.empty(); }
+
   ChargeCall call;
   std::vector<Waiting> batches;  // in the order of the call; a probe has none
   std::uint16_t slot = 0;
@@ -35,9 +37,10 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Re
                        RedisStoreListener& listener)
     : options_(options),
       client_(client),
-      listener_(listener),
-      breaker_(options.seed),
+      troubles_(Breaker(options.seed), reactor, listener, counts_.failures,
+                [this](Instant now) { probe(now); }),
       denials_(options.denied_keys),
+      own_counters_(options.own_counters),
       round_end_(reactor.make_alarm([this](Instant now) { flush(now); })),
       deadlines_(reactor.make_alarm([this](Instant now) { ring(now); })) {
   waiting_.reserve(kWaitingMax);
@@ -76,10 +79,12 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
   if (one_server && client_.state().phase != LinkState::Phase::kConnected) {
     return fail(batch, RedisFailure::kDisconnected, client_.state().reason, now);
   }
-  if (!breaker_.closed()) return fail(batch, RedisFailure::kNotAsked, {}, now);
+  if (!breaker().closed()) return fail(batch, RedisFailure::kNotAsked, {}, now);
   if (waiting_.size() >= kWaitingMax) return fail(batch, RedisFailure::kOverloaded, {}, now);
   const std::uint16_t slot = one_server ? std::uint16_t{0} : slot_of(batch.charges.front());
-  waiting_.push_back({&batch, now, slot, static_cast<std::uint8_t>(batch.charges.size())});
+  const Instant deadline = std::min(now + options_.deadline, batch.give_up_at);
+  waiting_.push_back(
+      {&batch, now, deadline, slot, static_cast<std::uint8_t>(batch.charges.size())});
   charges_waiting_ += batch.charges.size();
   round_end_->set(Instant{});
 }
@@ -106,7 +111,7 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
 
 // Sends what waits, at the end of a round of the loop.
 void RedisStore::flush(Instant now) {
-  if (!breaker_.closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
+  if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
   if (options_.spread == KeySpread::kCluster) std::ranges::sort(waiting_, {}, &Waiting::slot);
   std::size_t sent = 0;
   while (sent < waiting_.size() && is_worth_a_call()) {
@@ -139,7 +144,7 @@ std::size_t RedisStore::fill(Flight& flight, std::size_t first) {
   flight.call.clear();
   flight.batches.clear();
   flight.slot = front.slot;
-  flight.first_deadline = flight.last_deadline = deadline_of(front);
+  flight.first_deadline = flight.last_deadline = front.deadline;
   if (options_.time == TimeSource::kCaller) flight.call.set_time(front.since);
   for (; first < waiting_.size(); ++first) {
     const Waiting& waiting = waiting_[first];
@@ -148,8 +153,8 @@ std::size_t RedisStore::fill(Flight& flight, std::size_t first) {
     if (!flight.call.has_room(waiting.charges)) break;
     flight.call.add(static_cast<ScriptOperation>(waiting.batch->operation), waiting.batch->charges);
     flight.batches.push_back(waiting);
-    flight.first_deadline = std::min(flight.first_deadline, deadline_of(waiting));
-    flight.last_deadline = std::max(flight.last_deadline, deadline_of(waiting));
+    flight.first_deadline = std::min(flight.first_deadline, waiting.deadline);
+    flight.last_deadline = std::max(flight.last_deadline, waiting.deadline);
     charges_waiting_ -= waiting.charges;
   }
   return first;
@@ -182,7 +187,7 @@ void RedisStore::read(Flight& flight, const resp::Reply& reply, Instant now) {
   if (replies.time() == Instant{}) {
     return fail(flight, RedisFailure::kOther, "a reply that the script does not give", now);
   }
-  note_success(now);
+  troubles_.answered(now);
   for (const Waiting& waiting : flight.batches) answer(waiting, replies, now);
   landed(flight);
 }
@@ -211,11 +216,16 @@ void RedisStore::answer(const Waiting& waiting, ChargeReplies& replies, Instant 
     denials_.note(batch.charges[index], batch.decisions[index], waiting.since);
   }
   forget_denials(batch.charges, batch.operation);
+  own_counters_.enter(batch, now);
   batch.on_done(batch);
 }
 
 void RedisStore::fail(Flight& flight, RedisFailure failure, std::string_view detail, Instant now) {
-  note_failure(flight, failure, now);
+  if (flight.is_probe()) {
+    troubles_.probe_failed(failure, now);
+  } else {
+    troubles_.call_failed(failure, now);
+  }
   for (const Waiting& waiting : flight.batches) {
     if (waiting.batch != nullptr) fail(*waiting.batch, failure, detail, now);
   }
@@ -225,69 +235,45 @@ void RedisStore::fail(Flight& flight, RedisFailure failure, std::string_view det
 
 void RedisStore::fail(Batch& batch, RedisFailure failure, std::string_view detail,
                       Instant now) noexcept {
-  const auto kind = static_cast<std::size_t>(failure);
-  ++counts_.failures[kind];
-  const bool is_news = now - last_failed_[kind] >= kNamedAgain;
-  last_failed_[kind] = now;
-  if (is_news && failure != RedisFailure::kNotAsked) {
-    listener_.redis_failed(failure, detail, now);
-  }
+  troubles_.note(failure, detail, now);
   batch.error = StoreError::kUnavailable;
   batch.on_done(batch);
 }
 
-// Those that came before then. Their callbacks may ask again, behind those that wait.
-void RedisStore::fail_waiting(RedisFailure failure, Instant asked_before, Instant now) {
+// Those that are due by then. Their callbacks may ask again, behind those that wait.
+void RedisStore::fail_waiting(RedisFailure failure, Instant due_by, Instant now) {
   const std::size_t waiting_now = waiting_.size();
   for (std::size_t index = 0; index < waiting_now; ++index) {
-    if (waiting_[index].since >= asked_before) continue;
+    if (waiting_[index].deadline > due_by) continue;
     charges_waiting_ -= waiting_[index].charges;
     fail(*std::exchange(waiting_[index].batch, nullptr), failure, {}, now);
   }
   std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.batch == nullptr; });
 }
 
-void RedisStore::note_success(Instant now) {
-  const bool was_closed = breaker_.closed();
-  breaker_.succeeded(now);
-  if (!was_closed) listener_.breaker_changed(now);
-}
-
-void RedisStore::note_failure(const Flight& flight, RedisFailure failure, Instant now) {
-  const bool is_probe = flight.batches.empty();
-  if (!breaker_.closed()) {
-    if (is_probe) breaker_.probe_failed(now);
-  } else if (concerns_all(failure)) {
-    breaker_.failed(now);
-    if (!breaker_.closed()) listener_.breaker_changed(now);
-  }
-}
-
 // ---- time ----
 
 // What has waited too long; late replies find nobody.
 void RedisStore::ring(Instant now) {
-  const Instant too_early = now - options_.deadline;
-  fail_waiting(RedisFailure::kTimedOut, too_early + Duration{1}, now);
+  fail_waiting(RedisFailure::kTimedOut, now, now);
   for (const auto& flight : flights_) {
     if (flight->phase == Flight::Phase::kFree || flight->first_deadline > now) continue;
     flight->first_deadline = Instant::max();
     for (Waiting& waiting : flight->batches) {
       if (waiting.batch == nullptr) continue;
-      if (waiting.since <= too_early) {
+      if (waiting.deadline <= now) {
         fail(*std::exchange(waiting.batch, nullptr), RedisFailure::kTimedOut, {}, now);
       } else {
-        flight->first_deadline = std::min(flight->first_deadline, deadline_of(waiting));
+        flight->first_deadline = std::min(flight->first_deadline, waiting.deadline);
       }
     }
   }
-  if (breaker_.probe_at() <= now) probe(now);
   set_alarm();
 }
 
 void RedisStore::set_alarm() {
-  Instant next = breaker_.probe_at();
-  for (const Waiting& waiting : waiting_) next = std::min(next, deadline_of(waiting));
+  Instant next = Instant::max();
+  for (const Waiting& waiting : waiting_) next = std::min(next, waiting.deadline);
   for (const auto& flight : flights_) {
     if (flight->phase != Flight::Phase::kFree) next = std::min(next, flight->first_deadline);
   }
@@ -296,15 +282,14 @@ void RedisStore::set_alarm() {
 
 void RedisStore::probe(Instant now) {
   Flight* const flight = free_flight();
-  if (flight == nullptr) return breaker_.probe_failed(now);
-  const Charge charge = probes_.next();
+  if (flight == nullptr) return troubles_.probe_failed(RedisFailure::kOverloaded, now);
+  const Charge charge = troubles_.take_probe();
   flight->call.clear();
   flight->batches.clear();
   flight->call.add(ScriptOperation::kSpendEach, {&charge, 1});
   flight->slot = slot_of(charge);
   flight->first_deadline = Instant::max();
   flight->last_deadline = now + options_.deadline;
-  breaker_.probe_sent();
   send(*flight, now);
 }
 

@@ -7,17 +7,16 @@
 // are out, what comes gathers until one is back, or until it is worth a call: an idle store
 // adds no wait, a busy one asks in large calls.
 //
-// A batch fails (kUnavailable) at its deadline, at once when there is no connection or the
-// breaker is open, and when Redis answers with an error. What a failed batch has charged is
-// unknown if it ran out of time, else nothing. A call is sent again only if the script was
-// not there, which charges nothing.
+// A batch fails (kUnavailable) at its deadline or when it is to be given up, at once when
+// there is no connection or the breaker is open, and when Redis answers with an error. What a
+// failed batch has charged is unknown if it ran out of time, else nothing. A call is sent
+// again only if the script was not there, which charges nothing.
 //
 // Thread rule: the core of its client and reactor. Tested by redis_store_test.cc, and by
 // tests/redis/redis_conformance_test.cc.
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,12 +24,12 @@
 #include <vector>
 
 #include "proto/reactor.h"
-#include "store/redis/breaker.h"
 #include "store/redis/charge_script.h"
 #include "store/redis/denial_memory.h"
-#include "store/redis/probe_charges.h"
+#include "store/redis/own_counters.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_failure.h"
+#include "store/redis/redis_troubles.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -48,27 +47,15 @@ struct RedisStoreOptions {
   TimeSource time = TimeSource::kRedis;
   std::size_t denied_keys = 4096;  // remembered
   std::uint64_t seed = 1;          // of the breaker's jitter
+  Store* own_counters = nullptr;   // this node's, which stay warm; null: none
 };
 
 struct RedisStoreCounts {
   std::uint64_t calls = 0;
-  std::uint64_t charges = 0;                             // in calls
-  std::uint64_t remembered = 0;                          // charges that were denied without asking
-  std::uint64_t reloads = 0;                             // of the script
-  std::array<std::uint64_t, kRedisFailures> failures{};  // of batches, by kind
-};
-
-// Hears what goes wrong and when it is over, and not how often. In neither function may it
-// use the store.
-class RedisStoreListener {
- public:
-  // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
-  virtual void redis_failed(RedisFailure failure, std::string_view detail, Instant now) = 0;
-  // Redis is asked again, or not any more.
-  virtual void breaker_changed(Instant now) = 0;
-
- protected:
-  ~RedisStoreListener() = default;
+  std::uint64_t charges = 0;     // in calls
+  std::uint64_t remembered = 0;  // charges that were denied without asking
+  std::uint64_t reloads = 0;     // of the script
+  FailureCounts failures{};      // of batches
 };
 
 class RedisStore final : public Store {
@@ -77,7 +64,6 @@ class RedisStore final : public Store {
   static constexpr std::size_t kFlightsMax = 64;    // calls
   static constexpr std::size_t kFlightsAtOnce = 2;  // before what comes is gathered
   static constexpr std::size_t kChargesWorthACall = 64;
-  static constexpr Duration kNamedAgain = std::chrono::minutes(1);
 
   // All outlive the store.
   RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
@@ -90,7 +76,7 @@ class RedisStore final : public Store {
 
   void decide(Batch& batch, Instant now) noexcept override;
 
-  const Breaker& breaker() const { return breaker_; }
+  const Breaker& breaker() const { return troubles_.breaker(); }
   const RedisStoreCounts& counts() const { return counts_; }
 
  private:
@@ -99,13 +85,13 @@ class RedisStore final : public Store {
   struct Waiting {
     Batch* batch;  // null: it has been answered
     Instant since;
+    Instant deadline;
     std::uint16_t slot;
     std::uint8_t charges;
   };
 
   bool answer_from_memory(Batch& batch, Instant now) noexcept;
   void forget_denials(std::span<const Charge> charges, Operation operation);
-  Instant deadline_of(const Waiting& waiting) const { return waiting.since + options_.deadline; }
 
   void flush(Instant now);
   bool is_worth_a_call() const;
@@ -119,9 +105,7 @@ class RedisStore final : public Store {
   void answer(const Waiting& waiting, ChargeReplies& replies, Instant now);
   void fail(Flight& flight, RedisFailure failure, std::string_view detail, Instant now);
   void fail(Batch& batch, RedisFailure failure, std::string_view detail, Instant now) noexcept;
-  void fail_waiting(RedisFailure failure, Instant asked_before, Instant now);
-  void note_success(Instant now);
-  void note_failure(const Flight& flight, RedisFailure failure, Instant now);
+  void fail_waiting(RedisFailure failure, Instant due_by, Instant now);
 
   void ring(Instant now);
   void set_alarm();
@@ -129,16 +113,14 @@ class RedisStore final : public Store {
 
   const RedisStoreOptions options_;
   RedisClient& client_;
-  RedisStoreListener& listener_;
-  Breaker breaker_;
-  DenialMemory denials_;
   RedisStoreCounts counts_;
-  std::array<Instant, kRedisFailures> last_failed_{};
+  RedisTroubles troubles_;
+  DenialMemory denials_;
+  OwnCounters own_counters_;
   std::vector<Waiting> waiting_;
   std::size_t charges_waiting_ = 0;
   std::vector<std::unique_ptr<Flight>> flights_;  // all that there are, in use or not
   std::size_t flying_ = 0;
-  ProbeCharges probes_;
   std::unique_ptr<Alarm> round_end_;
   std::unique_ptr<Alarm> deadlines_;
 };

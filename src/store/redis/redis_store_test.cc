@@ -106,11 +106,12 @@ class RedisStoreTest : public ::testing::Test {
   }
   // Calls fail until the breaker opens.
   void break_down(Instant now) {
-    for (int i = 0; i < Breaker::kFailuresMax; ++i) {
+    for (int i = Breaker::kFailuresMax; i > 0; --i) {
+      const Instant at = now - (i - 1) * 1us;
       Asked asked({charge()});
-      ask(asked, now);
-      reactor_.run(now);
-      client_.fail(CallFailure::kTimedOut, now);
+      ask(asked, at);
+      reactor_.run(at);
+      client_.fail(CallFailure::kTimedOut, at);
       EXPECT_TRUE(asked.has_failed());
     }
     EXPECT_FALSE(store_->breaker().closed());

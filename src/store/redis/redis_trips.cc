@@ -20,6 +20,8 @@ class RedisTrips::Trip final : public RedisCall {
     trips_.fail(*this, failure_of(why), {}, now);
   }
 
+  bool is_probe() const { return errands.empty(); }
+
   ChargeCall call;
   std::vector<Errand> errands;  // in the order of the call; a probe has none
   std::uint16_t slot = 0;
@@ -35,11 +37,10 @@ RedisTrips::RedisTrips(const RedisTripsOptions& options, RedisClient& client, Re
                        RedisStoreListener& listener, TripOwner& owner)
     : options_(options),
       client_(client),
-      listener_(listener),
       owner_(owner),
-      breaker_(options.redis.seed, options.failures_max),
-      round_end_(reactor.make_alarm([this](Instant now) { flush(now); })),
-      probe_alarm_(reactor.make_alarm([this](Instant now) { probe(now); })) {
+      troubles_(Breaker(options.redis.seed, options.failures_max), reactor, listener,
+                counts_.failures, [this](Instant now) { probe(now); }),
+      round_end_(reactor.make_alarm([this](Instant now) { flush(now); })) {
   queue_.reserve(4 * ChargeCall::kChargesMax);
   trips_.reserve(kTripsMax);
 }
@@ -51,21 +52,31 @@ RedisTrips::~RedisTrips() {
 bool RedisTrips::is_away() const {
   // Of a cluster, the masters that are there go on.
   const bool one_server = options_.redis.spread == KeySpread::kOneServer;
-  return !breaker_.closed() ||
+  return !breaker().closed() ||
          (one_server && client_.state().phase != LinkState::Phase::kConnected);
 }
 
 // ---- setting out ----
 
-void RedisTrips::add(const Errand& errand) {
+void RedisTrips::add(const Errand& errand, Instant due) {
   queue_.push_back(errand);
-  round_end_->set(Instant{});
+  leave_by(due);
+}
+
+void RedisTrips::hurry() {
+  if (!queue_.empty()) leave_by(Instant{});
+}
+
+void RedisTrips::leave_by(Instant due) {
+  if (due >= due_) return;
+  due_ = due;
+  round_end_->set(due);
 }
 
 void RedisTrips::cancel_returns(const KeyHash& key, std::uint64_t tag) {
   for (Errand& errand : queue_) {
     const bool returns = errand.operation == ScriptOperation::kReturn;
-    if (returns && errand.key == key && errand.tag == tag) errand.units = 0;
+    if (returns && errand.key == key && errand.tag == tag) errand.units = errand.terms.settled = 0;
   }
 }
 
@@ -78,13 +89,16 @@ std::uint16_t RedisTrips::slot_for(const Errand& errand) const {
 void RedisTrips::flush(Instant now) {
   if (flush_ == Flush::kUnderWay) return;
   flush_ = Flush::kUnderWay;
+  due_ = Instant::max();
+  is_blocked_ = false;
   if (options_.redis.spread == KeySpread::kCluster) {
     std::ranges::sort(queue_, {}, [this](const Errand& errand) { return slot_for(errand); });
   }
   std::size_t sent = 0;
   while (sent < queue_.size() && !is_away()) {
     Trip* const trip = idle_trip();
-    if (trip == nullptr) break;
+    is_blocked_ = trip == nullptr;
+    if (is_blocked_) break;
     sent = fill(*trip, sent, now);
     send(*trip, now);
   }
@@ -122,7 +136,7 @@ void RedisTrips::pack(Trip& trip, const Errand& errand) {
   switch (errand.operation) {
     case ScriptOperation::kLease: return trip.call.add_lease({&charge, 1}, errand.terms);
     case ScriptOperation::kReturn:
-      return trip.call.add_return({&charge, 1}, errand.returnable_until);
+      return trip.call.add_return({&charge, 1}, errand.terms.settled_until, errand.terms.settled);
     default: return trip.call.add(errand.operation, {&charge, 1});
   }
 }
@@ -149,7 +163,7 @@ void RedisTrips::read(Trip& trip, const resp::Reply& reply, Instant now) {
   if (replies.time() == Instant{}) {
     return fail(trip, RedisFailure::kOther, "a reply that the script does not give", now);
   }
-  note_success(now);
+  troubles_.answered(now);
   for (const Errand& errand : trip.errands) {
     const ChargeFailure failure = owner_.done(errand, replies, trip.asked_at, now);
     if (failure != ChargeFailure::kNone) lose(errand, failure_of(failure), {}, now);
@@ -166,18 +180,18 @@ void RedisTrips::load_script(Trip& trip, Instant now) {
 }
 
 void RedisTrips::fail(Trip& trip, RedisFailure failure, std::string_view detail, Instant now) {
-  note_failure(trip, failure, now);
+  if (trip.is_probe()) {
+    troubles_.probe_failed(failure, now);
+  } else {
+    troubles_.call_failed(failure, now);
+  }
   for (const Errand& errand : trip.errands) lose(errand, failure, detail, now);
   land(trip);
 }
 
 void RedisTrips::lose(const Errand& errand, RedisFailure failure, std::string_view detail,
                       Instant now) {
-  const auto kind = static_cast<std::size_t>(failure);
-  ++counts_.failures[kind];
-  const bool is_news = now - last_failed_[kind] >= RedisStore::kNamedAgain;
-  last_failed_[kind] = now;
-  if (is_news && failure != RedisFailure::kNotAsked) listener_.redis_failed(failure, detail, now);
+  troubles_.note(failure, detail, now);
   owner_.lost(errand, now);
 }
 
@@ -194,39 +208,17 @@ void RedisTrips::lose_queue(Instant now) {
 void RedisTrips::land(Trip& trip) {
   trip.phase = Trip::Phase::kIdle;
   --out_;
-  if (!queue_.empty()) round_end_->set(Instant{});
-}
-
-void RedisTrips::note_success(Instant now) {
-  const bool was_closed = breaker_.closed();
-  breaker_.succeeded(now);
-  if (!was_closed) listener_.breaker_changed(now);
-}
-
-void RedisTrips::note_failure(const Trip& trip, RedisFailure failure, Instant now) {
-  const bool is_probe = trip.errands.empty();
-  if (!breaker_.closed()) {
-    if (is_probe) breaker_.probe_failed(now);
-  } else if (concerns_all(failure)) {
-    breaker_.failed(now);
-    if (!breaker_.closed()) listener_.breaker_changed(now);
-  }
-  probe_alarm_->set(breaker_.probe_at());
+  if (is_blocked_) round_end_->set(Instant{});
 }
 
 void RedisTrips::probe(Instant now) {
-  if (breaker_.probe_at() > now) return;
   Trip* const trip = idle_trip();
-  if (trip == nullptr) {
-    breaker_.probe_failed(now);
-    return probe_alarm_->set(breaker_.probe_at());
-  }
-  const Charge charge = probes_.next();
+  if (trip == nullptr) return troubles_.probe_failed(RedisFailure::kOverloaded, now);
+  const Charge charge = troubles_.take_probe();
   trip->call.clear();
   trip->errands.clear();
   trip->call.add(ScriptOperation::kSpendEach, {&charge, 1});
   trip->slot = slot_of(charge);
-  breaker_.probe_sent();
   send(*trip, now);
 }
 

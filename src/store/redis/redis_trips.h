@@ -2,7 +2,7 @@
 // share, and what came of it. For the stores that decide in memory: nobody waits here but
 // who asked for it above.
 //
-//   add(errand) ─> queue ──end of the loop's round──> trips (one call each) ─> TripOwner
+//   add(errand) ─> queue ──end of a round of the loop──> trips (one call each) ─> TripOwner
 //
 // It knows whether Redis is away: there is no connection, or too many trips in a row have
 // failed. While it is, errands fail at once, and a charge of its own is tried now and then
@@ -14,7 +14,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,12 +21,11 @@
 #include <vector>
 
 #include "proto/reactor.h"
-#include "store/redis/breaker.h"
 #include "store/redis/charge_script.h"
-#include "store/redis/probe_charges.h"
 #include "store/redis/redis_client.h"
 #include "store/redis/redis_failure.h"
 #include "store/redis/redis_store.h"
+#include "store/redis/redis_troubles.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -40,8 +38,8 @@ struct Errand {
   std::uint64_t tag = 0;
   Quota quota;
   std::int64_t units = 0;
-  LeaseTerms terms;            // kLease
-  Instant returnable_until{};  // kReturn, on Redis's clock
+  // kLease; of a kReturn what is settled, and until when all of it is believed.
+  LeaseTerms terms;
 
   Charge charge() const { return {.key = key, .quota = &quota, .cost = units, .tag = tag}; }
 };
@@ -69,8 +67,8 @@ struct RedisTripsOptions {
 struct RedisTripsCounts {
   std::uint64_t calls = 0;
   std::uint64_t errands = 0;
-  std::uint64_t reloads = 0;                             // of the script
-  std::array<std::uint64_t, kRedisFailures> failures{};  // of errands, by kind
+  std::uint64_t reloads = 0;  // of the script
+  FailureCounts failures{};   // of errands
 };
 
 class RedisTrips {
@@ -87,19 +85,23 @@ class RedisTrips {
   // Whether nothing is under way.
   bool is_idle() const { return out_ == 0 && queue_.empty(); }
 
-  // Waits until the end of the loop's round, or flush().
-  void add(const Errand& errand);
+  // Leaves at the end of the loop's round, or of the first from `due` on, or with others that
+  // leave earlier: what nobody waits for is better gathered.
+  void add(const Errand& errand, Instant due = Instant{});
+  // Somebody waits for one that was added before.
+  void hurry();
   // What has not left yet will give nothing back.
   void cancel_returns(const KeyHash& key, std::uint64_t tag);
   // Sends what waits; what fails at once is told before this returns.
   void flush(Instant now);
 
-  const Breaker& breaker() const { return breaker_; }
+  const Breaker& breaker() const { return troubles_.breaker(); }
   const RedisTripsCounts& counts() const { return counts_; }
 
  private:
   class Trip;
 
+  void leave_by(Instant due);
   Trip* idle_trip();
   std::size_t fill(Trip& trip, std::size_t first, Instant now);
   void pack(Trip& trip, const Errand& errand);
@@ -110,25 +112,21 @@ class RedisTrips {
   void lose(const Errand& errand, RedisFailure failure, std::string_view detail, Instant now);
   void lose_queue(Instant now);
   void land(Trip& trip);
-  void note_success(Instant now);
-  void note_failure(const Trip& trip, RedisFailure failure, Instant now);
   void probe(Instant now);
   std::uint16_t slot_for(const Errand& errand) const;
 
   const RedisTripsOptions options_;
   RedisClient& client_;
-  RedisStoreListener& listener_;
   TripOwner& owner_;
-  Breaker breaker_;
   RedisTripsCounts counts_;
-  std::array<Instant, kRedisFailures> last_failed_{};
+  RedisTroubles troubles_;
   std::vector<Errand> queue_;
+  Instant due_ = Instant::max();              // when the queue leaves
+  bool is_blocked_ = false;                   // all trips are out
   std::vector<std::unique_ptr<Trip>> trips_;  // all that there are, out or not
   std::size_t out_ = 0;
   enum class Flush : std::uint8_t { kNo, kUnderWay } flush_ = Flush::kNo;
-  ProbeCharges probes_;
   std::unique_ptr<Alarm> round_end_;
-  std::unique_ptr<Alarm> probe_alarm_;
 };
 
 }  // namespace weir

@@ -13,8 +13,10 @@ namespace weir {
 // so a part is a piece of them.
 struct SplitStore::Split {
   SplitStore* store = nullptr;
+  Instant asked_at;
   Batch* whole = nullptr;  // null: it is answered, and these are what is given back
   std::array<Charge, Batch::kChargesMax> charges;
+  std::array<Quota, Batch::kChargesMax> quotas;  // theirs: what is given back outlives the whole
   std::array<Decision, Batch::kChargesMax> decisions;
   std::array<std::size_t, Batch::kChargesMax> places;  // of `charges`, in the whole
   std::array<Batch, Batch::kChargesMax> parts;
@@ -33,8 +35,34 @@ bool is_in_one_slot(std::span<const Charge> charges) {
   return std::ranges::all_of(charges, same_place);
 }
 
-bool is_charged(const Batch& part) {
-  return part.error == StoreError::kNone && std::ranges::all_of(part.decisions, &Decision::allowed);
+// Longer than a trip takes, unless Redis hangs just then.
+constexpr Duration kTripMax = std::chrono::milliseconds(50);
+
+// From the charge to the end of its window; a key is as good as new when that or a later one
+// ends. What is given back after it is taken from what others have been charged since. Logs
+// and buckets have no windows that end.
+Duration time_to_give_back(const Quota& quota, const Decision& decision) {
+  switch (quota.algorithm()) {
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindow:
+    case Algorithm::kExponentialBackoff: return decision.reset_after % quota.window();
+    case Algorithm::kSlidingLog:
+    case Algorithm::kTokenBucket: break;
+  }
+  return Duration::max();
+}
+
+bool is_charged(const Batch& part, std::size_t index) {
+  if (part.error != StoreError::kNone) return false;
+  if (part.operation == Operation::kSpendEach) return part.decisions[index].allowed();
+  return std::ranges::all_of(part.decisions, &Decision::allowed);
+}
+
+// Whether what the parts have charged is what was asked for.
+bool is_kept(const Batch& whole, std::span<const Batch> parts) {
+  if (whole.operation == Operation::kSpendEach) return whole.error == StoreError::kNone;
+  const auto charged = [](const Batch& part) { return is_charged(part, 0); };
+  return whole.operation != Operation::kSpendAll || std::ranges::all_of(parts, charged);
 }
 
 void answer_unavailable(Batch& batch) {
@@ -70,6 +98,7 @@ void SplitStore::decide(Batch& batch, Instant now) noexcept {
   Split* const split = free_split();
   if (split == nullptr) return answer_unavailable(batch);
   batch.error = StoreError::kNone;
+  split->asked_at = now;
   split->whole = &batch;
 
   const std::size_t size = batch.charges.size();
@@ -79,13 +108,18 @@ void SplitStore::decide(Batch& batch, Instant now) noexcept {
   std::ranges::sort(places, [&](std::size_t left, std::size_t right) {
     return std::pair(slot_at(left), left) < std::pair(slot_at(right), right);
   });
-  for (std::size_t i = 0; i < size; ++i) split->charges[i] = batch.charges[places[i]];
+  for (std::size_t i = 0; i < size; ++i) {
+    split->charges[i] = batch.charges[places[i]];
+    split->quotas[i] = *split->charges[i].quota;
+    split->charges[i].quota = &split->quotas[i];
+  }
 
   split->part_count = 0;
   for (std::size_t begin = 0, end = 0; begin < size; begin = end) {
     while (end < size && slot_at(places[end]) == slot_at(places[begin])) ++end;
     Batch& part = split->parts[split->part_count++];
     part.operation = batch.operation;
+    part.give_up_at = batch.give_up_at;
     part.charges = std::span(split->charges).subspan(begin, end - begin);
     part.decisions = std::span(split->decisions).subspan(begin, end - begin);
     part.context = split;
@@ -120,23 +154,35 @@ void SplitStore::part_done(Split& split) {
 
 void SplitStore::give_back(Instant now) {
   // Indexed: what is sent may be answered at once.
-  for (std::size_t i = 0; i < to_give_back_.size(); ++i) send(*to_give_back_[i], now);
+  for (std::size_t i = 0; i < to_give_back_.size(); ++i) {
+    keep_what_is_late(*to_give_back_[i], now);
+    send(*to_give_back_[i], now);
+  }
   to_give_back_.clear();
 }
 
-// The whole's decisions. Where a part that was charged is going to be given back, what
+// The decisions are still those of the charges.
+void SplitStore::keep_what_is_late(Split& split, Instant now) {
+  for (std::size_t i = 0; i < split.charges.size(); ++i) {
+    Charge& charge = split.charges[i];
+    if (charge.cost >= 0) continue;
+    const Duration taken = now - split.asked_at + kTripMax;
+    if (taken > time_to_give_back(*charge.quota, split.decisions[i])) charge.cost = 0;
+  }
+}
+
+// The whole's decisions. Where what was charged is going to be given back, what
 // remains is what it was before.
 void SplitStore::answer(Split& split, Batch& whole) {
   const std::span parts(split.parts.data(), split.part_count);
   for (const Batch& part : parts) {
     if (part.error != StoreError::kNone) whole.error = part.error;
   }
-  const bool keeps =
-      whole.operation != Operation::kSpendAll || std::ranges::all_of(parts, is_charged);
+  const bool keeps = is_kept(whole, parts);
   std::size_t at = 0;
   for (Batch& part : parts) {
-    const bool returns = !keeps && is_charged(part);
     for (std::size_t i = 0; i < part.charges.size(); ++i, ++at) {
+      const bool returns = !keeps && is_charged(part, i);
       Decision& decision = whole.decisions[split.places[at]];
       decision = part.decisions[i];
       const std::int64_t cost = std::max<std::int64_t>(0, part.charges[i].cost);
@@ -155,6 +201,7 @@ bool SplitStore::becomes_what_is_given_back(Split& split) {
         std::ranges::any_of(part.charges, [](const Charge& charge) { return charge.cost < 0; });
     if (!returns) continue;
     part.operation = Operation::kSpendEach;
+    part.give_up_at = Instant::max();
     split.parts[kept++] = part;
   }
   split.part_count = kept;

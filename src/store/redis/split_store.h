@@ -1,11 +1,15 @@
 // SplitStore: lets a batch have charges in several slots of a cluster, of which one call
 // of the script can have only one.
 //
-// Each slot decides its charges for itself. If all or nothing was asked and some are denied
-// or fail, what the others have charged is given back in a second trip, for which the
-// batch does not wait. So it is never charged too little: until then others may be denied,
-// and what a token bucket would have earned meanwhile may be lost to it. A charge that ran
-// out of time may stay charged.
+// Each slot decides its charges for itself. What they have charged in vain is given back in
+// a second trip, for which the batch does not wait:
+//   kSpendAll   if some are denied or fail, what the others have charged
+//   kSpendEach  if some fail, what the others have charged: the batch has one error for all,
+//               so all of it is decided anew by whoever asked, and is not to count twice
+// So it is never charged too little: until then others may be denied, and what a token
+// bucket would have earned meanwhile may be lost to it. A charge that ran out of time may
+// stay charged, and so does one whose window is about to end, as it would be given back to
+// the next; units that a failed batch gave back stay given back.
 //
 // Batches of one slot pass as they are. A request's charges have a common tag, so that this
 // is what nearly all do.
@@ -43,6 +47,7 @@ class SplitStore final : public Store {
   void answer(Split& split, Batch& whole);
   bool becomes_what_is_given_back(Split& split);
   void give_back(Instant now);
+  static void keep_what_is_late(Split& split, Instant now);
 
   std::vector<std::unique_ptr<Split>> splits_;
   std::vector<Split*> free_;

@@ -29,7 +29,10 @@ class FakeStore final : public Store {
       for (std::size_t i = 0; i < batch.charges.size(); ++i) {
         const Charge& charge = batch.charges[i];
         spent.push_back(charge);
-        batch.decisions[i] = {.limit = 10, .remaining = static_cast<std::int64_t>(charge.key.low)};
+        limits.push_back(charge.quota->limit());
+        batch.decisions[i] = {.limit = 10,
+                              .remaining = static_cast<std::int64_t>(charge.key.low),
+                              .reset_after = reset_after};
         if (charge.key.low == denied) batch.decisions[i].verdict = Verdict::kDenied;
         if (charge.key.low == failing) batch.error = StoreError::kUnavailable;
       }
@@ -51,6 +54,8 @@ class FakeStore final : public Store {
 
   std::vector<Batch*> waiting;
   std::vector<Charge> spent;
+  std::vector<std::int64_t> limits;  // of all charges so far
+  Duration reset_after = 30s;
   std::uint64_t denied = 0;
   std::uint64_t failing = 0;
 };
@@ -118,6 +123,21 @@ TEST_F(SplitStoreTest, GivesBackWhereAnotherSlotHasDenied) {
   EXPECT_EQ(answers_, 1);
 }
 
+TEST_F(SplitStoreTest, GivesBackUnderTheOldQuotaWhenTheCallerHasGoneOn) {
+  inner_->denied = 2;
+  ask({charge(1), charge(2), charge(3)}, Operation::kSpendAll);
+  inner_->answer_all();
+  quota_ = *Quota::make({Algorithm::kTokenBucket, 7, 1h});
+  charges_ = {charge(4), charge(5), charge(6)};
+  inner_->taken();
+  inner_->limits.clear();
+  reactor_.run(kStart);
+  quota_ = *Quota::make({Algorithm::kTokenBucket, 8, 1h});
+  inner_->answer_all();
+  EXPECT_EQ(inner_->taken(), "1:-2 3:-2");
+  EXPECT_EQ(inner_->limits, (std::vector<std::int64_t>{10, 10}));
+}
+
 TEST_F(SplitStoreTest, GivesBackWhereAnotherSlotHasFailed) {
   inner_->failing = 2;
   ask({charge(1), charge(2), charge(3, 0)}, Operation::kSpendAll);
@@ -137,6 +157,62 @@ TEST_F(SplitStoreTest, GivesNothingBackWhenEachIsForItself) {
   EXPECT_EQ(decisions_[0].remaining, 1);
   EXPECT_EQ(reactor_.next(), Instant::max());
   EXPECT_EQ(inner_->taken(), "1:2 2:2");
+}
+
+TEST_F(SplitStoreTest, GivesBackWhatWasChargedOfABatchThatFails) {
+  inner_->failing = 2;
+  inner_->denied = 3;
+  ask({charge(1), charge(2), charge(3, 2, 5), charge(4, 1, 5), charge(6, -1)},
+      Operation::kSpendEach);
+  inner_->answer_all();
+  EXPECT_EQ(answers_, 1);
+  EXPECT_EQ(batch_.error, StoreError::kUnavailable);
+  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2 4:1 6:-1");
+  reactor_.run(kStart);
+  inner_->answer_all();
+  EXPECT_EQ(inner_->taken(), "1:-2 3:0 4:-1");
+  EXPECT_EQ(answers_, 1);
+}
+
+TEST_F(SplitStoreTest, GivesNothingBackToTheNextWindow) {
+  const auto given_back = [this](Algorithm algorithm, Duration reset_after) {
+    quota_ = *Quota::make({algorithm, 10, 1min});
+    inner_->reset_after = reset_after;
+    inner_->denied = 2;
+    ask({charge(1), charge(2)}, Operation::kSpendAll);
+    inner_->answer_all();
+    inner_->taken();
+    reactor_.run(kStart + 20ms);
+    inner_->answer_all();
+    return inner_->taken() == "1:-2";
+  };
+  EXPECT_TRUE(given_back(Algorithm::kFixedWindow, 71ms));
+  EXPECT_FALSE(given_back(Algorithm::kFixedWindow, 69ms));
+  EXPECT_TRUE(given_back(Algorithm::kSlidingWindow, 1min + 71ms));
+  EXPECT_FALSE(given_back(Algorithm::kSlidingWindow, 1min + 69ms));
+  EXPECT_TRUE(given_back(Algorithm::kTokenBucket, 1ms));
+}
+
+TEST_F(SplitStoreTest, GivesNothingBackOfALookOrAResetThatFails) {
+  inner_->failing = 2;
+  for (const Operation operation : {Operation::kLook, Operation::kReset}) {
+    ask({charge(1), charge(2)}, operation);
+    inner_->answer_all();
+    EXPECT_EQ(batch_.error, StoreError::kUnavailable);
+    EXPECT_EQ(reactor_.next(), Instant::max());
+  }
+}
+
+TEST_F(SplitStoreTest, AsksForNoLongerThanTheBatchAndGivesBackAllTheSame) {
+  inner_->denied = 2;
+  batch_.give_up_at = kStart + 5ms;
+  ask({charge(1), charge(2)}, Operation::kSpendAll);
+  ASSERT_EQ(inner_->waiting.size(), 2u);
+  for (const Batch* part : inner_->waiting) EXPECT_EQ(part->give_up_at, kStart + 5ms);
+  inner_->answer_all();
+  reactor_.run(kStart);
+  ASSERT_EQ(inner_->waiting.size(), 1u);
+  EXPECT_EQ(inner_->waiting[0]->give_up_at, Instant::max());
 }
 
 TEST_F(SplitStoreTest, HasRoomForSoManyAndAgainWhenTheyAreDone) {

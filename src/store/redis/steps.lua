@@ -134,9 +134,36 @@ local function bucket_remaining(full_us, full_ticks, us, ticks, per_unit, per_us
   return (mul_div(us, per_us, ticks, per_unit))
 end
 
+-- What long leases hold of a bucket: the units that were granted in the epoch that ends at c,
+-- and those of the epoch before, in one number d. A long lease lasts an epoch at most, so
+-- that all that was granted in one is over when the next one ends, if it was not settled.
+local HELD_MAX = 67108864
+
+local function epoch_of(window) return min(60000000, window) end
+
+-- The epoch's end, the units of it, and of the one before.
+local function held_now(c, d, window)
+  local epoch = epoch_of(window)
+  if d == 0 or now >= c + epoch then return now + epoch, 0, 0 end
+  local newer = d % HELD_MAX
+  local older = (d - newer) / HELD_MAX
+  if now >= c then return c + epoch, 0, newer end
+  return min(c, now + epoch), newer, older
+end
+
+-- When the bucket is full again, and ticks: it is never fuller than without what is held.
+local function full_but_for_held(a, b, c, d, window, per_unit, per_us)
+  local _, newer, older = held_now(c, d, window)
+  local held, held_ticks = mul_div(newer + older, per_unit, 0, per_us)
+  if a > now + held or (a == now + held and b >= held_ticks) then return a, b end
+  return now + held, held_ticks
+end
+
 -- a + b / per_us microseconds: when the bucket is full again. An amount is microseconds and
 -- ticks of 1 / per_us; a unit is per_unit ticks. A charge is entered as of now + late.
-local function token_bucket(a, b, _, _, cost, limit, window, per_unit, per_us, late)
+-- c, d: what is held.
+local function token_bucket(a, b, c, d, cost, limit, window, per_unit, per_us, late)
+  if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
   if per_us == 1 and cost > 0 and late == 0 then  -- the most common, a twentieth of a call faster
     local full, after = limit * per_unit, max(0, a - now) + cost * per_unit
     if after <= full then

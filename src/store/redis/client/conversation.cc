@@ -42,7 +42,7 @@ Conversation::Conversation(const Login& login, Reactor& reactor, ConversationLis
 
 Conversation::~Conversation() {
   waker_ = nullptr;  // on its way out itself
-  end({.why = "the connection broke"}, last_event_);
+  end({.why = "the connection broke", .by = Ending::By::kPeer}, last_event_);
 }
 
 std::optional<CallFailure> Conversation::send(std::span<const std::string_view> words,
@@ -155,7 +155,9 @@ void Conversation::land(const resp::Reply& reply, Instant now) {
   if (ending) end(*ending, now);
 }
 
-void Conversation::peer_closed(Instant now) { end({.why = "it has closed the connection"}, now); }
+void Conversation::peer_closed(Instant now) {
+  end({.why = "it has closed the connection", .by = Ending::By::kPeer}, now);
+}
 
 void Conversation::sent(std::size_t size, Instant now) {
   last_event_ = now;

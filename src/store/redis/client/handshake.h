@@ -27,8 +27,11 @@ namespace weir {
 struct Ending {
   // kLater: somebody has to change something first.
   enum class Retry : std::uint8_t { kSoon, kLater };
+  // kPeer: it has gone, or the connection broke, without a word.
+  enum class By : std::uint8_t { kUs, kPeer };
   std::string why;  // a sentence without its stop
   Retry retry = Retry::kSoon;
+  By by = By::kUs;
 };
 
 struct Login {

@@ -9,6 +9,18 @@ namespace weir {
 
 using Phase = LinkState::Phase;
 
+namespace {
+
+// What a server often wants that goes without a word when it is greeted.
+std::string_view hint_about(const Destination& destination) {
+  if (destination.is_unix()) return "";
+  return destination.encryption == Encryption::kNone
+             ? ", as happens at a port for TLS (rediss://)"
+             : ", as happens where a certificate of ours is wanted (cert_file, key_file)";
+}
+
+}  // namespace
+
 Link::Link(Login login, const RedisSurroundings& surroundings, LinkListener& listener)
     : login_(std::move(login)),
       surroundings_(surroundings),
@@ -79,7 +91,10 @@ void Link::opened(Instant now) { enter(Phase::kConnected, {}, now); }
 
 void Link::ended(const Ending& ending, Instant now) {
   conversation_ = nullptr;
-  lose(ending, now);
+  Ending told = ending;
+  const bool in_greeting = !is_connected();
+  if (in_greeting && ending.by == Ending::By::kPeer) told.why += hint_about(destination());
+  lose(told, now);
 }
 
 bool Link::takes_error(RedisCall& call, const resp::Reply& error, Instant now) {

@@ -109,6 +109,21 @@ TEST_F(LinkTest, TriesAWrongPasswordAgainMuchLater) {
   EXPECT_EQ(changes.back(), "a:1: the connection broke");
 }
 
+TEST_F(LinkTest, GuessesWhyAPeerGoesWithoutAWord) {
+  link.move_to({a}, reactor.now());
+  accept("a:1").hang_up();
+  EXPECT_EQ(link.state().reason,
+            "a:1: it has closed the connection, as happens at a port for TLS (rediss://)");
+  link.move_to({{.host = "b", .port = 2, .encryption = Encryption::kTls}}, reactor.now());
+  accept("b:2").break_down();
+  EXPECT_EQ(link.state().reason,
+            "b:2: the connection broke, "
+            "as happens where a certificate of ours is wanted (cert_file, key_file)");
+  link.move_to({{.path = "/c"}}, reactor.now());
+  accept("unix:/c").hang_up();
+  EXPECT_EQ(link.state().reason, "unix:/c: it has closed the connection");
+}
+
 TEST_F(LinkTest, AnnouncesTheSameTroubleOnce) {
   link.move_to({a, b}, reactor.now());
   for (int i = 0; i < 10; ++i) {

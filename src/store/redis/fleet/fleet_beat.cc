@@ -18,7 +18,6 @@ constexpr std::string_view kScript =
     ;
 
 constexpr std::size_t kKeys = 3;
-constexpr std::size_t kBlocksMax = 256;  // told in one beat
 
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -53,14 +52,40 @@ FleetBeat::FleetBeat(Options options, RedisClient& client, Reactor& reactor, Blo
 FleetBeat::~FleetBeat() { client_.forget(*this); }
 
 void FleetBeat::beat(Instant now) {
-  alarm_->set(now + options_.interval);
-  if (is_asking_ || client_.state().phase != LinkState::Phase::kConnected) return;
+  alarm_->set(now + std::min(options_.interval, kIntervalMax));
+  if (is_asking_ || phase_ != Phase::kAlive || !is_connected()) return;
   ask(now);
 }
 
+bool FleetBeat::leave(Instant now) {
+  if (is_asking_) return false;
+  if (phase_ == Phase::kGone || !is_connected()) return true;
+  phase_ = Phase::kLeaving;
+  ask(now);
+  return false;
+}
+
+bool FleetBeat::is_connected() const {
+  return client_.state().phase == LinkState::Phase::kConnected;
+}
+
+// What has been lifted meanwhile, here or elsewhere, is not told again.
+void FleetBeat::take_up_news(Instant now) {
+  for (Block& block : blocks_.take_news(kBlocksMax - untold_.size())) {
+    untold_.push_back(std::move(block));
+  }
+  while (!lost_.empty() && untold_.size() < kBlocksMax) {
+    Block block = std::move(lost_.back());
+    lost_.pop_back();
+    const auto until = blocks_.until(block.rule, block.key, now);
+    if (!until) continue;
+    block.until = *until;
+    untold_.push_back(std::move(block));
+  }
+}
+
 void FleetBeat::ask(Instant now) {
-  const std::size_t room = kBlocksMax - std::min(kBlocksMax, untold_.size());
-  for (Block& block : blocks_.take_news(room)) untold_.push_back(std::move(block));
+  take_up_news(now);
   texts_ = {tag_ + "nodes", tag_ + "secret", tag_ + "blocks",
             std::to_string(kAliveMax / std::chrono::seconds(1)), std::to_string(kKeys)};
   for (const Block& block : untold_) {
@@ -69,17 +94,18 @@ void FleetBeat::ask(Instant now) {
   }
   // A Redis that has lost the secret gets it back from whoever comes first.
   const std::string_view secret = secret_.empty() ? bytes_of(options_.secret) : secret_;
-  words_ = {"EVAL",    kScript,       texts_[4], texts_[0], texts_[1],
-            texts_[2], options_.node, texts_[3], secret,    last_read_};
+  const std::string_view word = phase_ == Phase::kAlive ? "beats" : "leaves";
+  words_ = {"EVAL",        kScript,   texts_[4], texts_[0],  texts_[1], texts_[2],
+            options_.node, texts_[3], secret,    last_read_, word};
   for (std::size_t i = 5; i < texts_.size(); ++i) words_.push_back(texts_[i]);
   is_asking_ = !client_.send(words_, cluster_slot(texts_[0]), now + kAnswerMax, *this, now);
 }
 
 void FleetBeat::replied(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
-  if (reply.is_error() || reply.size() != 4) {
-    return listener_.beat_failed(reply.is_error() ? reply.text() : "it answers something else",
-                                 now);
+  if (phase_ == Phase::kLeaving && untold_.size() < kBlocksMax) phase_ = Phase::kGone;
+  if (reply.is_error() || reply.size() != 5) {
+    return listener_.beat_failed(reply.is_error() ? reply.text() : "it answers something else");
   }
   take(reply, now);
 }
@@ -88,30 +114,39 @@ void FleetBeat::replied(const resp::Reply& reply, Instant now) noexcept {
 void FleetBeat::failed(CallFailure, Instant) noexcept { is_asking_ = false; }
 
 void FleetBeat::take(const resp::Reply& reply, Instant now) {
-  untold_.clear();
+  const std::size_t told = std::exchange(untold_, {}).size();
   HashSecret secret;
   const std::string_view found = reply[1].text();
   if (found.size() != secret.bytes.size()) {
-    return listener_.beat_failed("the key " + tag_ + "secret holds something else", now);
+    return listener_.beat_failed("the key " + tag_ + "secret holds something else");
   }
+  const bool is_lost = !secret_.empty() && (found != secret_ || reply[4].integer() == 1);
   if (found != secret_) {
     secret_ = found;
     std::memcpy(secret.bytes.data(), found.data(), found.size());
     listener_.secret_found(secret, now);
   }
-  listener_.nodes_counted(std::max<std::int64_t>(1, reply[0].integer().value_or(1)), now);
-  learn(reply[3], reply[2].integer().value_or(0), now);
+  listener_.nodes_counted(std::max<std::int64_t>(1, reply[0].integer().value_or(1)));
+  const std::size_t learned = learn(reply[3], reply[2].integer().value_or(0), now);
+  if (is_lost) {
+    lost_ = blocks_.list("", BlockList::kBlocksMax, now);
+    last_read_ = kFromTheStart;  // its clock, of which ids are made, may be behind the old one's
+  }
+  if (std::max(told, learned) == kBlocksMax || !lost_.empty()) alarm_->set(now);
 }
 
 // Four texts each: id, node, block, what was left of it. How long that is ago the Redis
 // says, whatever the clock of the node that told it. What cannot be read is passed over.
-void FleetBeat::learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now) {
+// Returns how many came.
+std::size_t FleetBeat::learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now) {
   std::array<std::string_view, 4> entry;
   std::size_t filled = 0;
+  std::size_t entries = 0;
   for (const resp::Reply text : told) {
     entry[filled++] = text.text();
     if (filled < entry.size()) continue;
     filled = 0;
+    ++entries;
     const auto told_ms = number_in(entry[0].substr(0, entry[0].find('-')));
     if (!told_ms) continue;
     last_read_ = entry[0];
@@ -125,6 +160,7 @@ void FleetBeat::learn(const resp::Reply& told, std::int64_t redis_now_ms, Instan
       blocks_.learn(std::move(block), now);
     }
   }
+  return entries;
 }
 
 }  // namespace weir

@@ -1,15 +1,20 @@
-// FleetBeat: a node's word to the others, every interval: it is alive, and what it has
-// blocked. In the same trip it learns how many are alive, the fleet's secret, and whom the
-// others have blocked.
+// FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
+// is alive, and what it has blocked. In the same trip it learns how many are alive, the
+// fleet's secret, and whom the others have blocked.
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and nobody who does not read that Redis can tell which.
 // A node that has not been heard for kAliveMax counts as gone.
 //
+// A beat takes kBlocksMax blocks each way; if there may be more, the next follows at once.
+// A Redis that has lost the secret has lost the blocks, too: the node that brings it back
+// tells all that it knows again, and so do all if another secret is there now.
+//
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -27,11 +32,11 @@ namespace weir {
 class FleetBeatListener {
  public:
   // A whole beat has been answered.
-  virtual void nodes_counted(std::int64_t nodes, Instant now) = 0;
+  virtual void nodes_counted(std::int64_t nodes) = 0;
   // At the first beat; and again if the Redis has lost it, and another node's is there now.
   virtual void secret_found(const HashSecret& secret, Instant now) = 0;
   // `why` is a sentence without its stop.
-  virtual void beat_failed(std::string_view why, Instant now) = 0;
+  virtual void beat_failed(std::string_view why) = 0;
 
  protected:
   ~FleetBeatListener() = default;
@@ -40,7 +45,10 @@ class FleetBeatListener {
 class FleetBeat final : RedisCall {
  public:
   static constexpr Duration kAliveMax = std::chrono::seconds(5);
+  // So that who is alive is heard several times within kAliveMax.
+  static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
+  static constexpr std::size_t kBlocksMax = 256;
 
   struct Options {
     std::string prefix;
@@ -54,14 +62,22 @@ class FleetBeat final : RedisCall {
             FleetBeatListener& listener, Instant now);
   ~FleetBeat();
 
+  // The last beat: the node is no longer counted, and what it has blocked is told. True when
+  // that has been heard, or there is nobody to hear it; else it is to be called again.
+  bool leave(Instant now);
+
  private:
+  static constexpr std::string_view kFromTheStart = "0-0";
+
   void replied(const resp::Reply& reply, Instant now) noexcept override;
   void failed(CallFailure why, Instant now) noexcept override;
 
+  bool is_connected() const;
   void beat(Instant now);
+  void take_up_news(Instant now);
   void ask(Instant now);
   void take(const resp::Reply& reply, Instant now);
-  void learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now);
+  std::size_t learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now);
 
   const Options options_;
   RedisClient& client_;
@@ -69,9 +85,11 @@ class FleetBeat final : RedisCall {
   FleetBeatListener& listener_;
   const std::string tag_;  // of all keys: the prefix and {fleet}
   bool is_asking_ = false;
-  std::string secret_;            // as it was found
-  std::string last_read_{"0-0"};  // block
-  std::vector<Block> untold_;     // told by the beat under way, or by the next
+  enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
+  std::string secret_;                    // as it was found
+  std::string last_read_{kFromTheStart};  // block
+  std::vector<Block> untold_;             // told by the beat under way, or by the next
+  std::vector<Block> lost_;               // to be told again, after all news; the last one first
   std::vector<std::string> texts_;
   std::vector<std::string_view> words_;
   std::unique_ptr<Alarm> alarm_;

@@ -71,7 +71,7 @@ std::string FleetState::beat_failure() const {
 bool FleetState::is_news(RedisFailure failure, Instant now) {
   const std::scoped_lock lock(mutex_);
   Instant& named = named_[static_cast<std::size_t>(failure)];
-  if (named != Instant{} && now < named + RedisStore::kNamedAgain) return false;
+  if (named != Instant{} && now < named + RedisTroubles::kNamedAgain) return false;
   named = now;
   return true;
 }

@@ -11,11 +11,13 @@ constexpr Duration kPublishEvery = std::chrono::milliseconds(500);
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
 
-RedisStoreOptions store_options(const RedisFleetOptions& options, std::uint64_t seed) {
+RedisStoreOptions store_options(const RedisFleetOptions& options, std::uint64_t seed,
+                                Store& own_counters) {
   return {.prefix = options.prefix,
           .deadline = options.deadline,
           .spread = is_cluster(options.url) ? KeySpread::kCluster : KeySpread::kOneServer,
-          .seed = seed};
+          .seed = seed,
+          .own_counters = &own_counters};
 }
 
 }  // namespace
@@ -31,19 +33,23 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   RedisStateListener& state_listener = *this;
   client_ = make_redis_client(options_.url, core_.surroundings, state_listener, now);
   RedisStoreListener& store_listener = *this;
-  const RedisStoreOptions redis_options = store_options(options_, core_.surroundings.seed);
+  const RedisStoreOptions redis_options =
+      store_options(options_, core_.surroundings.seed, core_.own_counters);
   auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, store_listener);
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
-  // Twice the number of cores in the fleet, taken that nodes are alike.
-  const auto share = [&state = core_.state] {
-    return 2 * state.live_nodes() * static_cast<std::int64_t>(state.cores());
+  // Of cores in the fleet, taken that nodes are alike.
+  const auto stores = [&state = core_.state] {
+    return state.live_nodes() * static_cast<std::int64_t>(state.cores());
   };
+  const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
                   reactor, store_listener);
-  async_.emplace(AsyncStoreOptions{.redis = redis_options, .interval = options_.sync_interval},
-                 *strict_, *client_, reactor, store_listener);
+  async_.emplace(
+      AsyncStoreOptions{
+          .redis = redis_options, .interval = options_.sync_interval, .stores = stores},
+      *strict_, *client_, reactor, store_listener);
   if (core_.number == 0) {
     FleetBeatListener& beat_listener = *this;
     beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
@@ -67,6 +73,13 @@ Store& RedisFleet::store(Mode mode) {
   if (mode == Mode::kAsync) return *async_;
   return *strict_;
 }
+
+Store& RedisFleet::leases_at_hand() {
+  if (!has_secret_) return away_;
+  return leased_->at_hand();
+}
+
+bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
 // Under another secret the key has another name: that cannot be told.
 void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
@@ -107,12 +120,12 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
   core_.listener.fleet_warned(last_failure_);
 }
 
-void RedisFleet::nodes_counted(std::int64_t nodes, Instant) {
+void RedisFleet::nodes_counted(std::int64_t nodes) {
   core_.state.set_live_nodes(nodes);
   core_.state.set_beat_failure({});
 }
 
-void RedisFleet::beat_failed(std::string_view why, Instant) {
+void RedisFleet::beat_failed(std::string_view why) {
   const std::string sentence =
       "this node and the others do not hear of each other: " + std::string(why);
   if (core_.state.set_beat_failure(sentence)) core_.listener.fleet_warned(sentence);
@@ -125,6 +138,13 @@ void RedisFleet::secret_found(const HashSecret& secret, Instant now) {
 void RedisFleet::use_secret(Instant now) {
   has_secret_ = true;
   report(now);
+}
+
+bool RedisFleet::leave(Instant now) {
+  const bool has_told = async_->tell_all(now);
+  const bool has_given_back = leased_->give_back_all(now);
+  const bool has_left = !beat_ || beat_->leave(now);
+  return has_told && has_given_back && has_left;
 }
 
 void RedisFleet::publish(Instant now) {

@@ -61,6 +61,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
     BlockList& blocks;
     FleetState& state;
     FleetListener& listener;
+    Store& own_counters;  // this node's, in memory
   };
 
   // Connects at once. All must outlive the fleet.
@@ -68,12 +69,20 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   ~RedisFleet();
 
   Store& store(Mode mode) override;
+  Store& leases_at_hand() override;
   Mode default_mode() const override { return options_.mode; }
+  bool is_spread() const override;
+  Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
   void admitted_alone(Mode mode, const Charge& charge, Instant now) override;
 
   // The secret that was found is in use on this core.
   void use_secret(Instant now);
+
+  // This core asks for nothing more: what has not been told is told, what is leased goes back,
+  // and the node is no longer counted. True when that is done, or cannot be; else it is to be
+  // called again.
+  bool leave(Instant now);
 
  private:
   // Answers that it cannot.
@@ -84,9 +93,9 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   void redis_changed(const LinkState& state, Instant now) override;
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
-  void nodes_counted(std::int64_t nodes, Instant now) override;
+  void nodes_counted(std::int64_t nodes) override;
   void secret_found(const HashSecret& secret, Instant now) override;
-  void beat_failed(std::string_view why, Instant now) override;
+  void beat_failed(std::string_view why) override;
 
   bool decides() const;
   void report(Instant now);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/redis/client/client_testing.h"
+#include "weir/memory_store.h"
 
 namespace weir {
 namespace {
@@ -32,14 +33,16 @@ class RedisFleetTest : public ::testing::Test {
     return options;
   }
 
-  void make_fleet() {
+  void make_fleet() { make_fleet(options()); }
+  void make_fleet(const RedisFleetOptions& options) {
     fleet_.emplace(
-        options(),
+        options,
         RedisFleet::Core{.number = 0,
                          .surroundings = {.reactor = reactor_, .dialer = dialer_, .seed = 1},
                          .blocks = blocks_,
                          .state = state_,
-                         .listener = listener_},
+                         .listener = listener_,
+                         .own_counters = *memory_},
         reactor_.now());
   }
 
@@ -49,15 +52,31 @@ class RedisFleetTest : public ::testing::Test {
   }
 
   // As the script answers.
-  void answer_beat(int nodes, const std::vector<std::string>& told = {}) {
-    std::vector<std::string> lines = {"*4",    ":" + std::to_string(nodes),
-                                      "$192",  std::string(192, 's'),
+  void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's',
+                   int brought = 0) {
+    std::vector<std::string> lines = {"*5",    ":" + std::to_string(nodes),
+                                      "$192",  std::string(192, secret),
                                       ":5000", "*" + std::to_string(told.size())};
     for (const std::string& text : told) {
       lines.push_back("$" + std::to_string(text.size()));
       lines.push_back(text);
     }
+    lines.push_back(":" + std::to_string(brought));
     server_->say(lines);
+  }
+
+  void block(const std::string& key) {
+    const Instant now = reactor_.now();
+    blocks_.add({.rule = "r", .key = key, .since = now, .until = now + 1h}, now);
+  }
+  // How many blocks the server is told.
+  int hear_blocks() {
+    const std::string heard = server_->hear();
+    int blocks = 0;
+    for (std::size_t at = 0; (at = heard.find("denied r ", at)) != std::string::npos; ++at) {
+      ++blocks;
+    }
+    return blocks;
   }
 
   // kNone: it waits.
@@ -78,6 +97,7 @@ class RedisFleetTest : public ::testing::Test {
   KeyHasher hasher_{HashSecret{}};
   BlockList blocks_{hasher_};
   FleetState state_{1, reactor_.now()};
+  std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, reactor_.now());
   NotedFleet listener_;
   std::optional<RedisFleet> fleet_;
   std::optional<Server> server_;
@@ -127,6 +147,21 @@ TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
   EXPECT_FALSE(blocks_.until("r", "theirs", reactor_.now()));
 }
 
+TEST_F(RedisFleetTest, BeatsOftenEnoughToBeAliveHoweverSeldomItSyncs) {
+  RedisFleetOptions seldom = options();
+  seldom.sync_interval = 10s;
+  make_fleet(seldom);
+  connect();
+  int beats = 0;
+  for (Duration passed{0}; passed < FleetBeat::kAliveMax; passed += 100ms) {
+    reactor_.advance(100ms);
+    if (server_->hear().empty()) continue;
+    ++beats;
+    answer_beat(2);
+  }
+  EXPECT_GE(beats, 4);
+}
+
 TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
   make_fleet();
   connect();
@@ -139,6 +174,97 @@ TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
   connect();
   reactor_.advance(100ms);
   EXPECT_NE(server_->hear().find("denied r mine"), std::string::npos);
+}
+
+TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterval) {
+  make_fleet();
+  connect();
+  for (int i = 0; i < 300; ++i) block("mine" + std::to_string(i));
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 256);
+  answer_beat(2);
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 44);
+  std::vector<std::string> theirs;
+  for (int i = 0; i < 256; ++i) {
+    const std::string entry =
+        "weir blocks 1\n9 1 denied r theirs" + std::to_string(i) + "\nend 1\n";
+    theirs.insert(theirs.end(), {"4000-" + std::to_string(i), "other", entry, "60000"});
+  }
+  answer_beat(2, theirs);
+  EXPECT_EQ(blocks_.size(), 556u);
+  reactor_.advance(1ms);
+  EXPECT_NE(server_->hear().find(" 4000-255 "), std::string::npos);
+  answer_beat(2);
+  reactor_.advance(1ms);
+  EXPECT_EQ(server_->hear(), "");  // that was all
+}
+
+TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
+  make_fleet();
+  connect();
+  for (int i = 0; i < 200; ++i) block("mine" + std::to_string(i));
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 200);
+  const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
+  answer_beat(2, {"4000-0", "other", theirs, "60000"}, 's', 1);  // the fleet begins with us
+  for (int i = 200; i < 400; ++i) block("mine" + std::to_string(i));
+  reactor_.advance(100ms);
+  EXPECT_EQ(hear_blocks(), 200);
+  answer_beat(1, {}, 's', 1);
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 256);
+  blocks_.lift("r", "mine0");  // of those whose end comes last
+  blocks_.lift("r", "theirs");
+  answer_beat(1);
+  reactor_.advance(1ms);
+  const std::string heard = server_->hear();
+  EXPECT_NE(heard.find(" 0-0 beats "), std::string::npos);
+  ASSERT_NE(heard.find("r mine0\n"), std::string::npos);  // as lifted, and no more
+  EXPECT_EQ(heard.find("r mine0\n"), heard.rfind("r mine0\n"));
+  answer_beat(1);
+  reactor_.advance(1ms);
+  EXPECT_EQ(server_->hear(), "");
+}
+
+TEST_F(RedisFleetTest, TellsAllBlocksAgainIfThereIsAnotherFleetNow) {
+  make_fleet();
+  connect();
+  block("mine");
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 1);
+  answer_beat(1);
+  reactor_.advance(100ms);
+  EXPECT_EQ(hear_blocks(), 0);
+  answer_beat(2, {}, 't');
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 1);
+}
+
+TEST_F(RedisFleetTest, WhoLeavesIsNoLongerCountedAndTellsWhatItHasToTell) {
+  make_fleet();
+  connect();
+  const Instant now = reactor_.now();
+  reactor_.advance(1ms);
+  EXPECT_NE(server_->hear().find("0-0 beats"), std::string::npos);
+  blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
+  EXPECT_FALSE(fleet_->leave(reactor_.now()));  // the beat before is under way
+  answer_beat(2);
+  EXPECT_FALSE(fleet_->leave(reactor_.now()));
+  reactor_.advance(1ms);
+  const std::string heard = server_->hear();
+  EXPECT_NE(heard.find("0-0 leaves"), std::string::npos);
+  EXPECT_NE(heard.find("denied r mine"), std::string::npos);
+  EXPECT_FALSE(fleet_->leave(reactor_.now()));
+  answer_beat(1);
+  EXPECT_TRUE(fleet_->leave(reactor_.now()));
+  reactor_.advance(1s);
+  EXPECT_EQ(server_->hear(), "");  // it does not come back
+}
+
+TEST_F(RedisFleetTest, NobodyWaitsForARedisThatIsAwayToLeave) {
+  make_fleet();
+  EXPECT_TRUE(fleet_->leave(reactor_.now()));
 }
 
 TEST_F(RedisFleetTest, NonsenseIsNamedOnce) {
@@ -162,7 +288,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
-    server_->say({"*4", ":2", "$5", "short", ":5000", "*0"});
+    server_->say({"*5", ":2", "$5", "short", ":5000", "*0", ":0"});
   }
   EXPECT_EQ(listener_.said.size(), 1u);
   EXPECT_TRUE(listener_.secrets.empty());
