@@ -65,6 +65,13 @@ def pinned(cpus, command):
     return ["taskset", "-c", ",".join(map(str, cpus)), *map(str, command)]
 
 
+def going_first(command):
+    """Ahead of all that is not so started, if this user may say so."""
+    first = ["chrt", "--fifo", "1"]
+    may = subprocess.run([*first, "true"], capture_output=True).returncode == 0
+    return [*(first if may else []), *command]
+
+
 def run(command):
     """The standard output of `command`; what went wrong is shown, and ends the bench."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_TIMEOUT_S)

@@ -115,11 +115,14 @@ def grpc_yardstick(bench):
 
 @contextlib.contextmanager
 def redis(bench, pinned=None):
-    """redis-server as it is, but that nothing is written to disk."""
+    """redis-server as it is, but that nothing is written to disk. Where it shares a CPU with
+    clients it goes first, if that is permitted, as it would on a machine of its own."""
     port = harness.free_port()
     with tempfile.TemporaryDirectory(prefix="weir-bench-redis-") as folder:
         command = [harness.require("redis-server"), "--port", port, "--bind", "127.0.0.1",
                    "--save", "", "--dir", folder]
+        if pinned is not None:
+            command = harness.going_first(command)
         with started((pinned or bench.on_server_cpu)(command), port) as server:
             yield server
 
