@@ -9,6 +9,7 @@
 
 #include "redis/simulated_node.h"
 #include "store/redis/async_store.h"
+#include "store/redis/charge_script.h"
 
 namespace weir {
 namespace {
@@ -21,9 +22,11 @@ using testing::SimulatedRedis;
 constexpr Duration kInterval = 100ms;
 
 struct SyncingNode : SimulatedNode {
-  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys)
-      : SimulatedNode(of, clock_skew),
-        store({.redis = {.own_counters = own_counters.get()}, .interval = kInterval, .keys = keys},
+  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread)
+      : SimulatedNode(of, clock_skew, key_spread),
+        store({.redis = {.spread = key_spread, .own_counters = own_counters.get()},
+               .interval = kInterval,
+               .keys = keys},
               strict, link, reactor, listener) {}
 
   void ask(SimulatedCheck& check) {
@@ -47,10 +50,10 @@ class AsyncFleet : public ::testing::Test {
  protected:
   static KeyHash fresh_key() {
     static std::uint64_t made = 0;
-    return {++made, 78};
+    return {++made, made * 0x9e3779b97f4a7c15};
   }
-  SyncingNode& add_node(Duration skew, std::size_t keys = 64) {
-    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys));
+  SyncingNode& add_node(Duration skew, std::size_t keys = 64, KeySpread spread = {}) {
+    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys, spread));
   }
   void let_pass(Duration time) {
     for (const Instant end = redis_.now + time; redis_.now < end;) {
@@ -227,6 +230,50 @@ TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
   // What hung is told twice at most.
   EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
   EXPECT_GE(left_in_redis(charge), 10'000 - admitted - 100);
+}
+
+TEST_F(AsyncFleet, KeysOfAMasterThatIsAwayFailAndNoOthers) {
+  SyncingNode& node = add_node(0s, 64, KeySpread::kCluster);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 1000, 1h});
+  const Charge there{fresh_key(), &quota, 1};
+  const Charge away{fresh_key(), &quota, 1};
+  const Charge asked_later{fresh_key(), &quota, 1};
+  for (const Charge& charge : {there, away, asked_later}) EXPECT_EQ(node.spend(charge), true);
+  let_pass(2 * kInterval);
+  node.link.lost_slot = slot_of(away);
+  const auto live_for = [&](Duration time) {
+    int decided = 0;
+    for (Duration passed{0}; passed < time; passed += 20ms) {
+      let_pass(20ms);
+      EXPECT_TRUE(node.spend(there).has_value());
+      decided += node.spend(away).has_value() ? 1 : 0;
+    }
+    return decided;
+  };
+  EXPECT_LE(live_for(3s), 5);  // until it is told
+  EXPECT_TRUE(node.store.trips().breaker().closed());
+  EXPECT_EQ(node.own_remaining(away), left_in_redis(away) - 3);
+  node.link.lost_slot.reset();
+  let_pass(kInterval);
+  EXPECT_EQ(live_for(1s), 50);
+}
+
+TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
+  SyncingNode& node = add_node(0s, 64, KeySpread::kCluster);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 10, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  EXPECT_EQ(node.spend(charge), true);
+  let_pass(2 * kInterval);
+  node.link.lost_slot = slot_of(charge);
+  SimulatedCheck look({charge}, Operation::kLook);
+  node.ask(look);
+  EXPECT_TRUE(look.has_failed());  // nothing is to be told, so nobody tries again
+  node.link.lost_slot.reset();
+  let_pass(AsyncStore::kLostFor);
+  SimulatedCheck check({charge});
+  node.ask(check);
+  EXPECT_TRUE(check.is_allowed());
+  EXPECT_EQ(check.decisions[0].remaining, 8);
 }
 
 TEST_F(AsyncFleet, WhatIsSpentWhileASyncIsUnderWayCounts) {

@@ -33,9 +33,10 @@ class SimulatedLink final : public RedisClient {
  public:
   SimulatedLink(SimulatedRedis& redis, Duration skew) : redis_(redis), skew_(skew) {}
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t,
+  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
                                   Instant deadline, RedisCall& call, Instant) override {
-    if (link.phase != LinkState::Phase::kConnected) return CallFailure::kDisconnected;
+    const bool is_there = link.phase == LinkState::Phase::kConnected && slot != lost_slot;
+    if (!is_there) return CallFailure::kDisconnected;
     flights_.push_back({{words.begin(), words.end()}, "", &call, redis_.now + delay / 2, deadline});
     ++calls;
     return std::nullopt;
@@ -85,7 +86,8 @@ class SimulatedLink final : public RedisClient {
   }
 
   LinkState link{LinkState::Phase::kConnected, "", {}};
-  Duration delay{0};  // there and back
+  Duration delay{0};                       // there and back
+  std::optional<std::uint16_t> lost_slot;  // of a cluster, whose master is away
   int calls = 0;
 
  private:
@@ -153,7 +155,8 @@ struct SimulatedCheck {
 
 // What every node has; a mode's store comes on top.
 struct SimulatedNode {
-  SimulatedNode(SimulatedRedis& of, Duration clock_skew) : redis(of), skew(clock_skew) {}
+  SimulatedNode(SimulatedRedis& of, Duration clock_skew, KeySpread key_spread = {})
+      : redis(of), skew(clock_skew), spread(key_spread) {}
 
   Instant now() const { return redis.now + skew; }
   // By this node's own counters.
@@ -171,11 +174,13 @@ struct SimulatedNode {
 
   SimulatedRedis& redis;
   const Duration skew;
+  const KeySpread spread;
   ManualReactor reactor;
   SimulatedLink link{redis, skew};
   FailuresAreFine listener;
   std::unique_ptr<MemoryStore> own_counters = make_memory_store({.max_keys = 1024}, now());
-  RedisStore strict{{.own_counters = own_counters.get()}, link, reactor, listener};
+  RedisStore strict{
+      {.spread = spread, .own_counters = own_counters.get()}, link, reactor, listener};
 };
 
 }  // namespace weir::testing

@@ -61,13 +61,11 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
     return;
   }
   keys_.prefetch(batch.charges);
-  if (trips_.is_away()) {
-    enter_pending(batch.charges, now);
-    batch.error = StoreError::kUnavailable;
-    return batch.on_done(batch);
-  }
+  if (trips_.is_away()) return fail(batch, now);
   Places places;
-  if (!find_all(batch, places) || !is_trusted(batch, places, now)) return pass_on(batch, now);
+  if (!find_all(batch, places)) return pass_on(batch, now);
+  if (is_just_lost(batch, places, now)) return fail(batch, now);
+  if (!is_trusted(batch, places, now)) return pass_on(batch, now);
   ++counts_.from_memory;
   decide_here(batch, places, now);
   batch.on_done(batch);
@@ -90,15 +88,34 @@ bool AsyncStore::find_all(const Batch& batch, Places& places) {
   return true;
 }
 
+bool AsyncStore::is_just_lost(const Batch& batch, const Places& places, Instant now) {
+  return std::ranges::any_of(std::span(places).first(batch.charges.size()),
+                             [&](std::uint32_t place) {
+                               return keys_[place].is_lost && now - keys_[place].lost_at < kLostFor;
+                             });
+}
+
 // Who looks wants to know what Redis knows, and who is denied, whether it is still so.
 bool AsyncStore::is_trusted(const Batch& batch, const Places& places, Instant now) {
   const bool looks = batch.operation == Operation::kLook;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Key& key = keys_[places[index]];
     const bool is_old = !key.is_copy || now - key.synced_at >= 2 * period_;
-    if (is_old && (looks || (key.is_denied && key.is_copy))) return false;
+    if (key.is_lost || (is_old && (looks || (key.is_denied && key.is_copy)))) return false;
   }
   return true;
+}
+
+// The keys are tried again soon.
+void AsyncStore::fail(Batch& batch, Instant now) {
+  for (const Charge& charge : batch.charges) {
+    const std::uint32_t place = keys_.find(charge.key, charge.tag);
+    if (place == kNobody) continue;
+    enter_pending(place, now);
+    touch(place, now);
+  }
+  batch.error = StoreError::kUnavailable;
+  batch.on_done(batch);
 }
 
 void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
@@ -224,13 +241,6 @@ void AsyncStore::enter_pending(std::uint32_t place, Instant now) {
   Key& key = keys_[place];
   own_counters_.enter({keys_.key_of(place), &key.quota, key.pending - key.entered}, now);
   key.entered = key.pending;
-}
-
-void AsyncStore::enter_pending(std::span<const Charge> charges, Instant now) {
-  for (const Charge& charge : charges) {
-    const std::uint32_t place = keys_.find(charge.key, charge.tag);
-    if (place != kNobody) enter_pending(place, now);
-  }
 }
 
 // ---- keys ----
@@ -390,6 +400,7 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
   ++counts_.merged;
   Key& key = keys_[errand.place];
   key.told = 0;
+  key.is_lost = false;
   if (std::exchange(key.trip, Key::Trip::kNone) == Key::Trip::kVoid) return failure;
   key.ahead = ahead_;
   key.state = state;
@@ -401,6 +412,10 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
 void AsyncStore::lost(const Errand& errand, Instant now) {
   Key& key = keys_[errand.place];
   key.trip = Key::Trip::kNone;
+  if (!trips_.is_away()) {
+    key.is_lost = true;
+    key.lost_at = now;
+  }
   key.pending = sum_of(key.pending, key.told);
   key.entered = sum_of(key.entered, std::exchange(key.told, 0));
   if (key.pending == 0) return;

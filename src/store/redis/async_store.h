@@ -28,14 +28,16 @@
 //   giving back what has been told; the copies of other nodes learn of it at the next sync
 //   looks at keys of which there is no copy of this interval, and charges that such a copy
 //   denies: another node may have reset the key
+//   keys whose last sync has failed, if that was longer ago
 //   sliding_log and exponential_backoff, whose states are not told
 //   a batch with any of those, as a whole; and keys for which there is no room
 //
-// Fails (kUnavailable) while Redis is known to be away. What was not told by then is kept
-// and told when it is back, as is what was admitted meanwhile (note_admitted), as far as the
-// algorithm would still count it. A sync of
-// which nobody knows whether it was carried out is told again: too much is counted rather
-// than too little. A core that dies has not told one interval's units at most.
+// Fails (kUnavailable) while Redis is known to be away, and for kLostFor after a sync of the
+// key has failed: in a cluster one master may be away, and the others not. What was not told
+// by then is kept and told when it is back, as is what was admitted meanwhile (note_admitted),
+// as far as the algorithm would still count it. A sync of which nobody knows whether it was
+// carried out is told again: too much is counted rather than too little. A core that dies has
+// not told one interval's units at most.
 //
 // Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc.
 
@@ -78,6 +80,8 @@ class AsyncStore final : public Store, private TripOwner {
  public:
   // A trip that takes longer is an outage.
   static constexpr Duration kPatience = std::chrono::milliseconds(500);
+  // So long nobody waits to hear that of a key again.
+  static constexpr Duration kLostFor = 2 * kPatience;
   static constexpr int kCalmIntervals = 100;
   // Of a limit, what all stores together may not have told of a calm key.
   static constexpr std::int64_t kUntoldPart = 256;
@@ -112,12 +116,14 @@ class AsyncStore final : public Store, private TripOwner {
     bool is_in_calm = false;  // has an entry in calm_
     bool is_copy = false;     // Redis has told the state at least once
     bool is_denied = false;   // at the last check
+    bool is_lost = false;     // its last sync has failed, and Redis was there
     Quota quota;
 
     std::int64_t told = 0;     // units that are on their way
     std::int64_t entered = 0;  // of the pending, units that this node's counters have
     std::int64_t alone = 0;    // of the pending, units that were admitted while Redis was away
     Instant calm_until{};
+    Instant lost_at{};
   };
   struct Calm {
     Instant until;
@@ -133,7 +139,9 @@ class AsyncStore final : public Store, private TripOwner {
   void lost(const Errand& errand, Instant now) override;
 
   bool find_all(const Batch& batch, Places& places);
+  bool is_just_lost(const Batch& batch, const Places& places, Instant now);
   bool is_trusted(const Batch& batch, const Places& places, Instant now);
+  void fail(Batch& batch, Instant now);
   void decide_here(Batch& batch, const Places& places, Instant now);
   void spend_all(Batch& batch, const Places& places, Instant now);
   Decision spend_at(std::uint32_t place, const Charge& charge, Instant now);
@@ -144,7 +152,6 @@ class AsyncStore final : public Store, private TripOwner {
   void forget(Key& key);
 
   void enter_pending(std::uint32_t place, Instant now);
-  void enter_pending(std::span<const Charge> charges, Instant now);
   std::uint32_t place_for(const Charge& charge);
   bool make_room();
   Duration calm_length(const Quota& quota) const;
