@@ -361,6 +361,7 @@ TEST_F(ServerTest, WhoNeverLeavesIsGivenASecondWithinThePatienceOfTheDrain) {
     clock_.advance(given);
     server_->stopped().wait();
     EXPECT_EQ(server_->cut_off(), 1);
+    server_.reset();  // its threads know what goes now
   }
 }
 

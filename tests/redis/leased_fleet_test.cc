@@ -64,7 +64,7 @@ class LeasedFleet : public ::testing::Test {
   }
   static KeyHash fresh_key() {
     static std::uint64_t made = 0;
-    return {++made, 77};
+    return {++made, made * 0x9e3779b97f4a7c15};
   }
   static std::vector<std::unique_ptr<LeasingNode>> nodes(std::vector<Duration> skews) {
     std::vector<std::unique_ptr<LeasingNode>> made;
@@ -346,6 +346,32 @@ TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
   EXPECT_EQ(look.decisions[0].remaining, 80);
   EXPECT_LE(node.link.calls - trips, 4);
   EXPECT_GT(node.store.counts().from_memory, 5u);
+}
+
+// A check that waits holds up all that is pipelined behind it.
+TEST_F(LeasedFleet, FewWaitForABusyKeyThatIsOverItsLimit) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
+    auto fleet = nodes({0s, 3s});
+    const Quota quota = *Quota::make({algorithm, 10'000, 10s});
+    const Charge charge{fresh_key(), &quota, 1};
+    for (const auto& node : fleet) node->link.delay = 2ms;
+    std::vector<Spent> spent;
+    int waited = 0;
+    for (int ms = 0; ms < 30'000; ++ms) {  // twice as much as the limit allows
+      let_pass(fleet, 1ms);
+      for (const auto& node : fleet) {
+        SimulatedCheck check({charge});
+        node->ask(check);
+        waited += check.is_answered() ? 0 : 1;
+        while (!check.is_answered()) let_pass(fleet, 1ms);
+        if (check.is_allowed()) spent.push_back({epoch_us(redis().now), 1});
+      }
+    }
+    EXPECT_LT(waited, 60'000 / 500) << algorithm_name(algorithm);
+    EXPECT_TRUE(is_within_bound(quota, spent)) << algorithm_name(algorithm);
+    EXPECT_GE(spent.size(), 30'000 * 95 / 100) << algorithm_name(algorithm);
+    for (const auto& node : fleet) node->link.delay = 0ms;
+  }
 }
 
 TEST_F(LeasedFleet, WhatComesBackOfALeaseThatIsOutNeedsNoTrip) {

@@ -40,13 +40,16 @@ class DenialMemory {
     const Place& place = place_of(charge.key);
     if (place.key != charge.key || place.cost != charge.cost || charge.cost <= 0) return {};
     if (place.capacity != charge.quota->capacity()) return {};
+    if (now < place.asked_at || now >= place.end()) return {};
     const Duration age = now - place.asked_at;
     Decision decision = place.decision;
-    if (age < Duration{0} || age >= std::min(decision.retry_after, kWorthMax)) return {};
     decision.retry_after -= age;
     decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
     return decision;
   }
+
+  // Until when it holds. REQUIRES: find() has just found it
+  Instant end_of(const KeyHash& key) { return place_of(key).end(); }
 
   void forget(const KeyHash& key) {
     Place& place = place_of(key);
@@ -60,6 +63,8 @@ class DenialMemory {
     std::int64_t capacity = 0;
     Decision decision;
     Instant asked_at;
+
+    Instant end() const { return asked_at + std::min(decision.retry_after, kWorthMax); }
   };
 
   Place& place_of(const KeyHash& key) { return places_[key.high % places_.size()]; }

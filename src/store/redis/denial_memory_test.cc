@@ -45,6 +45,13 @@ TEST_F(DenialMemoryTest, ButNotForLong) {
   EXPECT_FALSE(memory_.find(charge_, kStart - 1us));
 }
 
+TEST_F(DenialMemoryTest, TellsUntilWhenADenialHolds) {
+  memory_.note(charge_, denied(500ms), kStart);
+  EXPECT_EQ(memory_.end_of(charge_.key), kStart + 500ms);
+  memory_.note(charge_, denied(1h), kStart);
+  EXPECT_EQ(memory_.end_of(charge_.key), kStart + DenialMemory::kWorthMax);
+}
+
 TEST_F(DenialMemoryTest, KnowsNothingOfOthers) {
   memory_.note(charge_, denied(500ms), kStart);
   for (const Charge& other :

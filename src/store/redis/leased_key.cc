@@ -103,16 +103,18 @@ void LeasedKey::note_state(const Decision& decision, Instant now) {
 
 void LeasedKey::receive(const Grant& grant, Instant now) {
   const Duration length = grant.lease.length;
-  const Held held{.units = grant.lease.units, .end = grant.asked_at + length};
+  const Held lease{.units = grant.lease.units, .end = grant.asked_at + length};
   const Origin origin{.end_at_redis = grant.time_at_redis + length,
                       .return_at = grant.asked_at + length * 3 / 4,
-                      .units_told = grant.lease.units,
+                      .units_told = lease.units,
                       .is_long = grant.lease.is_long};
-  put(leases_[0].units == 0 ? 0 : 1, held, origin);
+  const std::int64_t enough = std::max(lease.units / (origin.is_long ? 8 : 4), demand_soon(now));
+  measure_demand(now);
+  put(leases_[0].units == 0 ? 0 : 1, lease, origin);
+  held_then_ = held();
   return_at_ = origin.return_at;
   ask_at_ = grant.asked_at + (origin.is_long ? length * 7 / 8 : length / 2);
-  ask_at_units_ = held.units / (origin.is_long ? 8 : 4);
-  measure_demand(now);
+  ask_at_units_ = std::min(lease.units, enough);
 }
 
 // In the lease's place, or with what is there as one, which ends when the first of both does.
@@ -183,6 +185,8 @@ void LeasedKey::settle(std::size_t lease) {
 
 // From now on.
 void LeasedKey::measure_demand(Instant now) {
+  earlier_since_ = demand_since_;
+  earlier_demand_ = demand();
   demand_since_ = now;
   held_then_ = held();
   demand_counted_ = 0;
@@ -194,14 +198,21 @@ void LeasedKey::count_demand(std::int64_t cost, Instant now) {
 }
 
 std::int64_t LeasedKey::demand_within(Duration length, Instant now) const {
-  constexpr Duration kGrain = std::chrono::milliseconds(1);
-  const Duration elapsed = std::max(kGrain, now - demand_since_);
-  const std::int64_t most = kGrowth * std::max<std::int64_t>(1, demand());
-  return std::min(most, algo::mul_div_floor(demand(), length.count(), elapsed.count()));
+  const auto at_rate = [&](std::int64_t units, Instant since) {
+    constexpr Duration kGrain = std::chrono::milliseconds(1);
+    const Duration elapsed = std::max(kGrain, now - since);
+    const std::int64_t most = kGrowth * std::max<std::int64_t>(1, units);
+    return std::min(most, algo::mul_div_floor(units, length.count(), elapsed.count()));
+  };
+  return std::max(at_rate(demand(), demand_since_),
+                  at_rate(demand() + earlier_demand_, earlier_since_));
 }
 
+std::int64_t LeasedKey::demand_soon(Instant now) const { return demand_within(kTripMax, now); }
+
 bool LeasedKey::is_busy(Instant now) const {
-  return demand() >= kBusyDemand && demand_within(lease_length(quota_), now) >= kBusyDemand;
+  return demand() + earlier_demand_ >= kBusyDemand &&
+         demand_within(lease_length(quota_), now) >= kBusyDemand;
 }
 
 }  // namespace weir

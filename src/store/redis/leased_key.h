@@ -4,7 +4,8 @@
 // has charged what they hold; of long ones (leased_store.h) it also wants to know what has
 // been spent, which is settled with the next errand.
 //
-// Demand is what was spent since the last lease came, or would have been.
+// Demand is what was spent since the last lease came, or would have been, and since the one
+// before: right after a lease has come that is all there is to go by.
 //
 // Thread rule: one core. Tested by leased_key_test.cc.
 
@@ -29,6 +30,8 @@ class LeasedKey {
  public:
   static constexpr Duration kLengthMax = std::chrono::seconds(1);
   static constexpr Duration kLongMax = std::chrono::seconds(60);
+  // Before that much time's units are spent another lease can be there.
+  static constexpr Duration kTripMax = std::chrono::milliseconds(10);
   static constexpr std::int64_t kUnitsMax = 1'000'000;  // of a lease
   static constexpr std::size_t kLeases = 2;
 
@@ -61,6 +64,8 @@ class LeasedKey {
   // What had been spent of the lease that is out belongs to it again. False, and nothing is
   // changed, if that is not so much. REQUIRES: units >= 0
   bool take_back(std::int64_t units, Instant now);
+  // What is spent first is of a short lease.
+  bool is_short() const { return !origins_[0].is_long; }
   // Little is held, or for a short time only.
   bool runs_low(Instant now) const { return held() < ask_at_units_ || now >= ask_at_; }
 
@@ -82,8 +87,11 @@ class LeasedKey {
 
   // In Redis, as far as this core knows.
   std::int64_t left(Instant now) const { return now < reset_at_ ? left_in_redis_ : capacity_; }
-  // At the rate since the last lease came; not many times what that was, which may be short.
+  // At the rate since one of the last two leases came; not many times what was spent since then,
+  // which may be a short time.
   std::int64_t demand_within(Duration length, Instant now) const;
+  // While a lease is on its way.
+  std::int64_t demand_soon(Instant now) const;
   // Enough for short leases.
   bool is_busy(Instant now) const;
   // Demand that was not met by a lease.
@@ -102,6 +110,7 @@ class LeasedKey {
     bool is_long = false;
   };
 
+  // Since the last lease came.
   std::int64_t demand() const { return demand_counted_ + held_then_ - held(); }
   void measure_demand(Instant now);
   void put(std::size_t at, const Held& lease, const Origin& origin);
@@ -121,10 +130,13 @@ class LeasedKey {
   Quota quota_;  // under which all of it was leased
   std::array<Origin, kLeases> origins_;
   Instant return_at_;
-  // Since a time: what leases have not met, and what was held then.
+  // Since the last lease came: what leases have not met, and what was held then.
   Instant demand_since_;
   std::int64_t held_then_ = 0;
   std::int64_t demand_counted_ = 0;
+  // From when the one before came until then.
+  Instant earlier_since_;
+  std::int64_t earlier_demand_ = 0;
   // What was spent of long leases that are used up, and the first of their ends in Redis.
   std::int64_t settled_ = 0;
   Instant settled_until_;

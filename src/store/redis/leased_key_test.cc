@@ -57,6 +57,16 @@ TEST_F(LeasedKeyTest, RunsLowByUnitsAndByTime) {
   EXPECT_TRUE(key_.runs_low(kNow));
 }
 
+TEST_F(LeasedKeyTest, RunsLowWhenATripMayTakeAsLongAsWhatIsHeld) {
+  receive(100, 1s, false);
+  key_.spend(100, kNow);
+  receive(100, 1s, false, kNow + 20ms);  // 5 units a millisecond
+  key_.spend(50, kNow + 20ms);
+  EXPECT_FALSE(key_.runs_low(kNow + 20ms));
+  key_.spend(1, kNow + 20ms);
+  EXPECT_TRUE(key_.runs_low(kNow + 20ms));
+}
+
 TEST_F(LeasedKeyTest, SettlesOnceWhatWasSpentOfLongLeases) {
   receive(10, 10s, true);
   key_.spend(4, kNow);
@@ -126,11 +136,11 @@ TEST_F(LeasedKeyTest, DemandIsWhatWasSpentOrWouldHaveBeen) {
   EXPECT_EQ(key_.demand_within(10s, kNow + 2s), 25);
   EXPECT_EQ(key_.demand_within(1min, kNow + 1s), 40);  // not more than 8 times
   receive(100, 10s, true, kNow + 2s);
-  EXPECT_EQ(key_.demand_within(10s, kNow + 3s), 0);
+  EXPECT_EQ(key_.demand_within(10s, kNow + 3s), 16);  // as before
   key_.spend(7, kNow + 3s);
   EXPECT_EQ(key_.demand_within(2s, kNow + 3s), 14);
-  key_.drop_expired(kNow + 12s);  // what was lost was not wanted
-  EXPECT_EQ(key_.demand_within(10s, kNow + 12s), 7);
+  key_.drop_expired(kNow + 12s);                       // what was lost was not wanted
+  EXPECT_EQ(key_.demand_within(10s, kNow + 12s), 10);  // 5 and 7, in 12 seconds
 }
 
 TEST_F(LeasedKeyTest, ForgetsWhatAResetMadeVoid) {

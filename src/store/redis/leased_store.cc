@@ -137,6 +137,7 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
     const Charge& charge = batch.charges[index];
     if (known[index] == Known::kDenial) {
       batch.decisions[index] = *denials_.find(charge, now);
+      if (spends(batch.operation)) ask_before_end(places[index], charge, now);
     } else {
       batch.decisions[index] = spend(places[index], only_looks ? 0 : charge.cost, now);
     }
@@ -310,7 +311,16 @@ void LeasedStore::ask(std::uint32_t place, Instant due) {
 void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
   const Key& key = keys_[place];
   const bool may_ask = key.asked == Key::Asked::kNo && key.leased.left(now) > 0;
-  if (may_ask && !trips_.is_away() && wants_leases(key.leased, 1, now)) ask(place, now + kGather);
+  if (!may_ask || trips_.is_away() || !wants_leases(key.leased, 1, now)) return;
+  ask(place, key.leased.is_short() ? Instant{} : now + kGather);
+}
+
+// What came back to a busy key while it was denied is there when the denial ends.
+void LeasedStore::ask_before_end(std::uint32_t place, const Charge& charge, Instant now) {
+  if (place == kNobody || denials_.end_of(charge.key) - now > LeasedKey::kTripMax) return;
+  LeasedKey& key = keys_[place].leased;
+  key.count_demand(charge.cost, now);
+  if (key.is_busy(now) && !trips_.is_away()) ask(place, Instant{});
 }
 
 // A long lease, if a small part of what remains covers the demand, or that is small.
@@ -323,10 +333,11 @@ void LeasedStore::leaving(Errand& errand, Instant now) {
   const std::int64_t demand = std::max(kUnitsAtFirst, key.demand_within(long_length, now));
   const bool is_long = units_of_long(key, now) >= demand || !key.is_busy(now);
   const std::int64_t units = is_long ? demand : key.demand_within(length, now);
+  const std::int64_t needed = awaited + key.demand_soon(now);
   errand.quota = key.quota();
-  errand.units = std::clamp(std::max(awaited, units), std::int64_t{1}, LeasedKey::kUnitsMax);
+  errand.units = std::clamp(std::max(needed, units), std::int64_t{1}, LeasedKey::kUnitsMax);
   errand.terms = {.share = share(),
-                  .needed = awaited,
+                  .needed = needed,
                   .length = length,
                   .long_length = is_long ? long_length : Duration{0}};
   key.settle(errand.terms);

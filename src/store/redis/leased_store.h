@@ -9,10 +9,12 @@
 //                 └──> if leases are not worth it: Redis decides, as in mode strict
 //
 // A lease is sized by demand: what the key spends within the lease's length, at the rate
-// since the last one came. Redis grants a share of what remains at most, so that leases
-// shrink to single units as the quota runs out. Keys that are in use ask before they need.
+// since the last two came. Redis grants a share of what remains at most, or what is spent
+// until the next can be there, so that leases shrink to single units as the quota runs out.
+// Keys that are in use ask before they need.
 // A core that dies loses its leases to their own expiry. A key that Redis denies is denied
 // here for 1/64 of its window, 250 ms at most: units that come back meanwhile are not lost.
+// Busy ones ask shortly before that is over, so that nobody waits for it.
 //
 // Two lengths, as most keys are seldom asked for, and trips for those would be most trips:
 //   long   for a window (logs: an eighth of one), LeasedKey::kLongMax at most. Of little
@@ -162,6 +164,7 @@ class LeasedStore final : public Store, private TripOwner {
   bool make_room(Instant now);
   void ask(std::uint32_t place, Instant due);
   void ask_ahead(std::uint32_t place, Instant now);
+  void ask_before_end(std::uint32_t place, const Charge& charge, Instant now);
   void receive(const Errand& errand, const LeasedKey::Grant& grant, Instant now);
   void add_waiter(std::uint32_t place, std::uint32_t waiter);
   void wake(std::uint32_t place, StoreError error, Instant now);
