@@ -275,7 +275,7 @@ bool AsyncStore::make_room() {
 // ---- syncs ----
 
 Duration AsyncStore::calm_length(const Quota& quota) const {
-  return std::min(2 * kCalmIntervals * period_, quota.window() / 4);
+  return std::min(2 * kCalmIntervals * period_, quota.window() / 2);
 }
 
 bool AsyncStore::is_calm(const Key& key, const Decision& decision, Instant now) const {
@@ -284,12 +284,14 @@ bool AsyncStore::is_calm(const Key& key, const Decision& decision, Instant now) 
          now - key.synced_at < calm_length(key.quota);
 }
 
-// The key is to be synced when its calm is over.
+// The key is to be synced when its calm is over. Keys that have come together get out of
+// step: their syncs are spread over time.
 void AsyncStore::list_calm(std::uint32_t place, Instant now) {
+  constexpr std::uint32_t kSteps = 16;
   Key& key = keys_[place];
   if (key.listed != Key::Listed::kNo) return;
   key.listed = Key::Listed::kCalm;
-  key.calm_until = now + calm_length(key.quota);
+  key.calm_until = now + calm_length(key.quota) * (3 * kSteps + place % kSteps) / (4 * kSteps);
   if (!std::exchange(key.is_in_calm, true)) push_calm({key.calm_until, place});
 }
 

@@ -13,9 +13,9 @@
 // arrived within one interval and one trip; then every node denies. (Three trips, if one takes
 // longer than half an interval: a key has one sync at a time.)
 //
-// A key of which more than half is left is calm: it is synced after kCalmIntervals, or a
-// quarter of its window, or when 1/256 of its limit, divided by the stores of the fleet, was
-// spent here. For the limit to be reached meanwhile, 1/200 of it has to arrive in an interval
+// A key of which more than half is left is calm: it is synced after kCalmIntervals, or half
+// of its window, or when 1/768 of its limit, divided by the stores of the fleet, was spent
+// here. For the limit to be reached meanwhile, 1/600 of it has to arrive in an interval
 // elsewhere, which is more than all stores together have not told: so the bound is the same,
 // but a store that is asked so little may go on admitting that little for so long.
 //
@@ -82,9 +82,11 @@ class AsyncStore final : public Store, private TripOwner {
   static constexpr Duration kPatience = std::chrono::milliseconds(500);
   // So long nobody waits to hear that of a key again.
   static constexpr Duration kLostFor = 2 * kPatience;
-  static constexpr int kCalmIntervals = 100;
-  // Of a limit, what all stores together may not have told of a calm key.
-  static constexpr std::int64_t kUntoldPart = 256;
+  static constexpr int kCalmIntervals = 300;
+  // Of a limit, what all stores together may not have told of a calm key: less than comes in
+  // an interval if half of it comes in so many.
+  static constexpr std::int64_t kUntoldPart = 768;
+  static_assert(kUntoldPart > 2 * kCalmIntervals);
 
   // All outlive the store. `strict` decides in the same Redis.
   AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,

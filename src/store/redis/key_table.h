@@ -3,19 +3,20 @@
 // A key is found by its hash and its tag, as in Redis. Its place, a number, is its own until
 // it is removed; references are good as long. Memory is reserved at once and used as it is
 // needed: nothing is allocated later. The key and the first 96 bytes of its value come from
-// memory together.
+// memory together; huge_array.h says why it is an array of that kind.
 //
 // Thread rule: one core. Tested by key_table_test.cc.
 
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/assert.h"
+#include "base/huge_array.h"
 #include "weir/key.h"
 #include "weir/store.h"
 
@@ -28,12 +29,12 @@ class KeyTable {
   static constexpr Place kNone = UINT32_MAX;
 
   // REQUIRES: 0 < keys < kNone
-  explicit KeyTable(std::size_t keys) : heads_(2 * std::bit_ceil(keys), kNone), keys_max_(keys) {
-    slots_.reserve(keys);
+  explicit KeyTable(std::size_t keys) : heads_(2 * std::bit_ceil(keys)), slots_(keys) {
+    std::ranges::fill(heads_, kNone);
   }
 
   std::size_t size() const { return size_; }
-  bool is_full() const { return size_ == keys_max_; }
+  bool is_full() const { return size_ == slots_.size(); }
 
   // Fetches what find() and its caller will read, of several keys at once. Always inlined,
   // as GCC 12 drops calls of functions that only prefetch.
@@ -61,8 +62,7 @@ class KeyTable {
     WEIR_ASSERT(!is_full());
     Place place = free_;
     if (place == kNone) {
-      place = static_cast<Place>(slots_.size());
-      slots_.emplace_back();
+      place = places_++;
     } else {
       free_ = slots_[place].next;
     }
@@ -88,7 +88,7 @@ class KeyTable {
   // The next key in turn, over and over: whom to ask for room. REQUIRES: size() > 0
   Place next_in_turn() {
     do {
-      hand_ = hand_ + 1 < slots_.size() ? hand_ + 1 : 0;
+      hand_ = hand_ + 1 < places_ ? hand_ + 1 : 0;
     } while (!slots_[hand_].is_used);
     return hand_;
   }
@@ -111,9 +111,9 @@ class KeyTable {
 
   std::size_t chain_of(const KeyHash& key) const { return key.low & (heads_.size() - 1); }
 
-  std::vector<Place> heads_;  // of chains
-  std::vector<Slot> slots_;
-  std::size_t keys_max_;
+  HugeArray<Place> heads_;  // of chains
+  HugeArray<Slot> slots_;
+  Place places_ = 0;  // that have ever been somebody's
   std::size_t size_ = 0;
   Place free_ = kNone;
   Place hand_ = 0;
