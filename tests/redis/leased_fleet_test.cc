@@ -24,7 +24,7 @@ using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=100", 0);
 
-constexpr Duration kGathered = 5ms;  // what nobody waits for
+constexpr Duration kGathered = 20ms;  // what nobody waits for
 
 struct LeasingNode : SimulatedNode {
   LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
@@ -249,12 +249,14 @@ TEST_F(LeasedFleet, WhatComesBackTooLateIsNotTakenFromTheNextWindow) {
   redis().now += 8s - (redis().now - Instant{}) % 8s + 7s;
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(fleet[0]->spend(charge));
   ASSERT_GT(fleet[0]->held(), 0);
+  let_pass(fleet, kGathered);  // nothing else is on its way
   fleet[0]->link.delay = 4s;
   let_pass(fleet, 800ms);
   EXPECT_EQ(fleet[0]->held(), 0);  // the rest is on its way
   let_pass(fleet, 1300ms);         // another window
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(fleet[1]->spend(charge));
   let_pass(fleet, 800ms);  // it arrives
+  let_pass(fleet, kGathered);
   SimulatedCheck look({charge}, Operation::kLook);
   fleet[1]->strict.decide(look.batch, fleet[1]->now());
   fleet[1]->run();

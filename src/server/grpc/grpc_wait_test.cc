@@ -23,6 +23,8 @@ class GrpcWaitTest : public ::testing::Test {
     door_.engine.join(fleet_);
     peer_.session().attach(waker_);
   }
+  // What is asked belongs to the store until it has answered.
+  ~GrpcWaitTest() override { late_.answer_all(); }
 
   std::int32_t call(const std::string& value) {
     return GrpcTestDoor::call(peer_, kPath, framed(request_about("user", value)));

@@ -208,7 +208,7 @@ std::int64_t LeasedKey::demand_within(Duration length, Instant now) const {
                   at_rate(demand() + earlier_demand_, earlier_since_));
 }
 
-std::int64_t LeasedKey::demand_soon(Instant now) const { return demand_within(kTripMax, now); }
+std::int64_t LeasedKey::demand_soon(Instant now) const { return demand_within(kAheadMin, now); }
 
 bool LeasedKey::is_busy(Instant now) const {
   return demand() + earlier_demand_ >= kBusyDemand &&

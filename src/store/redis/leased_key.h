@@ -31,7 +31,7 @@ class LeasedKey {
   static constexpr Duration kLengthMax = std::chrono::seconds(1);
   static constexpr Duration kLongMax = std::chrono::seconds(60);
   // Before that much time's units are spent another lease can be there.
-  static constexpr Duration kTripMax = std::chrono::milliseconds(10);
+  static constexpr Duration kAheadMin = std::chrono::milliseconds(30);
   static constexpr std::int64_t kUnitsMax = 1'000'000;  // of a lease
   static constexpr std::size_t kLeases = 2;
 
@@ -64,8 +64,6 @@ class LeasedKey {
   // What had been spent of the lease that is out belongs to it again. False, and nothing is
   // changed, if that is not so much. REQUIRES: units >= 0
   bool take_back(std::int64_t units, Instant now);
-  // What is spent first is of a short lease.
-  bool is_short() const { return !origins_[0].is_long; }
   // Little is held, or for a short time only.
   bool runs_low(Instant now) const { return held() < ask_at_units_ || now >= ask_at_; }
 

@@ -60,11 +60,12 @@ TEST_F(LeasedKeyTest, RunsLowByUnitsAndByTime) {
 TEST_F(LeasedKeyTest, RunsLowWhenATripMayTakeAsLongAsWhatIsHeld) {
   receive(100, 1s, false);
   key_.spend(100, kNow);
-  receive(100, 1s, false, kNow + 20ms);  // 5 units a millisecond
-  key_.spend(50, kNow + 20ms);
-  EXPECT_FALSE(key_.runs_low(kNow + 20ms));
-  key_.spend(1, kNow + 20ms);
-  EXPECT_TRUE(key_.runs_low(kNow + 20ms));
+  const Instant later = kNow + 2 * LeasedKey::kAheadMin;
+  receive(100, 1s, false, later);  // 50 are spent in that time
+  key_.spend(50, later);
+  EXPECT_FALSE(key_.runs_low(later));
+  key_.spend(1, later);
+  EXPECT_TRUE(key_.runs_low(later));
 }
 
 TEST_F(LeasedKeyTest, SettlesOnceWhatWasSpentOfLongLeases) {

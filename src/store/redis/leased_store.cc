@@ -13,8 +13,9 @@ namespace {
 constexpr std::int64_t kUnitsAtFirst = 8;
 // The part that a long lease may have of what any lease may have, as decide.lua has it.
 constexpr std::int64_t kLongPart = 4;
-// What nobody waits for shares its trip with what comes so soon.
-constexpr Duration kGather = std::chrono::milliseconds(5);
+// What is asked ahead shares its trip with what comes soon; so much time is left for the trip.
+constexpr Duration kTrip = std::chrono::milliseconds(10);
+constexpr Duration kGather = LeasedKey::kAheadMin - kTrip;
 // Leases whose return is planned, some of keys that have made room. More than that expire.
 constexpr std::size_t kDuePerKey = 8;
 // Keys that are asked to make room for another.
@@ -312,15 +313,18 @@ void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
   const Key& key = keys_[place];
   const bool may_ask = key.asked == Key::Asked::kNo && key.leased.left(now) > 0;
   if (!may_ask || trips_.is_away() || !wants_leases(key.leased, 1, now)) return;
-  ask(place, key.leased.is_short() ? Instant{} : now + kGather);
+  const bool hurries = key.leased.held() < key.leased.demand_soon(now);
+  ask(place, hurries ? Instant{} : now + kGather);
 }
 
 // What came back to a busy key while it was denied is there when the denial ends.
 void LeasedStore::ask_before_end(std::uint32_t place, const Charge& charge, Instant now) {
-  if (place == kNobody || denials_.end_of(charge.key) - now > LeasedKey::kTripMax) return;
+  if (place == kNobody) return;
+  const Instant end = denials_.end_of(charge.key);
+  if (end - now > LeasedKey::kAheadMin) return;
   LeasedKey& key = keys_[place].leased;
   key.count_demand(charge.cost, now);
-  if (key.is_busy(now) && !trips_.is_away()) ask(place, Instant{});
+  if (key.is_busy(now) && !trips_.is_away()) ask(place, end - kTrip);
 }
 
 // A long lease, if a small part of what remains covers the demand, or that is small.
