@@ -40,6 +40,10 @@ enum class Operation : std::uint8_t {
   kReset,      // forget the keys; decisions are those of a look at a fresh key
 };
 
+constexpr bool spends(Operation operation) {
+  return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
+}
+
 enum class StoreError : std::uint8_t {
   kNone,
   kUnavailable,  // out of reach, out of time, or refusing

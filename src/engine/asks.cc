@@ -10,10 +10,6 @@ namespace {
 constexpr std::string_view kDenialsOf("\0denials", 8);
 constexpr std::string_view kBlocksOf("\0blocks", 7);
 
-bool spends(Operation operation) {
-  return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
-}
-
 // By counters, or by what stands in for them.
 bool is_decided(const Answer& answer) {
   return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;

@@ -69,8 +69,7 @@ Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
   if (operation == Operation::kReset) spent = 0;
   const std::int64_t capacity = charge.quota->capacity();
   const bool fits = operation == Operation::kReset || spent + charge.cost <= capacity;
-  const bool spends = operation == Operation::kSpendEach || operation == Operation::kSpendAll;
-  if (fits && spends) spent = std::max<std::int64_t>(0, spent + charge.cost);
+  if (fits && spends(operation)) spent = std::max<std::int64_t>(0, spent + charge.cost);
 
   Decision decision{.limit = capacity, .remaining = std::max<std::int64_t>(0, capacity - spent)};
   if (spent > 0) decision.reset_after = charge.quota->window();

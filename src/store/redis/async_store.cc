@@ -199,8 +199,7 @@ void AsyncStore::give_back(Key& key, const Charge& charge, Instant now) {
 // What has not been told was not spent: no trip is needed. False if it is not so much.
 bool AsyncStore::take_back(Batch& batch, Instant now) {
   const Charge& charge = batch.charges.front();
-  const bool gives_back = charge.cost < 0 && (batch.operation == Operation::kSpendEach ||
-                                              batch.operation == Operation::kSpendAll);
+  const bool gives_back = charge.cost < 0 && spends(batch.operation);
   const std::uint32_t place = keys_.find(charge.key, charge.tag);
   if (!gives_back || batch.charges.size() != 1 || place == kNobody) return false;
   Key& key = keys_[place];

@@ -21,10 +21,6 @@ constexpr std::size_t kDuePerKey = 8;
 // Keys that are asked to make room for another.
 constexpr int kCandidates = 16;
 
-bool spends(Operation operation) {
-  return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
-}
-
 // Units that come back one by one are gathered for so long, so that trips bring handfuls.
 Duration trickle_of(const Quota& quota) {
   constexpr Duration kMax = std::chrono::milliseconds(250);

@@ -91,9 +91,7 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
 
 // A group's other charges are not known; a look wants to know more than the verdict.
 bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
-  const bool spends =
-      batch.operation == Operation::kSpendEach || batch.operation == Operation::kSpendAll;
-  if (!spends || batch.charges.size() != 1) return false;
+  if (!spends(batch.operation) || batch.charges.size() != 1) return false;
   const auto denial = denials_.find(batch.charges[0], now);
   if (!denial) return false;
   batch.decisions[0] = *denial;
@@ -210,9 +208,7 @@ void RedisStore::answer(const Waiting& waiting, ChargeReplies& replies, Instant 
   Batch& batch = *waiting.batch;
   const ChargeFailure failure = replies.read(batch.charges, batch.decisions);
   if (failure != ChargeFailure::kNone) return fail(batch, failure_of(failure), {}, now);
-  const bool spends =
-      batch.operation == Operation::kSpendEach || batch.operation == Operation::kSpendAll;
-  for (std::size_t index = 0; spends && index < batch.charges.size(); ++index) {
+  for (std::size_t index = 0; spends(batch.operation) && index < batch.charges.size(); ++index) {
     denials_.note(batch.charges[index], batch.decisions[index], waiting.since);
   }
   forget_denials(batch.charges, batch.operation);
