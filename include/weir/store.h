@@ -40,6 +40,7 @@ enum class Operation : std::uint8_t {
   kReset,      // forget the keys; decisions are those of a look at a fresh key
 };
 
+// Whether counters may change by the costs: upwards, or back where these are negative.
 constexpr bool spends(Operation operation) {
   return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
 }

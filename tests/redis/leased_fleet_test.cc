@@ -376,6 +376,70 @@ TEST_F(LeasedFleet, FewWaitForABusyKeyThatIsOverItsLimit) {
   }
 }
 
+TEST_F(LeasedFleet, WhatIsLeftOfTheShortestLeasesComesBackInTime) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kSlidingLog}) {
+    auto fleet = nodes({0s, 3s});
+    const Quota quota = *Quota::make({algorithm, 200, 1s});
+    const Charge charge{fresh_key(), &quota, 1};
+    ASSERT_LT(lease_length(quota), 80ms);
+    for (const auto& node : fleet) node->link.delay = 2ms;
+    for (int i = 0; i < 60; ++i) {
+      SimulatedCheck spent({charge});
+      fleet[0]->ask(spent);
+      while (!spent.is_answered()) let_pass(fleet, 1ms);
+      let_pass(fleet, 1ms);
+    }
+    ASSERT_GT(fleet[0]->store.counts().granted, 60);
+    for (int ms = 0; ms < 80; ++ms) let_pass(fleet, 1ms);
+    EXPECT_EQ(fleet[0]->store.counts().granted - fleet[0]->store.counts().returned, 60);
+    SimulatedCheck look({charge}, Operation::kLook);
+    fleet[1]->strict.decide(look.batch, fleet[1]->now());
+    for (int ms = 0; ms < 3; ++ms) let_pass(fleet, 1ms);
+    EXPECT_GE(look.decisions[0].remaining, 200 - 60 - 2) << algorithm_name(algorithm);
+    for (const auto& node : fleet) node->link.delay = 0ms;
+  }
+}
+
+TEST_F(LeasedFleet, AFloodedKeyIsAllowedFromTheFirstMomentOfItsNextWindow) {
+  auto fleet = nodes({0s, 3s});
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1'000, 10s});
+  const Charge charge{fresh_key(), &quota, 1};
+  redis().now += 10s - (redis().now - Instant{}) % 10s;
+  const auto admitted_in = [&](Duration time) {
+    int admitted = 0;
+    for (Duration passed{0}; passed < time; passed += 1ms) {
+      let_pass(fleet, 1ms);
+      for (int i = 0; i < 4; ++i) admitted += fleet[0]->spend(charge) ? 1 : 0;
+    }
+    return admitted;
+  };
+  EXPECT_EQ(admitted_in(10s - 1ms), 1'000);
+  EXPECT_GE(admitted_in(100ms), 300);
+}
+
+// A denial is worth 1/64 of a window, of which three quarters pass without a question.
+TEST_F(LeasedFleet, AFloodedKeyTakesFewTrips) {
+  struct Row {
+    Duration window;
+    int calls_max;  // in 10 seconds
+  };
+  for (const Row& row : {Row{1s, 10'000 * 64 * 4 / 3 / 1'000 + 50}, Row{10s, 300}}) {
+    auto fleet = nodes({0s});
+    const Quota quota = *Quota::make({Algorithm::kTokenBucket, row.window / 1ms, row.window, 1000});
+    const Charge charge{fresh_key(), &quota, 1};
+    fleet[0]->link.delay = 1ms;
+    const int calls = fleet[0]->link.calls;
+    for (int step = 0; step < 20'000; ++step) {  // twice as much as the limit allows
+      let_pass(fleet, 500us);
+      SimulatedCheck check({charge});
+      fleet[0]->ask(check);
+      while (!check.is_answered()) let_pass(fleet, 500us);
+    }
+    EXPECT_LE(fleet[0]->link.calls - calls, row.calls_max);
+    fleet[0]->link.delay = 0ms;
+  }
+}
+
 TEST_F(LeasedFleet, WhatComesBackOfALeaseThatIsOutNeedsNoTrip) {
   auto fleet = nodes({0s});
   LeasingNode& node = *fleet[0];

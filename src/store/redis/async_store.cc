@@ -158,7 +158,7 @@ Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Instant
   if (decision.allowed()) key.pending = sum_of(key.pending, charge.cost);
   key.is_denied = !decision.allowed();
   if (is_calm(key, decision, now)) {
-    list_calm(place, now);
+    list_calm(place);
   } else {
     touch(place, now);
   }
@@ -214,7 +214,7 @@ bool AsyncStore::take_back(Batch& batch, Instant now) {
 void AsyncStore::forget(Key& key) {
   key.state = {};
   key.pending = key.told = key.entered = key.alone = 0;
-  key.is_copy = key.is_denied = false;
+  key.is_copy = key.is_denied = key.is_lost = false;
   if (key.trip == Key::Trip::kOut) key.trip = Key::Trip::kVoid;
 }
 
@@ -285,19 +285,20 @@ bool AsyncStore::is_calm(const Key& key, const Decision& decision, Instant now) 
 
 // The key is to be synced when its calm is over. Keys that have come together get out of
 // step: their syncs are spread over time.
-void AsyncStore::list_calm(std::uint32_t place, Instant now) {
+void AsyncStore::list_calm(std::uint32_t place) {
   constexpr std::uint32_t kSteps = 16;
   Key& key = keys_[place];
   if (key.listed != Key::Listed::kNo) return;
   key.listed = Key::Listed::kCalm;
-  key.calm_until = now + calm_length(key.quota) * (3 * kSteps + place % kSteps) / (4 * kSteps);
+  key.calm_until =
+      key.synced_at + calm_length(key.quota) * (3 * kSteps + place % kSteps) / (4 * kSteps);
   if (!std::exchange(key.is_in_calm, true)) push_calm({key.calm_until, place});
 }
 
 void AsyncStore::push_calm(const Calm& calm) {
   calm_.push_back(calm);
   std::ranges::push_heap(calm_, std::ranges::greater{}, &Calm::until);
-  sync_by(calm_.front().until);
+  sync_by(std::max(calm_.front().until, last_sync_ + period_));
 }
 
 void AsyncStore::wake_calm(Instant now) {

@@ -14,10 +14,11 @@
 // longer than half an interval: a key has one sync at a time.)
 //
 // A key of which more than half is left is calm: it is synced after kCalmIntervals, or half
-// of its window, or when 1/768 of its limit, divided by the stores of the fleet, was spent
-// here. For the limit to be reached meanwhile, 1/600 of it has to arrive in an interval
-// elsewhere, which is more than all stores together have not told: so the bound is the same,
-// but a store that is asked so little may go on admitting that little for so long.
+// of its window, or up to a quarter sooner, or when 1/768 of its limit, divided by the stores
+// of the fleet, was spent here. For the limit to be reached meanwhile, 1/600 of it has to
+// arrive in an interval elsewhere, which is more than all stores together have not told: so
+// the bound is the same, but a store that is asked so little may go on admitting that little
+// for so long.
 //
 // Nobody waits for a trip. A key that comes for the first time, or after a while, is synced
 // at once rather than with the others, if nothing is under way: until then a new one is
@@ -37,7 +38,7 @@
 // by then is kept and told when it is back, as is what was admitted meanwhile (note_admitted),
 // as far as the algorithm would still count it. A sync of which nobody knows whether it was
 // carried out is told again: too much is counted rather than too little. A core that dies has
-// not told one interval's units at most.
+// not told one interval's units at most, and of calm keys what is said above.
 //
 // Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc.
 
@@ -158,7 +159,7 @@ class AsyncStore final : public Store, private TripOwner {
   bool make_room();
   Duration calm_length(const Quota& quota) const;
   bool is_calm(const Key& key, const Decision& decision, Instant now) const;
-  void list_calm(std::uint32_t place, Instant now);
+  void list_calm(std::uint32_t place);
   void push_calm(const Calm& calm);
   void wake_calm(Instant now);
   void touch(std::uint32_t place, Instant now);

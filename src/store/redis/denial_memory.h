@@ -48,8 +48,15 @@ class DenialMemory {
     return decision;
   }
 
-  // Until when it holds. REQUIRES: find() has just found it
-  Instant end_of(const KeyHash& key) { return place_of(key).end(); }
+  // From when until when it holds. REQUIRES: find() has just found it
+  struct Span {
+    Instant begin;
+    Instant end;
+  };
+  Span span_of(const KeyHash& key) {
+    const Place& place = place_of(key);
+    return {place.asked_at, place.end()};
+  }
 
   void forget(const KeyHash& key) {
     Place& place = place_of(key);

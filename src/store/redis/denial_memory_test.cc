@@ -47,9 +47,10 @@ TEST_F(DenialMemoryTest, ButNotForLong) {
 
 TEST_F(DenialMemoryTest, TellsUntilWhenADenialHolds) {
   memory_.note(charge_, denied(500ms), kStart);
-  EXPECT_EQ(memory_.end_of(charge_.key), kStart + 500ms);
+  EXPECT_EQ(memory_.span_of(charge_.key).begin, kStart);
+  EXPECT_EQ(memory_.span_of(charge_.key).end, kStart + 500ms);
   memory_.note(charge_, denied(1h), kStart);
-  EXPECT_EQ(memory_.end_of(charge_.key), kStart + DenialMemory::kWorthMax);
+  EXPECT_EQ(memory_.span_of(charge_.key).end, kStart + DenialMemory::kWorthMax);
 }
 
 TEST_F(DenialMemoryTest, KnowsNothingOfOthers) {

@@ -44,6 +44,14 @@ Duration long_lease_length(const Quota& quota) {
   return std::min(LeasedKey::kLongMax, is_log ? window / kLogPart : window);
 }
 
+// Of a fixed window all comes back at once, when it ends.
+Duration trickle_length(const Quota& quota) {
+  constexpr Duration kMax = std::chrono::milliseconds(250);
+  constexpr int kPart = 64;
+  if (quota.algorithm() == Algorithm::kFixedWindow) return Duration{0};
+  return std::min(kMax, quota.window() / kPart);
+}
+
 void LeasedKey::set_terms(const Quota& quota) {
   quota_ = quota;
   limit_ = quota.limit();
@@ -201,17 +209,26 @@ std::int64_t LeasedKey::demand_within(Duration length, Instant now) const {
   const auto at_rate = [&](std::int64_t units, Instant since) {
     constexpr Duration kGrain = std::chrono::milliseconds(1);
     const Duration elapsed = std::max(kGrain, now - since);
+    units = std::max<std::int64_t>(0, units);  // more may have come back than was spent
     const std::int64_t most = kGrowth * std::max<std::int64_t>(1, units);
     return std::min(most, algo::mul_div_floor(units, length.count(), elapsed.count()));
   };
   return std::max(at_rate(demand(), demand_since_),
-                  at_rate(demand() + earlier_demand_, earlier_since_));
+                  at_rate(demand() + earlier_demand(now), earlier_since_));
 }
 
-std::int64_t LeasedKey::demand_soon(Instant now) const { return demand_within(kAheadMin, now); }
+std::int64_t LeasedKey::earlier_demand(Instant now) const {
+  return now - demand_since_ < kLengthMax ? earlier_demand_ : 0;
+}
+
+// A burst is not taken for more than it was: others would find nothing.
+std::int64_t LeasedKey::demand_soon(Instant now) const {
+  const std::int64_t known = std::max<std::int64_t>(0, demand() + earlier_demand(now));
+  return std::min(known, demand_within(kAheadMin, now));
+}
 
 bool LeasedKey::is_busy(Instant now) const {
-  return demand() + earlier_demand_ >= kBusyDemand &&
+  return demand() + earlier_demand(now) >= kBusyDemand &&
          demand_within(lease_length(quota_), now) >= kBusyDemand;
 }
 

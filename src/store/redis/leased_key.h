@@ -4,8 +4,8 @@
 // has charged what they hold; of long ones (leased_store.h) it also wants to know what has
 // been spent, which is settled with the next errand.
 //
-// Demand is what was spent since the last lease came, or would have been, and since the one
-// before: right after a lease has come that is all there is to go by.
+// Demand is what was spent since the last lease came, or would have been; for kLengthMax
+// also since the one before, which is all there is to go by right after one has come.
 //
 // Thread rule: one core. Tested by leased_key_test.cc.
 
@@ -25,6 +25,8 @@ namespace weir {
 // How long leases of the quota last at most; 0: leases are not for it.
 Duration lease_length(const Quota& quota);
 Duration long_lease_length(const Quota& quota);
+// Units that come back one by one are gathered for so long, so that trips bring handfuls.
+Duration trickle_length(const Quota& quota);
 
 class LeasedKey {
  public:
@@ -108,6 +110,8 @@ class LeasedKey {
     bool is_long = false;
   };
 
+  // Of the lease before, while the last has told little.
+  std::int64_t earlier_demand(Instant now) const;
   // Since the last lease came.
   std::int64_t demand() const { return demand_counted_ + held_then_ - held(); }
   void measure_demand(Instant now);

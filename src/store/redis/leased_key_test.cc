@@ -137,11 +137,12 @@ TEST_F(LeasedKeyTest, DemandIsWhatWasSpentOrWouldHaveBeen) {
   EXPECT_EQ(key_.demand_within(10s, kNow + 2s), 25);
   EXPECT_EQ(key_.demand_within(1min, kNow + 1s), 40);  // not more than 8 times
   receive(100, 10s, true, kNow + 2s);
-  EXPECT_EQ(key_.demand_within(10s, kNow + 3s), 16);  // as before
+  EXPECT_EQ(key_.demand_within(10s, kNow + 2500ms), 20);  // as before
+  EXPECT_EQ(key_.demand_within(10s, kNow + 3s), 0);
   key_.spend(7, kNow + 3s);
   EXPECT_EQ(key_.demand_within(2s, kNow + 3s), 14);
-  key_.drop_expired(kNow + 12s);                       // what was lost was not wanted
-  EXPECT_EQ(key_.demand_within(10s, kNow + 12s), 10);  // 5 and 7, in 12 seconds
+  key_.drop_expired(kNow + 12s);  // what was lost was not wanted
+  EXPECT_EQ(key_.demand_within(10s, kNow + 12s), 7);
 }
 
 TEST_F(LeasedKeyTest, ForgetsWhatAResetMadeVoid) {
@@ -163,6 +164,9 @@ TEST(LeaseLength, FitsTheAlgorithm) {
   EXPECT_EQ(long_lease_length(made(Algorithm::kFixedWindow, 10s)), 10s);
   EXPECT_EQ(long_lease_length(made(Algorithm::kSlidingLog, 8s)), 1s);
   EXPECT_EQ(long_lease_length(made(Algorithm::kTokenBucket, 1h)), LeasedKey::kLongMax);
+  EXPECT_EQ(trickle_length(made(Algorithm::kTokenBucket, 1h)), 250ms);
+  EXPECT_EQ(trickle_length(made(Algorithm::kSlidingLog, 8s)), 125ms);
+  EXPECT_EQ(trickle_length(made(Algorithm::kFixedWindow, 8s)), 0s);
 }
 
 }  // namespace

@@ -16,17 +16,12 @@ constexpr std::int64_t kLongPart = 4;
 // What is asked ahead shares its trip with what comes soon; so much time is left for the trip.
 constexpr Duration kTrip = std::chrono::milliseconds(10);
 constexpr Duration kGather = LeasedKey::kAheadMin - kTrip;
+// Nor is anybody in haste for what goes back, but of the shortest leases not much time is left.
+constexpr Duration kGatherReturns = std::chrono::milliseconds(5);
 // Leases whose return is planned, some of keys that have made room. More than that expire.
 constexpr std::size_t kDuePerKey = 8;
 // Keys that are asked to make room for another.
 constexpr int kCandidates = 16;
-
-// Units that come back one by one are gathered for so long, so that trips bring handfuls.
-Duration trickle_of(const Quota& quota) {
-  constexpr Duration kMax = std::chrono::milliseconds(250);
-  constexpr int kPart = 64;
-  return std::min(kMax, quota.window() / kPart);
-}
 
 bool is_leased(const Charge& charge) {
   const std::int64_t most = std::min(LeasedKey::kUnitsMax, charge.quota->capacity());
@@ -222,7 +217,8 @@ void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
       gave_back = true;
     }
   }
-  if (gave_back) trips_.flush(now);  // before the strict store sends anything
+  // Before the strict store sends anything: a reset forgets what is leased until then.
+  if (gave_back || batch.operation == Operation::kReset) trips_.flush(now);
   strict_.decide(batch, since);
 }
 
@@ -313,14 +309,16 @@ void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
   ask(place, hurries ? Instant{} : now + kGather);
 }
 
-// What came back to a busy key while it was denied is there when the denial ends.
+// What came back to a busy key while it was denied is there when the denial ends. Not before
+// its last quarter, so that a short denial, too, saves most of the trips.
 void LeasedStore::ask_before_end(std::uint32_t place, const Charge& charge, Instant now) {
   if (place == kNobody) return;
-  const Instant end = denials_.end_of(charge.key);
-  if (end - now > LeasedKey::kAheadMin) return;
+  const auto [begin, end] = denials_.span_of(charge.key);
+  const Duration early = std::min(LeasedKey::kAheadMin, (end - begin) / 4);
+  if (end - now > early) return;
   LeasedKey& key = keys_[place].leased;
   key.count_demand(charge.cost, now);
-  if (key.is_busy(now) && !trips_.is_away()) ask(place, end - kTrip);
+  if (key.is_busy(now) && !trips_.is_away()) ask(place, end - std::min(kTrip, early));
 }
 
 // A long lease, if a small part of what remains covers the demand, or that is small.
@@ -355,7 +353,7 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
   if (failure != ChargeFailure::kNone) return failure;
   keys_[errand.place].leased.note_state(lease.decision, now);
   if (!lease.decision.allowed()) {
-    lease.decision.retry_after = std::max(lease.decision.retry_after, trickle_of(errand.quota));
+    lease.decision.retry_after = std::max(lease.decision.retry_after, trickle_length(errand.quota));
     denials_.note(one_unit(charge), lease.decision, asked_at);
   }
   own_counters_.enter({.key = charge.key, .quota = &errand.quota, .cost = lease.units}, now);
@@ -449,7 +447,7 @@ bool LeasedStore::give_back(std::uint32_t place, std::size_t lease, Instant now)
               .quota = key.quota(),
               .units = charge.cost,
               .terms = {.settled = returned.settled, .settled_until = returned.end_at_redis}},
-             now + kGather);
+             now + kGatherReturns);
   own_counters_.enter(charge, now);
   return true;
 }
