@@ -7,44 +7,18 @@
 #include <optional>
 #include <vector>
 
-#include "redis/simulated_node.h"
-#include "store/redis/async_store.h"
+#include "redis/syncing_node.h"
 #include "store/redis/charge_script.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::kInterval;
 using testing::SimulatedCheck;
 using testing::SimulatedNode;
 using testing::SimulatedRedis;
-
-constexpr Duration kInterval = 100ms;
-
-struct SyncingNode : SimulatedNode {
-  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread)
-      : SimulatedNode(of, clock_skew, key_spread),
-        store({.redis = {.spread = key_spread, .own_counters = own_counters.get()},
-               .interval = kInterval,
-               .keys = keys},
-              strict, link, reactor, listener) {}
-
-  void ask(SimulatedCheck& check) {
-    store.decide(check.batch, now());
-    run();
-  }
-  // Whether one charge is admitted; nothing if the store has failed.
-  std::optional<bool> spend(const Charge& charge) {
-    SimulatedCheck check({charge});
-    store.decide(check.batch, now());
-    EXPECT_TRUE(check.is_answered());  // never after a trip
-    run();
-    if (check.has_failed()) return std::nullopt;
-    return check.is_allowed();
-  }
-
-  AsyncStore store;
-};
+using testing::SyncingNode;
 
 class AsyncFleet : public ::testing::Test {
  protected:
@@ -257,6 +231,24 @@ TEST_F(AsyncFleet, KeysOfAMasterThatIsAwayFailAndNoOthers) {
   let_pass(kInterval);
   EXPECT_EQ(left_in_redis(away), 1'000 - 1 - untold);
   EXPECT_EQ(live_for(1s), 50);
+}
+
+TEST_F(AsyncFleet, NobodyGuessesAboutKeysOfAMasterThatIsAway) {
+  SyncingNode& node = add_node(0s, 64, KeySpread::kCluster);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
+  const Charge there{fresh_key(), &quota, 1};
+  const Charge away{fresh_key(), &quota, 1};
+  node.link.lost_slot = slot_of(away);
+  for (int i = 0; i < 3; ++i) {
+    SimulatedCheck fails({away});
+    node.ask(fails);
+    EXPECT_TRUE(fails.has_failed());
+    SimulatedCheck answered({there});
+    node.ask(answered);
+    EXPECT_TRUE(answered.is_allowed());
+    let_pass(kInterval);
+  }
+  EXPECT_EQ(left_in_redis(there), 100 - 3);
 }
 
 TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {

@@ -46,7 +46,7 @@ class SimulatedLink final : public RedisClient {
       if (flight.call == &call) flight.call = nullptr;
     }
   }
-  const LinkState& state() const override { return link; }
+  const LinkState& state() const override { return lost_slot ? not_whole_ : link; }
 
   // Cut, what is under way is lost.
   void cut(Instant now) {
@@ -115,6 +115,7 @@ class SimulatedLink final : public RedisClient {
     return "*" + std::to_string(count) + "\r\n" + numbers;
   }
 
+  const LinkState not_whole_{LinkState::Phase::kDisconnected, "a master is away", {}};
   SimulatedRedis& redis_;
   const Duration skew_;
   std::deque<Flight> flights_;

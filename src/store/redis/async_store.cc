@@ -100,8 +100,9 @@ bool AsyncStore::is_trusted(const Batch& batch, const Places& places, Instant no
   const bool looks = batch.operation == Operation::kLook;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Key& key = keys_[places[index]];
+    if (key.is_lost || (!key.is_copy && !trips_.is_whole())) return false;
     const bool is_old = !key.is_copy || now - key.synced_at >= 2 * period_;
-    if (key.is_lost || (is_old && (looks || (key.is_denied && key.is_copy)))) return false;
+    if (is_old && (looks || (key.is_denied && key.is_copy))) return false;
   }
   return true;
 }

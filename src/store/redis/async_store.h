@@ -29,7 +29,8 @@
 //   giving back what has been told; the copies of other nodes learn of it at the next sync
 //   looks at keys of which there is no copy of this interval, and charges that such a copy
 //   denies: another node may have reset the key
-//   keys whose last sync has failed, if that was longer ago
+//   keys whose last sync has failed, if that was longer ago, and of a cluster that is not
+//   whole keys of which there is no copy
 //   sliding_log and exponential_backoff, whose states are not told
 //   a batch with any of those, as a whole; and keys for which there is no room
 //

@@ -82,6 +82,8 @@ class RedisTrips {
   ~RedisTrips();
 
   bool is_away() const;
+  // Of a cluster, no master is known to be away.
+  bool is_whole() const { return client_.state().phase == LinkState::Phase::kConnected; }
   // Whether nothing is under way.
   bool is_idle() const { return out_ == 0 && queue_.empty(); }
 
