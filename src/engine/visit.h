@@ -2,7 +2,7 @@
 //
 // Handlers ask and format in one go, as if every store answered at once. If one does not,
 // what the handler has written is thrown away, and the same bytes are handled again when
-// the store has answered. The visit remembers what was asked and answered, in order: asked
+// the store has answered. The visit remembers what was asked and answered: asked the same
 // again, the request finds the answers, and goes on to its next question. So there is one
 // way to handle a request, and no state machine but this.
 //

@@ -33,6 +33,12 @@ class VisitTest : public ::testing::Test {
     check.add({key, key}, quota_, cost);
     return engine_.visit().ask(store_, answered_, kNow);
   }
+  // The request waits until all that it has asked is answered, and is handled again.
+  void come_back_answered() {
+    auto visit = engine_.pause(waker_);
+    store_.answer_all();
+    engine_.resume(std::move(visit));
+  }
 
   const Quota quota_ = *Quota::make({.limit = 3, .window = 1min});
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
@@ -76,9 +82,7 @@ TEST_F(VisitTest, WakesOnceWhenTheLastAnswerIsThere) {
 
 TEST_F(VisitTest, GoesOnToItsNextQuestion) {
   ask(1);
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_EQ(ask(1), Progress::kAnswered);
   EXPECT_EQ(ask(2), Progress::kWaits);
   EXPECT_EQ(store_.asked(), 2);
@@ -86,9 +90,7 @@ TEST_F(VisitTest, GoesOnToItsNextQuestion) {
 
 TEST_F(VisitTest, WhatIsAskedDifferentlyIsAskedAnew) {
   ask(1);
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_EQ(ask(1, 2), Progress::kWaits);  // another cost
   EXPECT_EQ(store_.asked(), 2);
 }
@@ -128,9 +130,7 @@ TEST_F(VisitTest, WhatIsSettledIsForgotten) {
 TEST_F(VisitTest, WhatWaitsIsNotForgotten) {
   ask(1);
   EXPECT_FALSE(engine_.settle());
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_EQ(ask(1), Progress::kAnswered);
   EXPECT_EQ(store_.asked(), 1);
 }
@@ -139,9 +139,7 @@ TEST_F(VisitTest, ConcludesOnceHoweverOftenItIsHandled) {
   ask(1);
   EXPECT_TRUE(engine_.visit().concludes_first());
   ask(2);
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_FALSE(engine_.visit().concludes_first());
   EXPECT_TRUE(engine_.visit().concludes_first());
 }
@@ -149,16 +147,12 @@ TEST_F(VisitTest, ConcludesOnceHoweverOftenItIsHandled) {
 TEST_F(VisitTest, WhatIsAskedBetweenLosesNoAnswer) {
   ask(1);
   ask(2);
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_EQ(ask(1), Progress::kAnswered);
   EXPECT_EQ(ask(3), Progress::kWaits);  // instead of the first, as it were
   EXPECT_EQ(ask(2), Progress::kAnswered);
   EXPECT_EQ(store_.asked(), 3);
-  visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   for (const std::uint64_t key : {1, 3, 2}) EXPECT_EQ(ask(key), Progress::kAnswered);
   EXPECT_EQ(store_.asked(), 3);
 }
@@ -166,9 +160,7 @@ TEST_F(VisitTest, WhatIsAskedBetweenLosesNoAnswer) {
 TEST_F(VisitTest, TheSameAskedTwiceIsTwoQuestions) {
   ask(1);
   ask(1);
-  auto visit = engine_.pause(waker_);
-  store_.answer_all();
-  engine_.resume(std::move(visit));
+  come_back_answered();
   EXPECT_EQ(ask(1), Progress::kAnswered);
   EXPECT_EQ(answered_->decisions()[0].remaining, 2);
   EXPECT_EQ(ask(1), Progress::kAnswered);

@@ -64,8 +64,9 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
   if (trips_.is_away()) return fail(batch, now);
   Places places;
   if (!find_all(batch, places)) return pass_on(batch, now);
-  if (is_just_lost(batch, places, now)) return fail(batch, now);
-  if (!is_trusted(batch, places, now)) return pass_on(batch, now);
+  if (!is_trusted(batch, places, now)) {
+    return is_just_lost(batch, places, now) ? fail(batch, now) : pass_on(batch, now);
+  }
   ++counts_.from_memory;
   decide_here(batch, places, now);
   batch.on_done(batch);
