@@ -73,6 +73,7 @@ class RedisLoginTest(unittest.TestCase):
                     connection.ask("AUTH", "right")
                     connection.ask("CONFIG", "SET", "requirepass", "not-so")
                 wait_until(lambda: health(weir)["redis"] == "connected", "it joins by itself")
+                weir.wait_for_log("password is wrong")
                 self.assertEqual(weir.log().count("password is wrong"), 1, weir.log())
                 self.assertNotIn("not-so", weir.log())
 

@@ -68,8 +68,10 @@ class Weir:
         self.process.send_signal(number)
 
     def wait(self):
-        """The exit code, when it has ended."""
-        return self.process.wait(timeout=DEADLINE_S)
+        """The exit code, when it has ended and log() has its last words."""
+        code = self.process.wait(timeout=DEADLINE_S)
+        self._reader.join(timeout=DEADLINE_S)
+        return code
 
     def stop(self):
         self.signal(signal.SIGTERM)
