@@ -1,0 +1,363 @@
+-- Decides the charges of several independent batches at once; the other files of this folder
+-- come before it (common.lua).
+--
+--   KEYS     the keys that are charged, each once
+--   ARGV[1]  the time in microseconds; '' for Redis's own
+--   ARGV[2]  the batches, packed as charge_script.cc does
+--   replies  the time, then what each batch was answered, as whole numbers
+--
+-- A key is read once and written once a call, whatever the number of its charges. Nothing
+-- is written before all is decided: a script that fails has charged nothing.
+
+local FAILED = 3  -- beside the verdicts
+local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
+
+-- What `makers` make, each when it is first asked for.
+local function lazily(makers)
+  local made = {}
+  return function(number)
+    local thing = made[number]
+    if not thing then
+      thing = makers[number]()
+      made[number] = thing
+    end
+    return thing
+  end
+end
+
+-- ---- keys ----
+
+local LOG, BACKOFF = 1, 4
+local algorithm_of = lazily({
+  [0] = make_fixed_window, make_sliding_log, make_sliding_window, make_token_bucket,
+  make_exponential_backoff,
+})
+
+local raw, foreign = {}, {}                -- by the key's number, as all below
+local A, B, C, D = {}, {}, {}, {}          -- states; nil until somebody asks
+local algorithms = {}
+local windows = {}                         -- of those that are to be written
+
+local function read_all()
+  raw = redis.call('MGET', unpack(KEYS))
+  local missing, numbers = {}, {}
+  for k = 1, #KEYS do
+    if not raw[k] then
+      missing[#missing + 1] = KEYS[k]
+      numbers[#missing] = k
+    end
+  end
+  -- MGET does not tell a list from nothing.
+  if #missing == 0 or redis.call('EXISTS', unpack(missing)) == 0 then return end
+  for index = 1, #missing do
+    foreign[numbers[index]] = redis.call('EXISTS', missing[index]) == 1
+  end
+end
+
+local function make_fresh(k, number)
+  algorithms[k] = algorithm_of(number)
+  A[k], B[k], C[k], D[k] = number == LOG and '' or 0, 0, 0, 0
+end
+
+-- What is wrong with the key, if anything; else its state is there.
+local function load_key(k, number)
+  if foreign[k] then return FOREIGN_TYPE end
+  local algorithm = algorithm_of(number)
+  if A[k] then return algorithms[k] ~= algorithm and UNREADABLE or nil end
+  if not raw[k] then return make_fresh(k, number) end
+  local a, b, c, d = algorithm.read(raw[k])
+  if not a then return UNREADABLE end
+  algorithms[k], A[k], B[k], C[k], D[k] = algorithm, a, b, c, d
+end
+
+-- Of a bucket what is held stays.
+local function store(k, window, a, b, c, d)
+  A[k], B[k], C[k], D[k], windows[k] = a, b, c or C[k], d or D[k], window
+end
+
+local function write_all()
+  -- Under a given time keys stay for ever, as Redis's own time is another.
+  local slack = ARGV[1] == '' and 0 or 4503599627370496
+  for k, window in pairs(windows) do
+    local algorithm, a, b, c, d = algorithms[k], A[k], B[k], C[k], D[k]
+    local ends = algorithm.expiry(a, b, c, d, window)
+    if ends > 0 and ends + slack > now then
+      -- An end rather than a length, and as text: Redis would make that of them, slower.
+      local ends_ms = string.format('%d', floor((ends + slack + 999) / 1000))
+      redis.call('SET', KEYS[k], algorithm.write(a, b, c, d), 'PXAT', ends_ms)
+    elseif raw[k] then
+      redis.call('DEL', KEYS[k])
+    end
+  end
+end
+
+-- ---- batches ----
+
+local batches, byte = ARGV[2], string.byte
+local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 43
+local reply, replies = {}, 1
+
+local function put(value)
+  replies = replies + 1
+  reply[replies] = value
+end
+
+local function tell(verdict, remaining, reset, retry, level)
+  reply[replies + 1] = remaining * 64 + level * 4 + verdict
+  reply[replies + 2] = reset
+  replies = replies + 2
+  if verdict == DENIED then put(retry) end
+end
+
+-- Decides the charge at `position` and keeps what that changes.
+local function spend(position)
+  local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  local verdict, remaining, reset, retry, level, changed, a, b, c, d = algorithms[k].step(
+      A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us, 0)
+  if changed then store(k, window, a, b, c, d) end
+  return verdict, remaining, reset, retry, level
+end
+
+-- What spending would answer; remaining and reset are those from before.
+local function look(position)
+  local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  local step, a, b, c, d = algorithms[k].step, A[k], B[k], C[k], D[k]
+  local verdict, remaining, reset, retry, level =
+      step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
+  if cost > 0 then
+    local _
+    verdict, _, _, retry, level = step(a, b, c, d, cost, limit, window, per_unit, per_us, 0)
+  end
+  return verdict, remaining, reset, retry, level
+end
+
+local function decide_each(action, first, count)
+  for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
+end
+
+local function make_spend_each()
+  return function(first, count) decide_each(spend, first, count) end
+end
+
+local function make_spend_all()
+  -- Each charge's decision, five numbers in a row; the reply when all are known.
+  local told = {}
+
+  local function keep(index, verdict, remaining, reset, retry, level)
+    told[index * 5 + 1], told[index * 5 + 2], told[index * 5 + 3] = verdict, remaining, reset
+    told[index * 5 + 4], told[index * 5 + 5] = retry, level
+    return verdict ~= ALLOWED
+  end
+
+  local function tell_kept(count)
+    for at = 0, count * 5 - 5, 5 do tell(unpack(told, at + 1, at + 5)) end
+  end
+
+  -- Notes a denial where the algorithm counts them.
+  local function record_denial(position)
+    local _, k, _, limit, window = unpack_from(CHARGE, batches, position)
+    local deny = algorithms[k].deny
+    if not deny or limit == 0 then return end
+    local changed, a, b, c, d = deny(A[k], B[k], C[k], D[k], limit, window)
+    if changed then store(k, window, a, b, c, d) end
+  end
+
+  -- Charges one after the other. The first that does not fit after all, because its key
+  -- comes twice, undoes the others; its index is returned.
+  local function spend_in_turn(first, count)
+    local before = {}
+    for index = 0, count - 1 do
+      local at = first + index * CHARGE_SIZE
+      local _, k = unpack_from('<I1I2', batches, at)
+      before[index] = {k, windows[k], A[k], B[k], C[k], D[k]}
+      local verdict, remaining, reset, retry, level = spend(at)
+      if verdict ~= ALLOWED then
+        for undone = index, 0, -1 do
+          store(unpack(before[undone], 1, 6))
+        end
+        return index, verdict, remaining, reset, retry, level
+      end
+      before[index].decision = {verdict, remaining, reset, retry, level}
+    end
+    for index = 0, count - 1 do keep(index, unpack(before[index].decision)) end
+  end
+
+  return function(first, count)
+    if count == 1 then return tell(spend(first)) end
+    local denied = false
+    for index = 0, count - 1 do
+      if keep(index, look(first + index * CHARGE_SIZE)) then denied = true end
+    end
+    if not denied then
+      local index, verdict, remaining, reset, retry, level = spend_in_turn(first, count)
+      if index then keep(index, verdict, remaining, reset, retry, level) end
+      denied = index ~= nil
+    end
+    if denied then
+      for index = 0, count - 1 do
+        if told[index * 5 + 1] == DENIED then record_denial(first + index * CHARGE_SIZE) end
+      end
+    end
+    tell_kept(count)
+  end
+end
+
+local function make_look()
+  return function(first, count) decide_each(look, first, count) end
+end
+
+local function make_reset()
+  local function reset(position)
+    local number, k, _, _, window = unpack_from(CHARGE, batches, position)
+    make_fresh(k, number)
+    windows[k] = window
+    foreign[k], raw[k] = false, raw[k] or foreign[k] and ''
+    return look(position)
+  end
+  return function(first, count) decide_each(reset, first, count) end
+end
+
+-- What has been spent of long leases, or came back, is held no more; of leases that have
+-- ended it is not told in time.
+local function settle(k, window, units, ends)
+  local settle_held = algorithms[k].settle
+  if not settle_held or D[k] == 0 or units == 0 or now >= ends then return end
+  local c, d = settle_held(C[k], D[k], units, window)
+  store(k, window, A[k], B[k], c, d)
+end
+
+local function make_lease()
+  -- How many units a long lease may have: of what remains a smaller share than else, and of
+  -- a bucket no more than leaves what is held below an eighth.
+  local LONG_PART = 4
+  local function units_of_long(k, cost, limit, window, remaining, share)
+    local room_to_hold = algorithms[k].room_to_hold
+    local units = min(cost, floor(remaining / (LONG_PART * share)))
+    return room_to_hold and min(units, room_to_hold(C[k], D[k], limit, window)) or units
+  end
+
+  -- Grants up to the cost: at most a share of what remains, but what is needed at once, and
+  -- one, if so many are left. What is granted may be spent at any time until the lease ends.
+  -- So it is charged as of its end; but where windows count, that is the window's at the
+  -- latest, and a bucket remembers what long leases hold.
+  -- Tells of the key; if less was granted than is needed, what one unit more is told.
+  local function lease(position, share, wanted, short, long, settled, ends)
+    local number, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    settle(k, window, settled, ends)
+    local step, hold, a, b, c, d = algorithms[k].step, algorithms[k].hold, A[k], B[k], C[k], D[k]
+    local _, remaining = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
+    local needed = max(1, min(wanted, remaining))
+    local units, length = min(cost, max(needed, floor(remaining / share))), min(short, window)
+    local is_long = false
+    if long > 0 then
+      local few = units_of_long(k, cost, limit, window, remaining, share)
+      is_long = few >= max(2, needed)
+      if is_long then units, length = few, min(long, epoch_of(window)) end
+    end
+    local verdict, left, reset_after, retry, level, changed, new_a, new_b, new_c = step(
+        a, b, c, d, units, limit, window, per_unit, per_us, is_long and hold and 0 or length)
+    if changed then store(k, window, new_a, new_b, new_c) end
+    if verdict ~= ALLOWED then
+      units, length, is_long = 0, 0, false
+    elseif is_long and hold then
+      C[k], D[k] = hold(c, d, units, window)
+    end
+    if units > 0 and units < wanted then
+      verdict, _, _, retry, level =
+          step(A[k], B[k], C[k], D[k], 1, limit, window, per_unit, per_us, 0)
+    end
+    tell(verdict, left, reset_after, retry, level)
+    local counts_by_window = number ~= LOG and not hold
+    if units > 0 and counts_by_window then length = min(length, new_a + window - now) end
+    put(units)
+    put(length)
+    put(is_long and 1 or 0)
+  end
+
+  return function(first, count, terms)
+    local share, wanted, short, long, settled, ends = unpack_from('<i8i8i8i8i8i8', batches, terms)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+      lease(at, share, wanted, short, long, settled, ends)
+    end
+  end
+end
+
+local function make_sync()
+  -- Charges whatever the limit says, and tells the state.
+  local function sync(position)
+    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local step, charge = algorithms[k].step, algorithms[k].charge
+    if charge then
+      A[k], B[k] = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
+      if cost > 0 then windows[k] = window end
+    elseif cost > 0 then
+      local changed, a, b, c = select(6, step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window))
+      if changed then store(k, window, a, b, c) end
+    end
+    put(ALLOWED)
+    put(A[k])
+    put(B[k])
+    put(C[k])
+  end
+
+  return function(first, count)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do sync(at) end
+  end
+end
+
+-- What is left of a lease goes back only while its own charge is there to be undone.
+local function make_return()
+  return function(first, count, terms)
+    local settled, ends = unpack_from('<i8i8', batches, terms)
+    local _, k, _, _, window = unpack_from(CHARGE, batches, first)
+    settle(k, window, settled, ends)
+    decide_each(now < ends and spend or look, first, count)
+  end
+end
+
+local RESET, LEASE, SYNC, RETURN = 3, 4, 5, 6
+local TERMS_SIZES = {[LEASE] = 48, [RETURN] = 16}
+local action_of = lazily({
+  [0] = make_spend_each, make_spend_all, make_look, [RESET] = make_reset, [LEASE] = make_lease,
+  [SYNC] = make_sync, [RETURN] = make_return,
+})
+
+-- What is wrong with a charge of the batch, if anything: then none of it is decided.
+local function load_batch(operation, first, count)
+  for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
+    local number, low, high = byte(batches, at, at + 2)
+    if operation ~= RESET then
+      local failure = load_key(low + 256 * high, number)
+      if failure then return failure end
+    end
+    if operation == LEASE and number == BACKOFF then return UNSUPPORTED end
+    if operation == SYNC and (number == BACKOFF or number == LOG) then return UNSUPPORTED end
+  end
+end
+
+-- Returns where the next batch begins.
+local function decide_batch(position)
+  local operation, count = byte(batches, position, position + 1)
+  local terms = position + 2
+  local first = terms + (TERMS_SIZES[operation] or 0)
+  local failure = load_batch(operation, first, count)
+  if failure then
+    put(failure * 4 + FAILED)
+  else
+    action_of(operation)(first, count, terms)
+  end
+  return first + count * CHARGE_SIZE
+end
+
+if ARGV[1] == '' then
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+else
+  now = tonumber(ARGV[1])
+end
+reply[1] = now
+read_all()
+local position, size = 1, #batches
+while position <= size do position = decide_batch(position) end
+write_all()
+return reply

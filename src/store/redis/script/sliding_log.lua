@@ -1,0 +1,104 @@
+-- sliding_log.h, for Redis; see common.lua.
+--
+-- a: the entries; b: their units. A charge is entered as of now + late.
+local function make_sliding_log()
+  local ENTRIES_MAX = 1024
+
+  -- The entries of a log: 16 bytes each, a time and units, oldest first.
+  local function entry(log, index) return unpack_from('<i8i8', log, index * 16 + 1) end
+
+  -- No entry later than now.
+  local function moved_back(log)
+    local entries = {}
+    for index = 0, #log / 16 - 1 do
+      local at, units = entry(log, index)
+      entries[index + 1] = pack('<i8i8', min(at, now), units)
+    end
+    return table.concat(entries)
+  end
+
+  -- With one more entry, or more units in the newest. A full log merges its two oldest into
+  -- the later one: it denies too early then, and never admits too much.
+  local function recorded(log, at, units)
+    local size = #log / 16
+    if size > 0 then
+      local newest, newest_units = entry(log, size - 1)
+      if newest == at then
+        return sub(log, 1, -17) .. pack('<i8i8', at, newest_units + units)
+      end
+    end
+    if size >= ENTRIES_MAX then
+      local _, oldest_units = entry(log, 0)
+      local second, second_units = entry(log, 1)
+      log = pack('<i8i8', second, oldest_units + second_units) .. sub(log, 33)
+    end
+    return log .. pack('<i8i8', at, units)
+  end
+
+  -- Without what is gone, and without `units` of the oldest that are not.
+  local function shortened(log, total, units, window)
+    local first, size, gone = 0, #log / 16, now - window
+    local head = ''
+    while first < size do
+      local at, held = entry(log, first)
+      if at > gone then
+        if units < held then
+          if units > 0 then
+            head, total, first = pack('<i8i8', at, held - units), total - units, first + 1
+          end
+          break
+        end
+        units = units - held
+      end
+      first, total = first + 1, total - held
+    end
+    if first == 0 then return log, total end
+    return head .. sub(log, first * 16 + 1), total
+  end
+
+  local function step(a, b, _, _, cost, limit, window, _, _, late)
+    local log, used = shortened(a, b, cost < 0 and -cost or 0, window)
+    local size, newest = #log / 16, 0
+    if size > 0 then newest = entry(log, size - 1) end
+    local future = newest > now + window
+    if future then newest = now end
+    local counted = window - now  -- an entry counts for its time plus this
+    local changed = #log ~= #a or used ~= b
+    if cost <= 0 or cost > limit or used + cost > limit then
+      local verdict, retry = ALLOWED, 0
+      if cost > limit then
+        verdict = NEVER
+      elseif cost >= 0 and used + cost > limit then
+        verdict = DENIED
+        local index, excess = 0, used + cost - limit
+        local at, units = entry(log, 0)
+        while excess > units do
+          excess, index = excess - units, index + 1
+          at, units = entry(log, index)
+        end
+        retry = (future and min(at, now) or at) + counted
+        if future and cost > 0 then log, changed = moved_back(log), true end
+      end
+      return verdict, max(0, limit - used), used > 0 and newest + counted or 0, retry, 0,
+          changed, log, used
+    end
+    if future then log = moved_back(log) end
+    local at = max(now + late, newest)
+    used = used + cost
+    return ALLOWED, limit - used, at + counted, 0, 0, true, recorded(log, at, cost), used
+  end
+
+  return {
+    step = step,
+    expiry = function(a, _, _, _, window)
+      return a == '' and 0 or entry(a, #a / 16 - 1) + window
+    end,
+    write = function(a, b) return pack('<I1i8', 76, b) .. a end,
+    read = function(bytes)
+      local entries = (#bytes - 9) / 16
+      if entries < 0 or entries > ENTRIES_MAX or entries % 1 > 0 then return end
+      local tag, units = unpack_from('<I1i8', bytes)
+      if state(tag == 76, units, 0, 0, 0) then return sub(bytes, 10), units, 0, 0 end
+    end,
+  }
+end

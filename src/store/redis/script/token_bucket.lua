@@ -1,0 +1,146 @@
+-- token_bucket.h, for Redis; see common.lua.
+--
+-- a + b / per_us microseconds: when the bucket is full again. An amount is microseconds and
+-- ticks of 1 / per_us; a unit is per_unit ticks. A charge is entered as of now + late.
+-- c, d: what is held.
+local function make_token_bucket()
+  -- What is left of a bucket, full at (full_us, full_ticks), under a debt.
+  local function remaining_of(full_us, full_ticks, us, ticks, per_unit, per_us)
+    us, ticks = full_us - us, full_ticks - ticks
+    if ticks < 0 then us, ticks = us - 1, ticks + per_us end
+    if us < 0 then return 0 end
+    return (mul_div(us, per_us, ticks, per_unit))
+  end
+
+  -- What long leases hold of a bucket: the units that were granted in the epoch that ends at c,
+  -- and those of the epoch before, in one number d. A long lease lasts an epoch at most, so
+  -- that all that was granted in one is over when the next one ends, if it was not settled.
+  -- They hold an eighth of it at most.
+  local HELD_MAX, HELD_PART = 67108864, 8
+
+  -- The epoch's end, the units of it, and of the one before.
+  local function held_now(c, d, window)
+    local epoch = epoch_of(window)
+    if d == 0 or now >= c + epoch then return now + epoch, 0, 0 end
+    local newer = d % HELD_MAX
+    local older = (d - newer) / HELD_MAX
+    if now >= c then return c + epoch, 0, newer end
+    return min(c, now + epoch), newer, older
+  end
+
+  -- When the bucket is full again, and ticks: it is never fuller than without what is held.
+  local function full_but_for_held(a, b, c, d, window, per_unit, per_us)
+    local _, newer, older = held_now(c, d, window)
+    local held, held_ticks = mul_div(newer + older, per_unit, 0, per_us)
+    if a > now + held or (a == now + held and b >= held_ticks) then return a, b end
+    return now + held, held_ticks
+  end
+
+  local function step(a, b, c, d, cost, limit, window, per_unit, per_us, late)
+    if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
+    if per_us == 1 and cost >= 0 then  -- the most common: no ticks, and it fits
+      local full, debt, price = limit * per_unit, max(0, a - now), cost * per_unit
+      if debt + price <= full then
+        local after = (cost > 0 and max(late, debt) or debt) + price
+        return ALLOWED, max(0, floor((full - after) / per_unit)), after, 0, 0, cost > 0,
+            now + after, 0
+      end
+    end
+    local debt, debt_ticks = a - now, min(b, per_us - 1)
+    if debt < 0 then debt, debt_ticks = 0, 0 end
+    local full, full_ticks = mul_div(limit, per_unit, 0, per_us)
+    if cost < 0 then
+      local units = limit == 0 and 0 or -cost
+      local left, left_ticks = 0, 0
+      if units * per_unit / per_us < 4503599627370496 then
+        local price, price_ticks = mul_div(units, per_unit, 0, per_us)
+        left, left_ticks = debt - price, debt_ticks - price_ticks
+        if left_ticks < 0 then left, left_ticks = left - 1, left_ticks + per_us end
+        if left < 0 then left, left_ticks = 0, 0 end
+      end
+      return ALLOWED, remaining_of(full, full_ticks, left, left_ticks, per_unit, per_us),
+          left_ticks > 0 and left + 1 or left, 0, 0,
+          left ~= debt or left_ticks ~= debt_ticks, now + left, left_ticks
+    end
+    local beyond = debt - full - window
+    local moved = beyond > 0 or (beyond == 0 and debt_ticks > full_ticks)
+    if moved then debt, debt_ticks = full, full_ticks end
+    if cost > limit then
+      return NEVER, remaining_of(full, full_ticks, debt, debt_ticks, per_unit, per_us),
+          debt_ticks > 0 and debt + 1 or debt, 0, 0, false
+    end
+    local price, price_ticks = mul_div(cost, per_unit, 0, per_us)
+    local wait, wait_ticks = debt + price - full, debt_ticks + price_ticks - full_ticks
+    if wait_ticks >= per_us then
+      wait, wait_ticks = wait + 1, wait_ticks - per_us
+    elseif wait_ticks < 0 then
+      wait, wait_ticks = wait - 1, wait_ticks + per_us
+    end
+    if wait > 0 or (wait == 0 and wait_ticks > 0) then
+      return DENIED, remaining_of(full, full_ticks, debt, debt_ticks, per_unit, per_us),
+          debt_ticks > 0 and debt + 1 or debt, wait_ticks > 0 and wait + 1 or wait, 0,
+          moved and cost > 0, now + debt, debt_ticks
+    end
+    if late > debt then debt, debt_ticks = late, 0 end
+    debt, debt_ticks = debt + price, debt_ticks + price_ticks
+    if debt_ticks >= per_us then debt, debt_ticks = debt + 1, debt_ticks - per_us end
+    return ALLOWED, remaining_of(full, full_ticks, debt, debt_ticks, per_unit, per_us),
+        debt_ticks > 0 and debt + 1 or debt, 0, 0, cost > 0, now + debt, debt_ticks
+  end
+
+  -- The state with a debt of so much more, but not so much that nobody would believe it.
+  local function charge(a, b, c, d, cost, limit, window, per_unit, per_us)
+    if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
+    if cost == 0 then return a, b end
+    local debt, debt_ticks = a - now, min(b, per_us - 1)
+    if debt < 0 then debt, debt_ticks = 0, 0 end
+    local most, most_ticks = mul_div(limit, per_unit, 0, per_us)
+    most = most + window
+    if cost * per_unit / per_us > most then return now + most, most_ticks end
+    local price, price_ticks = mul_div(cost, per_unit, 0, per_us)
+    debt, debt_ticks = debt + price, debt_ticks + price_ticks
+    if debt_ticks >= per_us then debt, debt_ticks = debt + 1, debt_ticks - per_us end
+    if debt > most or (debt == most and debt_ticks > most_ticks) then
+      debt, debt_ticks = most, most_ticks
+    end
+    return now + debt, debt_ticks
+  end
+
+  return {
+    step = step,
+    expiry = function(a, b, c, d, window)
+      local full = b > 0 and a + 1 or a
+      return d > 0 and max(full, c + epoch_of(window)) or full
+    end,
+    write = function(a, b, c, d)
+      if d > 0 then return pack('<I1i8i8i8i8', 84, a, b, c, d) end
+      return pack('<I1i8i8', 84, a, b)
+    end,
+    read = function(bytes)
+      if #bytes == 17 then
+        local tag, a, b = unpack_from('<I1i8i8', bytes)
+        return state(tag == 84, a, b, 0, 0)
+      elseif #bytes == 33 then
+        local tag, a, b, c, d = unpack_from('<I1i8i8i8i8', bytes)
+        return state(tag == 84, a, b, c, d)
+      end
+    end,
+    charge = charge,
+    -- How many more units long leases may hold.
+    room_to_hold = function(c, d, limit, window)
+      local _, newer, older = held_now(c, d, window)
+      return min(floor(limit / HELD_PART), HELD_MAX - 1) - newer - older
+    end,
+    hold = function(c, d, units, window)
+      local ends, newer, older = held_now(c, d, window)
+      return ends, older * HELD_MAX + newer + units
+    end,
+    -- The older units go first: the others are held rather longer.
+    settle = function(c, d, units, window)
+      local ends, newer, older = held_now(c, d, window)
+      local of_older = min(units, older)
+      newer = max(0, newer - (units - of_older))
+      return ends, (older - of_older) * HELD_MAX + newer
+    end,
+  }
+end
