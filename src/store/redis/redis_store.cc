@@ -107,25 +107,28 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
   }
 }
 
-// Sends what waits, at the end of a round of the loop.
+// Sends what waits, at the end of a round of the loop. What is left waits for a call to land.
 void RedisStore::flush(Instant now) {
   if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
   if (options_.spread == KeySpread::kCluster) std::ranges::sort(waiting_, {}, &Waiting::slot);
   std::size_t sent = 0;
-  while (sent < waiting_.size() && is_worth_a_call()) {
+  while (sent < waiting_.size() && is_worth_a_call(waiting_[sent], now)) {
     Flight* const flight = free_flight();
     if (flight == nullptr) break;
     sent = fill(*flight, sent);
     send(*flight, now);
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
+  if (!waiting_.empty() && flying_ < kFlightsMax) {
+    round_end_->set(waiting_.front().since + kGatherMax);
+  }
   set_alarm();
 }
 
 // In a cluster each slot has its own calls, which cannot gather for each other.
-bool RedisStore::is_worth_a_call() const {
-  return flying_ < kFlightsAtOnce || charges_waiting_ >= kChargesWorthACall ||
-         options_.spread == KeySpread::kCluster;
+bool RedisStore::is_worth_a_call(const Waiting& first, Instant now) const {
+  return flying_ == 0 || charges_waiting_ >= kChargesWorthACall ||
+         now - first.since >= kGatherMax || options_.spread == KeySpread::kCluster;
 }
 
 RedisStore::Flight* RedisStore::free_flight() {

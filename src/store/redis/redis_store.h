@@ -3,9 +3,9 @@
 //
 //   decide ─> waiting ──end of the loop's round──> flights (one EVALSHA each) ─> on_done
 //
-// Batches that come in one round of the event loop share calls. While kFlightsAtOnce calls
-// are out, what comes gathers until one is back, or until it is worth a call: an idle store
-// adds no wait, a busy one asks in large calls.
+// Batches that come in one round of the event loop share calls. While a call is out, what
+// comes gathers until that is back, until it is worth a call, or for kGatherMax: an idle
+// store adds no wait, a busy one asks in large calls, which are much cheaper for Redis.
 //
 // A batch fails (kUnavailable) at its deadline or when it is to be given up, at once when
 // there is no connection or the breaker is open, and when Redis answers with an error. What a
@@ -62,7 +62,8 @@ class RedisStore final : public Store {
  public:
   static constexpr std::size_t kWaitingMax = 4096;  // batches
   static constexpr std::size_t kFlightsMax = 64;    // calls
-  static constexpr std::size_t kFlightsAtOnce = 2;  // before what comes is gathered
+  // A Redis near by answers sooner; for one far away it is a small part of the trip.
+  static constexpr Duration kGatherMax = std::chrono::milliseconds(1);
   static constexpr std::size_t kChargesWorthACall = 64;
 
   // All outlive the store.
@@ -94,7 +95,7 @@ class RedisStore final : public Store {
   void forget_denials(std::span<const Charge> charges, Operation operation);
 
   void flush(Instant now);
-  bool is_worth_a_call() const;
+  bool is_worth_a_call(const Waiting& first, Instant now) const;
   Flight* free_flight();
   std::size_t fill(Flight& flight, std::size_t first);
   void send(Flight& flight, Instant now);

@@ -145,37 +145,54 @@ TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
   EXPECT_EQ(store_->counts().charges, 3u);
 }
 
-TEST_F(RedisStoreTest, GathersWhileCallsAreOut) {
+TEST_F(RedisStoreTest, GathersWhileACallIsOut) {
   std::deque<Asked> asked;
   for (std::uint64_t key = 1; key <= 4; ++key) {
     ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
     reactor_.run(kStart);
   }
+  EXPECT_EQ(client_.calls, 1);
+  client_.answer(kAllowed, kStart + 500us);
+  reactor_.run(kStart + 500us);
   EXPECT_EQ(client_.calls, 2);
-  client_.answer(kAllowed, kStart + 1ms);
-  reactor_.run(kStart + 1ms);
-  EXPECT_EQ(client_.calls, 3);
+  EXPECT_EQ(client_.sent[0].words[2], "3");
+}
+
+TEST_F(RedisStoreTest, GathersNotForLong) {
+  Asked first({charge(1)});
+  Asked second({charge(2)});
+  Asked third({charge(3)});
+  ask(first, kStart);
+  reactor_.run(kStart);
+  ask(second, kStart + 100us);
+  reactor_.run(kStart + 100us);
+  ask(third, kStart + 900us);
+  reactor_.run(kStart + 900us);
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_EQ(reactor_.next(), kStart + 100us + RedisStore::kGatherMax);
+  reactor_.run(reactor_.next());
+  ASSERT_EQ(client_.calls, 2);
   EXPECT_EQ(client_.sent[1].words[2], "2");
 }
 
 TEST_F(RedisStoreTest, GathersNoMoreThanIsWorthACall) {
   std::deque<Asked> asked;
-  for (std::uint64_t key = 1; key <= 2 + RedisStore::kChargesWorthACall; ++key) {
+  for (std::uint64_t key = 1; key <= 1 + RedisStore::kChargesWorthACall; ++key) {
     ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
     reactor_.run(kStart);
   }
-  EXPECT_EQ(client_.calls, 3);
+  EXPECT_EQ(client_.calls, 2);
 }
 
 TEST_F(RedisStoreTest, ACallHoldsSoManyCharges) {
   std::deque<Asked> asked;
-  for (std::uint64_t key = 1; key <= 300; ++key) {
+  for (std::uint64_t key = 1; key <= 320; ++key) {
     ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   reactor_.run(kStart);
   ASSERT_EQ(client_.calls, 2);
   EXPECT_EQ(client_.sent[0].words[2], "256");
-  EXPECT_EQ(client_.sent[1].words[2], "44");
+  EXPECT_EQ(client_.sent[1].words[2], "64");
 }
 
 TEST_F(RedisStoreTest, InAClusterACallIsOfOneSlot) {
