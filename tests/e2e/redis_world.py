@@ -111,7 +111,7 @@ class Sentinels:
         with self._stack:
             start = lambda *options, **more: self._stack.enter_context(Redis(*options, **more))
             self.master = start()
-            self.replica = start("--replicaof", f"127.0.0.1 {self.master.port}",
+            self.replica = start("--replicaof", "127.0.0.1", str(self.master.port),
                                  "--repl-diskless-sync-delay", "0")
             config = (f"sentinel monitor {self.NAME} 127.0.0.1 {self.master.port} 2\n"
                       f"sentinel down-after-milliseconds {self.NAME} 500\n"
@@ -167,7 +167,7 @@ class Cluster:
                 node.ask("CLUSTER", "MEET", "127.0.0.1", first.port)
         bounds = [self.SLOTS * part // 3 for part in range(4)]
         for part, master in enumerate(self.masters):
-            master.ask("CLUSTER", "ADDSLOTSRANGE", bounds[part], bounds[part + 1] - 1)
+            master.ask("CLUSTER", "ADDSLOTS", *range(bounds[part], bounds[part + 1]))
         wait_until(lambda: all(self._field(node, "cluster_known_nodes") == "6"
                                for node in self.nodes), "all know all")
         for master, replica in zip(self.masters, self.replicas):
