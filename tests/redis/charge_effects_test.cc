@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -180,6 +181,44 @@ TEST_F(ChargeEffects, AForeignKeyFailsItsBatchAndNoOther) {
     script().run(kStart);
     EXPECT_EQ(script().spend(bad[1], kStart).remaining, 4);
   }
+}
+
+// A number as it is within a state.
+std::string bytes_of(std::int64_t number) {
+  std::string bytes(sizeof(number), '\0');
+  std::memcpy(bytes.data(), &number, sizeof(number));
+  return bytes;
+}
+
+TEST_F(ChargeEffects, AForgedHoldIsUnreadable) {
+  const std::int64_t now_us = epoch_us(kStart);
+  const Quota quota = made({Algorithm::kTokenBucket, 5, 27'106'457'281'871us});
+  const KeyHash key = script().fresh_key();
+  const Charge charge{key, &quota};
+  const std::string state = "T" + bytes_of(now_us + 5) + bytes_of(0) + bytes_of(now_us + 1000) +
+                            bytes_of(0x7abc'def1'2345'6789);
+  script().redis.call({"SET", script().name_of(key), state});
+  Decision decision;
+  script().call.clear();
+  script().call.add(ScriptOperation::kSpendEach, {&charge, 1});
+  ChargeReplies replies(script().run(kStart));
+  EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kUnreadable);
+}
+
+TEST_F(ChargeEffects, ALogWhoseTotalIsForgedIsDecidedByWhatItHas) {
+  const std::int64_t now_us = epoch_us(kStart);
+  const auto entry = [&](std::int64_t units) { return bytes_of(now_us - 1) + bytes_of(units); };
+  const Quota quota = made({Algorithm::kSlidingLog, 5, 1min});
+  const auto spend = [&](const std::string& state, std::int64_t cost) {
+    const KeyHash key = script().fresh_key();
+    script().redis.call({"SET", script().name_of(key), "L" + state});
+    return script().spend({key, &quota, cost}, kStart);
+  };
+  EXPECT_EQ(spend(bytes_of(100), 1).remaining, 4);
+  EXPECT_EQ(spend(bytes_of(100) + entry(1), 1).retry_after, 1min - 1us);
+  EXPECT_EQ(spend(bytes_of(100) + entry(1), -1).remaining, 5);
+  EXPECT_EQ(spend(bytes_of(1) + entry(100), 1).remaining, 3);
+  EXPECT_EQ(spend(bytes_of(1) + entry(100), -200).remaining, 5);
 }
 
 TEST_F(ChargeEffects, ALongLogMergesItsOldestEntries) {

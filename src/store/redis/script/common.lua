@@ -14,7 +14,12 @@
 --   expiry  state, window -> when it will be as if nothing had been charged
 --   write   state -> bytes: a tag, then little-endian integers
 --   read    bytes -> state; nothing if that is not what they are
--- A state is four numbers a, b, c, d; but a log's first is a string.
+-- A state is four numbers a, b, c, d; but a log's first is a string. Some have more:
+--   deny    state, limit, window -> whether that changed anything, and the next state. Where
+--           denials count
+--   charge  state, cost, limit, window, per_unit, per_us -> the next state, whatever the limit
+--           says. Where the step cannot do that with a limit that nobody reaches
+--   hold, settle, room_to_hold  of what long leases hold. Where it has to be remembered
 --
 -- Tested by tests/redis/decide_script_test.cc.
 
@@ -42,10 +47,11 @@ local function mul_div(a, b, c, d)
   return q, rest
 end
 
--- The state, if steps can reckon with it.
-local function state(is_ours, a, b, c, d)
+-- The state that was read, if it is one: with others steps could count for ever.
+local function checked(is_ours, a, b, c, d)
   local most = 9007199254740992
-  if is_ours and a >= 0 and a <= most and b >= 0 and b <= most and c >= 0 and c <= most then
+  if is_ours and a >= 0 and a <= most and b >= 0 and b <= most and c >= 0 and c <= most
+      and d >= 0 and d < 4503599627370496 then
     return a, b, c, d
   end
 end

@@ -54,17 +54,17 @@ local function read_all()
   end
 end
 
-local function make_fresh(k, number)
-  algorithms[k] = algorithm_of(number)
-  A[k], B[k], C[k], D[k] = number == LOG and '' or 0, 0, 0, 0
+local function start_afresh(k, kind)
+  algorithms[k] = algorithm_of(kind)
+  A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
 
 -- What is wrong with the key, if anything; else its state is there.
-local function load_key(k, number)
+local function load_key(k, kind)
   if foreign[k] then return FOREIGN_TYPE end
-  local algorithm = algorithm_of(number)
+  local algorithm = algorithm_of(kind)
   if A[k] then return algorithms[k] ~= algorithm and UNREADABLE or nil end
-  if not raw[k] then return make_fresh(k, number) end
+  if not raw[k] then return start_afresh(k, kind) end
   local a, b, c, d = algorithm.read(raw[k])
   if not a then return UNREADABLE end
   algorithms[k], A[k], B[k], C[k], D[k] = algorithm, a, b, c, d
@@ -131,13 +131,15 @@ local function look(position)
   return verdict, remaining, reset, retry, level
 end
 
-local function decide_each(action, first, count)
-  for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
+-- What does so with each charge of a batch, and tells.
+local function each(action)
+  return function(first, count)
+    for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
+  end
 end
 
-local function make_spend_each()
-  return function(first, count) decide_each(spend, first, count) end
-end
+local function make_spend_each() return each(spend) end
+local function make_look() return each(look) end
 
 local function make_spend_all()
   -- Each charge's decision, five numbers in a row; the reply when all are known.
@@ -202,19 +204,15 @@ local function make_spend_all()
   end
 end
 
-local function make_look()
-  return function(first, count) decide_each(look, first, count) end
-end
-
 local function make_reset()
   local function reset(position)
-    local number, k, _, _, window = unpack_from(CHARGE, batches, position)
-    make_fresh(k, number)
+    local kind, k, _, _, window = unpack_from(CHARGE, batches, position)
+    start_afresh(k, kind)
     windows[k] = window
     foreign[k], raw[k] = false, raw[k] or foreign[k] and ''
     return look(position)
   end
-  return function(first, count) decide_each(reset, first, count) end
+  return each(reset)
 end
 
 -- What has been spent of long leases, or came back, is held no more; of leases that have
@@ -242,7 +240,7 @@ local function make_lease()
   -- latest, and a bucket remembers what long leases hold.
   -- Tells of the key; if less was granted than is needed, what one unit more is told.
   local function lease(position, share, wanted, short, long, settled, ends)
-    local number, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     settle(k, window, settled, ends)
     local step, hold, a, b, c, d = algorithms[k].step, algorithms[k].hold, A[k], B[k], C[k], D[k]
     local _, remaining = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
@@ -267,7 +265,7 @@ local function make_lease()
           step(A[k], B[k], C[k], D[k], 1, limit, window, per_unit, per_us, 0)
     end
     tell(verdict, left, reset_after, retry, level)
-    local counts_by_window = number ~= LOG and not hold
+    local counts_by_window = kind ~= LOG and not hold
     if units > 0 and counts_by_window then length = min(length, new_a + window - now) end
     put(units)
     put(length)
@@ -311,27 +309,27 @@ local function make_return()
     local settled, ends = unpack_from('<i8i8', batches, terms)
     local _, k, _, _, window = unpack_from(CHARGE, batches, first)
     settle(k, window, settled, ends)
-    decide_each(now < ends and spend or look, first, count)
+    each(now < ends and spend or look)(first, count)
   end
 end
 
-local RESET, LEASE, SYNC, RETURN = 3, 4, 5, 6
+local SPEND_EACH, SPEND_ALL, LOOK, RESET, LEASE, SYNC, RETURN = 0, 1, 2, 3, 4, 5, 6
 local TERMS_SIZES = {[LEASE] = 48, [RETURN] = 16}
 local action_of = lazily({
-  [0] = make_spend_each, make_spend_all, make_look, [RESET] = make_reset, [LEASE] = make_lease,
-  [SYNC] = make_sync, [RETURN] = make_return,
+  [SPEND_EACH] = make_spend_each, [SPEND_ALL] = make_spend_all, [LOOK] = make_look,
+  [RESET] = make_reset, [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
 })
 
 -- What is wrong with a charge of the batch, if anything: then none of it is decided.
 local function load_batch(operation, first, count)
   for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
-    local number, low, high = byte(batches, at, at + 2)
+    local kind, low, high = byte(batches, at, at + 2)
     if operation ~= RESET then
-      local failure = load_key(low + 256 * high, number)
+      local failure = load_key(low + 256 * high, kind)
       if failure then return failure end
     end
-    if operation == LEASE and number == BACKOFF then return UNSUPPORTED end
-    if operation == SYNC and (number == BACKOFF or number == LOG) then return UNSUPPORTED end
+    if operation == LEASE and kind == BACKOFF then return UNSUPPORTED end
+    if operation == SYNC and (kind == BACKOFF or kind == LOG) then return UNSUPPORTED end
   end
 end
 

@@ -101,7 +101,7 @@ local function make_exponential_backoff()
     read = function(bytes)
       if #bytes ~= 27 then return end
       local tag, a, b, c, d = unpack_from('<I1i8i8i8I2', bytes)
-      return state(tag == 66, a, b, c, d)
+      return checked(tag == 66, a, b, c, d)
     end,
     -- Counts a denial: whether that changed anything, and the next state.
     deny = function(a, b, c, d, limit, window)

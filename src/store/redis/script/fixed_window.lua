@@ -36,7 +36,7 @@ local function make_fixed_window()
     read = function(bytes)
       if #bytes ~= 17 then return end
       local tag, a, b = unpack_from('<I1i8i8', bytes)
-      return state(tag == 70, a, b, 0, 0)
+      return checked(tag == 70, a, b, 0, 0)
     end,
   }
 end

@@ -35,7 +35,8 @@ local function make_sliding_log()
     return log .. pack('<i8i8', at, units)
   end
 
-  -- Without what is gone, and without `units` of the oldest that are not.
+  -- Without what is gone, and without `units` of the oldest that are not. To sum up a log
+  -- would take too long: that its total is right is not certain, but no step may rely on it.
   local function shortened(log, total, units, window)
     local first, size, gone = 0, #log / 16, now - window
     local head = ''
@@ -52,8 +53,9 @@ local function make_sliding_log()
       end
       first, total = first + 1, total - held
     end
+    if first == size and head == '' then return '', 0 end
     if first == 0 then return log, total end
-    return head .. sub(log, first * 16 + 1), total
+    return head .. sub(log, first * 16 + 1), max(0, total)
   end
 
   local function step(a, b, _, _, cost, limit, window, _, _, late)
@@ -72,11 +74,11 @@ local function make_sliding_log()
         verdict = DENIED
         local index, excess = 0, used + cost - limit
         local at, units = entry(log, 0)
-        while excess > units do
+        while excess > units and index < size - 1 do
           excess, index = excess - units, index + 1
           at, units = entry(log, index)
         end
-        retry = (future and min(at, now) or at) + counted
+        retry = min(at, newest) + counted
         if future and cost > 0 then log, changed = moved_back(log), true end
       end
       return verdict, max(0, limit - used), used > 0 and newest + counted or 0, retry, 0,
@@ -98,7 +100,7 @@ local function make_sliding_log()
       local entries = (#bytes - 9) / 16
       if entries < 0 or entries > ENTRIES_MAX or entries % 1 > 0 then return end
       local tag, units = unpack_from('<I1i8', bytes)
-      if state(tag == 76, units, 0, 0, 0) then return sub(bytes, 10), units, 0, 0 end
+      if checked(tag == 76, units, 0, 0, 0) then return sub(bytes, 10), units, 0, 0 end
     end,
   }
 end

@@ -71,7 +71,7 @@ local function make_sliding_window()
     read = function(bytes)
       if #bytes ~= 25 then return end
       local tag, a, b, c = unpack_from('<I1i8i8i8', bytes)
-      return state(tag == 83, a, b, c, 0)
+      return checked(tag == 83, a, b, c, 0)
     end,
   }
 end

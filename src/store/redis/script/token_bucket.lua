@@ -41,7 +41,7 @@ local function make_token_bucket()
     if per_us == 1 and cost >= 0 then  -- the most common: no ticks, and it fits
       local full, debt, price = limit * per_unit, max(0, a - now), cost * per_unit
       if debt + price <= full then
-        local after = (cost > 0 and max(late, debt) or debt) + price
+        local after = (cost > 0 and max(late, debt) or debt) + price  -- may be over full
         return ALLOWED, max(0, floor((full - after) / per_unit)), after, 0, 0, cost > 0,
             now + after, 0
       end
@@ -91,7 +91,7 @@ local function make_token_bucket()
   -- The state with a debt of so much more, but not so much that nobody would believe it.
   local function charge(a, b, c, d, cost, limit, window, per_unit, per_us)
     if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
-    if cost == 0 then return a, b end
+    if cost <= 0 then return a, b end
     local debt, debt_ticks = a - now, min(b, per_us - 1)
     if debt < 0 then debt, debt_ticks = 0, 0 end
     local most, most_ticks = mul_div(limit, per_unit, 0, per_us)
@@ -119,10 +119,10 @@ local function make_token_bucket()
     read = function(bytes)
       if #bytes == 17 then
         local tag, a, b = unpack_from('<I1i8i8', bytes)
-        return state(tag == 84, a, b, 0, 0)
+        return checked(tag == 84, a, b, 0, 0)
       elseif #bytes == 33 then
         local tag, a, b, c, d = unpack_from('<I1i8i8i8i8', bytes)
-        return state(tag == 84, a, b, c, d)
+        return checked(tag == 84, a, b, c, d)
       end
     end,
     charge = charge,
