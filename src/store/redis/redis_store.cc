@@ -107,28 +107,40 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
   }
 }
 
-// Sends what waits, at the end of a round of the loop. What is left waits for a call to land.
+// Sends what waits, at the end of a round of the loop, or when it has gathered for long.
 void RedisStore::flush(Instant now) {
   if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
+  fail_waiting(RedisFailure::kTimedOut, now, now);
   if (options_.spread == KeySpread::kCluster) std::ranges::sort(waiting_, {}, &Waiting::slot);
+  const bool is_time = now >= gather_end();
   std::size_t sent = 0;
-  while (sent < waiting_.size() && is_worth_a_call(waiting_[sent], now)) {
+  while (sent < waiting_.size() && (is_time || is_worth_a_call())) {
     Flight* const flight = free_flight();
     if (flight == nullptr) break;
     sent = fill(*flight, sent);
     send(*flight, now);
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
-  if (!waiting_.empty() && flying_ < kFlightsMax) {
-    round_end_->set(waiting_.front().since + kGatherMax);
-  }
+  // Without a free flight only a landing helps.
+  if (flying_ < kFlightsMax) round_end_->set(gather_end());
   set_alarm();
 }
 
 // In a cluster each slot has its own calls, which cannot gather for each other.
-bool RedisStore::is_worth_a_call(const Waiting& first, Instant now) const {
+bool RedisStore::is_worth_a_call() const {
   return flying_ == 0 || charges_waiting_ >= kChargesWorthACall ||
-         now - first.since >= kGatherMax || options_.spread == KeySpread::kCluster;
+         options_.spread == KeySpread::kCluster;
+}
+
+// Who has little time does not spend most of it here.
+Instant RedisStore::gather_end() const {
+  constexpr int kPart = 4;
+  Instant end = Instant::max();
+  for (const Waiting& waiting : waiting_) {
+    const Duration left = waiting.deadline - waiting.since;
+    end = std::min(end, waiting.since + std::min(kGatherMax, left / kPart));
+  }
+  return end;
 }
 
 RedisStore::Flight* RedisStore::free_flight() {

@@ -4,8 +4,8 @@
 //   decide ─> waiting ──end of the loop's round──> flights (one EVALSHA each) ─> on_done
 //
 // Batches that come in one round of the event loop share calls. While a call is out, what
-// comes gathers until that is back, until it is worth a call, or for kGatherMax: an idle
-// store adds no wait, a busy one asks in large calls, which are much cheaper for Redis.
+// comes gathers until that is back, until it is worth a call, or for about kGatherMax: an
+// idle store adds no wait, a busy one asks in large calls, which are much cheaper for Redis.
 //
 // A batch fails (kUnavailable) at its deadline or when it is to be given up, at once when
 // there is no connection or the breaker is open, and when Redis answers with an error. What a
@@ -95,7 +95,8 @@ class RedisStore final : public Store {
   void forget_denials(std::span<const Charge> charges, Operation operation);
 
   void flush(Instant now);
-  bool is_worth_a_call(const Waiting& first, Instant now) const;
+  bool is_worth_a_call() const;
+  Instant gather_end() const;
   Flight* free_flight();
   std::size_t fill(Flight& flight, std::size_t first);
   void send(Flight& flight, Instant now);

@@ -175,6 +175,29 @@ TEST_F(RedisStoreTest, GathersNotForLong) {
   EXPECT_EQ(client_.sent[1].words[2], "2");
 }
 
+TEST_F(RedisStoreTest, GathersForAPartOfTheDeadline) {
+  start({.deadline = 2ms});
+  Asked first({charge(1)});
+  Asked second({charge(2)});
+  ask(first, kStart);
+  reactor_.run(kStart);
+  ask(second, kStart + 100us);
+  reactor_.run(kStart + 100us);
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_EQ(reactor_.next(), kStart + 600us);
+}
+
+TEST_F(RedisStoreTest, AsksNothingThatIsTooLate) {
+  Asked first({charge(1)});
+  Asked late({charge(2)});
+  ask(first, kStart);
+  reactor_.run(kStart);
+  ask(late, kStart);
+  reactor_.run(kStart + 20ms);  // after a long pause
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_TRUE(late.has_failed());
+}
+
 TEST_F(RedisStoreTest, GathersNoMoreThanIsWorthACall) {
   std::deque<Asked> asked;
   for (std::uint64_t key = 1; key <= 1 + RedisStore::kChargesWorthACall; ++key) {
