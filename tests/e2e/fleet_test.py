@@ -50,7 +50,9 @@ class FleetTest(unittest.TestCase):
 
     def total(self, loads, what="allowed"):
         results = [load.result() for load in loads]
-        self.assertEqual([result["errors"] for result in results], [0] * len(results))
+        # What a client on a busy machine had no time to send is not the nodes' failure.
+        failed = [result["errors"] - result["unsent"] for result in results]
+        self.assertEqual(failed, [0] * len(results))
         return sum(result[what] for result in results)
 
 
