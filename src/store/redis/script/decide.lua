@@ -185,7 +185,6 @@ local function make_spend_all()
   end
 
   return function(first, count)
-    if count == 1 then return tell(spend(first)) end
     local denied = false
     for index = 0, count - 1 do
       if keep(index, look(first + index * CHARGE_SIZE)) then denied = true end
@@ -339,6 +338,7 @@ local function decide_batch(position)
   local terms = position + 2
   local first = terms + (TERMS_SIZES[operation] or 0)
   local failure = load_batch(operation, first, count)
+  if operation == SPEND_ALL and count == 1 then operation = SPEND_EACH end  -- most of them
   if failure then
     put(failure * 4 + FAILED)
   else
