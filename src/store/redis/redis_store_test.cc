@@ -101,6 +101,11 @@ class RedisStoreTest : public ::testing::Test {
     return {{key, key}, &quota_, cost};
   }
   void ask(Asked& asked, Instant now) { store_->decide(asked.batch, now); }
+  // In a round of the loop of its own.
+  void ask_alone(Asked& asked, Instant now) {
+    ask(asked, now);
+    reactor_.run(now);
+  }
   void start(const RedisStoreOptions& options) {
     store_.emplace(options, client_, reactor_, journal_);
   }
@@ -109,8 +114,7 @@ class RedisStoreTest : public ::testing::Test {
     for (int i = Breaker::kFailuresMax; i > 0; --i) {
       const Instant at = now - (i - 1) * 1us;
       Asked asked({charge()});
-      ask(asked, at);
-      reactor_.run(at);
+      ask_alone(asked, at);
       client_.fail(CallFailure::kTimedOut, at);
       EXPECT_TRUE(asked.has_failed());
     }
@@ -148,8 +152,7 @@ TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
 TEST_F(RedisStoreTest, GathersWhileACallIsOut) {
   std::deque<Asked> asked;
   for (std::uint64_t key = 1; key <= 4; ++key) {
-    ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
-    reactor_.run(kStart);
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   EXPECT_EQ(client_.calls, 1);
   client_.answer(kAllowed, kStart + 500us);
@@ -162,12 +165,9 @@ TEST_F(RedisStoreTest, GathersNotForLong) {
   Asked first({charge(1)});
   Asked second({charge(2)});
   Asked third({charge(3)});
-  ask(first, kStart);
-  reactor_.run(kStart);
-  ask(second, kStart + 100us);
-  reactor_.run(kStart + 100us);
-  ask(third, kStart + 900us);
-  reactor_.run(kStart + 900us);
+  ask_alone(first, kStart);
+  ask_alone(second, kStart + 100us);
+  ask_alone(third, kStart + 900us);
   EXPECT_EQ(client_.calls, 1);
   EXPECT_EQ(reactor_.next(), kStart + 100us + RedisStore::kGatherMax);
   reactor_.run(reactor_.next());
@@ -179,10 +179,8 @@ TEST_F(RedisStoreTest, GathersForAPartOfTheDeadline) {
   start({.deadline = 2ms});
   Asked first({charge(1)});
   Asked second({charge(2)});
-  ask(first, kStart);
-  reactor_.run(kStart);
-  ask(second, kStart + 100us);
-  reactor_.run(kStart + 100us);
+  ask_alone(first, kStart);
+  ask_alone(second, kStart + 100us);
   EXPECT_EQ(client_.calls, 1);
   EXPECT_EQ(reactor_.next(), kStart + 600us);
 }
@@ -190,8 +188,7 @@ TEST_F(RedisStoreTest, GathersForAPartOfTheDeadline) {
 TEST_F(RedisStoreTest, AsksNothingThatIsTooLate) {
   Asked first({charge(1)});
   Asked late({charge(2)});
-  ask(first, kStart);
-  reactor_.run(kStart);
+  ask_alone(first, kStart);
   ask(late, kStart);
   reactor_.run(kStart + 20ms);  // after a long pause
   EXPECT_EQ(client_.calls, 1);
@@ -201,8 +198,7 @@ TEST_F(RedisStoreTest, AsksNothingThatIsTooLate) {
 TEST_F(RedisStoreTest, GathersNoMoreThanIsWorthACall) {
   std::deque<Asked> asked;
   for (std::uint64_t key = 1; key <= 1 + RedisStore::kChargesWorthACall; ++key) {
-    ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
-    reactor_.run(kStart);
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   EXPECT_EQ(client_.calls, 2);
 }
@@ -251,8 +247,7 @@ TEST_F(RedisStoreTest, FailsAtTheDeadlineAndThrowsTheLateReplyAway) {
 TEST_F(RedisStoreTest, FailsAtTheDeadlineWhatHasNotEvenLeft) {
   std::deque<Asked> asked;
   for (std::uint64_t key = 1; key <= 3; ++key) {
-    ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
-    reactor_.run(kStart);
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   reactor_.run(kStart + 20ms);
   for (const Asked& one : asked) EXPECT_TRUE(one.has_failed());
@@ -266,16 +261,14 @@ TEST_F(RedisStoreTest, FailsAtOnceWithoutAConnection) {
   client_.link.phase = LinkState::Phase::kConnected;
   client_.refusal = CallFailure::kOverloaded;
   Asked refused({charge()});
-  ask(refused, kStart);
-  reactor_.run(kStart);
+  ask_alone(refused, kStart);
   EXPECT_TRUE(refused.has_failed());
   EXPECT_EQ(journal_.text, "disconnected overloaded ");
 }
 
 TEST_F(RedisStoreTest, LoadsTheScriptWhenItIsNotThere) {
   Asked asked({charge()});
-  ask(asked, kStart);
-  reactor_.run(kStart);
+  ask_alone(asked, kStart);
   const auto words = client_.sent[0].words;
   client_.reply("-NOSCRIPT No matching script. Please use EVAL.\r\n", kStart + 1ms);
   EXPECT_EQ(asked.answers, 0);
@@ -292,8 +285,7 @@ TEST_F(RedisStoreTest, LoadsTheScriptWhenItIsNotThere) {
 
 TEST_F(RedisStoreTest, DoesNotLoadTheScriptForEver) {
   Asked asked({charge()});
-  ask(asked, kStart);
-  reactor_.run(kStart);
+  ask_alone(asked, kStart);
   client_.reply("-NOSCRIPT\r\n", kStart + 1ms);
   client_.reply("-NOSCRIPT\r\n", kStart + 1ms);
   EXPECT_TRUE(asked.has_failed());
@@ -303,13 +295,11 @@ TEST_F(RedisStoreTest, DoesNotLoadTheScriptForEver) {
 TEST_F(RedisStoreTest, NamesWhatRedisSaysOnceAMinute) {
   for (const Duration at : {0s, 1s, 30s, 59s, 200s}) {
     Asked asked({charge()});
-    ask(asked, kStart + at);
-    reactor_.run(kStart + at);
+    ask_alone(asked, kStart + at);
     client_.reply("-OOM command not allowed\r\n", kStart + at);
     EXPECT_TRUE(asked.has_failed());
     Asked good({charge()});
-    ask(good, kStart + at);
-    reactor_.run(kStart + at);
+    ask_alone(good, kStart + at);
     client_.answer(kAllowed, kStart + at);
     EXPECT_TRUE(good.is_allowed());
   }
@@ -332,8 +322,7 @@ TEST_F(RedisStoreTest, AForeignKeyFailsItsBatchOnly) {
 TEST_F(RedisStoreTest, RepliesThatMakeNoSenseAreFailures) {
   for (const std::string text : {"+OK\r\n", "*0\r\n", "$-1\r\n", "*2\r\n:1\r\n:3\r\n"}) {
     Asked asked({charge()});
-    ask(asked, kStart);
-    reactor_.run(kStart);
+    ask_alone(asked, kStart);
     client_.reply(text, kStart);
     EXPECT_TRUE(asked.has_failed()) << text;
   }
@@ -361,8 +350,7 @@ TEST_F(RedisStoreTest, StopsAskingAndTriesAgainByItself) {
   EXPECT_EQ(journal_.text, "timed_out breaker breaker ");
 
   Asked asked({charge()});
-  ask(asked, second);
-  reactor_.run(second);
+  ask_alone(asked, second);
   client_.answer(kAllowed, second);
   EXPECT_TRUE(asked.is_allowed());
 }
@@ -386,8 +374,7 @@ TEST_F(RedisStoreTest, ARefusedProbeIsTriedAgain) {
 
 TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
   Asked denied({charge()});
-  ask(denied, kStart);
-  reactor_.run(kStart);
+  ask_alone(denied, kStart);
   client_.answer({1, 1, 500'000, 500'000}, kStart + 2ms);
   Asked again({charge()});
   ask(again, kStart + 300ms);
@@ -407,8 +394,7 @@ TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
 TEST_F(RedisStoreTest, ResetsAndRefundsForgetADenial) {
   for (const bool resets : {true, false}) {
     Asked denied({charge()});
-    ask(denied, kStart);
-    reactor_.run(kStart);
+    ask_alone(denied, kStart);
     client_.answer({1, 1, 500'000, 500'000}, kStart);
     Asked frees({charge(1, resets ? 1 : -1)}, resets ? Operation::kReset : Operation::kSpendEach);
     ask(frees, kStart);
@@ -425,8 +411,7 @@ TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
   Asked second({charge(2)});
   Asked first({charge(1)});
   first.then = [&] { ask(second, kStart + 1ms); };
-  ask(first, kStart);
-  reactor_.run(kStart);
+  ask_alone(first, kStart);
   client_.answer(kAllowed, kStart + 1ms);
   reactor_.run(kStart + 1ms);
   client_.answer(kAllowed, kStart + 2ms);
@@ -435,8 +420,7 @@ TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
   Asked third({charge(3)});
   Asked failing({charge(4)});
   failing.then = [&] { ask(third, kStart + 3ms); };
-  ask(failing, kStart + 2ms);
-  reactor_.run(kStart + 2ms);
+  ask_alone(failing, kStart + 2ms);
   client_.fail(CallFailure::kDisconnected, kStart + 3ms);
   EXPECT_TRUE(failing.has_failed());
   reactor_.run(kStart + 3ms);
@@ -447,8 +431,7 @@ TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
 TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
   Asked flying({charge(1)});
   Asked waiting({charge(2)});
-  ask(flying, kStart);
-  reactor_.run(kStart);
+  ask_alone(flying, kStart);
   ask(waiting, kStart);
   store_.reset();
   EXPECT_TRUE(client_.sent.empty());
@@ -458,13 +441,11 @@ TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
 
 TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
   Asked answered({charge(3)});
-  ask(answered, kStart);
-  reactor_.run(kStart);
+  ask_alone(answered, kStart);
   client_.answer(kAllowed, kStart);
   Asked flying({charge(1)});
   Asked waiting({charge(2)});
-  ask(flying, kStart);
-  reactor_.run(kStart);
+  ask_alone(flying, kStart);
   ask(waiting, kStart);
   store_->give_up();
   EXPECT_TRUE(answered.is_allowed());
