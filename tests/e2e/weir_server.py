@@ -48,8 +48,7 @@ class Weir:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait()
-        self._reader.join()
+        self.wait()
         self.process.stderr.close()
         self._folder.cleanup()
 

@@ -107,7 +107,8 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
   }
 }
 
-// Sends what waits, at the end of a round of the loop, or when it has gathered for long.
+// Sends what waits, at the end of a round of the loop, or when it has gathered for long. Not
+// what is too late: it would be charged, and fail.
 void RedisStore::flush(Instant now) {
   if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
   fail_waiting(RedisFailure::kTimedOut, now, now);
