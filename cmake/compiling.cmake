@@ -6,7 +6,10 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy and editors
   find_program(WEIR_CCACHE ccache)
   if(WEIR_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${WEIR_CCACHE})
+    # Paths below the checkout count as relative, so that every clone on a machine shares
+    # the cache. A debugger may then show the folder of the clone that compiled first.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${WEIR_CCACHE})
   endif()
   find_program(WEIR_MOLD mold)
   # Not with LTO: there the time goes into compiling, and the stock linker is best tested.
