@@ -102,7 +102,7 @@ void asks(benchmark::State& state, Whom whom) {
     asks.begin(Operation::kSpendEach);
     asks.add({.rule = &world.rule(), .key = keys[i]});
     asks.decide(kNow);
-    benchmark::DoNotOptimize(asks.answers().front().decision);
+    benchmark::DoNotOptimize(asks.answer(0).decision);
   });
 }
 
@@ -157,8 +157,8 @@ void resp(benchmark::State& state, Whom whom) {
 void grpc(benchmark::State& state, Whom whom) {
   World world;
   rls::RateLimitService service(world.engine, world.blocks, world.rules, {});
-  rls::Request request;
-  rls::Response response;
+  const auto call = service.new_call();
+  rls::Request& request = call->request;
   std::vector<std::string> messages;
   for (const std::string& key : keys_of(whom)) {
     request.Clear();
@@ -171,8 +171,8 @@ void grpc(benchmark::State& state, Whom whom) {
   std::string answer;
   measure(state, world, whom, [&](std::size_t i) {
     request.ParseFromString(messages[i]);
-    service.should_rate_limit(request, response, kNow);
-    response.SerializeToString(&answer);
+    call->decide(kNow);
+    call->response.SerializeToString(&answer);
   });
 }
 

@@ -12,8 +12,8 @@
 
 #include "base/assert.h"
 #include "proto/input_buffer.h"
+#include "server/http/check_ask.h"
 #include "server/http/check_body.h"
-#include "server/http/check_terms.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
@@ -50,9 +50,9 @@ void check_spec(const CheckSpec& spec, const json::value& object) {
   if (spec.has(CheckField::kBucket)) WEIR_ASSERT(text_of(object.at("bucket")) == spec.bucket);
   if (spec.has(CheckField::kLimit)) WEIR_ASSERT(object.at("limit") == spec.limit);
 
-  CheckTerms terms;
+  Ask ask;
   Problem problem;
-  if (!make_terms(spec, RuleSet(), terms, problem)) check_problem(problem);
+  if (!make_ask(spec, RuleSet(), ask, problem)) check_problem(problem);
 }
 
 void check_body(const CheckBody& body, std::string_view text) {

@@ -33,13 +33,13 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   Member& member = members_[core];
   member = {.engine = &engine,
             .fleet = std::make_unique<RedisFleet>(options_, place, now),
-            .gives_back = loop.make_alarm([&engine](Instant then) { engine.give_back(then); })};
-  engine.join(*member.fleet, [&alarm = *member.gives_back] { alarm.set(Instant{}); });
+            .answers = loop.make_alarm([&engine](Instant then) { engine.go_on(then); })};
+  engine.join(*member.fleet, [&alarm = *member.answers] { alarm.set(Instant{}); });
 }
 
 void NodeFleet::end(std::size_t core) {
   members_[core].fleet.reset();
-  members_[core].gives_back.reset();
+  members_[core].answers.reset();
 }
 
 SharedStoreFigures NodeFleet::figures() const {

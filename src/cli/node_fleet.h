@@ -43,7 +43,7 @@ class NodeFleet final : FleetListener {
   struct Member {
     Engine* engine = nullptr;
     std::unique_ptr<RedisFleet> fleet;
-    std::unique_ptr<Alarm> gives_back;  // what requests left behind
+    std::unique_ptr<Alarm> answers;  // have come: whoever waits for them goes on
   };
 
   void health_changed(const FleetHealth& health) override;

@@ -1,21 +1,20 @@
 #include "engine/asks.h"
 
 #include <algorithm>
-#include <string>
+#include <new>
+#include <utility>
+
+#include "base/assert.h"
+#include "engine/asks_pool.h"
+#include "engine/block_denied.h"
 
 namespace weir {
 namespace {
-
-// No id of a rule begins so: these counters are out of reach of whoever names rules.
-constexpr std::string_view kDenialsOf("\0denials", 8);
-constexpr std::string_view kBlocksOf("\0blocks", 7);
 
 // By counters, or by what stands in for them.
 bool is_decided(const Answer& answer) {
   return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
 }
-
-bool is_shadow(const Ask& ask) { return ask.rule != nullptr && ask.rule->shadow; }
 
 std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
@@ -25,15 +24,11 @@ std::string_view rule_id(const Ask& ask) {
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
 // REQUIRES: answer.over is set.
-RuleOutcome outcome_of(const Ask& ask, const Answer& answer) {
+RuleOutcome outcome_of(const Rule& rule, const Answer& answer) {
   if (!answer.over) return RuleOutcome::kAllowed;
-  if (is_shadow(ask)) return RuleOutcome::kShadow;
+  if (rule.shadow) return RuleOutcome::kShadow;
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
-
-// Of a key, within block_memory: far more than any rule has lengths, so that the newest are
-// always among them.
-constexpr std::int64_t kBlocksRemembered = 64;
 
 // How soon to ask again after a denial by a rule whose store fails.
 constexpr Duration kFailureRetry = std::chrono::seconds(1);
@@ -66,29 +61,56 @@ Decision untouched(const Quota& quota) {
 
 }  // namespace
 
-bool presses_more(const Decision& one, const Decision& other) {
-  if (one.allowed() != other.allowed()) return !one.allowed();
-  if (one.allowed()) return one.remaining < other.remaining;
-  if (one.verdict != other.verdict) return one.verdict == Verdict::kNever;
-  return one.retry_after > other.retry_after;
-}
-
-void number_rules(std::vector<Rule>& rules, RuleCounts& counts) {
-  for (Rule& rule : rules) rule.number = counts.number_of(rule.id);
-}
-
-// A few asks by their numbers.
+// Asks by their numbers.
 class Asks::Group {
  public:
   void add(std::size_t index) { members_[size_++] = static_cast<std::uint8_t>(index); }
   operator Members() const { return Members(members_).first(size_); }
+  bool empty() const { return size_ == 0; }
 
  private:
+  static_assert(kAsksMax - 1 <= UINT8_MAX);
   std::array<std::uint8_t, kAsksMax> members_;
   std::size_t size_ = 0;
 };
 
+// One batch to the store of a mode.
+class Asks::Part final : public Check {
+ public:
+  explicit Part(Asks& asks) : asks_(asks) {}
+
+  void begin(Members members, Mode mode, Operation operation) {
+    std::ranges::copy(members, members_.begin());
+    size_ = members.size();
+    mode_ = mode;
+    operation_ = operation;
+    Check::begin(operation, [](Check& check) noexcept {
+      Asks& asks = static_cast<Part&>(check).asks_;
+      if (--asks.open_ == 0 && !asks.is_asking_) asks.engine_.answer_came(asks);
+    });
+  }
+
+  Members members() const { return Members(members_).first(size_); }
+  Mode mode() const { return mode_; }
+  Operation operation() const { return operation_; }
+
+ private:
+  Asks& asks_;
+  std::array<std::uint8_t, Batch::kChargesMax> members_{};
+  std::size_t size_ = 0;
+  Mode mode_ = Mode::kStrict;
+  Operation operation_ = Operation::kSpendEach;
+};
+
+Asks::Asks(Engine& engine, BlockList& blocks, AsksPool* pool)
+    : engine_(engine), blocks_(blocks), pool_(pool) {}
+
+Asks::~Asks() = default;
+
+// ---- what is asked ----
+
 void Asks::begin(Operation operation) {
+  WEIR_ASSERT(open_ == 0);
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
@@ -97,55 +119,35 @@ void Asks::begin(Operation operation) {
 
 bool Asks::add(const Ask& ask) {
   if (size_ == kAsksMax) return false;
-  asks_[size_] = ask;
-  const Ask& kept = asks_[size_];
-  limits_[size_] = ask.rule == nullptr ? std::span<const Quota>(&kept.quota, 1)
-                                       : ask.rule->limits_for(ask.key, ask.tier);
-  const auto limits = limits_[size_];
-  if (operation_ == Operation::kSpendAll && !is_shadow(ask)) {
-    if (joint_limits_ + limits.size() > Batch::kChargesMax) return false;
-    joint_limits_ += limits.size();
+  if (size_ == items_.size()) items_.emplace_back();
+  Item& item = items_[size_];
+  item.ask = ask;
+  item.limits = ask.rule == nullptr ? std::span<const Quota>(&item.ask.quota, 1)
+                                    : ask.rule->limits_for(ask.key, ask.tier);
+  if (operation_ == Operation::kSpendAll && !item.is_shadow()) {
+    if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
+    joint_limits_ += item.limits.size();
   }
   const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
-  for (std::size_t i = 0; i < limits.size(); ++i) {
-    hashes_[size_][i] = engine_.hash(name, limits[i]);
+  for (std::size_t i = 0; i < item.limits.size(); ++i) {
+    item.hashes[i] = engine_.hash(name, item.limits[i]);
   }
-  if (ask.rule != nullptr) asks_[size_].key = keys_[size_].assign(ask.key);
+  if (ask.rule != nullptr) {
+    item.ask.key = item.key.assign(ask.key);
+    if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
+  }
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
-  modes_[size_] = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
-  modes_in_use_.add(modes_[size_]);
+  item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
+  modes_in_use_.add(item.mode);
   ++size_;
   return true;
 }
 
-bool Asks::decide(Instant now) {
-  if (engine_.waits()) return false;
-  engine_.give_back(now);
-  Group counted;
-  for (std::size_t i = 0; i < size_; ++i) {
-    if (!settle_uncounted(i, now)) counted.add(i);
-  }
-  const Progress progress = operation_ == Operation::kSpendAll
-                                ? decide_together(now)
-                                : decide_apart(counted, operation_, now);
-  if (progress == Progress::kUnavailable) engine_.record_store_error();
-  if (progress != Progress::kAnswered) return false;
-  const bool is_alone = engine_.fleet() == nullptr;
-  const bool is_first = is_alone || engine_.visit().concludes_first();
-  for (std::size_t i = 0; i < size_; ++i) {
-    answers_[i].over = !answers_[i].allowed();
-    if (is_first) record(i, now);
-    if (answers_[i].over && is_shadow(asks_[i])) answers_[i].decision.verdict = Verdict::kAllowed;
-  }
-  if (is_first && !is_alone && has_charged()) tell_admitted_alone(now);
-  return true;
-}
-
 // Answers what needs no counter. True if it did.
-bool Asks::settle_uncounted(std::size_t index, Instant now) {
-  const Ask& ask = asks_[index];
-  const Quota& quota = limits_[index].front();
-  Answer& answer = answers_[index];
+bool Asks::settle_uncounted(Item& item, Instant now) const {
+  const Ask& ask = item.ask;
+  const Quota& quota = item.limits.front();
+  Answer& answer = item.answer;
   answer = {.quota = quota};
   if (ask.rule == nullptr) return false;
   const Rule& rule = *ask.rule;
@@ -173,152 +175,249 @@ bool Asks::settle_uncounted(std::size_t index, Instant now) {
   return true;
 }
 
-// Those with one limit share a batch; those with several have one each, in which all
-// limits hold or none is charged. Nobody waits for another's answer to be asked.
-Asks::Progress Asks::decide_apart(Members asks, Operation operation, Instant now) {
+// Giving back is always allowed. Memory could not undo it if a store denies the others.
+Asks::Role Asks::role_of(const Item& item) const {
+  const bool cannot_be_undone = item.ask.cost < 0 && modes_in_use_.several();
+  if (operation_ == Operation::kSpendAll && (item.is_shadow() || cannot_be_undone)) {
+    return Role::kAfterwards;
+  }
+  return item.mode == Mode::kLocal ? Role::kHere : Role::kShared;
+}
+
+Asks::Group Asks::members(Role role) const {
+  Group group;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (items_[i].role == role) group.add(i);
+  }
+  return group;
+}
+
+bool Asks::all_allowed(Role role) const {
+  return std::all_of(
+      items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(size_),
+      [role](const Item& item) { return item.role != role || item.answer.allowed(); });
+}
+
+// ---- the stages ----
+
+Asks::Progress Asks::decide(Instant now) {
+  progress_ = Progress::kAnswered;
+  is_unavailable_ = false;
+  allowed_ = true;
+  parts_used_ = 0;
+  if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
+  for (std::size_t i = 0; i < size_; ++i) {
+    Item& item = items_[i];
+    item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
+    if (item.role != Role::kUncounted || item.is_shadow()) continue;
+    allowed_ = allowed_ && item.answer.allowed();
+  }
+  stage_ = operation_ == Operation::kSpendAll ? Stage::kEnforced : Stage::kCounted;
+  return run(now);
+}
+
+Asks::Progress Asks::run(Instant now) {
+  while (true) {
+    if (open_ > 0) return progress_ = Progress::kWaits;
+    read_parts(now);
+    if (stage_ == Stage::kDone || is_unavailable_) break;
+    is_asking_ = true;
+    ask_next(now);
+    is_asking_ = false;
+  }
+  stage_ = Stage::kDone;
+  progress_ = is_unavailable_ ? Progress::kUnavailable : Progress::kAnswered;
+  conclude(now);
+  return progress_;
+}
+
+// Without memory to go on with there is no answer; what is still out is waited for, since it
+// belongs to the stores.
+void Asks::answered(Instant now) {
+  try {
+    run(now);
+  } catch (const std::bad_alloc&) {
+    is_asking_ = false;
+    is_unavailable_ = true;
+    progress_ = open_ > 0 ? Progress::kWaits : Progress::kUnavailable;
+  }
+  if (progress_ == Progress::kWaits) return;
+  if (listener_ != nullptr) return std::exchange(listener_, nullptr)->decided();
+  if (is_abandoned_) pool_->give_back(*this);
+}
+
+void Asks::ask_next(Instant now) {
+  switch (stage_) {
+    case Stage::kCounted: stage_ = Stage::kDone; return ask_counted(now);
+    case Stage::kEnforced: stage_ = Stage::kAfterwards; return ask_enforced(now);
+    case Stage::kAfterwards: stage_ = Stage::kDone; return ask_afterwards(now);
+    case Stage::kDone: break;
+  }
+}
+
+void Asks::ask_counted(Instant now) {
+  Group counted;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (items_[i].role != Role::kUncounted) counted.add(i);
+  }
+  ask_each(counted, operation_, now);
+}
+
+void Asks::ask_enforced(Instant now) {
+  joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
+  decide_here(members(Role::kHere), joint_, Sign::kSpend, now);
+  const Group group = members(Role::kShared);
+  const Members shared = group;
+  const Operation operation = all_allowed(Role::kHere) ? joint_ : Operation::kLook;
+  Mode strictest = Mode::kAsync;
+  for (const std::uint8_t index : shared) strictest = std::max(strictest, items_[index].mode);
+  if (!shared.empty()) ask_store(shared, strictest, operation, now);
+}
+
+// Memory was charged first, and gets back what a store has denied the request.
+void Asks::ask_afterwards(Instant now) {
+  const bool here = all_allowed(Role::kHere);
+  const bool shared = all_allowed(Role::kShared);
+  if (here && !shared && joint_ == Operation::kSpendAll) {
+    decide_here(members(Role::kHere), Operation::kSpendEach, Sign::kGiveBack, now);
+  }
+  const bool all = allowed_ && here && shared;
+  ask_each(members(Role::kAfterwards), all ? Operation::kSpendEach : Operation::kLook, now);
+}
+
+// ---- asking ----
+
+// Asks with one limit share batches; one with several has a batch of its own, in which all
+// limits hold or none is charged.
+void Asks::ask_each(Members asks, Operation operation, Instant now) {
   const auto joint = operation == Operation::kSpendEach ? Operation::kSpendAll : operation;
-  Progress progress = Progress::kAnswered;
   for (const Mode mode : modes_in_use_) {
     Group singles;
     for (const std::uint8_t index : asks) {
-      if (modes_[index] != mode) continue;
-      if (limits_[index].size() == 1) {
+      if (items_[index].mode != mode) continue;
+      if (items_[index].limits.size() == 1) {
         singles.add(index);
       } else {
-        progress = std::max(progress, decide_batch({&index, 1}, joint, now));
+        ask_batch({&index, 1}, mode, joint, now);
       }
     }
-    progress = std::max(progress, decide_singles(singles, operation, mode, now));
+    ask_singles(singles, mode, operation, now);
   }
-  return progress;
 }
 
-Asks::Progress Asks::decide_singles(Members asks, Operation operation, Mode mode, Instant now) {
-  if (mode == Mode::kLeased) return decide_leased(asks, operation, now);
-  const bool may_fail_apart = mode != Mode::kLocal && engine_.fleet()->is_spread();
-  return may_fail_apart ? decide_one_by_one(asks, operation, now)
-                        : decide_batch(asks, operation, now);
-}
-
-// In one batch if memory knows of all of them. Else who has units need not go to Redis
-// together with who has none.
-Asks::Progress Asks::decide_leased(Members asks, Operation operation, Instant now) {
-  if (asks.size() > 1) {
-    const Check* answered = nullptr;
-    if (put_at_hand(asks, operation, answered, now) == Progress::kAnswered) {
-      take_decisions(asks, *answered, Mode::kLeased);
-      return Progress::kAnswered;
-    }
-  }
-  return decide_one_by_one(asks, operation, now);
-}
-
-// A batch that fails fails as a whole.
-Asks::Progress Asks::decide_one_by_one(Members asks, Operation operation, Instant now) {
-  Progress progress = Progress::kAnswered;
-  for (const std::uint8_t index : asks) {
-    progress = std::max(progress, decide_batch({&index, 1}, operation, now));
-  }
-  return progress;
-}
-
-Asks::Progress Asks::decide_together(Instant now) {
-  Group enforced;
-  Group afterwards;
-  bool allowed = true;
-  for (std::size_t i = 0; i < size_; ++i) {
-    const bool counted = answers_[i].cause == Answer::Cause::kCounted;
-    if (!counted) {
-      allowed = allowed && (answers_[i].allowed() || is_shadow(asks_[i]));
-    } else if (is_shadow(asks_[i]) || (asks_[i].cost < 0 && modes_in_use_.several())) {
-      afterwards.add(i);  // giving back is always allowed, and could not be undone
-    } else {
-      enforced.add(i);
-    }
-  }
-  const auto joint = allowed ? Operation::kSpendAll : Operation::kLook;
-  const Progress progress = decide_modes(enforced, joint, now);
-  if (progress != Progress::kAnswered) return progress;
-  allowed = allowed && all_allowed(enforced);
-  return decide_apart(afterwards, allowed ? Operation::kSpendEach : Operation::kLook, now);
-}
-
-// Each mode in turn, the one that takes a trip last. What the first have charged is given
-// back when a later one denies.
-Asks::Progress Asks::decide_modes(Members asks, Operation operation, Instant now) {
-  Group charged;
-  Progress looks = Progress::kAnswered;
-  for (const Mode mode : modes_in_use_) {
-    Group group;
-    for (const std::uint8_t index : asks) {
-      if (modes_[index] == mode) group.add(index);
-    }
-    const Progress progress = decide_batch(group, operation, now);
-    if (operation == Operation::kLook) {
-      looks = std::max(looks, progress);
+// A batch fails as a whole: where a part of it may fail alone, each ask has its own. So has
+// each of mode leased, where those with units need not go to Redis together with those
+// without, unless memory has units for all.
+void Asks::ask_singles(Members asks, Mode mode, Operation operation, Instant now) {
+  const bool is_leased = mode == Mode::kLeased;
+  const bool one_by_one = is_leased || (mode != Mode::kLocal && engine_.fleet()->is_spread());
+  while (!asks.empty()) {
+    const Members batch = asks.first(std::min(asks.size(), Batch::kChargesMax));
+    asks = asks.subspan(batch.size());
+    if (is_leased && batch.size() > 1 && ask_at_hand(batch, operation, now)) continue;
+    if (!one_by_one) {
+      ask_batch(batch, mode, operation, now);
       continue;
     }
-    if (progress != Progress::kAnswered) return progress;
-    if (all_allowed(group)) {
-      for (const std::uint8_t index : Members(group)) {
-        if (answers_[index].cause == Answer::Cause::kCounted) charged.add(index);
-      }
+    for (const std::uint8_t& index : batch) ask_batch({&index, 1}, mode, operation, now);
+  }
+}
+
+void Asks::ask_batch(Members asks, Mode mode, Operation operation, Instant now) {
+  if (mode == Mode::kLocal) return decide_here(asks, operation, Sign::kSpend, now);
+  ask_store(asks, mode, operation, now);
+}
+
+void Asks::ask_store(Members asks, Mode mode, Operation operation, Instant now) {
+  Part& part = next_part(asks, mode, operation);
+  ++open_;
+  part.decide(engine_.fleet()->store(mode), now, give_up_at_);
+}
+
+// True if memory has decided all of them.
+bool Asks::ask_at_hand(Members asks, Operation operation, Instant now) {
+  Part& part = next_part(asks, Mode::kLeased, operation);
+  ++open_;
+  part.decide(engine_.fleet()->leases_at_hand(), now, give_up_at_);
+  if (part.error() == StoreError::kNone) return true;
+  --parts_used_;
+  return false;
+}
+
+Asks::Part& Asks::next_part(Members asks, Mode mode, Operation operation) {
+  if (parts_used_ == parts_.size()) parts_.push_back(std::make_unique<Part>(*this));
+  Part& part = *parts_[parts_used_++];
+  part.begin(asks, mode, operation);
+  fill(part, asks, Sign::kSpend, 1);
+  return part;
+}
+
+// By this node's own counters. Where they stand in for a store that has failed, by its share.
+void Asks::decide_here(Members asks, Operation operation, Sign sign, Instant now) {
+  if (asks.empty()) return;
+  const bool stands_in = items_[asks.front()].mode != Mode::kLocal;
+  check_.begin(operation);
+  fill(check_, asks, sign, stands_in ? engine_.fleet()->live_nodes() : 1);
+  if (check_.decide(engine_.local(), now)) {
+    take_decisions(asks, check_, Mode::kLocal);
+  } else {
+    is_unavailable_ = true;
+  }
+}
+
+void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const {
+  for (const std::uint8_t index : asks) {
+    const Item& item = items_[index];
+    const std::int64_t asked = item.ask.cost;
+    const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
+    for (std::size_t i = 0; i < item.limits.size(); ++i) {
+      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag());
+    }
+  }
+}
+
+// ---- answers ----
+
+void Asks::read_parts(Instant now) {
+  const std::size_t used = std::exchange(parts_used_, 0);
+  for (std::size_t i = 0; i < used; ++i) {
+    const Part& part = *parts_[i];
+    if (part.error() == StoreError::kNone) {
+      take_decisions(part.members(), part, part.mode());
     } else {
-      operation = Operation::kLook;
-      looks = take_back(charged, now);
+      fall_back(part.members(), part.operation(), now);
     }
   }
-  return looks;
 }
 
-// Undoes charges, and answers what is there after that. If a store has gone meanwhile, it
-// stays charged: never too much is let pass.
-Asks::Progress Asks::take_back(Members asks, Instant now) {
-  if (engine_.fleet() != nullptr) engine_.visit().keep_parts();
-  Modes modes;
-  for (const std::uint8_t index : asks) modes.add(answers_[index].mode);
-  Progress progress = Progress::kAnswered;
-  for (const Mode mode : modes) {
-    Group group;
-    for (const std::uint8_t index : asks) {
-      if (answers_[index].mode == mode) group.add(index);
+// The answer about several limits is the one about the limit that presses most.
+void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
+  const auto decisions = check.decisions();
+  std::size_t next = 0;
+  for (const std::uint8_t index : asks) {
+    Item& item = items_[index];
+    item.answer.mode = mode;
+    for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
+      if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
+      item.answer.decision = decisions[next];
+      item.answer.quota = item.limits[i];
     }
-    const Check* answered = nullptr;
-    const Progress put_back =
-        put(group, Operation::kSpendEach, Sign::kGiveBack, mode, answered, now);
-    if (put_back == Progress::kAnswered) take_decisions(group, *answered, mode);
-    if (put_back == Progress::kWaits) progress = put_back;
   }
-  return progress;
 }
 
-bool Asks::all_allowed(Members asks) const {
-  return std::ranges::all_of(asks, [&](std::uint8_t index) { return answers_[index].allowed(); });
-}
-
-// REQUIRES: all are of one mode
-Asks::Progress Asks::decide_batch(Members asks, Operation operation, Instant now) {
-  if (asks.empty()) return Progress::kAnswered;
-  const Mode mode = modes_[asks.front()];
-  const Check* answered = nullptr;
-  const Progress progress = put(asks, operation, Sign::kSpend, mode, answered, now);
-  if (progress == Progress::kAnswered) take_decisions(asks, *answered, mode);
-  if (progress == Progress::kUnavailable && mode != Mode::kLocal) {
-    return fall_back(asks, operation, now);
+// The store that decides these has failed. Nothing stands in for it where a counter is to be
+// freed: the client would be told so, and the store, when it is back, would not know.
+void Asks::fall_back(Members asks, Operation operation, Instant now) {
+  if (operation == Operation::kReset) {
+    is_unavailable_ = true;
+    return;
   }
-  return progress;
-}
-
-// The store that decides these has failed. Nobody stands in for it where a counter is to be
-// freed: that would be said, and forgotten when the store is back.
-Asks::Progress Asks::fall_back(Members asks, Operation operation, Instant now) {
-  if (operation == Operation::kReset) return Progress::kUnavailable;
   Group local;
   for (const std::uint8_t index : asks) {
-    const Rule* const rule = asks_[index].rule;
-    Answer& answer = answers_[index];
+    const Rule* const rule = items_[index].ask.rule;
+    Answer& answer = items_[index].answer;
     answer.mode = Mode::kLocal;
-    const bool frees = asks_[index].cost < 0;
+    const bool frees = items_[index].ask.cost < 0;
     if (!frees && (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal)) {
       local.add(index);
       continue;
@@ -328,153 +427,65 @@ Asks::Progress Asks::fall_back(Members asks, Operation operation, Instant now) {
     answer.decision = allows ? untouched(answer.quota) : refused(answer.quota);
     if (!allows && operation == Operation::kSpendAll) operation = Operation::kLook;
   }
-  if (Members(local).empty()) return Progress::kAnswered;
-  const Check* answered = nullptr;
-  const Progress progress = put(local, operation, Sign::kSpend, Mode::kLocal, answered, now);
-  if (progress == Progress::kAnswered) take_decisions(local, *answered, Mode::kLocal);
-  return progress;
+  decide_here(local, operation, Sign::kSpend, now);
 }
 
-// Asks the store of a mode. Without a fleet the answer is there at once.
-Asks::Progress Asks::put(Members asks, Operation operation, Sign sign, Mode mode,
-                         const Check*& answered, Instant now) {
-  Fleet* const fleet = engine_.fleet();
-  if (fleet == nullptr) {
-    check_.begin(operation);
-    fill(check_, asks, sign, mode);
-    answered = &check_;
-    return check_.decide(engine_.local(), now) ? Progress::kAnswered : Progress::kUnavailable;
+// ---- what follows ----
+
+void Asks::conclude(Instant now) {
+  if (is_unavailable_) return engine_.record_store_error();
+  for (std::size_t i = 0; i < size_; ++i) {
+    Item& item = items_[i];
+    item.answer.over = !item.answer.allowed();
+    record(item, now);
+    if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
   }
-  fill(engine_.visit().next(operation), asks, sign, mode);
-  return ask(mode == Mode::kLocal ? engine_.local() : fleet->store(mode), operation, answered, now);
+  if (engine_.fleet() != nullptr && has_charged()) report_admitted_alone(now);
 }
 
-Asks::Progress Asks::put_at_hand(Members asks, Operation operation, const Check*& answered,
-                                 Instant now) {
-  fill(engine_.visit().next(operation), asks, Sign::kSpend, Mode::kLeased);
-  return ask(engine_.fleet()->leases_at_hand(), operation, answered, now);
-}
-
-// All that a request asks together takes no longer than one question may.
-Asks::Progress Asks::ask(Store& store, Operation operation, const Check*& answered, Instant now) {
-  Visit& visit = engine_.visit();
-  const bool is_part = operation == Operation::kSpendAll && modes_in_use_.several();
-  return visit.ask(store, answered, now, is_part ? Visit::Share::kPart : Visit::Share::kWhole,
-                   visit.begun(now) + engine_.fleet()->patience());
-}
-
-void Asks::fill(Check& check, Members asks, Sign sign, Mode mode) const {
-  for (const std::uint8_t index : asks) {
-    const std::int64_t asked = asks_[index].cost;
-    const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
-    // In place of a store that has failed, this node has its share.
-    const std::int64_t nodes = mode == modes_[index] ? 1 : engine_.fleet()->live_nodes();
-    for (std::size_t i = 0; i < limits_[index].size(); ++i) {
-      check.add(hashes_[index][i], share_of(limits_[index][i], nodes), cost, tag_of(index));
-    }
-  }
-}
-
-// All limits of a rule are kept in one place.
-std::uint64_t Asks::tag_of(std::size_t index) const {
-  return limits_[index].size() > 1 ? hashes_[index].front().low : 0;
-}
-
-// Of several limits the answer is about the one that presses most.
-void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
-  const auto decisions = check.decisions();
-  std::size_t next = 0;
-  for (const std::uint8_t index : asks) {
-    Answer& answer = answers_[index];
-    answer.mode = mode;
-    for (std::size_t i = 0; i < limits_[index].size(); ++i, ++next) {
-      if (i > 0 && !presses_more(decisions[next], answer.decision)) continue;
-      answer.decision = decisions[next];
-      answer.quota = limits_[index][i];
-    }
-  }
-}
-
-// Another mode has answered than was asked: the store of that one had failed.
-bool Asks::fell_back(std::size_t index) const { return modes_[index] != answers_[index].mode; }
-
-// What follows from an answer, once: figures and blocks.
-void Asks::record(std::size_t index, Instant now) {
-  const Ask& ask = asks_[index];
-  const Answer& answer = answers_[index];
+void Asks::record(const Item& item, Instant now) {
+  const Ask& ask = item.ask;
+  const Answer& answer = item.answer;
   if (operation_ == Operation::kLook) {
     engine_.record_look();
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
     engine_.record(answer.decision, answer.quota.algorithm(), now);
   }
-  if (fell_back(index) && is_decided(answer)) engine_.record_fallback();
+  if (item.fell_back() && is_decided(answer)) engine_.record_fallback();
   if (ask.rule == nullptr) return;
-  if (spends(operation_) && is_counted(*ask.rule)) {
-    engine_.record_rule(ask.rule->number, outcome_of(ask, answer), hashes_[index].front(), now);
+  const Rule& rule = *ask.rule;
+  if (spends(operation_) && is_counted(rule)) {
+    engine_.record_rule(rule.number, outcome_of(rule, answer), item.hashes.front(), now);
   }
-  if (operation_ == Operation::kReset) blocks_.lift(ask.rule->id, ask.key);
+  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
   // A node that decides alone has but its share: that is no reason to block on all.
   const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
-                         !fell_back(index) && !is_shadow(ask) && spends(operation_) && ask.cost > 0;
-  if (may_block && !ask.rule->denial.blocks.empty()) block_denied(ask, now);
+                         !item.fell_back() && !rule.shadow && spends(operation_) && ask.cost > 0;
+  if (may_block && !rule.denial.blocks.empty()) {
+    block_denied(engine_, blocks_, {.rule = rule, .key = ask.key}, now);
+  }
 }
 
 // Whether counters have changed: not by a look, nor if one of all denied.
 bool Asks::has_charged() const {
   if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
   for (std::size_t i = 0; i < size_; ++i) {
-    if (answers_[i].over && !is_shadow(asks_[i])) return false;
+    if (items_[i].answer.over && !items_[i].is_shadow()) return false;
   }
   return true;
 }
 
-// Tells the fleet what this node's counters have admitted as its store had failed.
-void Asks::tell_admitted_alone(Instant now) {
+// Tells the fleet what this node's counters have admitted while its store failed.
+void Asks::report_admitted_alone(Instant now) {
   for (std::size_t i = 0; i < size_; ++i) {
-    const Answer& answer = answers_[i];
-    const bool alone = fell_back(i) && answer.cause == Answer::Cause::kCounted;
-    if (!alone || answer.over || !spends(operation_)) continue;
-    for (std::size_t limit = 0; limit < limits_[i].size(); ++limit) {
-      const Charge charge{hashes_[i][limit], &limits_[i][limit], asks_[i].cost, tag_of(i)};
-      engine_.fleet()->admitted_alone(modes_[i], charge, now);
+    const Item& item = items_[i];
+    const bool alone = item.fell_back() && item.answer.cause == Answer::Cause::kCounted;
+    if (!alone || item.answer.over || !spends(operation_)) continue;
+    for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
+      const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
+      engine_.fleet()->admitted_alone(item.mode, charge, now);
     }
   }
-}
-
-void Asks::block_denied(const Ask& ask, Instant now) {
-  const Denial& denial = ask.rule->denial;
-  if (denial.block_after > 1) {
-    const auto quota = Quota::make({.algorithm = Algorithm::kSlidingLog,
-                                    .limit = denial.block_after,
-                                    .window = denial.block_window});
-    const auto denials = spend_one(ask, kDenialsOf, *quota, now);
-    if (!denials || denials->remaining > 0) return;
-  }
-  std::size_t level = 0;
-  if (denial.blocks.size() > 1) {
-    const auto quota = Quota::make({.algorithm = Algorithm::kSlidingLog,
-                                    .limit = kBlocksRemembered,
-                                    .window = denial.block_memory});
-    const auto blocks = spend_one(ask, kBlocksOf, *quota, now);
-    const auto earlier = blocks ? kBlocksRemembered - blocks->remaining - 1 : 0;
-    level = std::min(static_cast<std::size_t>(earlier), denial.blocks.size() - 1);
-  }
-  blocks_.add({.rule = ask.rule->id,
-               .key = std::string(ask.key),
-               .since = now,
-               .until = now + denial.blocks[level]},
-              now);
-}
-
-// Counts one event of the rule and key that is no request, on this node. Nothing if the
-// store cannot.
-std::optional<Decision> Asks::spend_one(const Ask& ask, std::string_view purpose,
-                                        const Quota& quota, Instant now) {
-  check_.begin(Operation::kSpendEach);
-  const KeyName name{.rule = purpose, .bucket = ask.rule->id, .key = ask.key};
-  check_.add(engine_.hash(name, quota), quota, 1);
-  if (!check_.decide(engine_.local(), now)) return std::nullopt;
-  return check_.decisions().front();
 }
 
 }  // namespace weir

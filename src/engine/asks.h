@@ -1,4 +1,4 @@
-// Asks: what a door wants decided, in the words of rules, and the answers.
+// Asks: what one request wants decided, in the words of rules, and the answers.
 //
 // A door names a rule and a key, or brings a quota of its own. All that a rule says is
 // done here, alike for every door, in this order:
@@ -12,152 +12,189 @@
 //   shadow                           a denial counts as one and lets pass
 //   a denial                         may block the key
 //
-// Where the counters are depends on the mode: the call's, else the rule's, else the node's.
+// The mode says where the counters are: the call's mode, else the rule's, else the node's.
 // If the store of a mode fails, the rule says what happens: this node decides by its share
 // of the limit, from counters in its own memory, which the stores keep warm; or all is
 // allowed, or denied.
 //
-// Up to 16 asks are decided together: each by itself (kSpendEach), or all or nothing
-// (kSpendAll), where an ask of a shadow rule neither denies nor is charged if others do.
-// If kSpendAll spans modes, each mode is charged in turn, and given back if a later one
-// denies.
+// Each ask is decided by itself (kSpendEach), or all or nothing (kSpendAll), where an ask of
+// a shadow rule neither denies nor is charged if others do. Everything is asked before
+// anything is waited for. Two modes, all or nothing, over a Redis 5 ms away:
 //
-// Thread rule: one core; reused, so that deciding allocates nothing.
-// Tested by asks_test.cc.
+//      0 ms  decide(): local rules are charged in memory; the others leave in one batch, in
+//            the strictest of their modes
+//     10 ms  the batch is denied: what memory was charged goes back
+//            the batch is allowed: shadow rules are asked, which may take a second trip
+//
+// A request that goes away has asked all the same: its asks are decided to the end, and
+// nobody reads the answers.
+//
+// Thread rule: one core; reused, so that deciding allocates nothing once it has grown.
+// Tested by asks_test.cc and asks_modes_test.cc.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
+#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/ip_address.h"
+#include "engine/ask.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "engine/immediate_check.h"
-#include "engine/visit.h"
-#include "observe/rule_counts.h"
-#include "rules/rule.h"
-#include "weir/decision.h"
-#include "weir/quota.h"
+#include "rules/rule_set.h"
 #include "weir/store.h"
 
 namespace weir {
 
-// Has the answers of these rules counted from now on.
-void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
+class AsksPool;
 
-// One thing to be decided. Its texts must outlive add().
-struct Ask {
-  const Rule* rule = nullptr;  // null: the limit is `quota`
-  Quota quota{};
-  std::string_view bucket{};
-  std::string_view key{};
-  std::string_view tier{};
-  std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
-  std::int64_t cost = 1;
-  std::optional<Mode> mode{};  // none: the rule's, or the node's
-};
+class Asks final : Engine::Asker {
+ public:
+  static constexpr std::size_t kAsksMax = 256;
 
-struct Answer {
-  enum class Cause : std::uint8_t {
-    kCounted,
-    kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
-    kDenyList,
-    kBlocked,
-    kStoreFailed,  // the rule says what then
+  enum class Progress : std::uint8_t {
+    kAnswered,
+    kUnavailable,  // a store could not answer, and answers() of what it counts mean nothing
+    kWaits,        // the listener is called when this changes
+  };
+  class Listener {
+   public:
+    virtual void decided() noexcept = 0;
+
+   protected:
+    ~Listener() = default;
   };
 
-  Cause cause = Cause::kCounted;
-  Decision decision{};
-  // The limit that the decision is about: of several the one that presses most.
-  Quota quota{};
-  // What the counters said, before shadow let it pass.
-  bool over = false;
-  // Where the counters are; kLocal as well if the store of the mode failed.
-  Mode mode = Mode::kLocal;
-
-  bool allowed() const { return decision.allowed(); }
-};
-
-// Whether a client should rather hear of `one` than of `other`: of a denial before anything
-// allowed, of the denial that lasts longest, else of the least that is left.
-bool presses_more(const Decision& one, const Decision& other);
-
-class Asks {
- public:
-  static constexpr std::size_t kAsksMax = Batch::kChargesMax;
-
   // Both must outlive this.
-  Asks(Engine& engine, BlockList& blocks) : engine_(engine), blocks_(blocks) {}
+  Asks(Engine& engine, BlockList& blocks, AsksPool* pool = nullptr);
+  ~Asks();
+  Asks(const Asks&) = delete;
+  Asks& operator=(const Asks&) = delete;
 
   void begin(Operation operation);
 
   // False, and nothing is added, if there is no room for another: of kSpendAll all limits
-  // of all asks must fit into one batch.
+  // of all asks must fit into one batch, those in shadow aside.
   bool add(const Ask& ask);
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
 
-  // False if there is no answer, and answers() mean nothing: the store could not give one,
-  // or, if engine.waits(), not yet.
-  bool decide(Instant now);
+  // Asks everything. REQUIRES: since begin() it was not called
+  Progress decide(Instant now);
+  // After kWaits. The listener is called once, at the latest when the stores' patience ends.
+  // `rules` are those that the asks refer to.
+  void listen(Listener& listener, RuleSetPtr rules) {
+    listener_ = &listener;
+    rules_ = std::move(rules);
+  }
+  Progress progress() const { return progress_; }
+  // What has become of them, for whoever was called.
+  Progress go_on(Instant) const { return progress_; }
 
-  // Parallel to the asks.
-  std::span<const Answer> answers() const { return {answers_.data(), size_}; }
+  const Ask& ask(std::size_t index) const { return items_[index].ask; }
+  const Answer& answer(std::size_t index) const { return items_[index].answer; }
 
  private:
-  // Asks that are decided in one batch.
-  using Members = std::span<const std::uint8_t>;
-  class Group;
-  using Progress = Visit::Progress;
+  friend class AsksPool;
+  friend struct ReturnAsks;
+
+  enum class Role : std::uint8_t {
+    kUncounted,   // answered without a counter
+    kHere,        // counted in this node's memory
+    kShared,      // counted by the store of a mode
+    kAfterwards,  // counted when all others are decided: shadow, and what cannot be undone
+  };
+  enum class Stage : std::uint8_t { kCounted, kEnforced, kAfterwards, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
-  bool settle_uncounted(std::size_t index, Instant now);
-  Progress decide_apart(Members asks, Operation operation, Instant now);
-  Progress decide_singles(Members asks, Operation operation, Mode mode, Instant now);
-  Progress decide_leased(Members asks, Operation operation, Instant now);
-  Progress decide_one_by_one(Members asks, Operation operation, Instant now);
-  Progress decide_together(Instant now);
-  Progress decide_modes(Members asks, Operation operation, Instant now);
-  Progress take_back(Members asks, Instant now);
-  Progress ask(Store& store, Operation operation, const Check*& answered, Instant now);
-  bool all_allowed(Members asks) const;
-  Progress decide_batch(Members asks, Operation operation, Instant now);
-  Progress fall_back(Members asks, Operation operation, Instant now);
-  Progress put(Members asks, Operation operation, Sign sign, Mode mode, const Check*& answered,
-               Instant now);
-  Progress put_at_hand(Members asks, Operation operation, const Check*& answered, Instant now);
-  void fill(Check& check, Members asks, Sign sign, Mode mode) const;
+  struct Item {
+    Ask ask;  // of its texts only key and tier, if there is a rule
+    std::string key;
+    std::string tier;
+    std::span<const Quota> limits;
+    std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
+    Mode mode = Mode::kLocal;                      // in which it is to be decided
+    Role role = Role::kHere;
+    Answer answer;
+
+    bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
+    // The store of its mode failed, and this node has decided.
+    bool fell_back() const { return mode != Mode::kLocal && answer.mode == Mode::kLocal; }
+    // Charges that are kept in one place.
+    std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
+  };
+
+  using Members = std::span<const std::uint8_t>;
+  class Group;
+  class Part;
+
+  Progress run(Instant now);
+  void answered(Instant now) override;
+
+  bool settle_uncounted(Item& item, Instant now) const;
+  Role role_of(const Item& item) const;
+  Group members(Role role) const;
+  bool all_allowed(Role role) const;
+
+  // Each stage asks all that it has to ask; the next begins when all is answered.
+  void ask_next(Instant now);
+  void ask_counted(Instant now);
+  void ask_enforced(Instant now);
+  void ask_afterwards(Instant now);
+
+  // The asks of a batch are of one mode.
+  void ask_each(Members asks, Operation operation, Instant now);
+  void ask_singles(Members asks, Mode mode, Operation operation, Instant now);
+  void ask_batch(Members asks, Mode mode, Operation operation, Instant now);
+  void ask_store(Members asks, Mode mode, Operation operation, Instant now);
+  bool ask_at_hand(Members asks, Operation operation, Instant now);
+  void decide_here(Members asks, Operation operation, Sign sign, Instant now);
+  void fall_back(Members asks, Operation operation, Instant now);
+
+  Part& next_part(Members asks, Mode mode, Operation operation);
+  void read_parts(Instant now);
+  void fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const;
   void take_decisions(Members asks, const Check& check, Mode mode);
-  bool fell_back(std::size_t index) const;
-  void record(std::size_t index, Instant now);
+
+  // What follows from the answers, once: figures, blocks, and what the fleet is told.
+  void conclude(Instant now);
+  void record(const Item& item, Instant now);
   bool has_charged() const;
-  void tell_admitted_alone(Instant now);
-  std::uint64_t tag_of(std::size_t index) const;
-  void block_denied(const Ask& ask, Instant now);
-  std::optional<Decision> spend_one(const Ask& ask, std::string_view purpose, const Quota& quota,
-                                    Instant now);
+  void report_admitted_alone(Instant now);
 
   Engine& engine_;
   BlockList& blocks_;
+  AsksPool* const pool_;   // null: somebody else's member
+  std::size_t place_ = 0;  // in the pool
+  Listener* listener_ = nullptr;
+  RuleSetPtr rules_;           // while it waits: a reload may come between
+  bool is_abandoned_ = false;  // nobody reads the answers
+
   ImmediateCheck check_;
   Operation operation_ = Operation::kSpendEach;
-  std::array<Ask, kAsksMax> asks_;  // of their texts only the key, if there is a rule
-  std::array<std::string, kAsksMax> keys_;
-  std::array<std::array<KeyHash, Rule::kLimitsMax>, kAsksMax> hashes_;  // of each limit
-  std::array<Answer, kAsksMax> answers_;
-  std::array<std::span<const Quota>, kAsksMax> limits_;  // of each ask
-  std::array<Mode, kAsksMax> modes_;                     // in which each is to be decided
-  Modes modes_in_use_;
+  std::deque<Item> items_;  // they keep their places
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
+  Modes modes_in_use_;
+
+  Progress progress_ = Progress::kAnswered;
+  Stage stage_ = Stage::kDone;
+  bool is_unavailable_ = false;
+  bool allowed_ = true;                     // of kSpendAll: all that is decided so far
+  Operation joint_ = Operation::kSpendAll;  // kLook once something is denied
+  Instant give_up_at_{};
+  std::vector<std::unique_ptr<Part>> parts_;  // those of this stage, and spare ones
+  std::size_t parts_used_ = 0;
+  std::size_t open_ = 0;    // parts that are asked and not answered
+  bool is_asking_ = false;  // what is answered now is read at the end of the stage
 };
 
 }  // namespace weir

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/asks.h"
+#include "engine/asks_pool.h"
 #include "engine/testing/late_store.h"
 #include "weir/memory_store.h"
 
@@ -15,12 +15,13 @@ namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
+using Progress = Asks::Progress;
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
-struct CountingWaker final : Waker {
-  void wake() noexcept override { ++wakes; }
-  int wakes = 0;
+struct CountingListener final : Asks::Listener {
+  void decided() noexcept override { ++decided_count; }
+  int decided_count = 0;
 };
 
 Quota per_minute(std::int64_t limit) { return *Quota::make({.limit = limit, .window = 1min}); }
@@ -35,25 +36,34 @@ Rule rule_of(std::string id, std::int64_t limit, std::optional<Mode> mode = std:
 
 class AsksModesTest : public ::testing::Test {
  protected:
-  void SetUp() override { engine_.join(fleet_); }
+  void SetUp() override {
+    engine_.join(fleet_, [this] { has_answers_ = true; });
+  }
 
-  // Asks for all of them together; waits as a session does.
+  // Asks for all of them together; the answers come in as many trips as it takes.
   bool decide(Operation operation, std::initializer_list<Ask> asks) {
-    engine_.resume(nullptr);
-    while (true) {
-      asks_.begin(operation);
-      for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
-      if (asks_.decide(kNow)) return true;
-      if (!engine_.waits()) return false;
-      auto visit = engine_.pause(waker_);
-      shared_.answer_all();
-      engine_.resume(std::move(visit));
+    asks_.begin(operation);
+    for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
+    trips_ = 0;
+    if (asks_.decide(kNow) == Progress::kWaits) {
+      asks_.listen(listener_, nullptr);
+      while (asks_.progress() == Progress::kWaits) {
+        ++trips_;
+        shared_.answer_all();
+        go_on();
+      }
     }
+    return asks_.progress() == Progress::kAnswered;
+  }
+  // As the loop does when it is told that answers have come.
+  void go_on() {
+    EXPECT_TRUE(std::exchange(has_answers_, false));
+    engine_.go_on(kNow);
   }
 
   const Answer& spend(const Rule& rule, std::string_view key = "k") {
     EXPECT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = key}}));
-    return asks_.answers().front();
+    return asks_.answer(0);
   }
 
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
@@ -65,16 +75,18 @@ class AsksModesTest : public ::testing::Test {
   Engine engine_{*memory_, hasher_, traffic_.add_core()};
   BlockList blocks_{hasher_};
   Asks asks_{engine_, blocks_};
-  CountingWaker waker_;
+  CountingListener listener_;
+  bool has_answers_ = false;
+  int trips_ = 0;
 };
 
 TEST_F(AsksModesTest, WhatIsWaitedForIsChargedAndCountedOnce) {
   const Rule rule = rule_of("r", 10);
   EXPECT_EQ(spend(rule).decision.remaining, 9);
   EXPECT_EQ(spend(rule).decision.remaining, 8);
-  EXPECT_EQ(asks_.answers().front().mode, Mode::kStrict);
+  EXPECT_EQ(asks_.answer(0).mode, Mode::kStrict);
   EXPECT_EQ(shared_.asked(), 2);
-  EXPECT_EQ(waker_.wakes, 2);
+  EXPECT_EQ(listener_.decided_count, 2);
   EXPECT_EQ(traffic_.summary(kNow).total_allowed(), 2u);
 }
 
@@ -93,7 +105,7 @@ TEST_F(AsksModesTest, TheCallsModeWinsThenTheRulesThenTheNodes) {
        }) {
     const Rule rule = rule_of("r", 10, of_rule);
     ASSERT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = "k", .mode = call}}));
-    EXPECT_EQ(asks_.answers().front().mode, decided);
+    EXPECT_EQ(asks_.answer(0).mode, decided);
   }
 }
 
@@ -103,8 +115,8 @@ TEST_F(AsksModesTest, ANodeThatIsAloneDecidesEverythingItself) {
   const Rule rule = rule_of("r", 10, Mode::kStrict);
   asks.begin(Operation::kSpendEach);
   asks.add({.rule = &rule, .key = "k"});
-  EXPECT_TRUE(asks.decide(kNow));
-  EXPECT_EQ(asks.answers().front().mode, Mode::kLocal);
+  EXPECT_EQ(asks.decide(kNow), Progress::kAnswered);
+  EXPECT_EQ(asks.answer(0).mode, Mode::kLocal);
   EXPECT_EQ(shared_.asked(), 0);
 }
 
@@ -114,7 +126,7 @@ TEST_F(AsksModesTest, WhenTheStoreFailsTheNodeHasItsShare) {
   spend(rule);
   shared_.break_down();
   EXPECT_EQ(spend(rule).decision.remaining, 1);
-  EXPECT_EQ(asks_.answers().front().mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answer(0).mode, Mode::kLocal);
   EXPECT_TRUE(spend(rule).allowed());
   EXPECT_FALSE(spend(rule).allowed());
   EXPECT_EQ(traffic_.summary(kNow).fallbacks, 3u);
@@ -137,9 +149,9 @@ TEST_F(AsksModesTest, ARuleSaysWhatAFailureMeans) {
   closed.on_store_failure = OnStoreFailure::kDeny;
   shared_.break_down();
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(spend(open).allowed());
-  EXPECT_EQ(asks_.answers().front().cause, Answer::Cause::kStoreFailed);
+  EXPECT_EQ(asks_.answer(0).cause, Answer::Cause::kStoreFailed);
   EXPECT_FALSE(spend(closed).allowed());
-  EXPECT_EQ(asks_.answers().front().decision.retry_after, 1s);
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 1s);
 }
 
 TEST_F(AsksModesTest, OneRuleThatFailsClosedLeavesTheOthersUncharged) {
@@ -159,9 +171,9 @@ TEST_F(AsksModesTest, ADenialInOneModeGivesBackWhatAnotherCharged) {
   ASSERT_TRUE(decide(Operation::kSpendAll, {{.rule = &strict, .key = "k"},
                                             {.rule = &leased, .key = "k"},
                                             {.rule = &local, .key = "k"}}));
-  EXPECT_FALSE(asks_.answers()[0].allowed());
-  EXPECT_EQ(asks_.answers()[1].decision.remaining, 10);
-  EXPECT_EQ(asks_.answers()[2].decision.remaining, 10);
+  EXPECT_FALSE(asks_.answer(0).allowed());
+  EXPECT_EQ(asks_.answer(1).decision.remaining, 10);
+  EXPECT_EQ(asks_.answer(2).decision.remaining, 10);
   EXPECT_EQ(spend(local).decision.remaining, 9);
   EXPECT_EQ(spend(leased).decision.remaining, 9);
 }
@@ -197,7 +209,7 @@ TEST_F(AsksModesTest, ALocalDenialTakesNoTripThatCharges) {
   const Rule strict = rule_of("strict", 10, Mode::kStrict);
   ASSERT_TRUE(
       decide(Operation::kSpendAll, {{.rule = &strict, .key = "k"}, {.rule = &local, .key = "k"}}));
-  EXPECT_FALSE(asks_.answers()[1].allowed());
+  EXPECT_FALSE(asks_.answer(1).allowed());
   EXPECT_EQ(spend(strict).decision.remaining, 9);
 }
 
@@ -225,10 +237,10 @@ TEST_F(AsksModesTest, LeasedAsksAreOneBatchIfMemoryKnowsOfAll) {
   fleet_.at_hand = &*distant_;
   ASSERT_TRUE(decide(Operation::kSpendEach, {ask, ask, ask}));
   EXPECT_EQ(shared_.asked(), 3);
-  EXPECT_EQ(asks_.answers()[2].decision.remaining, 4);
+  EXPECT_EQ(asks_.answer(2).decision.remaining, 4);
 }
 
-TEST_F(AsksModesTest, ADenialBlocksOnceThoughItWasHandledTwice) {
+TEST_F(AsksModesTest, ALateDenialBlocksOnce) {
   Rule rule = rule_of("r", 0);
   rule.denial.blocks = {1min, 1h};
   spend(rule);
@@ -259,79 +271,117 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
 
 TEST_F(AsksModesTest, OneThatFailsHasTheOthersChargedOnce) {
   const Rule rule = rule_of("r", 10, Mode::kLeased);
-  const std::array<std::string_view, 4> keys = {"bad", "a", "worse", "b"};
-  const auto hit_all = [&] {
-    asks_.begin(Operation::kSpendEach);
-    for (const auto key : keys) EXPECT_TRUE(asks_.add({.rule = &rule, .key = key}));
-    return asks_.decide(kNow);
-  };
-  engine_.resume(nullptr);
-  ASSERT_FALSE(hit_all());
-  auto visit = engine_.pause(waker_);
+  asks_.begin(Operation::kSpendEach);
+  for (const auto* key : {"bad", "a", "worse", "b"}) asks_.add({.rule = &rule, .key = key});
+  ASSERT_EQ(asks_.decide(kNow), Progress::kWaits);
   for (int i = 0; i < 2; ++i) {
     shared_.fail_one();
     shared_.answer_one();
   }
-  engine_.resume(std::move(visit));
-  ASSERT_TRUE(hit_all());
+  go_on();
+  ASSERT_EQ(asks_.progress(), Progress::kAnswered);
   EXPECT_EQ(shared_.asked(), 4);
-  EXPECT_EQ(asks_.answers()[0].mode, Mode::kLocal);
-  EXPECT_EQ(asks_.answers()[1].decision.remaining, 9);
-  EXPECT_EQ(asks_.answers()[3].mode, Mode::kLeased);
+  EXPECT_EQ(asks_.answer(0).mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answer(1).decision.remaining, 9);
+  EXPECT_EQ(asks_.answer(3).mode, Mode::kLeased);
 }
 
 TEST_F(AsksModesTest, WhereOneMachineMayFailTheOthersDecideTheirOwn) {
   const Rule rule = rule_of("r", 10);
   fleet_.spread = true;
-  engine_.resume(nullptr);
-  const auto hit_both = [&] {
-    asks_.begin(Operation::kSpendEach);
-    for (const std::string_view key : {"a", "b"}) asks_.add({.rule = &rule, .key = key});
-    return asks_.decide(kNow);
-  };
-  ASSERT_FALSE(hit_both());
-  auto visit = engine_.pause(waker_);
+  asks_.begin(Operation::kSpendEach);
+  for (const std::string_view key : {"a", "b"}) asks_.add({.rule = &rule, .key = key});
+  ASSERT_EQ(asks_.decide(kNow), Progress::kWaits);
   shared_.fail_one();
   shared_.answer_one();
-  engine_.resume(std::move(visit));
-  ASSERT_TRUE(hit_both());
-  EXPECT_EQ(asks_.answers()[0].mode, Mode::kLocal);
-  EXPECT_EQ(asks_.answers()[1].mode, Mode::kStrict);
+  go_on();
+  ASSERT_EQ(asks_.progress(), Progress::kAnswered);
+  EXPECT_EQ(asks_.answer(0).mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answer(1).mode, Mode::kStrict);
 }
 
-TEST_F(AsksModesTest, ADenialGivesBackInOneTrip) {
-  const Rule none = rule_of("none", 0, Mode::kStrict);
-  std::vector<Rule> rules;
-  for (int i = 0; i < 8; ++i) rules.push_back(rule_of("r" + std::to_string(i), 10, Mode::kLeased));
-  engine_.resume(nullptr);
-  int trips = 0;
-  while (true) {
-    asks_.begin(Operation::kSpendAll);
-    for (const Rule& rule : rules) asks_.add({.rule = &rule, .key = "k"});
-    asks_.add({.rule = &none, .key = "k"});
-    if (asks_.decide(kNow)) break;
-    auto visit = engine_.pause(waker_);
-    ++trips;
-    shared_.answer_all();
-    engine_.resume(std::move(visit));
-  }
-  EXPECT_EQ(trips, 3);  // leased, strict, back
-  EXPECT_EQ(asks_.answers().front().decision.remaining, 10);
-  for (const Rule& rule : rules) EXPECT_EQ(spend(rule).decision.remaining, 9);
-}
-
-TEST_F(AsksModesTest, WhoGoesAwayIsNotChargedInParts) {
+TEST_F(AsksModesTest, SharedRulesOfARequestAreDecidedInTheStrictestOfTheirModes) {
+  const Rule async = rule_of("async", 10, Mode::kAsync);
+  const Rule leased = rule_of("leased", 10, Mode::kLeased);
   const Rule local = rule_of("local", 10, Mode::kLocal);
-  const Rule strict = rule_of("strict", 10, Mode::kStrict);
-  engine_.resume(nullptr);
-  asks_.begin(Operation::kSpendAll);
-  for (const Rule* rule : {&local, &strict}) asks_.add({.rule = rule, .key = "k"});
-  ASSERT_FALSE(asks_.decide(kNow));
-  engine_.pause(waker_).reset();
+  ASSERT_TRUE(decide(
+      Operation::kSpendAll,
+      {{.rule = &async, .key = "k"}, {.rule = &local, .key = "k"}, {.rule = &leased, .key = "k"}}));
+  EXPECT_EQ(shared_.asked(), 1);
+  EXPECT_EQ(trips_, 1);
+  EXPECT_EQ(asks_.answer(0).mode, Mode::kLeased);
+  EXPECT_EQ(asks_.answer(1).mode, Mode::kLocal);
+  EXPECT_EQ(asks_.answer(2).mode, Mode::kLeased);
+}
+
+TEST_F(AsksModesTest, ADenialTakesOneTrip) {
+  const Rule none = rule_of("none", 0, Mode::kStrict);
+  const Rule local = rule_of("local", 10, Mode::kLocal);
+  const Rule leased = rule_of("leased", 10, Mode::kLeased);
+  ASSERT_TRUE(decide(
+      Operation::kSpendAll,
+      {{.rule = &leased, .key = "k"}, {.rule = &local, .key = "k"}, {.rule = &none, .key = "k"}}));
+  EXPECT_EQ(trips_, 1);
+  for (const std::size_t i : {0u, 1u}) EXPECT_EQ(asks_.answer(i).decision.remaining, 10);
+  for (const Rule* rule : {&local, &leased}) EXPECT_EQ(spend(*rule).decision.remaining, 9);
+}
+
+TEST_F(AsksModesTest, ALongListIsAskedBeforeAnythingIsWaitedFor) {
+  const Rule rule = rule_of("r", 1);
+  asks_.begin(Operation::kSpendEach);
+  for (std::size_t i = 0; i < Asks::kAsksMax; ++i) {
+    ASSERT_TRUE(asks_.add({.rule = &rule, .key = "k" + std::to_string(i)}));
+  }
+  EXPECT_FALSE(asks_.add({.rule = &rule, .key = "one too many"}));
+  ASSERT_EQ(asks_.decide(kNow), Progress::kWaits);
+  EXPECT_EQ(shared_.waiting(), Asks::kAsksMax / Batch::kChargesMax);
   shared_.answer_all();
-  shared_.answer_at_once();
-  EXPECT_EQ(spend(local).decision.remaining, 9);
-  EXPECT_EQ(spend(strict).decision.remaining, 9);
+  go_on();
+  ASSERT_EQ(asks_.progress(), Progress::kAnswered);
+  for (std::size_t i = 0; i < Asks::kAsksMax; ++i) EXPECT_TRUE(asks_.answer(i).allowed());
+}
+
+TEST_F(AsksModesTest, WhatAShadowWouldHaveSaidTakesASecondTrip) {
+  const Rule strict = rule_of("strict", 10, Mode::kStrict);
+  Rule shadow = rule_of("shadow", 0, Mode::kStrict);
+  shadow.shadow = true;
+  ASSERT_TRUE(
+      decide(Operation::kSpendAll, {{.rule = &shadow, .key = "k"}, {.rule = &strict, .key = "k"}}));
+  EXPECT_EQ(trips_, 2);
+  EXPECT_TRUE(asks_.answer(0).allowed());
+  EXPECT_TRUE(asks_.answer(0).over);
+}
+
+TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
+  const Rule local = rule_of("local", 10, Mode::kLocal);
+  const Rule none = rule_of("none", 0, Mode::kStrict);
+  AsksPool pool(engine_, blocks_);
+  AsksPtr asks = pool.take(Operation::kSpendAll);
+  for (const Rule* rule : {&local, &none}) asks->add({.rule = rule, .key = "k"});
+  ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+  asks->listen(listener_, nullptr);
+  asks.reset();
+  shared_.answer_all();
+  go_on();
+  EXPECT_EQ(listener_.decided_count, 0);
+  EXPECT_EQ(spend(local).decision.remaining, 9);  // the denial has given it back
+  EXPECT_EQ(traffic_.summary(kNow).total_denied(), 1u);
+}
+
+TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
+  auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 0)});
+  AsksPool pool(engine_, blocks_);
+  AsksPtr asks = pool.take(Operation::kSpendEach);
+  asks->add({.rule = rules->find("r"), .key = "k"});
+  ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+  asks->listen(listener_, rules);
+  const std::weak_ptr<const RuleSet> gone = rules;
+  rules.reset();
+  asks.reset();  // and the client leaves
+  EXPECT_FALSE(gone.expired());
+  shared_.answer_all();
+  go_on();
+  EXPECT_TRUE(gone.expired());
 }
 
 TEST_F(AsksModesTest, NothingIsFreedWhileTheStoreFails) {
@@ -340,7 +390,7 @@ TEST_F(AsksModesTest, NothingIsFreedWhileTheStoreFails) {
   shared_.break_down();
   EXPECT_FALSE(decide(Operation::kReset, {{.rule = &rule, .key = "k"}}));
   ASSERT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = "k", .cost = -3}}));
-  EXPECT_FALSE(asks_.answers().front().allowed());
+  EXPECT_FALSE(asks_.answer(0).allowed());
 }
 
 TEST_F(AsksModesTest, ANodeThatDecidesAloneBlocksNobody) {

@@ -34,9 +34,10 @@ class AsksTest : public testing::Test {
   std::string decide(Operation operation, std::initializer_list<Ask> asks) {
     asks_.begin(operation);
     for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
-    EXPECT_TRUE(asks_.decide(now_));
+    EXPECT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
     std::string text;
-    for (const Answer& answer : asks_.answers()) {
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      const Answer& answer = asks_.answer(i);
       text += (answer.allowed() ? "+" : "-") + std::to_string(answer.decision.remaining) + " ";
     }
     return text;
@@ -44,7 +45,7 @@ class AsksTest : public testing::Test {
   std::string hit(const Rule& rule, std::string_view key = "a", std::int64_t cost = 1) {
     return decide(Operation::kSpendEach, {{.rule = &rule, .key = key, .cost = cost}});
   }
-  const Answer& last() const { return asks_.answers().front(); }
+  const Answer& last() const { return asks_.answer(0); }
 
   Instant now_ = kStart;
   std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kStart);
@@ -169,9 +170,20 @@ TEST_F(AsksTest, ThereIsRoomForSixteenLimitsTogether) {
   asks_.begin(Operation::kSpendAll);
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(asks_.add({.rule = &two, .key = "a"}));
   EXPECT_FALSE(asks_.add({.rule = &two, .key = "a"}));
+}
+
+TEST_F(AsksTest, EachForItselfALongListIsDecidedAtOnce) {
+  const Rule two{.id = "two", .quota = quota(300, 1s), .limits = {quota(300, 1s), quota(300, 1h)}};
+  const Rule one{.id = "one", .quota = quota(100)};
   asks_.begin(Operation::kSpendEach);
-  for (int i = 0; i < 16; ++i) EXPECT_TRUE(asks_.add({.rule = &two, .key = "a"}));
-  EXPECT_FALSE(asks_.add({.rule = &two, .key = "a"}));
+  for (std::size_t i = 0; i < Asks::kAsksMax; ++i) {
+    EXPECT_TRUE(asks_.add({.rule = i % 2 == 0 ? &one : &two, .key = "a"}));
+  }
+  EXPECT_FALSE(asks_.add({.rule = &one, .key = "a"}));
+  ASSERT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
+  EXPECT_TRUE(asks_.answer(198).allowed());
+  EXPECT_FALSE(asks_.answer(200).allowed());
+  EXPECT_EQ(asks_.answer(255).decision.remaining, 300 - 128);
 }
 
 TEST_F(AsksTest, ADenialBlocksTheKey) {
@@ -274,7 +286,7 @@ TEST_F(AsksTest, AnOutageIsNoAnswer) {
   const Rule rule{.id = "r", .quota = quota(1)};
   asks.begin(Operation::kSpendEach);
   asks.add({.rule = &rule, .key = "a"});
-  EXPECT_FALSE(asks.decide(now_));
+  EXPECT_EQ(asks.decide(now_), Asks::Progress::kUnavailable);
   EXPECT_EQ(traffic_.summary(now_).store_errors, 1u);
 }
 

@@ -1,10 +1,6 @@
 #include "engine/engine.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "base/assert.h"
-#include "engine/visit.h"
 
 namespace weir {
 
@@ -32,70 +28,20 @@ void Check::decide(Store& store, Instant now, Instant give_up_at) noexcept {
   store.decide(batch_, now);
 }
 
-void Check::turn_round() {
-  batch_.operation = Operation::kSpendEach;
-  for (std::size_t index = 0; index < size_; ++index) {
-    charges_[index].cost = -std::max<std::int64_t>(0, charges_[index].cost);
-  }
-}
-
-bool Check::asks_same(const Check& other) const {
-  if (batch_.operation != other.batch_.operation || size_ != other.size_) return false;
-  return std::equal(charges_.begin(), charges_.begin() + static_cast<std::ptrdiff_t>(size_),
-                    other.charges_.begin(), [](const Charge& one, const Charge& two) {
-                      return one.key == two.key && one.cost == two.cost;
-                    });
-}
-
 void Check::finish(Batch& batch) noexcept {
   Check& check = *static_cast<Check*>(batch.context);
   check.on_done_(check);
 }
 
-void Engine::join(Fleet& fleet, std::function<void()> on_abandoned) {
-  fleet_ = &fleet;
-  abandoned_ = std::make_shared<Abandoned>(std::move(on_abandoned));
+void Engine::answer_came(Asker& asker) {
+  answered_.push_back(&asker);
+  if (answered_.size() == 1 && on_answered_) on_answered_();
 }
 
-void Engine::give_back(Instant now) {
-  if (abandoned_ != nullptr) abandoned_->give_back(now);
-}
-
-void Engine::resume(std::shared_ptr<Visit> visit) {
-  if (visit != nullptr) {
-    visit->rewind();
-    if (visit_ != nullptr && settle()) spare_visits_.push_back(std::move(visit_));
-    if (spare_visits_.size() > kSpareVisitsMax) spare_visits_.pop_back();
-    visit_ = std::move(visit);
-  } else if (!settle()) {
-    visit_.reset();  // of a door that could not wait
-  }
-}
-
-Visit& Engine::visit() {
-  if (visit_ != nullptr) return *visit_;
-  if (spare_visits_.empty()) {
-    if (abandoned_ == nullptr) abandoned_ = std::make_shared<Abandoned>();
-    visit_ = std::make_shared<Visit>(abandoned_);
-  } else {
-    visit_ = std::move(spare_visits_.back());
-    spare_visits_.pop_back();
-  }
-  return *visit_;
-}
-
-bool Engine::settle() {
-  if (waits()) return false;
-  if (visit_ != nullptr) visit_->forget();
-  return true;
-}
-
-bool Engine::waits() const { return visit_ != nullptr && visit_->waits(); }
-
-std::shared_ptr<Visit> Engine::pause(Waker& waker) {
-  WEIR_ASSERT(waits());
-  visit_->waker_ = &waker;
-  return std::move(visit_);
+// By index: whoever goes on may ask again, and be answered at once.
+void Engine::go_on(Instant now) {
+  for (std::size_t i = 0; i < answered_.size(); ++i) answered_[i]->answered(now);
+  answered_.clear();
 }
 
 }  // namespace weir

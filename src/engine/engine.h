@@ -1,12 +1,12 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
 // A Check is filled, decide() called, and the answer is there when on_done is called:
-// at once from a store in memory, later from one that must be asked. Requests wait for
-// such a one in a Visit (visit.h).
+// at once from a store in memory, later from one that must be asked. Answers that come
+// later are collected, and whoever asked goes on in go_on(), once a round of the loop.
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
-// Tested by engine_test.cc and visit_test.cc.
+// Tested by engine_test.cc and asks_modes_test.cc.
 
 #pragma once
 
@@ -14,13 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/waker.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
 #include "rules/mode.h"
@@ -28,9 +26,6 @@
 #include "weir/store.h"
 
 namespace weir {
-
-class Abandoned;
-class Visit;
 
 // The charges of one request, with room for their quotas and decisions. Lives in its
 // session and is reused, so that deciding allocates nothing.
@@ -46,12 +41,8 @@ class Check {
   // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
   // Nothing changes until then.
   void decide(Store& store, Instant now, Instant give_up_at = Instant::max()) noexcept;
-  // From what was asked to what gives it back.
-  void turn_round();
 
   std::size_t size() const { return size_; }
-  // Whether it asks what the other does: for the same keys at the same cost.
-  bool asks_same(const Check& other) const;
 
   // After on_done. If error() is not kNone the decisions mean nothing.
   StoreError error() const { return batch_.error; }
@@ -83,8 +74,11 @@ class Engine {
   Store& local() { return store_; }
 
   // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
-  // `on_abandoned` is called when give_back() is to be called, soon.
-  void join(Fleet& fleet, std::function<void()> on_abandoned = {});
+  // `on_answered` is called when go_on() is to be called, soon.
+  void join(Fleet& fleet, std::function<void()> on_answered) {
+    fleet_ = &fleet;
+    on_answered_ = std::move(on_answered);
+  }
   // Null: this node is alone.
   Fleet* fleet() { return fleet_; }
   // How a key is decided, if a rule or a call wants it so.
@@ -93,18 +87,19 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
-  // Begins or goes on with what is being handled (visit.h). Null: a new one.
-  void resume(std::shared_ptr<Visit> visit);
-  Visit& visit();
-  // Forgets what was asked since resume(), if all of it is answered; false, and nothing is
-  // forgotten, if something waits.
-  bool settle();
-  // An answer is not there yet.
-  bool waits() const;
-  // What was handled is to be handled again when `waker` is woken. REQUIRES: waits()
-  std::shared_ptr<Visit> pause(Waker& waker);
-  // Gives back what requests were charged that went away before all was decided.
-  void give_back(Instant now);
+  // Whoever has asked a store that answers later.
+  class Asker {
+   public:
+    // All answers are there.
+    virtual void answered(Instant now) = 0;
+
+   protected:
+    ~Asker() = default;
+  };
+  // The last answer that `asker` waits for is there. The asker outlives the next go_on().
+  void answer_came(Asker& asker);
+  // Lets everyone go on whose answers have come.
+  void go_on(Instant now);
 
   // For the figures of this core.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
@@ -120,15 +115,12 @@ class Engine {
   void record_fallback() noexcept { traffic_.record_fallback(); }
 
  private:
-  static constexpr std::size_t kSpareVisitsMax = 64;
-
   Store& store_;
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
-  std::shared_ptr<Abandoned> abandoned_;
-  std::shared_ptr<Visit> visit_;  // under way; kept for the next, where nobody waits
-  std::vector<std::shared_ptr<Visit>> spare_visits_;  // whose requests are answered
+  std::function<void()> on_answered_;
+  std::vector<Asker*> answered_;  // since the last go_on()
 };
 
 }  // namespace weir

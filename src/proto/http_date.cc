@@ -30,7 +30,7 @@ HttpDate http_date(Instant instant) {
       std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch() - day)};
 
   HttpDate text;
-  TextWriter writer(text.data());
+  TextWriter writer(text.data(), text.size());
   writer.text(name(kWeekdays, std::chrono::weekday{date}.c_encoding())).put(", ");
   two_digits(writer, static_cast<unsigned>(civil.day()));
   writer.put(" ").text(name(kMonths, static_cast<unsigned>(civil.month()) - 1)).put(" ");

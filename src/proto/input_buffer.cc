@@ -36,11 +36,6 @@ void InputBuffer::consume(std::size_t size) {
   begin_ += size;
 }
 
-void InputBuffer::restore(std::size_t size) {
-  WEIR_ASSERT(size <= begin_);
-  begin_ -= size;
-}
-
 void InputBuffer::release() {
   if (!empty()) return;
   bytes_.reset();

@@ -41,9 +41,6 @@ class InputBuffer {
   // Drops bytes from the front.
   void consume(std::size_t size);
 
-  // Puts back what was consumed last. REQUIRES: no space() since
-  void restore(std::size_t size);
-
   // Drops bytes from the end: `size` remain.
   void truncate(std::size_t size) { end_ = begin_ + size; }
 

@@ -26,6 +26,7 @@ class OutputBuffer {
   void commit(const char* end) { end_ = static_cast<std::size_t>(end - bytes_.get()); }
 
   void append(std::string_view text);
+  void append(const OutputBuffer& other) { append(other.view()); }
 
   std::string_view view() const { return {bytes_.get() + begin_, end_ - begin_}; }
   std::size_t size() const { return end_ - begin_; }
@@ -36,9 +37,6 @@ class OutputBuffer {
   char* at(std::size_t position) { return bytes_.get() + (position - consumed_ + begin_); }
   // The position of the next byte to be appended.
   std::size_t position() const { return consumed_ + size(); }
-
-  // Drops what was appended from this position on. REQUIRES: it is not consumed
-  void cut(std::size_t position) { end_ = begin_ + (position - consumed_); }
 
   // Gives the memory back, if nothing is in it.
   void release();

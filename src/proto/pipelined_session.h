@@ -2,16 +2,23 @@
 // they came, many to one read (HTTP/1.1, the Redis protocol).
 //
 // Every complete request among what has arrived is handled at once, and all answers to one
-// read leave in one piece. Bounds: replies of `output_max` bytes waiting, beyond which
-// nothing more is read or handled until the peer takes some; how long a peer may be idle,
-// take to send a request, or take nothing of what waits for it. After `warm_max` without a
-// request the buffers are given back: an idle connection is the session's object and no more.
+// read leave in one piece. A reply whose answer comes later is parked in its place; those
+// behind it are handled all the same, and their replies wait for it. Three requests, of
+// which the second asks a store that is far away:
 //
-// An answer may have to be waited for. Then what was handled since everything was last
-// answered is undone, input and output, and handled again when the session is woken:
-// settle() says when that was, begin_turn() and end_turn() frame it.
+//   received   1 handled, its reply is output    2 asks, parked    3 handled, its reply waits
+//   woken      2 is written to the output, then 3
 //
-// `Output` is OutputBuffer or something with the same functions.
+// While a place is taken nothing more is read, so that the texts of requests stay where they
+// arrived.
+//
+// Bounds: replies of `output_max` bytes waiting, beyond which nothing more is read or handled
+// until the peer takes some; how long a peer may be idle, take to send a request, or take
+// nothing of what waits for it. After `warm_max` without a request the buffers are given
+// back: an idle connection is the session's object and no more.
+//
+// `Output` is OutputBuffer or something with the same functions, and what late replies are
+// written to, unless that is said to be `Sink`.
 //
 // Thread rule: the core that accepted the connection. Tested by
 // src/server/http/http_session_test.cc, src/server/http/http_wait_test.cc,
@@ -21,10 +28,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "base/late_reply.h"
 #include "proto/input_buffer.h"
 #include "proto/session.h"
 
@@ -38,33 +49,36 @@ struct PipelineLimits {
   Duration warm_max;
 };
 
-template <typename Output>
+template <typename Output, typename Sink = Output>
 class PipelinedSession : public Session {
  public:
   PipelinedSession(const PipelineLimits& limits, Instant now)
       : limits_(limits), idle_since_(now), taken_since_(now) {}
 
   void attach(Waker& waker) final { waker_ = &waker; }
+
   void woken(Instant now) final {
-    if (!waits_) return;
-    waits_ = false;
-    handle_requests(now);
+    if (!waits()) return;
+    const bool was_empty = out_.empty();
+    write_due(now);
+    if (was_empty) taken_since_ = now;
+    if (!waits()) handle_requests(now);  // those that had to come after it
   }
 
   std::span<char> input_space() final {
-    if (finished_ || peer_closed_ || held_back_ || waits_) return {};
+    if (is_closing_ || peer_closed_ || held_back_ || waits()) return {};
     return in_.space();
   }
 
   void received(std::size_t size, Instant now) final {
-    if (finished_) return;
+    if (is_closing_) return;
     in_.received(size);
     handle_requests(now);
   }
 
   void peer_closed(Instant now) final {
     peer_closed_ = true;
-    if (!finished_ && !waits_) handle_requests(now);
+    if (!is_closing_) handle_requests(now);
   }
 
   std::string_view output() const final { return out_.view(); }
@@ -72,43 +86,44 @@ class PipelinedSession : public Session {
   void sent(std::size_t size, Instant now) final {
     out_.consume(size);
     taken_since_ = now;
-    if (held_back_ && !finished_ && !waits_) handle_requests(now);
+    if (held_back_ && !is_closing_) handle_requests(now);
   }
 
   Instant deadline() const final {
     if (!out_.empty()) return taken_since_ + limits_.stalled_max;
-    if (waits_) return Instant::max();  // whoever is waited for has a deadline
+    if (waits()) return Instant::max();  // whoever is waited for has a deadline
     if (request_since_) return *request_since_ + limits_.request_max;
     return idle_since_ + (is_warm() ? limits_.warm_max : limits_.idle_max);
   }
 
   void expired(Instant now) final {
     if (now < deadline()) return;
-    if (out_.empty() && request_since_ && !finished_) {
+    if (out_.empty() && request_since_ && !is_closing_) {
       taken_since_ = now;
       refuse_slow(now);
-      finished_ = true;
+      is_closing_ = true;
       return;
     }
-    if (out_.empty() && now < idle_since_ + limits_.idle_max && !finished_) {
+    if (out_.empty() && now < idle_since_ + limits_.idle_max && !is_closing_) {
       in_.release();
       out_.release();
       return;
     }
+    places_.clear();
     out_.consume(out_.size());
-    finished_ = true;
+    is_closing_ = true;
   }
 
   void drain() final {
-    draining_ = true;
-    if (in_.empty()) finished_ = true;
+    is_draining_ = true;
+    if (in_.empty()) is_closing_ = true;
   }
 
-  bool finished() const final { return finished_; }
+  bool finished() const final { return is_closing_ && !waits(); }
 
  protected:
   enum class Step : std::uint8_t {
-    kNeedMore,  // no request is complete
+    kNeedMore,  // no request is complete, or it must wait until all before it are answered
     kGoOn,      // one was handled, or something skipped: there may be more
     kLast,      // nothing behind it is handled; the connection closes
   };
@@ -117,94 +132,108 @@ class PipelinedSession : public Session {
   virtual Step handle_one(Instant now) = 0;
   // Answers a request that did not arrive in time.
   virtual void refuse_slow(Instant now) = 0;
-  // Requests are about to be handled: from the beginning, or again.
-  virtual void begin_turn(Instant now) = 0;
-  // Whether all that was handled is answered for good, and nothing queued: then it is
-  // forgotten what had to be asked for it.
-  virtual bool settle() = 0;
-  // Answers what is queued. True if that has to be waited for: waker() will be woken.
-  virtual bool end_turn(Instant now) = 0;
+  // Decides what is queued.
+  virtual void flush(Instant now) = 0;
+
+  // A late reply is about to be written.
+  struct Turn {
+    Duration waited{0};
+    enum class Then : std::uint8_t { kGoOn, kClose } then = Then::kGoOn;
+  };
+  virtual void writing(const Turn&) {}
 
   InputBuffer& in() { return in_; }
   Output& out() { return out_; }
-  Waker& waker() { return *waker_; }
+
+  // Where a reply goes that is there already.
+  Output& end_of_line() {
+    if (places_.empty()) return out_;
+    if (places_.back().late != nullptr) places_.emplace_back();
+    return places_.back().output;
+  }
+  // Takes the next place for a reply that comes later. Its texts may be in in().
+  void park(std::unique_ptr<LateReply<Sink>> late, Instant now) {
+    late->attach(*waker_);
+    places_.emplace_back();
+    places_.back().late = std::move(late);
+    places_.back().since = now;
+  }
+  // A reply has not been written yet.
+  bool waits() const { return !places_.empty(); }
   bool is_last_and_draining(std::size_t size) const {
-    return draining_ && in_.text().size() == size;
+    return is_draining_ && in_.text().size() == size;
   }
   // A request has been handled: its bytes go, and the peer is not idle. They stay in
   // place until input_space() is asked for.
   void take(std::size_t size, Instant now) {
-    skip(size);
+    in_.consume(size);
     request_since_.reset();
     idle_since_ = now;
   }
-  // For a request that must not be undone together with those before it.
-  void mark_if_settled() {
-    if (settle()) mark();
-  }
-  // Bytes between requests: neither a request nor a sign of life.
-  void skip(std::size_t size) {
-    in_.consume(size);
-    taken_ += size;
-  }
 
  private:
+  // A reply that comes later, or those that have to wait behind it.
+  struct Place {
+    std::unique_ptr<LateReply<Sink>> late{};
+    Output output{};
+    Instant since{};
+  };
+
   bool is_warm() const { return in_.holds_memory() || out_.holds_memory(); }
 
+  // What the replies in their places count is bounded by the requests of one read.
   void handle_requests(Instant now) {
     const bool was_empty = out_.empty();
     held_back_ = false;
-    begin_turn(now);
-    mark();
-    bool goes_on = !finished_;
+    bool goes_on = !is_closing_;
     while (goes_on) {
       held_back_ = out_.size() >= limits_.output_max;
       if (held_back_) break;
       const Step step = handle_one(now);
-      finished_ = step == Step::kLast;
+      is_closing_ = step == Step::kLast;
       goes_on = step == Step::kGoOn;
-      mark_if_settled();
     }
-    waits_ = end_turn(now);
+    flush(now);
     if (was_empty) taken_since_ = now;
-    if (waits_) return undo();
 
-    const bool nothing_to_come = peer_closed_ || (draining_ && in_.empty());
-    if (nothing_to_come && !held_back_) finished_ = true;
-    if (in_.empty() || held_back_) {
+    const bool nothing_to_come = peer_closed_ || (is_draining_ && in_.empty());
+    if (nothing_to_come && !held_back_ && !waits()) is_closing_ = true;
+    if (in_.empty() || held_back_ || waits()) {
       request_since_.reset();
     } else if (!request_since_) {
       request_since_ = now;
     }
   }
 
-  void mark() {
-    taken_ = 0;
-    settled_output_ = out_.position();
-  }
-
-  void undo() {
-    in_.restore(taken_);
-    out_.cut(settled_output_);
-    finished_ = false;
-    held_back_ = false;
-    request_since_.reset();
+  // Writes the replies that are due, up to the first that is not.
+  void write_due(Instant now) {
+    while (!places_.empty()) {
+      Place& place = places_.front();
+      if (place.late != nullptr) {
+        if (!place.late->is_due()) return;
+        const bool is_last = is_draining_ && in_.empty() && places_.size() == 1;
+        writing({.waited = now - place.since,
+                 .then = is_last ? Turn::Then::kClose : Turn::Then::kGoOn});
+        if (!place.late->write(out_, now)) return;
+      } else {
+        out_.append(place.output);
+      }
+      places_.pop_front();
+    }
   }
 
   const PipelineLimits& limits_;
   InputBuffer in_;
   Output out_;
+  std::list<Place> places_;  // in the order of the requests
   Waker* waker_ = nullptr;
-  std::size_t taken_ = 0;           // bytes handled since all was settled
-  std::size_t settled_output_ = 0;  // position in out_ at that time
-  bool held_back_ = false;          // input waits until the peer takes output
-  bool waits_ = false;              // for an answer
+  bool held_back_ = false;  // input waits until the peer takes output
   bool peer_closed_ = false;
-  bool draining_ = false;
-  bool finished_ = false;
-  Instant idle_since_;                    // the last request, or the beginning
-  std::optional<Instant> request_since_;  // the first bytes of a request not complete yet
-  Instant taken_since_;                   // the peer took output, or there was none to take
+  bool is_draining_ = false;
+  bool is_closing_ = false;  // nothing more is handled
+  Instant idle_since_;
+  Instant taken_since_;
+  std::optional<Instant> request_since_;
 };
 
 }  // namespace weir

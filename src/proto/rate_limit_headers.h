@@ -16,10 +16,13 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
+#include "base/name_value.h"
 #include "proto/text_writer.h"
 #include "weir/decision.h"
 #include "weir/time.h"
@@ -32,15 +35,36 @@ struct RateLimitPolicy {
   Duration window{0};
 };
 
+// What a reply tells of a limit.
+struct RateLimit {
+  RateLimitPolicy policy{};
+  Decision decision{};
+};
+
 // No more than this is written.
-constexpr std::size_t rate_limit_headers_max(std::string_view policy_name) {
+constexpr std::size_t rate_limit_headers_max(const RateLimit& limit) {
   constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 127
   constexpr std::size_t kNumbers = 8;
-  const std::size_t quoted = 2 + 2 * policy_name.size();
+  const std::size_t quoted = 2 + 2 * limit.policy.name.size();
   return kFixed + kNumbers * kNumberTextMax + 2 * quoted;
 }
 
-void write_rate_limit_headers(TextWriter& writer, const RateLimitPolicy& policy,
-                              const Decision& decision);
+// As lines of HTTP/1.1.
+void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit);
+
+// As HTTP/2 has them: their names in lower case.
+class RateLimitFields {
+ public:
+  static constexpr std::size_t kFieldsMax = 6;
+
+  // `room` holds rate_limit_headers_max(limit) bytes and outlives this.
+  RateLimitFields(const RateLimit& limit, char* room);
+
+  std::span<const NameValue> fields() const { return std::span(fields_).first(size_); }
+
+ private:
+  std::array<NameValue, kFieldsMax> fields_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace weir

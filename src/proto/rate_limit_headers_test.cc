@@ -10,14 +10,35 @@ namespace {
 
 using namespace std::chrono_literals;
 
+std::string to_lower_names(std::string lines) {
+  bool in_name = true;
+  for (char& c : lines) {
+    if (c == ':') in_name = false;
+    if (c == '\n') in_name = true;
+    if (in_name) c = ascii_lower(c);
+  }
+  return lines;
+}
+
+std::string as_http2(const RateLimit& limit) {
+  std::vector<char> memory(rate_limit_headers_max(limit));
+  const RateLimitFields written(limit, memory.data());
+  std::string lines;
+  for (const NameValue& field : written.fields()) {
+    lines.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  return lines;
+}
+
+// As lines; HTTP/2 says the same.
 std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
-  const std::size_t max = rate_limit_headers_max(policy.name);
-  std::vector<char> memory(max);
-  TextWriter writer(memory.data());
-  write_rate_limit_headers(writer, policy, decision);
-  const auto size = static_cast<std::size_t>(writer.end() - memory.data());
-  EXPECT_LE(size, max);
-  return {memory.data(), size};
+  const RateLimit limit{.policy = policy, .decision = decision};
+  std::vector<char> memory(rate_limit_headers_max(limit));
+  TextWriter writer(memory.data(), memory.size());
+  write_rate_limit_headers(writer, limit);
+  const std::string lines(memory.data(), writer.end());
+  EXPECT_EQ(as_http2(limit), to_lower_names(lines));
+  return lines;
 }
 
 TEST(RateLimitHeaders, OfAnAllowedRequest) {

@@ -1,11 +1,12 @@
 // TextWriter: puts text and numbers one after the other into memory.
 //
-//   TextWriter writer(out.reserve(kSizeMax));
+//   TextWriter writer(out.reserve(kSizeMax), kSizeMax);
 //   writer.put("X-RateLimit-Limit: ").number(limit).put("\r\n");
 //   out.commit(writer.end());
 //
-// It does not measure: whoever makes one has made room for all that will be put. The
-// bounds of the variable parts are the k...Max constants here and beside each format.
+// Whoever makes one has made room for all that will be put. end() checks that it was enough:
+// a bound that was counted wrongly stops the program there. The bounds of the variable parts
+// are the k...Max constants here and beside each format.
 //
 // Thread rule: a value. Tested by text_writer_test.cc.
 
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/assert.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -27,7 +29,7 @@ inline constexpr std::size_t kSecondsTextMax = 21;  // -9223372036854.775808
 
 class TextWriter {
  public:
-  explicit TextWriter(char* at) : at_(at) {}
+  TextWriter(char* at, std::size_t room) : at_(at), limit_(at + room) {}
 
   // A literal: its length is known, so this is a few moves.
   template <std::size_t N>
@@ -69,10 +71,14 @@ class TextWriter {
     return *this;
   }
 
-  char* end() const { return at_; }
+  char* end() const {
+    WEIR_ASSERT(at_ <= limit_);
+    return at_;
+  }
 
  private:
   char* at_;
+  char* const limit_;
 };
 
 }  // namespace weir

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 template <typename Write>
 std::string written(Write write) {
   std::array<char, 128> memory{};
-  TextWriter writer(memory.data());
+  TextWriter writer(memory.data(), memory.size());
   write(writer);
   return {memory.data(), writer.end()};
 }
@@ -46,6 +46,12 @@ TEST(TextWriter, SecondsHaveNoDecimalsToSpare) {
   EXPECT_EQ(seconds(10s + 10us), "10.00001");
   EXPECT_EQ(seconds(Duration::max()), "9223372036854.775807");
   EXPECT_LT(seconds(Duration::max()).size(), kSecondsTextMax);
+}
+
+TEST(TextWriterDeathTest, EndsTheProgramWhereABoundWasTooSmall) {
+  std::array<char, 8> memory{};
+  TextWriter writer(memory.data(), 3);
+  EXPECT_DEATH(writer.put("four").end(), "limit_");
 }
 
 }  // namespace

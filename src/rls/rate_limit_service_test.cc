@@ -98,11 +98,15 @@ class World {
 
   const Response& ask(const Descriptors& descriptors, std::uint32_t hits = 0,
                       const std::string& domain = "edge") {
-    Request request;
+    const auto call = service_.new_call();
+    Request& request = call->request;
+    request.Clear();
     request.set_domain(domain);
     request.set_hits_addend(hits);
     for (const auto& descriptor : descriptors) *request.add_descriptors() = descriptor;
-    error_ = service_.should_rate_limit(request, response_, now);
+    EXPECT_EQ(call->decide(now), Asks::Progress::kAnswered);
+    error_ = call->error();
+    response_ = call->response;
     return response_;
   }
 

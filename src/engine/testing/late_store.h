@@ -1,6 +1,6 @@
 // LateStore: a store for tests that answers when it is told to, or not at all.
 //
-// Thread rule: one thread. Tested by src/engine/visit_test.cc, which uses it.
+// Thread rule: one thread. Tested by src/engine/asks_modes_test.cc, which uses it.
 
 #pragma once
 

@@ -26,8 +26,7 @@ class Http2Service {
   virtual void opened(Http2Stream&, Instant) {}
   // More of the body has come.
   virtual void arrived(Http2Stream&, Instant) {}
-  // Nothing more will come. Not called if the stream has been answered before; called again
-  // if it was left to wait, and has been woken.
+  // Nothing more will come. Not called if the stream has been answered before.
   virtual void completed(Http2Stream& stream, Instant now) = 0;
   // The body exceeds body_max(): an answer is due.
   virtual void too_long(Http2Stream& stream, Instant now) = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <new>
-#include <utility>
 
 #include "base/assert.h"
 
@@ -62,8 +61,8 @@ void Http2Session::woken(Instant now) {
   if (finished_) return;
   now_ = now;
   for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    if (!std::exchange(stream->is_woken_, false) || stream->is_finished_) continue;
-    stream->service_->completed(*stream, now_);
+    const bool is_due = stream->late_ != nullptr && stream->late_->is_due();
+    if (is_due && stream->late_->write(*stream, now_)) stream->late_.reset();
   }
   pump();
 }
@@ -92,7 +91,7 @@ void Http2Session::pump() {
 
 bool Http2Session::any_waits() const {
   for (const Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    if (stream->kept_ != nullptr) return true;
+    if (stream->late_ != nullptr) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.h"
 #include "proto/http2/http2_session.h"
@@ -79,14 +80,16 @@ void Http2Stream::clear() {
   head_size_ = sent_ = held_ = 0;
   deadline_ = expires_at_ = Instant::max();
   is_kept_open_ = false;
-  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = is_woken_ = false;
-  kept_.reset();
+  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
+  late_.reset();
 }
 
-void Http2Stream::wake() noexcept {
-  is_woken_ = true;
-  session_->waker_->wake();
+void Http2Stream::park(std::unique_ptr<LateReply<Http2Stream>> late) {
+  late_ = std::move(late);
+  late_->attach(*this);
 }
+
+void Http2Stream::wake() noexcept { session_->waker_->wake(); }
 
 void Http2Stream::add_field(std::string_view name, std::string_view value) {
   constexpr std::size_t kOverhead = 32;  // RFC 9113, 6.5.2: what a field counts beyond its text

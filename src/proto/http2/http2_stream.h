@@ -21,10 +21,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/ip_address.h"
+#include "base/late_reply.h"
 #include "base/name_value.h"
 #include "base/waker.h"
 #include "proto/input_buffer.h"
@@ -38,7 +38,7 @@ class Http2Session;
 // The name in lower case.
 using Http2Field = NameValue;
 
-class Http2Stream final : public Waker {
+class Http2Stream final : Waker {
  public:
   // Of an answer; far above what any needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
@@ -84,18 +84,15 @@ class Http2Stream final : public Waker {
   // When the request is no longer worth answering, whatever else is allowed.
   void expire_at(Instant deadline);
 
-  // The answer has to be waited for: after wake() the service's completed() is called
-  // again. The stream keeps what the service needs then, and drops it when it is gone.
-  // REQUIRES: is_complete()
-  void wait(std::shared_ptr<void> kept) { kept_ = std::move(kept); }
-  // What was kept, or null.
-  std::shared_ptr<void> resume() { return std::exchange(kept_, nullptr); }
-  void wake() noexcept override;
+  // The reply comes later: the stream keeps it until then, and drops it when the stream is
+  // gone. REQUIRES: is_complete()
+  void park(std::unique_ptr<LateReply<Http2Stream>> late);
 
  private:
   friend class Http2Session;
   friend class Http2StreamPool;
 
+  void wake() noexcept override;  // by a late reply
   void open(Http2Session& session, std::int32_t id);
   void clear();
   void allow(Instant deadline);
@@ -145,8 +142,7 @@ class Http2Stream final : public Waker {
   bool is_finished_ = false;
   bool is_deferred_ = false;  // nghttp2 waits for go_on()
 
-  std::shared_ptr<void> kept_;  // by the service, while the answer is waited for
-  bool is_woken_ = false;
+  std::unique_ptr<LateReply<Http2Stream>> late_;
 };
 
 }  // namespace weir

@@ -12,14 +12,16 @@ constexpr std::size_t kNumberLineMax = 1 + kNumberTextMax + 2;  // type, number,
 }  // namespace
 
 void ReplyWriter::line(char type, std::string_view text) {
-  TextWriter writer(out_.reserve(1 + text.size() + 2));
+  const std::size_t room = 1 + text.size() + 2;
+  TextWriter writer(out_.reserve(room), room);
   writer.character(type).text(text).put("\r\n");
   out_.commit(writer.end());
 }
 
 void ReplyWriter::error(std::string_view text) {
-  char* const begin = out_.reserve(1 + text.size() + 2);
-  TextWriter writer(begin);
+  const std::size_t room = 1 + text.size() + 2;
+  char* const begin = out_.reserve(room);
+  TextWriter writer(begin, room);
   writer.character('-').text(text);
   std::replace_if(
       begin, writer.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
@@ -28,20 +30,22 @@ void ReplyWriter::error(std::string_view text) {
 }
 
 void ReplyWriter::number_line(char type, std::int64_t number) {
-  TextWriter writer(out_.reserve(kNumberLineMax));
+  TextWriter writer(out_.reserve(kNumberLineMax), kNumberLineMax);
   writer.character(type).number(number).put("\r\n");
   out_.commit(writer.end());
 }
 
 void ReplyWriter::bulk(std::string_view text) {
-  TextWriter writer(out_.reserve(kNumberLineMax + text.size() + 2));
+  const std::size_t room = kNumberLineMax + text.size() + 2;
+  TextWriter writer(out_.reserve(room), room);
   writer.character('$').number(text.size()).put("\r\n").text(text).put("\r\n");
   out_.commit(writer.end());
 }
 
 void ReplyWriter::verbatim(std::string_view text) {
   if (protocol_ == Protocol::kResp2) return bulk(text);
-  TextWriter writer(out_.reserve(kNumberLineMax + 4 + text.size() + 2));
+  const std::size_t room = kNumberLineMax + 4 + text.size() + 2;
+  TextWriter writer(out_.reserve(room), room);
   writer.character('=').number(text.size() + 4).put("\r\ntxt:").text(text).put("\r\n");
   out_.commit(writer.end());
 }
@@ -64,7 +68,8 @@ void ReplyWriter::map(std::size_t pairs) {
 }
 
 void ReplyWriter::integers(std::span<const std::int64_t> numbers) {
-  TextWriter writer(out_.reserve(kNumberLineMax * (1 + numbers.size())));
+  const std::size_t room = kNumberLineMax * (1 + numbers.size());
+  TextWriter writer(out_.reserve(room), room);
   writer.character('*').number(numbers.size()).put("\r\n");
   for (const std::int64_t number : numbers) writer.character(':').number(number).put("\r\n");
   out_.commit(writer.end());

@@ -38,11 +38,14 @@ void UnaryMethod::completed(Http2Stream& stream, Instant now) {
   if (message.framing != Framing::kComplete) return refuse_message(stream, message.framing);
   if (message.size() != body.size()) return refuse(stream, kOneMessage);
   const auto outcome = call(stream, message.payload, now);
-  if (!outcome) return;
-  if (outcome->status.code != Code::kOk) return refuse(stream, outcome->status);
+  if (outcome) reply(stream, *outcome);
+}
+
+void UnaryMethod::reply(Http2Stream& stream, const Outcome& outcome) {
+  if (outcome.status.code != Code::kOk) return refuse(stream, outcome.status);
   begin_reply(stream);
-  append_message(stream, *outcome->reply);
-  end_reply(stream, outcome->status);
+  append_message(stream, *outcome.reply);
+  end_reply(stream, outcome.status);
 }
 
 }  // namespace weir::grpc

@@ -36,9 +36,10 @@ class UnaryMethod : public Method {
     Status status{};
     const google::protobuf::MessageLite* reply = nullptr;  // if the status is OK
   };
-  // Nothing: the stream waits, and the call is repeated when it is woken.
+  // Nothing: the reply comes later, and the stream keeps it.
   virtual std::optional<Outcome> call(Http2Stream& stream, std::string_view message,
                                       Instant now) = 0;
+  static void reply(Http2Stream& stream, const Outcome& outcome);
 };
 
 inline constexpr Status kUnreadable = {.code = Code::kInternal,

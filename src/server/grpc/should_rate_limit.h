@@ -21,31 +21,56 @@ class ShouldRateLimit final : public UnaryMethod {
       "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
   ShouldRateLimit(Engine& engine, BlockList& blocks, RuleSetPtr rules, const RlsOptions& options)
-      : engine_(engine), service_(engine, blocks, std::move(rules), options) {}
+      : service_(engine, blocks, std::move(rules), options) {}
 
   void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
 
  protected:
   std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override {
-    if (!parse(request_, message)) return Outcome{.status = kUnreadable};
-    engine_.resume(std::static_pointer_cast<Visit>(stream.resume()));
-    const auto error = service_.should_rate_limit(request_, response_, now);
-    if (engine_.waits()) {
-      stream.wait(engine_.pause(stream));
-      return std::nullopt;
+    CallPtr asked = service_.new_call();
+    if (!parse(asked->request, message)) return Outcome{.status = kUnreadable};
+    if (asked->decide(now) != Asks::Progress::kWaits) {
+      reply(stream, outcome_of(*asked));
+    } else {
+      stream.park(std::make_unique<Late>(std::move(asked), service_.rules()));
     }
-    if (!error) return Outcome{.reply = &response_};
-    const bool is_fault_of_asker = error->kind == rls::ServiceError::Kind::kInvalidArgument;
-    return Outcome{
-        .status = {.code = is_fault_of_asker ? Code::kInvalidArgument : Code::kUnavailable,
-                   .message = error->message}};
+    return std::nullopt;
   }
 
  private:
-  Engine& engine_;
+  using CallPtr = rls::RateLimitService::CallPtr;
+
+  // The reply to a call that waits.
+  class Late final : public LateReply<Http2Stream>, Asks::Listener {
+   public:
+    Late(CallPtr asked, RuleSetPtr rules) : rules_(std::move(rules)), asked_(std::move(asked)) {
+      asked_->listen(*this, rules_);
+    }
+
+   private:
+    void decided() noexcept override { due(); }
+    bool try_write(Http2Stream& stream, Instant now) override {
+      if (asked_->go_on(now) == Asks::Progress::kWaits) {
+        asked_->listen(*this, rules_);
+        return false;
+      }
+      reply(stream, outcome_of(*asked_));
+      return true;
+    }
+
+    const RuleSetPtr rules_;  // which the call refers to
+    const CallPtr asked_;
+  };
+
+  static Outcome outcome_of(const rls::RateLimitCall& call) {
+    const auto& error = call.error();
+    if (!error) return {.reply = &call.response};
+    const bool is_fault_of_asker = error->kind == rls::ServiceError::Kind::kInvalidArgument;
+    return {.status = {.code = is_fault_of_asker ? Code::kInvalidArgument : Code::kUnavailable,
+                       .message = error->message}};
+  }
+
   rls::RateLimitService service_;
-  rls::Request request_;  // both are kept for their memory
-  rls::Response response_;
 };
 
 }  // namespace weir::grpc

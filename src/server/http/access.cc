@@ -1,6 +1,7 @@
 #include "server/http/access.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/ascii.h"
 #include "base/ip_address.h"
@@ -9,6 +10,7 @@
 namespace weir {
 namespace {
 
+constexpr std::array<NameValue, 1> kChallenge = {{{"WWW-Authenticate", "Bearer"}}};
 constexpr std::string_view kScheme = "bearer ";
 
 std::string_view bearer_token(std::string_view authorization) {
@@ -44,7 +46,7 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
     if (equals_secret(bearer_token(claim.authorization), *access.admin_token)) return std::nullopt;
     return AccessRefusal{
         http_problem(401, "Send the admin token in the field Authorization: Bearer TOKEN."),
-        "WWW-Authenticate: Bearer\r\n"};
+        kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
     if (!claim.origin.empty()) return web_page_refusal();

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
+#include "base/name_value.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
 
@@ -14,7 +16,7 @@ namespace weir {
 
 struct AccessRefusal {
   Problem problem;
-  std::string_view fields;  // for the reply: whole lines, static
+  std::span<const NameValue> fields{};  // for the reply; static
 };
 
 // What the request says of its sender: the fields of these names, empty if there is none.

@@ -1,16 +1,17 @@
 // The handler of /auth: may the request that a proxy holds pass?
 
-#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "proto/header_fields.h"
+#include "engine/rule_ask.h"
 #include "server/http/check_reply.h"
 #include "server/http/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/http_core.h"
-#include "server/http/rule_ask.h"
+#include "server/http/late_replies.h"
 
 namespace weir {
 namespace {
@@ -18,88 +19,94 @@ namespace {
 constexpr int kTooManyRequests = 429;
 constexpr const char* kTooManyText = "Too many requests.";
 
-// What the client should know of. Nothing of rules in shadow.
-std::optional<std::size_t> most_pressing(std::span<const Rule* const> rules,
-                                         std::span<const Answer> answers) {
+using DescribedPtr = Pool<DescribedRequest>::Ptr;
+
+// The ask that the client should learn about: none of a rule in shadow.
+std::optional<std::size_t> most_pressing(const Asks& asks) {
   std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (rules[i]->shadow || answers[i].cause == Answer::Cause::kNotCounted) continue;
-    const Decision& decision = answers[i].decision;
-    if (!found || presses_more(decision, answers[*found].decision)) found = i;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Answer& answer = asks.answer(i);
+    if (asks.ask(i).rule->shadow || answer.cause == Answer::Cause::kNotCounted) continue;
+    if (!found || presses_more(answer.decision, asks.answer(*found).decision)) found = i;
   }
   return found;
 }
 
-void append_fields(const Denial& denial, const TemplateValues& values, std::string& fields) {
-  for (const HeaderTemplate& header : denial.headers) {
-    fields.append(header.name).append(": ");
-    header.value.append(values, Escape::kHeader, fields);
-    fields += "\r\n";
+// The fields that a rule adds to its denials, with the values that they have for one.
+class DenialFields {
+ public:
+  DenialFields(const Denial& denial, const TemplateValues& values) {
+    texts_.resize(denial.headers.size());
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      denial.headers[i].value.append(values, Escape::kHeader, texts_[i]);
+      fields_.push_back({.name = denial.headers[i].name, .value = texts_[i]});
+    }
   }
-}
+  std::span<const NameValue> fields() const { return fields_; }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<NameValue> fields_;
+};
 
 // A denial is answered as its rule says, as far as the proxy understands it.
-void deny(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
-          const TemplateValues& values, const Denial& denial, std::string_view limit_fields) {
-  std::string all_fields;
-  std::string_view fields = limit_fields;
-  if (!denial.headers.empty()) {
-    all_fields = limit_fields;
-    append_fields(denial, values, all_fields);
-    fields = all_fields;
-  }
+void write_denial(HttpCore& core, const Recipient& to, const AuthTerms& auth,
+                  const TemplateValues& values, const Denial& denial, const RateLimit& limit) {
+  const DenialFields own(denial, values);
   const bool free_choice = auth.deny == kTooManyRequests;
-  const int status = denial.status != 0 && free_choice ? denial.status : auth.deny;
-  if (!denial.body) {
+  Reply reply{.status = denial.status != 0 && free_choice ? denial.status : auth.deny,
+              .content_type = kProblemContentType,
+              .limit = &limit,
+              .fields = own.fields()};
+  std::string body;
+  if (denial.body) {
+    denial.body->append(values, escape_for(denial.content_type), body);
+    reply.content_type = denial.content_type;
+    reply.body = body;
+  } else if (reply.status == kTooManyRequests) {
     // The one that attackers get, so it is made once.
     static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
-    if (status != kTooManyRequests) {
-      return core.reply_problem(exchange, http_problem(status, kTooManyText), fields);
-    }
-    return core.reply(exchange,
-                      {.status = status, .content_type = kProblemContentType, .fields = fields},
-                      kTooMany);
+    reply.body = kTooMany;
+  } else {
+    body = to_json(http_problem(reply.status, kTooManyText));
+    reply.body = body;
   }
-  std::string body;
-  denial.body->append(values, escape_for(denial.content_type), body);
-  core.reply(exchange, {.status = status, .content_type = denial.content_type, .fields = fields},
-             body);
+  core.write(to, reply);
 }
 
-void reply_answers(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
-                   const Request& request, std::span<const Rule* const> rules,
-                   std::span<const Answer> answers) {
-  const auto shown = most_pressing(rules, answers);
-  if (!shown) return core.reply(exchange, {.status = auth.allow, .content_type = {}}, {});
+void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, const Asks& asks,
+                const Request& request) {
+  const auto shown = most_pressing(asks);
+  if (!shown) return core.write(to, {.status = auth.allow, .content_type = {}});
 
-  const Rule& rule = *rules[*shown];
-  const Answer& answer = answers[*shown];
-  char* const text = core.scratch(rate_limit_headers_max(rule.id));
-  TextWriter writer(text);
-  write_rate_limit_headers(writer, policy_of(rule.id, answer), answer.decision);
-  const std::string_view fields(text, static_cast<std::size_t>(writer.end() - text));
+  const Rule& rule = *asks.ask(*shown).rule;
+  const Answer& answer = asks.answer(*shown);
+  const RateLimit limit = limit_of(asks.ask(*shown), answer);
   if (answer.allowed()) {
-    return core.reply(exchange, {.status = auth.allow, .content_type = {}, .fields = fields}, {});
+    return core.write(to, {.status = auth.allow, .content_type = {}, .limit = &limit});
   }
   const TemplateValues values{.rule = rule.id,
-                              .key = key_of(rule, request, core.key_scratch()),
+                              .key = asks.ask(*shown).key,
                               .decision = answer.decision,
                               .request = request};
-  deny(core, exchange, auth, values, rule.denial, fields);
+  write_denial(core, to, auth, values, rule.denial, limit);
 }
 
 // All rules that apply are charged, or none; those in shadow only for what passes.
 void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
-                 Request& request) {
-  const auto matched = core.rules().match(request, core.auth_scratch().match, exchange.now);
-  Asks& asks = core.begin_asks(exchange, Operation::kSpendAll);
-  for (const Rule* rule : matched) {
+                 DescribedPtr described) {
+  Request& request = described->request;
+  AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
+  for (const Rule* rule : core.rules().match(request, described->match, exchange.now)) {
     PartScratch tier{};
-    if (asks.add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
+    if (asks->add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
-  if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
-  reply_answers(core, exchange, auth, request, matched, asks.answers());
+  core.decide(std::move(asks), exchange,
+              [auth, described = std::move(described)](HttpCore& then, const Recipient& to,
+                                                       const Asks& decided) {
+                write_auth(then, to, auth, decided, described->request);
+              });
 }
 
 }  // namespace
@@ -109,17 +116,17 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
   if (const auto problem = read_auth_terms(exchange.path, exchange.query, terms)) {
     return core.reply_problem(exchange, *problem);
   }
+  DescribedPtr described = core.take_described();
   const AuthCall call{.method = exchange.head.method_text,
                       .path = exchange.path,
                       .query = exchange.query,
-                      .headers = core.headers_of(exchange),
+                      .headers = headers_of(exchange, described->headers),
                       .peer = exchange.peer};
-  Request request;
-  if (const auto problem = read_forwarded_request(call, *terms, core.node().trusted_proxies(),
-                                                  core.auth_scratch(), request)) {
+  const TrustedProxies& trusted = core.node().trusted_proxies();
+  if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }
-  decide_auth(core, exchange, *terms, request);
+  decide_auth(core, exchange, *terms, std::move(described));
 }
 
 }  // namespace weir

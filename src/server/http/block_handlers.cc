@@ -6,7 +6,7 @@
 
 #include "base/duration_text.h"
 #include "proto/json_writer.h"
-#include "server/http/check_terms.h"
+#include "server/http/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/json_body.h"
@@ -44,7 +44,7 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
     write_block(json, block, exchange.now);
   }
   json.end_array().end_object();
-  core.reply(exchange, {.fields = kNoStore}, json.text());
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 void add_block(HttpCore& core, const Exchange& exchange) {

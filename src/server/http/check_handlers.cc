@@ -1,13 +1,12 @@
 // The handlers that decide: one check, several, a look, a reset.
 
-#include <algorithm>
-#include <array>
-#include <span>
+#include <cstddef>
 #include <string>
 
+#include "server/http/check_ask.h"
 #include "server/http/check_reply.h"
 #include "server/http/handlers.h"
-#include "server/http/http_core.h"
+#include "server/http/late_replies.h"
 
 namespace weir {
 namespace {
@@ -19,87 +18,84 @@ bool read_body(HttpCore& core, const Exchange& exchange, CheckForm form) {
   return false;
 }
 
-// The same for the terms of the check in it.
-bool make_single(HttpCore& core, const Exchange& exchange, CheckTerms& terms) {
-  const CheckSpec& spec = core.reader().body().checks[0];
+// The same for the check in it.
+bool make_single(HttpCore& core, const Exchange& exchange, Ask& ask) {
   Problem problem;
-  if (make_terms(spec, core.rules(), terms, problem)) return true;
+  if (make_ask(core.reader().body().checks[0], core.rules(), ask, problem)) return true;
   core.reply_problem(exchange, problem);
   return false;
 }
 
 void queue_single(HttpCore& core, const Exchange& exchange) {
-  CheckTerms terms;
-  if (make_single(core, exchange, terms)) core.queue(exchange, terms);
+  Ask ask;
+  if (make_single(core, exchange, ask)) core.queue(exchange, ask);
 }
 
 void decide_single(HttpCore& core, const Exchange& exchange, Operation operation) {
-  CheckTerms terms;
-  if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, terms)) return;
-  Asks& asks = core.begin_asks(exchange, operation);
-  asks.add(terms.ask);
-  if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
-  core.reply_answer(exchange, terms, asks.answers().front());
+  Ask ask;
+  if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, ask)) return;
+  AsksPtr asks = core.begin_asks(exchange, operation);
+  asks->add(ask);
+  core.decide(std::move(asks), exchange,
+              [](HttpCore& then, const Recipient& to, const Asks& decided) {
+                then.write_answer(to, decided.ask(0), decided.answer(0));
+              });
 }
 
-// All of them, so that one that cannot be decided refuses the whole before anything
-// is charged.
-bool make_list(HttpCore& core, const Exchange& exchange, std::span<CheckTerms> terms) {
+// False if a check of the list cannot be decided: then the whole is refused, and nothing is
+// charged.
+bool add_list(HttpCore& core, const Exchange& exchange, Asks& asks) {
   const auto checks = core.reader().body().checks;
   for (std::size_t i = 0; i < checks.size(); ++i) {
+    Ask ask;
     Problem problem;
-    if (make_terms(checks[i], core.rules(), terms[i], problem)) continue;
-    const std::string item = "checks[" + std::to_string(i) + "].";
-    problem.field = item + problem.field;
-    problem.detail = item + problem.detail;
+    if (!make_ask(checks[i], core.rules(), ask, problem)) {
+      const std::string item = "checks[" + std::to_string(i) + "].";
+      problem.field = item + problem.field;
+      problem.detail = item + problem.detail;
+    } else if (!asks.add(ask)) {
+      problem = invalid_field("checks", "rules with at most 16 limits in all when atomic");
+    } else {
+      continue;
+    }
     core.reply_problem(exchange, problem);
     return false;
   }
   return true;
 }
 
-void write_results(TextWriter& writer, std::span<const CheckTerms> terms,
-                   std::span<const Answer> answers) {
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    if (i > 0) writer.put(",");
-    write_decision_json(writer, terms[i].key_json, answers[i]);
+enum class ListForm : std::uint8_t { kEach, kAtomic };
+
+// {"results":[...]}, or {"allowed":true,"results":[...]} of an atomic list.
+void write_list(HttpCore& core, const Recipient& to, const Asks& asks, ListForm form) {
+  std::size_t room = 64;
+  bool all = true;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    room += kDecisionJsonMax + asks.ask(i).echo.size();
+    all = all && asks.answer(i).allowed();
   }
-}
-
-// {"results":[...]}, or {"allowed":true,"results":[...]} of an atomic list. At most
-// Asks::kAsksMax checks are decided at a time.
-void decide_list(HttpCore& core, const Exchange& exchange) {
-  const CheckBody& body = core.reader().body();
-  const auto terms = core.list_terms(body.checks.size());
-  if (!make_list(core, exchange, terms)) return;
-
-  std::size_t size_max = 64;
-  for (const CheckTerms& term : terms) size_max += kDecisionJsonMax + term.key_json.size();
-  char* const text = core.scratch(size_max);
-  TextWriter writer(text);
+  char* const text = core.scratch(room);
+  TextWriter writer(text, room);
   writer.put("{");
-  const auto operation = body.atomic ? Operation::kSpendAll : Operation::kSpendEach;
-  for (std::size_t first = 0; first < terms.size(); first += Asks::kAsksMax) {
-    const auto chunk = terms.subspan(first, std::min(Asks::kAsksMax, terms.size() - first));
-    Asks& asks = core.begin_asks(exchange, operation);
-    for (const CheckTerms& term : chunk) {
-      if (!asks.add(term.ask)) {
-        return core.reply_problem(
-            exchange, invalid_field("checks", "rules with at most 16 limits in all when atomic"));
-      }
-    }
-    if (!asks.decide(exchange.now)) return core.reply_problem(exchange, store_unavailable());
-    const auto answers = asks.answers();
-    if (body.atomic) {
-      const bool all = std::ranges::all_of(answers, &Answer::allowed);
-      writer.put("\"allowed\":").text(all ? "true," : "false,");
-    }
-    if (first == 0) writer.put("\"results\":[");
-    if (first > 0) writer.put(",");
-    write_results(writer, chunk, answers);
+  if (form == ListForm::kAtomic) writer.put("\"allowed\":").text(all ? "true," : "false,");
+  writer.put("\"results\":[");
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (i > 0) writer.put(",");
+    write_decision_json(writer, asks.ask(i).echo, asks.answer(i));
   }
   writer.put("]}");
-  core.reply_json(exchange, {text, static_cast<std::size_t>(writer.end() - text)});
+  core.write(to, {.body = {text, writer.end()}});
+}
+
+void decide_list(HttpCore& core, const Exchange& exchange) {
+  const ListForm form = core.reader().body().atomic ? ListForm::kAtomic : ListForm::kEach;
+  AsksPtr asks = core.begin_asks(
+      exchange, form == ListForm::kAtomic ? Operation::kSpendAll : Operation::kSpendEach);
+  if (!add_list(core, exchange, *asks)) return;
+  core.decide(std::move(asks), exchange,
+              [form](HttpCore& then, const Recipient& to, const Asks& decided) {
+                write_list(then, to, decided, form);
+              });
 }
 
 }  // namespace

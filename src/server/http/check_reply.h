@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "engine/asks.h"
+#include "engine/ask.h"
 #include "proto/rate_limit_headers.h"
 #include "proto/text_writer.h"
 
@@ -22,11 +22,15 @@ namespace weir {
 // No more than this is written, the key aside.
 inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 108; values: up to 105
 
+// `key_json` is the key as a JSON string.
 void write_decision_json(TextWriter& writer, std::string_view key_json, const Answer& answer);
 
-// `name` is the rule's id, or "default".
-inline RateLimitPolicy policy_of(std::string_view name, const Answer& answer) {
-  return {.name = name, .limit = answer.quota.limit(), .window = answer.quota.window()};
+// What the header fields tell about an answer. Without a rule the policy is "default".
+inline RateLimit limit_of(const Ask& ask, const Answer& answer) {
+  return {.policy = {.name = ask.rule == nullptr ? "default" : std::string_view(ask.rule->id),
+                     .limit = answer.quota.limit(),
+                     .window = answer.quota.window()},
+          .decision = answer.decision};
 }
 
 }  // namespace weir

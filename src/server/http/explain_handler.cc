@@ -10,15 +10,15 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include "engine/rule_ask.h"
 #include "proto/json_writer.h"
 #include "rules/explain.h"
-#include "server/http/check_terms.h"
+#include "server/http/check_ask.h"
 #include "server/http/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/http_core.h"
 #include "server/http/json_body.h"
+#include "server/http/late_replies.h"
 #include "server/http/query.h"
-#include "server/http/rule_ask.h"
 
 namespace weir {
 namespace {
@@ -60,15 +60,6 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.key("reset_after").number(seconds(answer.decision.reset_after)).end_object();
 }
 
-// Looks at the counters of one rule. Null if the store did not answer.
-const Answer* look(HttpCore& core, const Exchange& exchange, const Ask& ask, JsonWriter& json) {
-  Asks& asks = core.begin_asks(exchange, Operation::kLook);
-  asks.add(ask);
-  if (!asks.decide(exchange.now)) return nullptr;
-  write_answer(json, ask, asks.answers().front());
-  return &asks.answers().front();
-}
-
 JsonWriter begun(const HttpCore& core) {
   JsonWriter json;
   const Mode mode = core.engine().mode_for(std::nullopt);
@@ -76,12 +67,28 @@ JsonWriter begun(const HttpCore& core) {
   return json;
 }
 
-void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
+// All rules that apply, and what they would do together.
+JsonWriter explained(const HttpCore& core, const Asks& asks) {
   JsonWriter json = begun(core);
-  const Answer* const answer = look(core, exchange, ask, json);
-  if (answer == nullptr) return core.reply_problem(exchange, store_unavailable());
-  json.end_array().key("would").string(answer->allowed() ? "allow" : "deny").end_object();
-  core.reply_json(exchange, json.text());
+  bool passes = true;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    write_answer(json, asks.ask(i), asks.answer(i));
+    passes = passes && asks.answer(i).allowed();
+  }
+  json.end_array().key("would").string(passes ? "allow" : "deny");
+  return json;
+}
+
+// Looks at the counters of one rule.
+void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  asks->add(ask);
+  core.decide(std::move(asks), exchange,
+              [](HttpCore& then, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(then, decided);
+                json.end_object();
+                then.write(to, {.body = json.text()});
+              });
 }
 
 void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
@@ -155,50 +162,59 @@ std::string_view reason_against(const Rule& rule, const Request& request,
   return "an earlier rule of its group applies";
 }
 
-void write_others(JsonWriter& json, HttpCore& core, const Request& request,
+// The other rules, and why they do not apply.
+JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
                   std::span<const Rule* const> matched, Instant now) {
+  JsonWriter json;
   std::size_t shown = 0;
-  json.key("others").begin_array();
-  for (const Rule& rule : core.rules().rules()) {
+  json.begin_array();
+  for (const Rule& rule : rules.rules()) {
     if (std::ranges::count(matched, &rule) > 0 || shown++ >= kOthersShown) continue;
     json.begin_object()
         .key("rule")
         .string(as_utf8(rule.id))
         .key("because")
-        .string(reason_against(rule, request, core.auth_scratch().match, now));
+        .string(reason_against(rule, described.request, described.match, now));
     json.end_object();
   }
   json.end_array();
+  return json;
+}
+
+// Describes the request in `described`, with texts in `texts`.
+void read_request(JsonBody& body, Texts& texts, std::vector<NameValue>& headers,
+                  DescribedRequest& described) {
+  described.request = {.method = texts.keep(body.text_or("method", "GET"))};
+  const std::string_view path = texts.keep(body.text("path"));
+  set_target(path, texts.keep(body.text_or("host", "")), described);
+  headers = texts.pairs(body, "headers");
+  described.request.headers = headers;
+  if (const std::string client = body.text_or("client", ""); !client.empty()) {
+    described.request.client = IpAddress::parse(client);
+    if (!described.request.client) body.reject("client", "an IP address");
+  }
 }
 
 void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   Texts texts;
-  AuthScratch& scratch = core.auth_scratch();
-  Request request{.method = texts.keep(body.text_or("method", "GET"))};
-  const std::string_view path = texts.keep(body.text("path"));
-  set_target(path, texts.keep(body.text_or("host", "")), scratch, request);
-  const auto headers = texts.pairs(body, "headers");
-  request.headers = headers;
-  if (const std::string client = body.text_or("client", ""); !client.empty()) {
-    request.client = IpAddress::parse(client);
-    if (!request.client) body.reject("client", "an IP address");
-  }
+  std::vector<NameValue> headers;
+  const Pool<DescribedRequest>::Ptr described = core.take_described();
+  read_request(body, texts, headers, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
-  const auto matched = core.rules().match(request, scratch.match, exchange.now);
-  JsonWriter json = begun(core);
-  bool passes = true;
+  const auto matched = core.rules().match(described->request, described->match, exchange.now);
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   for (const Rule* rule : matched) {
     PartScratch tier{};
-    const Ask ask = ask_about(*rule, request, core.key_scratch(), tier);
-    const Answer* const answer = look(core, exchange, ask, json);
-    if (answer == nullptr) return core.reply_problem(exchange, store_unavailable());
-    passes = passes && answer->allowed();
+    asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
   }
-  json.end_array().key("would").string(passes ? "allow" : "deny");
-  write_others(json, core, request, matched, exchange.now);
-  json.end_object();
-  core.reply_json(exchange, json.text());
+  core.decide(std::move(asks), exchange,
+              [rest = others(core.rules(), *described, matched, exchange.now)](
+                  HttpCore& then, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(then, decided);
+                json.key("others").raw(rest.text()).end_object();
+                then.write(to, {.body = json.text()});
+              });
 }
 
 // What a query describes, as the body that says the same: header:X-App=web is one of its

@@ -114,13 +114,13 @@ Problem silent_proxy(std::string_view missing) {
 
 }  // namespace
 
-void set_target(std::string_view uri, std::string_view host, AuthScratch& scratch,
-                Request& request) {
+void set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
+  Request& request = described.request;
   uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
   const auto question_mark = uri.find('?');
   if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
-  request.path = normal_path(uri.substr(0, question_mark), scratch.path);
-  request.host = plain_host(host, scratch.host);
+  request.path = normal_path(uri.substr(0, question_mark), described.path);
+  request.host = plain_host(host, described.host);
 }
 
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
@@ -143,21 +143,22 @@ std::optional<Problem> read_auth_terms(std::string_view path, std::string_view q
 }
 
 std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
-                                              const TrustedProxies& trusted, AuthScratch& scratch,
-                                              Request& request) {
+                                              const TrustedProxies& trusted,
+                                              DescribedRequest& described) {
   if (!trusted.trusts(call.peer)) {
     return http_problem(400,
                         "This peer is not trusted to speak for others; if it is a proxy of "
                         "yours, add its network to trusted_proxies.");
   }
   const ProxyProfile& profile = *terms.profile;
+  Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
   request.method =
       profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
   if (profile.uri_header.empty()) {
     set_target(call.path.substr(profile.auth_path.size()), header_of(call, profile.host_header),
-               scratch, request);
+               described);
     request.query = call.query;
     return std::nullopt;
   }
@@ -173,7 +174,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
     host = uri.substr(0, uri.find_first_of("/?"));
     uri.remove_prefix(host.size());
   }
-  set_target(uri, host, scratch, request);
+  set_target(uri, host, described);
   return std::nullopt;
 }
 

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/name_value.h"
 #include "rules/client_address.h"
@@ -69,22 +70,24 @@ struct AuthCall {
   std::optional<IpAddress> peer;
 };
 
-// Memory for what has to be rewritten or worked out; reused.
-struct AuthScratch {
+// A request that a proxy or a person describes, with the memory for what has to be rewritten
+// or worked out; reused.
+struct DescribedRequest {
+  Request request;
   std::string path;
   std::string host;
+  std::vector<NameValue> headers;
   MatchScratch match;
 };
 
 // What a request is for, as rules compare it. `uri` is path and query, `host` may have a
-// port. The request views both and the scratch.
-void set_target(std::string_view uri, std::string_view host, AuthScratch& scratch,
-                Request& request);
+// port. The request views both.
+void set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
 // which request it means.
 std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
-                                              const TrustedProxies& trusted, AuthScratch& scratch,
-                                              Request& request);
+                                              const TrustedProxies& trusted,
+                                              DescribedRequest& described);
 
 }  // namespace weir

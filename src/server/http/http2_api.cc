@@ -5,6 +5,8 @@
 #include <charconv>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/ascii.h"
 #include "base/assert.h"
@@ -22,48 +24,63 @@ http1::RequestHead head_of(const Http2Stream& stream) {
           .origin = stream.field("origin")};
 }
 
-// Takes one reply and puts it onto a stream.
-class StreamReply final : public ReplySink {
+// Puts a reply onto its stream. Its fields are written in lower case here.
+class StreamLine final : public ReplyLine {
  public:
-  explicit StreamReply(Http2Stream& stream) : stream_(stream) {}
+  explicit StreamLine(Http2Stream& stream) : stream_(stream) {}
 
-  void add(const ReplyHead& head, std::string_view body, const HttpDate& date) override {
+  void add(const Reply& reply, const ReplyTerms& terms) override {
     std::array<char, 20> length{};
-    const auto end = std::to_chars(length.data(), length.data() + length.size(), body.size()).ptr;
-    add_field("date", {date.data(), date.size()});
-    if (!head.content_type.empty()) add_field("content-type", head.content_type);
-    if (head.status != 204) add_field("content-length", {length.data(), end});
-    const std::string lines = to_ascii_lower_names(head.fields);
-    add_lines(lines);
-    const bool has_body = head.send_body == SendBody::kYes;
-    stream_.answer(head.status, {fields_.data(), count_}, has_body ? body : std::string_view());
+    const auto end =
+        std::to_chars(length.data(), length.data() + length.size(), reply.body.size()).ptr;
+    add_field("date", {terms.date.data(), terms.date.size()});
+    if (!reply.content_type.empty()) add_field("content-type", reply.content_type);
+    if (reply.status != 204) add_field("content-length", {length.data(), end});
+
+    std::vector<char> room;
+    if (reply.limit != nullptr) add_limit(*reply.limit, room);
+    std::vector<std::string> names;
+    names.reserve(reply.fields.size());
+    for (const NameValue& field : reply.fields) {
+      add_field(names.emplace_back(to_ascii_lower(field.name)), field.value);
+    }
+    const bool has_body = terms.send_body == SendBody::kYes;
+    stream_.answer(reply.status, {fields_.data(), count_},
+                   has_body ? reply.body : std::string_view());
   }
 
+  void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {
+    stream_.park(std::make_unique<OnStream>(std::move(late)));
+  }
+  bool waits() const override { return false; }  // streams wait each for itself
+
  private:
+  // A reply of the door that comes later, as one that its stream can keep.
+  class OnStream final : public LateReply<Http2Stream>, Waker {
+   public:
+    explicit OnStream(std::unique_ptr<LateReply<ReplySink>> late) : late_(std::move(late)) {
+      late_->attach(*this);
+    }
+
+   private:
+    void wake() noexcept override { due(); }
+    bool try_write(Http2Stream& stream, Instant now) override {
+      StreamLine line(stream);
+      return late_->write(line, now);
+    }
+
+    const std::unique_ptr<LateReply<ReplySink>> late_;
+  };
+
+  // Its values are in `room`.
+  void add_limit(const RateLimit& limit, std::vector<char>& room) {
+    room.resize(rate_limit_headers_max(limit));
+    const RateLimitFields written(limit, room.data());
+    for (const NameValue& field : written.fields()) add_field(field.name, field.value);
+  }
   void add_field(std::string_view name, std::string_view value) {
     WEIR_ASSERT(count_ < fields_.size());
     fields_[count_++] = {.name = name, .value = value};
-  }
-
-  // "X-A: b\r\nY: c\r\n" with its names in lower case.
-  static std::string to_ascii_lower_names(std::string_view lines) {
-    std::string text(lines);
-    bool in_name = true;
-    for (char& c : text) {
-      if (c == ':') in_name = false;
-      if (c == '\n') in_name = true;
-      if (in_name) c = ascii_lower(c);
-    }
-    return text;
-  }
-
-  void add_lines(std::string_view lines) {
-    while (!lines.empty()) {
-      const std::string_view line = lines.substr(0, lines.find("\r\n"));
-      lines.remove_prefix(line.size() + 2);
-      const auto colon = line.find(": ");
-      add_field(line.substr(0, colon), line.substr(colon + 2));
-    }
   }
 
   Http2Stream& stream_;
@@ -74,28 +91,23 @@ class StreamReply final : public ReplySink {
 }  // namespace
 
 void Http2Api::completed(Http2Stream& stream, Instant now) {
-  Engine& engine = core_.engine();
-  engine.resume(std::static_pointer_cast<Visit>(stream.resume()));
   const http1::RequestHead head = head_of(stream);
   const auto body = stream.body();
-  StreamReply out(stream);
-  Exchange exchange{.head = head,
-                    .body = {.text = body.empty() ? no_body_.data() : body.data(),
-                             .size = body.size(),
-                             .readable = body.size() + Http2Stream::kBodyPadding},
-                    .now = now,
-                    .out = out,
-                    .peer = stream.peer(),
-                    .headers = stream.fields()};
+  StreamLine line(stream);
+  Exchange exchange(line, AfterReply::kStay, now, head,
+                    {.text = body.empty() ? no_body_.data() : body.data(),
+                     .size = body.size(),
+                     .readable = body.size() + Http2Stream::kBodyPadding});
+  exchange.peer = stream.peer();
+  exchange.headers = stream.fields();
   core_.answer(exchange);
-  core_.flush(out, now);
-  if (engine.waits()) stream.wait(engine.pause(stream));
+  core_.flush(line, now);
 }
 
 void Http2Api::too_long(Http2Stream& stream, Instant now) {
   const http1::RequestHead head = head_of(stream);
-  StreamReply out(stream);
-  const Exchange exchange{.head = head, .body = {}, .now = now, .out = out};
+  StreamLine line(stream);
+  const Exchange exchange(line, AfterReply::kStay, now, head, {});
   core_.reply_problem(exchange, http_problem(413, "The body is longer than 1 MiB."));
 }
 

@@ -9,6 +9,7 @@
 #include "proto/header_fields.h"
 #include "server/http/access.h"
 #include "server/http/check_reply.h"
+#include "server/http/late_replies.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -40,7 +41,18 @@ Problem not_found(std::string_view path) {
   return http_problem(404, "There is nothing here; " + name_hint(path, candidates));
 }
 
+bool is_check(const Route& route, http1::Method method) {
+  return method == http1::Method::kPost && route.access != RouteAccess::kAdmin;
+}
+
 }  // namespace
+
+std::span<const NameValue> headers_of(const Exchange& exchange, std::vector<NameValue>& room) {
+  if (!exchange.headers.empty()) return exchange.headers;
+  room.clear();
+  http1::read_header_fields(exchange.head.text, room);
+  return room;
+}
 
 HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
     : node_(node),
@@ -56,121 +68,116 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
 }
 
 void HttpCore::use_rules(RuleSetPtr rules) {
-  WEIR_ASSERT(queued_ == 0 && rules != nullptr);
+  WEIR_ASSERT(queue_.empty() && rules != nullptr);
   rules_ = std::move(rules);
   rls_.use_rules(rules_);
 }
 
-void HttpCore::answer(Exchange& exchange) {
-  split_target(exchange);
-  const Route* const found = find_route(exchange.path);
-  if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
-
-  exchange.route = found->id;
-  if (!found->methods.holds(exchange.head.method)) {
-    const std::string methods = method_names(found->methods);
-    return reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."),
-                         "Allow: " + methods + "\r\n");
-  }
-  if (found->access == RouteAccess::kAdmin) {
-    const AccessClaim claim{.authorization = exchange.head.authorization,
-                            .origin = exchange.head.origin,
-                            .host = exchange.head.host};
-    const auto refusal = access_refusal(node_.access(), claim);
-    if (refusal) return reply_problem(exchange, refusal->problem, refusal->fields);
-  }
-  // A page tells about all checks that came before it, and a change comes after them.
-  const bool is_check = exchange.head.method == http1::Method::kPost;
-  if (!is_check || found->access == RouteAccess::kAdmin) flush(exchange.out, exchange.now);
-  if (!engine_.waits()) found->handle(*this, exchange);
+bool HttpCore::may_overtake(const http1::RequestHead& head) {
+  const std::string_view target = without_authority(head.target);
+  const Route* const found = find_route(target.substr(0, target.find('?')));
+  return found == nullptr || is_check(*found, head.method);
 }
 
-void HttpCore::reply(const Exchange& exchange, ReplyHead head, std::string_view body) {
-  flush(exchange.out, exchange.now);
-  if (engine_.waits()) return;
-  head.after = exchange.after;
-  if (exchange.head.method == http1::Method::kHead) head.send_body = SendBody::kNo;
-  exchange.out.add(head, body, date(exchange.now));
-  counts_.record(exchange.route, head.status);
+bool HttpCore::answer(Exchange& exchange) {
+  split_target(exchange);
+  if (exchange.head.method == http1::Method::kHead) exchange.send_body = SendBody::kNo;
+  const Route* const found = find_route(exchange.path);
+  if (found == nullptr || !found->methods.holds(exchange.head.method)) {
+    refuse_route(exchange, found);
+    return true;
+  }
+  exchange.route = found->id;
+  if (!is_check(*found, exchange.head.method)) {
+    flush(exchange.line, exchange.now);
+    if (exchange.line.waits()) return false;
+  }
+  if (found->access == RouteAccess::kAdmin && refuse_access(exchange)) return true;
+  found->handle(*this, exchange);
+  return true;
+}
+
+void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
+  if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
+  exchange.route = found->id;
+  const std::string methods = method_names(found->methods);
+  const NameValue allow{"Allow", methods};
+  reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
+}
+
+// True if the client may not use admin routes, and has been told so.
+bool HttpCore::refuse_access(const Exchange& exchange) {
+  const AccessClaim claim{.authorization = exchange.head.authorization,
+                          .origin = exchange.head.origin,
+                          .host = exchange.head.host};
+  const auto refusal = access_refusal(node_.access(), claim);
+  if (refusal) reply_problem(exchange, refusal->problem, refusal->fields);
+  return refusal.has_value();
+}
+
+void HttpCore::reply(const Exchange& exchange, const Reply& reply) {
+  flush(exchange.line, exchange.now);
+  write(exchange, reply);
 }
 
 void HttpCore::reply_problem(const Exchange& exchange, const Problem& problem,
-                             std::string_view fields) {
-  reply(exchange, {.status = problem.status, .content_type = kProblemContentType, .fields = fields},
-        to_json(problem));
+                             std::span<const NameValue> fields) {
+  flush(exchange.line, exchange.now);
+  write_problem(exchange, problem, fields);
 }
 
-void HttpCore::queue(const Exchange& exchange, const CheckTerms& terms) {
-  if (queued_ == 0) asks_.begin(Operation::kSpendEach);
-  const bool added = asks_.add(terms.ask);
-  WEIR_ASSERT(added);
-  queue_[queued_++] = {.key_json = terms.key_json,
-                       .policy = terms.policy,
-                       .route = exchange.route,
-                       .after = exchange.after};
-  if (queued_ == queue_.size()) flush(exchange.out, exchange.now);
+void HttpCore::write(const Recipient& to, const Reply& reply) {
+  to.out->add(reply, {.date = date(to.now), .after = to.after, .send_body = to.send_body});
+  counts_.record(to.route, reply.status);
 }
 
-void HttpCore::flush(ReplySink& out, Instant now) {
-  if (queued_ == 0) return;
-  const std::size_t count = std::exchange(queued_, 0);
-  const bool store_answered = asks_.decide(now);
-  if (engine_.waits()) return;
-  const auto answers = asks_.answers();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Queued& queued = queue_[i];
-    if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
-      add_answer(out, queued, answers[i], now);
-      continue;
+void HttpCore::write_problem(const Recipient& to, const Problem& problem,
+                             std::span<const NameValue> fields) {
+  write(to, {.status = problem.status,
+             .content_type = kProblemContentType,
+             .fields = fields,
+             .body = to_json(problem)});
+}
+
+void HttpCore::queue(const Exchange& exchange, const Ask& ask) {
+  queue_.add(ask, {.route = exchange.route, .after = exchange.after});
+  if (queue_.is_full()) flush(exchange.line, exchange.now);
+}
+
+void HttpCore::flush(ReplyLine& line, Instant now) {
+  queue_.flush(
+      now, [&](const Queue::Round& round) { write_round(line, round, now); },
+      [&](Queue::Round round) {
+        line.park(std::make_unique<LateRound>(*this, std::move(round)), now);
+      });
+}
+
+void HttpCore::write_round(ReplySink& out, const Queue::Round& round, Instant now) {
+  const Asks& asks = *round.asks;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Queued& queued = round.notes[i];
+    Recipient to{.out = &out, .now = now, .route = queued.route, .after = queued.after};
+    if (i + 1 == asks.size() && out.closes()) to.after = AfterReply::kClose;
+    if (round.is_answered(i)) {
+      write_answer(to, asks.ask(i), asks.answer(i));
+    } else {
+      write_problem(to, store_unavailable());
     }
-    const Problem problem = store_unavailable();
-    out.add({.status = problem.status, .content_type = kProblemContentType, .after = queued.after},
-            to_json(problem), date(now));
-    counts_.record(queued.route, problem.status);
   }
 }
 
-Asks& HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
-  flush(exchange.out, exchange.now);  // asks_ are theirs until then
-  asks_.begin(operation);
-  return asks_;
+AsksPtr HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
+  flush(exchange.line, exchange.now);
+  return asks_.take(operation);
 }
 
-std::span<const NameValue> HttpCore::headers_of(const Exchange& exchange) {
-  if (!exchange.headers.empty()) return exchange.headers;
-  headers_.clear();
-  http1::read_header_fields(exchange.head.text, headers_);
-  return headers_;
-}
-
-std::span<CheckTerms> HttpCore::list_terms(std::size_t size) {
-  WEIR_ASSERT(size <= kChecksMax);
-  if (list_terms_.size() < size) list_terms_.resize(kChecksMax);
-  return {list_terms_.data(), size};
-}
-
-void HttpCore::reply_answer(const Exchange& exchange, const CheckTerms& terms,
-                            const Answer& answer) {
-  const Queued single{.key_json = terms.key_json,
-                      .policy = terms.policy,
-                      .route = exchange.route,
-                      .after = exchange.after};
-  add_answer(exchange.out, single, answer, exchange.now);
-}
-
-void HttpCore::add_answer(ReplySink& out, const Queued& queued, const Answer& answer, Instant now) {
-  char* const fields =
-      scratch(rate_limit_headers_max(queued.policy) + kDecisionJsonMax + queued.key_json.size());
-  TextWriter writer(fields);
-  write_rate_limit_headers(writer, policy_of(queued.policy, answer), answer.decision);
-  char* const body = writer.end();
-  write_decision_json(writer, queued.key_json, answer);
-  const auto size = [](const char* from, const char* to) {
-    return static_cast<std::size_t>(to - from);
-  };
-  out.add({.fields = {fields, size(fields, body)}, .after = queued.after},
-          {body, size(body, writer.end())}, date(now));
-  counts_.record(queued.route, 200);
+void HttpCore::write_answer(const Recipient& to, const Ask& ask, const Answer& answer) {
+  const std::size_t room = kDecisionJsonMax + ask.echo.size();
+  char* const body = scratch(room);
+  TextWriter writer(body, room);
+  write_decision_json(writer, ask.echo, answer);
+  const RateLimit limit = limit_of(ask, answer);
+  write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 
 const HttpDate& HttpCore::date(Instant now) {

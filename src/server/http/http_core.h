@@ -5,121 +5,149 @@
 // into the other through the functions here.
 //
 // Single checks are not answered one by one: up to 16 that arrived together are
-// queued, decided in one batch and answered in order (CheckQueue). reply() sees to it
-// that they go out before anything that came after them.
+// queued, decided in one batch and answered in order. reply() sees to it that they go out
+// before anything that came after them.
+//
+// A reply whose answer is not there yet is parked (late_replies.h): the handler has ended by
+// then, and what it passed to decide() writes the reply.
 //
 // Thread rule: one core. Tested by http_check_test.cc and http_session_test.cc.
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
-#include "engine/asks.h"
+#include "base/pool.h"
+#include "engine/asks_pool.h"
+#include "engine/check_queue.h"
 #include "proto/http1_head.h"
-#include "rls/json_service.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
 #include "server/http/check_body.h"
-#include "server/http/check_terms.h"
 #include "server/http/forward_auth.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
-#include "server/http/replies.h"
+#include "server/http/reply.h"
 #include "weir/store.h"
 
 namespace weir {
 
+struct Route;
+
 // One request. All texts are in the input buffer.
-struct Exchange {
+struct Exchange : Recipient {
+  Exchange(ReplyLine& to, AfterReply then, Instant arrived, const http1::RequestHead& of,
+           const CheckReader::Source& sent)
+      : Recipient{.out = &to, .now = arrived, .after = then}, line(to), head(of), body(sent) {}
+
+  ReplyLine& line;
   const http1::RequestHead& head;
   CheckReader::Source body;
-  Instant now;
-  ReplySink& out;
-  AfterReply after = AfterReply::kStay;
   std::optional<IpAddress> peer{};
   std::span<const NameValue> headers{};  // if the protocol has them apart from `head`
 
   // Set by routing.
-  std::string_view path;
-  std::string_view query;  // without the '?'
-  RouteId route = RouteId::kNone;
+  std::string_view path{};
+  std::string_view query{};  // without the '?'
 };
+
+// All header fields of the request; in `room`, if they have to be taken apart.
+std::span<const NameValue> headers_of(const Exchange& exchange, std::vector<NameValue>& room);
 
 class HttpCore {
  public:
   HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   HttpNode& node() { return node_; }
-  Engine& engine() { return engine_; }
   const Engine& engine() const { return engine_; }
   CoreHttpCounts& counts() { return counts_; }
   CheckReader& reader() { return reader_; }
-  rls::JsonService& rls() { return rls_json_; }
+  rls::RateLimitService& rls() { return rls_; }
 
   BlockList& blocks() { return blocks_; }
   const RuleSet& rules() const { return *rules_; }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
-  // Finds the handler of the request and calls it.
-  void answer(Exchange& exchange);
+  // Finds the handler of the request and calls it. False, and nothing has happened, if the
+  // request has to wait until those before it are answered: pages tell about all checks
+  // before them, and changes come after those.
+  bool answer(Exchange& exchange);
+  static bool may_overtake(const http1::RequestHead& head);
 
-  // Answers with what is in `body`.
-  void reply(const Exchange& exchange, ReplyHead head, std::string_view body);
-  void reply_json(const Exchange& exchange, std::string_view body) { reply(exchange, {}, body); }
+  void reply(const Exchange& exchange, const Reply& reply);
+  void reply_json(const Exchange& exchange, std::string_view body) {
+    reply(exchange, {.body = body});
+  }
   void reply_problem(const Exchange& exchange, const Problem& problem,
-                     std::string_view fields = {});
+                     std::span<const NameValue> fields = {});
+
+  // The same for replies that may come later: nothing stands between them and their place.
+  void write(const Recipient& to, const Reply& reply);
+  void write_problem(const Recipient& to, const Problem& problem,
+                     std::span<const NameValue> fields = {});
+  // The reply to a single check.
+  void write_answer(const Recipient& to, const Ask& ask, const Answer& answer);
 
   // Answers a single check, later: at the latest with flush().
-  void queue(const Exchange& exchange, const CheckTerms& terms);
+  void queue(const Exchange& exchange, const Ask& ask);
+  // Decides the checks in the queue. To be called before control goes back to the event loop.
+  void flush(ReplyLine& line, Instant now);
 
-  // Decides and answers the checks in the queue. To be called before control goes back to
-  // the event loop.
-  void flush(ReplySink& out, Instant now);
-  bool has_queued() const { return queued_ > 0; }
+  // Of a connection that goes away in the middle of its turn.
+  void forget_queued() { queue_.clear(); }
 
   // What was decided since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
-  Asks& begin_asks(const Exchange& exchange, Operation operation);
+  AsksPtr begin_asks(const Exchange& exchange, Operation operation);
 
-  // Answers a single check.
-  void reply_answer(const Exchange& exchange, const CheckTerms& terms, const Answer& answer);
+  // Decides, and has `write(core, to, asks)` write the reply: now, or when the answers have
+  // come. What it needs of the request it captures by value; texts of the request itself stay
+  // where they are. If the store cannot answer, the reply is a problem.
+  template <typename Write>
+  void decide(AsksPtr asks, const Exchange& exchange, Write write);
+  // The same for a call of Envoy's service, whatever its outcome is.
+  template <typename Write>
+  void decide(rls::RateLimitService::CallPtr call, const Exchange& exchange, Write write);
 
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
 
-  // All header fields of the request. Valid until the next call.
-  std::span<const NameValue> headers_of(const Exchange& exchange);
-
-  // Memory for the keys of rules, and for what a proxy says.
+  // Memory for the keys of rules.
   std::string& key_scratch() { return key_scratch_; }
-  AuthScratch& auth_scratch() { return auth_scratch_; }
-
-  // Room for the terms of a list of checks. REQUIRES: size <= kChecksMax
-  std::span<CheckTerms> list_terms(std::size_t size);
+  // Memory for a request that is described to us.
+  Pool<DescribedRequest>::Ptr take_described() { return described_.take(); }
 
  private:
+  friend class LateRound;
+  template <typename Asked, typename Write>
+  friend class LateDecision;
+
+  // How a queued check is to be answered.
   struct Queued {
-    std::string_view key_json{};
-    std::string_view policy{};
     RouteId route = RouteId::kNone;
     AfterReply after = AfterReply::kStay;
   };
+  using Queue = CheckQueue<Queued>;
 
+  template <typename Asked, typename Write>
+  void decide_or_park(Asked asked, const Exchange& exchange, Write write);
+  void refuse_route(Exchange& exchange, const Route* found);
+  bool refuse_access(const Exchange& exchange);
+  void write_round(ReplySink& out, const Queue::Round& round, Instant now);
   const HttpDate& date(Instant now);
-  void add_answer(ReplySink& out, const Queued& queued, const Answer& answer, Instant now);
 
   HttpNode& node_;
   Engine& engine_;
@@ -127,17 +155,12 @@ class HttpCore {
   BlockList& blocks_;
   RuleSetPtr rules_;
   CheckReader reader_;
-  Asks asks_;
+  AsksPool asks_;
+  Queue queue_{asks_};
   rls::RateLimitService rls_;
-  rls::JsonService rls_json_{rls_};
 
-  std::array<Queued, Batch::kChargesMax> queue_;
-  std::size_t queued_ = 0;
-
-  std::vector<NameValue> headers_;
   std::string key_scratch_;
-  AuthScratch auth_scratch_;
-  std::vector<CheckTerms> list_terms_;
+  Pool<DescribedRequest> described_;
   std::unique_ptr<char[]> scratch_;
   std::size_t scratch_size_ = 0;
   HttpDate date_{};

@@ -21,37 +21,34 @@ HttpSession::HttpSession(HttpCore& core, const Peer& peer, Instant now)
   core_.counts().opened();
 }
 
-HttpSession::~HttpSession() { core_.counts().closed(); }
+HttpSession::~HttpSession() {
+  core_.forget_queued();
+  core_.counts().closed();
+}
 
-// How long it took includes what was waited for.
+// How long it took includes how long it waited.
 void HttpSession::stamp(Duration elapsed) {
-  out().stamp(elapsed + waited_);
-  core_.stamp(elapsed + waited_);
+  out().stamp(elapsed);
+  core_.stamp(elapsed + std::exchange(waited_, Duration::zero()));
 }
 
-void HttpSession::begin_turn(Instant now) {
-  waited_ = waits_since_ ? now - *waits_since_ : Duration::zero();
-  core_.engine().resume(std::move(visit_));
+void HttpSession::writing(const Turn& turn) {
+  waited_ = turn.waited;
+  out().begin_turn({.waited = turn.waited, .closes = turn.then == Turn::Then::kClose});
 }
 
-bool HttpSession::settle() { return !core_.has_queued() && core_.engine().settle(); }
+void HttpSession::add(const Reply& reply, const ReplyTerms& terms) {
+  end_of_line().add(reply, terms);
+}
 
-bool HttpSession::end_turn(Instant now) {
-  core_.flush(out(), now);
-  if (!core_.engine().waits()) {
-    waits_since_.reset();
-    return false;
-  }
-  if (!waits_since_) waits_since_ = now;
-  visit_ = core_.engine().pause(waker());
-  if (pending_ && pending_->size > 0) pending_.reset();  // parsed again
-  return true;
+void HttpSession::park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) {
+  PipelinedSession::park(std::move(late), now);
 }
 
 // Between requests; RFC 9112, 2.2 asks for it. They count neither as a request nor as a
 // sign of life.
 void HttpSession::skip_empty_lines() {
-  while (!pending_ && in().text().starts_with("\r\n")) skip(2);
+  while (!pending_ && in().text().starts_with("\r\n")) in().consume(2);
 }
 
 HttpSession::Step HttpSession::handle_one(Instant now) {
@@ -78,72 +75,55 @@ HttpSession::Step HttpSession::handle_one(Instant now) {
   return Step::kNeedMore;
 }
 
-// A body is decoded where it is, and that cannot be undone: such a request is handled by
-// itself, and what is known of it is kept until it is answered.
+// A body is decoded where it arrived, once.
 HttpSession::Step HttpSession::take_chunks(const RequestHead& head, Instant now) {
   if (!pending_) {
-    core_.flush(out(), now);
-    if (core_.engine().waits()) return Step::kNeedMore;
-    mark_if_settled();
+    const bool may_overtake = HttpCore::may_overtake(head);
+    if (!may_overtake) flush(now);
+    if (!may_overtake && waits()) return Step::kNeedMore;
     pending_ = PendingRequest{.decoder = ChunkDecoder(kBodyMax)};
     invite_body(head, now);
   }
-  if (decoded_size_ == 0) {
-    const std::size_t decoded_before = head.size + pending_->decoded;
-    const auto step = pending_->decoder.decode(in().data().subspan(decoded_before));
-    pending_->decoded += step.produced;
-    switch (step.status) {
-      case ChunkDecoder::Status::kNeedMore:
-        in().truncate(decoded_before + step.produced);
-        return Step::kNeedMore;
-      case ChunkDecoder::Status::kMalformed: return refuse(kMalformedChunks, now);
-      case ChunkDecoder::Status::kTooLong: return refuse(kBodyTooLong, now);
-      case ChunkDecoder::Status::kComplete: break;
-    }
-    decoded_size_ = decoded_before + step.consumed;
+  const std::size_t decoded_before = head.size + pending_->decoded;
+  const auto step = pending_->decoder.decode(in().data().subspan(decoded_before));
+  pending_->decoded += step.produced;
+  switch (step.status) {
+    case ChunkDecoder::Status::kNeedMore:
+      in().truncate(decoded_before + step.produced);
+      return Step::kNeedMore;
+    case ChunkDecoder::Status::kMalformed: return refuse(kMalformedChunks, now);
+    case ChunkDecoder::Status::kTooLong: return refuse(kBodyTooLong, now);
+    case ChunkDecoder::Status::kComplete: break;
   }
-  const auto pending = *pending_;
-  const Step step = answer(head, pending.decoded, decoded_size_, now);
-  core_.flush(out(), now);
-  if (core_.engine().waits()) {
-    pending_ = pending;
-    return Step::kNeedMore;
-  }
-  decoded_size_ = 0;
-  return step;
+  return answer(head, pending_->decoded, decoded_before + step.consumed, now);
 }
 
 // The peer may be waiting to hear that its body is wanted.
 void HttpSession::invite_body(const RequestHead& head, Instant now) {
   const bool has_begun = in().text().size() > head.size;
   if (!head.expects_continue || head.http_1_0 || has_begun) return;
-  core_.flush(out(), now);
-  if (!core_.engine().waits()) out().add_continue();
+  flush(now);
+  end_of_line().add_continue();
 }
 
 HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_size,
                                       std::size_t size, Instant now) {
   const bool is_last = !head.keep_alive || is_last_and_draining(size);
   const AfterReply stay = head.http_1_0 ? AfterReply::kSayStay : AfterReply::kStay;
-  Exchange exchange{.head = head,
-                    .body = {.text = in().data().data() + head.size,
-                             .size = body_size,
-                             .readable = body_size + InputBuffer::kPadding},
-                    .now = now,
-                    .out = out(),
-                    .after = is_last ? AfterReply::kClose : stay,
-                    .peer = peer_};
-  core_.answer(exchange);
+  Exchange exchange(*this, is_last ? AfterReply::kClose : stay, now, head,
+                    {.text = in().data().data() + head.size,
+                     .size = body_size,
+                     .readable = body_size + InputBuffer::kPadding});
+  exchange.peer = peer_;
+  if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();
-  if (core_.engine().waits()) return Step::kNeedMore;
   return is_last ? Step::kLast : Step::kGoOn;
 }
 
 HttpSession::Step HttpSession::refuse(const Refusal& refusal, Instant now) {
   const RequestHead unknown;
-  const Exchange exchange{
-      .head = unknown, .body = {}, .now = now, .out = out(), .after = AfterReply::kClose};
+  const Exchange exchange(*this, AfterReply::kClose, now, unknown, {});
   core_.reply_problem(exchange, http_problem(refusal.status, refusal.detail));
   return Step::kLast;
 }

@@ -32,7 +32,7 @@ struct PendingRequest {
   http1::ChunkDecoder decoder;
 };
 
-class HttpSession final : public PipelinedSession<Replies> {
+class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine {
  public:
   static constexpr std::size_t kBodyMax = 1 << 20;
   static constexpr PipelineLimits kLimits = {.output_max = std::size_t{1} << 20,
@@ -52,9 +52,13 @@ class HttpSession final : public PipelinedSession<Replies> {
  private:
   Step handle_one(Instant now) override;
   void refuse_slow(Instant now) override;
-  void begin_turn(Instant now) override;
-  bool settle() override;
-  bool end_turn(Instant now) override;
+  void flush(Instant now) override { core_.flush(*this, now); }
+  void writing(const Turn& turn) override;
+
+  // As the line that replies to this connection's requests stand in.
+  void add(const Reply& reply, const ReplyTerms& terms) override;
+  void park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) override;
+  bool waits() const override { return PipelinedSession::waits(); }
 
   void skip_empty_lines();
   Step take_chunks(const http1::RequestHead& head, Instant now);
@@ -65,11 +69,7 @@ class HttpSession final : public PipelinedSession<Replies> {
   HttpCore& core_;
   const std::optional<IpAddress> peer_;
   std::optional<PendingRequest> pending_;
-  // While an answer is waited for:
-  std::shared_ptr<Visit> visit_;
-  std::optional<Instant> waits_since_;
-  std::size_t decoded_size_ = 0;  // of a chunked request whose body is decoded; else 0
-  Duration waited_{0};            // by the answers that are stamped next
+  Duration waited_{0};  // by the reply that was written last
 };
 
 }  // namespace weir

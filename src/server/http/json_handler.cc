@@ -1,15 +1,32 @@
 // /json: Envoy's rate limit service for those who have no gRPC.
 
+#include <utility>
+
+#include "rls/json_text.h"
 #include "server/http/handlers.h"
-#include "server/http/http_core.h"
+#include "server/http/late_replies.h"
 
 namespace weir {
+namespace {
+
+void write_answer(HttpCore& core, const Recipient& to, const rls::JsonAnswer& answer) {
+  core.write(to,
+             {.status = answer.status, .content_type = answer.content_type, .body = answer.body});
+}
+
+}  // namespace
 
 void handle_json(HttpCore& core, Exchange& exchange) {
-  core.flush(exchange.out, exchange.now);  // what came before is decided before
+  core.flush(exchange.line, exchange.now);
+  rls::RateLimitService::CallPtr call = core.rls().new_call();
   const std::string_view question(exchange.body.text, exchange.body.size);
-  const rls::JsonAnswer answer = core.rls().answer(question, exchange.now);
-  core.reply(exchange, {.status = answer.status, .content_type = answer.content_type}, answer.body);
+  if (const auto refusal = rls::read_json(question, call->request)) {
+    return write_answer(core, exchange, *refusal);
+  }
+  core.decide(std::move(call), exchange,
+              [](HttpCore& then, const Recipient& to, const rls::RateLimitCall& decided) {
+                write_answer(then, to, rls::to_json(decided));
+              });
 }
 
 }  // namespace weir

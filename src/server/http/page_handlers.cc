@@ -1,6 +1,7 @@
 // The handlers that describe this node: health, metrics, statistics, index.
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "proto/json_writer.h"
@@ -14,7 +15,7 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kNegotiated = "Cache-Control: no-store\r\nVary: Accept\r\n";
+constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
@@ -166,15 +167,16 @@ void handle_health(HttpCore& core, Exchange& exchange) {
     json.key("config_rejected_for_seconds").number(seconds(exchange.now - reload.first_failure));
   }
   json.end_object();
-  core.reply(exchange, {.status = node.draining() ? 503 : 200, .fields = kNoStore}, json.text());
+  core.reply(exchange,
+             {.status = node.draining() ? 503 : 200, .fields = kNoStore, .body = json.text()});
 }
 
 void handle_metrics(HttpCore& core, Exchange& exchange) {
   if (wants_prometheus(exchange)) {
     const std::string text =
         prometheus_text(core.node(), {.rules = core.rules().rules(), .now = exchange.now});
-    return core.reply(exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated},
-                      text);
+    return core.reply(
+        exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
   }
   const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
   JsonWriter json;
@@ -184,7 +186,7 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
   json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
   json.key("total_denied").number(traffic.total_denied()).end_object();
-  core.reply(exchange, {.fields = kNegotiated}, json.text());
+  core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
 
 void handle_admin_stats(HttpCore& core, Exchange& exchange) {
@@ -200,7 +202,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   write_rules(json, core.rules(), core.node().traffic().rules(), exchange.now);
   write_http(json, core.node().counts().summary());
   json.end_object();
-  core.reply(exchange, {.fields = kNoStore}, json.text());
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 void handle_index(HttpCore& core, Exchange& exchange) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "proto/rate_limit_headers.h"
 #include "proto/text_writer.h"
 
 namespace weir {
@@ -72,36 +73,52 @@ std::string_view reason_phrase(int status) {
   return found == nullptr ? std::string_view() : found->line.substr(kVersion.size() + 4);
 }
 
-void Replies::add(const ReplyHead& head, std::string_view body, const HttpDate& date) {
-  const Status* const status = find_status(head.status);
-  char* const start =
-      out_.reserve(kHeadMax + head.content_type.size() + head.fields.size() + body.size());
-  TextWriter writer(start);
+void Replies::add(const Reply& reply, const ReplyTerms& terms) {
+  const Status* const status = find_status(reply.status);
+  std::size_t size_max = kHeadMax + reply.content_type.size() + reply.body.size();
+  if (reply.limit != nullptr) size_max += rate_limit_headers_max(*reply.limit);
+  for (const NameValue& field : reply.fields)
+    size_max += field.name.size() + field.value.size() + 4;
+  char* const start = out_.reserve(size_max);
+  TextWriter writer(start, size_max);
   if (status != nullptr) {
     writer.text(status->line);
   } else {  // a rule's choice: a reason may be empty, the space before it not
-    writer.put("HTTP/1.1 ").number(head.status).put(" ");
+    writer.put("HTTP/1.1 ").number(reply.status).put(" ");
   }
-  writer.put("\r\nDate: ").text({date.data(), date.size()});
-  if (!head.content_type.empty()) writer.put("\r\nContent-Type: ").text(head.content_type);
-  if (head.status != kNoContent) writer.put("\r\nContent-Length: ").number(body.size());
+  writer.put("\r\nDate: ").text({terms.date.data(), terms.date.size()});
+  if (!reply.content_type.empty()) writer.put("\r\nContent-Type: ").text(reply.content_type);
+  if (reply.status != kNoContent) writer.put("\r\nContent-Length: ").number(reply.body.size());
   writer.put("\r\nX-Process-Time: ");
-  unstamped_.push_back(out_.position() + static_cast<std::size_t>(writer.end() - start));
+  const auto stamp_at = static_cast<std::size_t>(writer.end() - start);
+  unstamped_.push_back({.position = out_.position() + stamp_at, .waited = turn_.waited});
   writer.put("0.000000\r\n");
-  if (head.after == AfterReply::kClose) writer.put("Connection: close\r\n");
-  if (head.after == AfterReply::kSayStay) writer.put("Connection: keep-alive\r\n");
-  writer.text(head.fields).put("\r\n");
-  if (head.send_body == SendBody::kYes) writer.text(body);
+  if (terms.after == AfterReply::kClose) writer.put("Connection: close\r\n");
+  if (terms.after == AfterReply::kSayStay) writer.put("Connection: keep-alive\r\n");
+  if (reply.limit != nullptr) write_rate_limit_headers(writer, *reply.limit);
+  for (const NameValue& field : reply.fields) {
+    writer.text(field.name).put(": ").text(field.value).put("\r\n");
+  }
+  writer.put("\r\n");
+  if (terms.send_body == SendBody::kYes) writer.text(reply.body);
   out_.commit(writer.end());
+}
+
+void Replies::append(const Replies& waiting) {
+  const std::size_t first = waiting.out_.position() - waiting.out_.size();
+  for (const Unstamped& unstamped : waiting.unstamped_) {
+    unstamped_.push_back(
+        {.position = out_.position() + unstamped.position - first, .waited = unstamped.waited});
+  }
+  out_.append(waiting.out_);
 }
 
 void Replies::add_continue() { out_.append("HTTP/1.1 100 Continue\r\n\r\n"); }
 
 void Replies::stamp(Duration elapsed) {
-  if (unstamped_.empty()) return;
-  const auto text = process_time(elapsed);
-  for (const std::size_t position : unstamped_) {
-    std::memcpy(out_.at(position), text.data(), text.size());
+  for (const Unstamped& unstamped : unstamped_) {
+    const auto text = process_time(elapsed + unstamped.waited);
+    std::memcpy(out_.at(unstamped.position), text.data(), text.size());
   }
   unstamped_.clear();
 }
@@ -110,12 +127,7 @@ void Replies::consume(std::size_t size) {
   out_.consume(size);
   // None is left when the loop stamps before it writes.
   const std::size_t first = out_.position() - out_.size();
-  std::erase_if(unstamped_, [&](std::size_t position) { return position < first; });
-}
-
-void Replies::cut(std::size_t position) {
-  out_.cut(position);
-  while (!unstamped_.empty() && unstamped_.back() >= position) unstamped_.pop_back();
+  std::erase_if(unstamped_, [&](const Unstamped& unstamped) { return unstamped.position < first; });
 }
 
 void Replies::release() {

@@ -1,11 +1,14 @@
 // The handlers of /admin/rules: which rules are in force, and changing one.
 
+#include <array>
 #include <charconv>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "base/ascii.h"
+#include "base/name_value.h"
 #include "proto/json_writer.h"
-#include "server/http/check_terms.h"
+#include "server/http/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/json_body.h"
@@ -18,9 +21,16 @@ namespace {
 
 constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
 
-std::string fields_of(std::uint64_t version) {
-  return std::string(kNoStore) + "ETag: \"" + std::to_string(version) + "\"\r\n";
-}
+// The fields of a reply that tells the version of the rules.
+class VersionFields {
+ public:
+  explicit VersionFields(std::uint64_t version) : etag_("\"" + std::to_string(version) + "\"") {}
+  operator std::span<const NameValue>() const { return fields_; }
+
+ private:
+  std::string etag_;
+  std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
+};
 
 void write_rule(JsonWriter& json, const RuleView& rule) {
   json.begin_object().key("id").string(as_utf8(rule.id));
@@ -40,18 +50,14 @@ void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, rule);
-    return core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+    return core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
 }
 
-std::string_view field_of(HttpCore& core, const Exchange& exchange, std::string_view name) {
-  for (const NameValue& field : core.headers_of(exchange)) {
-    if (field.name.size() == name.size() && equal_ignoring_case(field.name, name)) {
-      return field.value;
-    }
-  }
-  return {};
+std::string_view field_of(const Exchange& exchange, std::string_view name) {
+  std::vector<NameValue> room;
+  return find_header(headers_of(exchange, room), name).value_or(std::string_view());
 }
 
 // False if the field is there and no version of ours.
@@ -67,8 +73,8 @@ bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version
 }
 
 // What the request wants to change, or why that cannot be known.
-std::optional<Problem> read_change(HttpCore& core, const Exchange& exchange, RuleChange& change) {
-  if (!read_if_match(field_of(core, exchange, "if-match"), change.if_version)) {
+std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
+  if (!read_if_match(field_of(exchange, "if-match"), change.if_version)) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
   }
   const auto persist = query_value(exchange.query, "persist").value_or("false");
@@ -90,19 +96,20 @@ std::optional<Problem> read_change(HttpCore& core, const Exchange& exchange, Rul
 
 void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
   RuleChange change{.id = std::string(id)};
-  if (const auto problem = read_change(core, exchange, change)) {
+  if (const auto problem = read_change(exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
   const RuleReply outcome = core.node().rule_desk()->change(change, exchange.now);
   if (outcome.status >= 400) {
     return core.reply_problem(exchange, http_problem(outcome.status, as_utf8(outcome.detail)),
-                              fields_of(outcome.version));
+                              VersionFields(outcome.version));
   }
   JsonWriter json;
   json.begin_object().key("id").string(id).key("version").number(outcome.version);
   json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile).end_object();
-  core.reply(exchange, {.status = outcome.status, .fields = fields_of(outcome.version)},
-             json.text());
+  core.reply(
+      exchange,
+      {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});
 }
 
 }  // namespace
@@ -115,7 +122,7 @@ void handle_rules(HttpCore& core, Exchange& exchange) {
   json.end_array().key("removed").begin_array();
   for (const std::string& id : view.removed) json.string(id);
   json.end_array().end_object();
-  core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+  core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
 }
 
 void handle_rule(HttpCore& core, Exchange& exchange) {

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "server/resp/commands.h"
+#include "server/resp/late_replies.h"
 
 namespace weir {
 namespace {
@@ -47,7 +48,7 @@ RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
 }
 
 void RespCore::use_rules(RuleSetPtr rules) {
-  WEIR_ASSERT(queued_ == 0 && rules != nullptr);
+  WEIR_ASSERT(queue_.empty() && rules != nullptr);
   rules_ = std::move(rules);
 }
 
@@ -61,9 +62,19 @@ Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
   return made;
 }
 
-void RespCore::execute(RespRequest& request) {
-  counts_.record_command();
+bool RespCore::execute(RespRequest& request) {
   const resp::Lookup found = resp::find_command(request.arguments);
+  const bool is_check = found.command != nullptr && found.command->key_at != 0;
+  if (!is_check) {
+    flush(request.line, request.now);
+    if (request.line.waits()) return false;
+  }
+  counts_.record_command();
+  execute(request, found);
+  return true;
+}
+
+void RespCore::execute(RespRequest& request, const resp::Lookup& found) {
   if (found.command == nullptr) return resp::refuse_unknown(*this, request, found);
   const resp::Command& command = *found.command;
   if (!resp::takes(command, request.arguments.size())) {
@@ -73,46 +84,41 @@ void RespCore::execute(RespRequest& request) {
   if (request.client.trust < command.needs) {
     return resp::refuse_access(*this, request, command);
   }
-  // What is no check may change the client or the node: not before what came earlier is
-  // answered, and not twice.
-  const bool is_check = command.key_at != 0;
-  if (!is_check) flush(request.out, request.now);
-  if (!engine_.waits()) command.handle(*this, request);
+  command.handle(*this, request);
 }
 
 ReplyWriter RespCore::reply(const RespRequest& request) {
-  flush(request.out, request.now);
-  return {request.out, request.client.protocol};
+  flush(request.line, request.now);
+  return {request.line.end(), request.client.protocol};
 }
 
 void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {
-  if (queued_ == 0) asks_.begin(Operation::kSpendEach);
-  const bool added = asks_.add(ask);
-  WEIR_ASSERT(added);
-  queue_[queued_++] = form;
-  if (queued_ == queue_.size()) flush(request.out, request.now);
+  queue_.add(ask, form);
+  if (queue_.is_full()) flush(request.line, request.now);
 }
 
-void RespCore::flush(OutputBuffer& out, Instant now) {
-  if (queued_ == 0) return;
-  const std::size_t count = std::exchange(queued_, 0);
-  const bool store_answered = asks_.decide(now);
-  if (engine_.waits()) return;
-  const auto answers = asks_.answers();
+void RespCore::flush(RespLine& line, Instant now) {
+  queue_.flush(
+      now, [&](const Round& round) { write_round(line.end(), round); },
+      [&](Round round) {
+        line.park(std::make_unique<LateCommands>(rules_, std::move(round)), now);
+      });
+}
+
+void RespCore::write_round(OutputBuffer& out, const Round& round) {
   ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
-  for (std::size_t i = 0; i < count; ++i) {
-    if (store_answered || answers[i].cause != Answer::Cause::kCounted) {
-      write_decision(reply, answers[i].decision, queue_[i]);
+  for (std::size_t i = 0; i < round.asks->size(); ++i) {
+    if (round.is_answered(i)) {
+      write_decision(reply, round.asks->answer(i).decision, round.notes[i]);
     } else {
       reply.error(kStoreUnavailable);
     }
   }
 }
 
-Asks& RespCore::begin_asks(const RespRequest& request, Operation operation) {
-  flush(request.out, request.now);  // asks_ are theirs until then
-  asks_.begin(operation);
-  return asks_;
+AsksPtr RespCore::begin_asks(const RespRequest& request, Operation operation) {
+  flush(request.line, request.now);
+  return asks_.take(operation);
 }
 
 }  // namespace weir

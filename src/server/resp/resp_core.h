@@ -5,9 +5,7 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
-// A store may not have answered when a command has been handled: then engine().waits(), and
-// what was replied goes nowhere, because the session handles the same bytes again
-// (engine/visit.h).
+// A reply whose answer is not there yet is parked in the session's line (late_replies.h).
 //
 // Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
 
@@ -16,13 +14,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "engine/asks.h"
+#include "base/late_reply.h"
+#include "engine/asks_pool.h"
+#include "engine/check_queue.h"
 #include "proto/output_buffer.h"
 #include "proto/resp/command_reader.h"
 #include "proto/resp/reply_writer.h"
@@ -45,11 +46,29 @@ struct RespClient {
   Instant connected{};
 };
 
+namespace resp {
+struct Lookup;
+}
+
+// Where the replies of a connection go, in the order of its commands.
+class RespLine {
+ public:
+  // Behind all that came before.
+  virtual OutputBuffer& end() = 0;
+  // A reply before the next one has not been written yet.
+  virtual bool waits() const = 0;
+  // Keeps the place of a reply that comes later.
+  virtual void park(std::unique_ptr<LateReply<OutputBuffer>> late, Instant now) = 0;
+
+ protected:
+  ~RespLine() = default;
+};
+
 // One command. The arguments, its name first, are in the input buffer.
 struct RespRequest {
   RespClient& client;
   std::span<const std::string_view> arguments;
-  OutputBuffer& out;
+  RespLine& line;
   Instant now;
 };
 
@@ -62,10 +81,11 @@ enum class ReplyForm : std::uint8_t {
 
 class RespCore {
  public:
+  using Round = CheckQueue<ReplyForm>::Round;
+
   RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   RespNode& node() { return node_; }
-  Engine& engine() { return engine_; }
   CoreRespCounts& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
@@ -77,8 +97,9 @@ class RespCore {
   // quota mostly is the next one, and need not be made.
   Result<Quota> make_quota(const QuotaSpec& spec);
 
-  // Finds the command and carries it out.
-  void execute(RespRequest& request);
+  // Finds the command and carries it out. False, and nothing has happened, if it has to wait
+  // until those before it are answered: what is no check may change the client or the node.
+  bool execute(RespRequest& request);
 
   // For whatever is answered at once: behind the answers to all checks before it.
   resp::ReplyWriter reply(const RespRequest& request);
@@ -86,29 +107,41 @@ class RespCore {
   // Answers a check of one key, later: at the latest with flush().
   void queue(const RespRequest& request, const Ask& ask, ReplyForm form);
 
-  // Decides and answers the checks in the queue. To be called before control goes back to
-  // the event loop.
-  void flush(OutputBuffer& out, Instant now);
-  bool has_queued() const { return queued_ > 0; }
+  // Decides the checks in the queue. To be called before control goes back to the event loop.
+  void flush(RespLine& line, Instant now);
+  // Of a connection that goes away in the middle of its turn.
+  void forget_queued() { queue_.clear(); }
 
   // What was decided since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
-  Asks& begin_asks(const RespRequest& request, Operation operation);
+  AsksPtr begin_asks(const RespRequest& request, Operation operation);
+
+  // Decides, and has `write(reply, asks)` write the reply: now, or when the answers have come.
+  // What it needs of the command it captures by value. If the store cannot answer, the reply
+  // is an error.
+  template <typename Write>
+  void decide(AsksPtr asks, const RespRequest& request, Write write);
 
  private:
+  friend class LateCommands;
+  template <typename Write>
+  friend class LateCommand;
+
+  void execute(RespRequest& request, const resp::Lookup& found);
+  static void write_round(OutputBuffer& out, const Round& round);
+
   RespNode& node_;
   Engine& engine_;
   CoreRespCounts& counts_;
   RuleSetPtr rules_;
-  Asks asks_;
+  AsksPool asks_;
   resp::Arguments arguments_;
   QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
   Quota last_quota_;
 
-  std::array<ReplyForm, Asks::kAsksMax> queue_;
-  std::size_t queued_ = 0;
+  CheckQueue<ReplyForm> queue_{asks_};
 };
 
 // The five integers of a decision.

@@ -1,7 +1,6 @@
 #include "server/resp/resp_session.h"
 
 #include <string>
-#include <utility>
 
 #include "base/ascii.h"
 
@@ -26,18 +25,9 @@ RespSession::RespSession(RespCore& core, const Peer& peer, Instant now)
   core_.counts().record_opened();
 }
 
-RespSession::~RespSession() { core_.counts().record_closed(); }
-
-void RespSession::begin_turn(Instant) { core_.engine().resume(std::move(visit_)); }
-
-bool RespSession::settle() { return !core_.has_queued() && core_.engine().settle(); }
-
-bool RespSession::end_turn(Instant now) {
-  core_.flush(out(), now);
-  if (!core_.engine().waits()) return false;
-  visit_ = core_.engine().pause(waker());
-  reader_ = {};  // what it knows of is undone
-  return true;
+RespSession::~RespSession() {
+  core_.forget_queued();
+  core_.counts().record_closed();
 }
 
 RespSession::Step RespSession::handle_one(Instant now) {
@@ -46,7 +36,7 @@ RespSession::Step RespSession::handle_one(Instant now) {
   switch (reader_.read(in().text(), limits, core_.arguments())) {
     case Status::kNeedMore: return Step::kNeedMore;
     case Status::kRefused: return refuse(reader_.refusal(), now);
-    case Status::kNothing: skip(reader_.size()); return Step::kGoOn;
+    case Status::kNothing: in().consume(reader_.size()); return Step::kGoOn;
     case Status::kCommand: break;
   }
   return answer(now);
@@ -55,16 +45,15 @@ RespSession::Step RespSession::handle_one(Instant now) {
 RespSession::Step RespSession::answer(Instant now) {
   if (begins_http(reader_.arguments()[0])) return Step::kLast;
   RespRequest request{
-      .client = client_, .arguments = reader_.arguments(), .out = out(), .now = now};
-  core_.execute(request);
+      .client = client_, .arguments = reader_.arguments(), .line = *this, .now = now};
+  if (!core_.execute(request)) return Step::kNeedMore;
   take(reader_.size(), now);
-  if (core_.engine().waits()) return Step::kNeedMore;
   return client_.leaving ? Step::kLast : Step::kGoOn;
 }
 
 RespSession::Step RespSession::refuse(std::string_view why, Instant now) {
-  core_.flush(out(), now);
-  resp::ReplyWriter(out(), client_.protocol).error("ERR Protocol error: " + std::string(why));
+  flush(now);
+  resp::ReplyWriter(end(), client_.protocol).error("ERR Protocol error: " + std::string(why));
   return Step::kLast;
 }
 

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "proto/output_buffer.h"
 #include "proto/pipelined_session.h"
@@ -25,7 +26,7 @@
 
 namespace weir {
 
-class RespSession final : public PipelinedSession<OutputBuffer> {
+class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
  public:
   // Redis never closes idle connections, and pools of clients rely on their being there.
   static constexpr PipelineLimits kLimits = {.output_max = std::size_t{1} << 20,
@@ -46,9 +47,13 @@ class RespSession final : public PipelinedSession<OutputBuffer> {
  private:
   Step handle_one(Instant now) override;
   void refuse_slow(Instant now) override;
-  void begin_turn(Instant now) override;
-  bool settle() override;
-  bool end_turn(Instant now) override;
+  void flush(Instant now) override { core_.flush(*this, now); }
+
+  OutputBuffer& end() override { return end_of_line(); }
+  bool waits() const override { return PipelinedSession::waits(); }
+  void park(std::unique_ptr<LateReply<OutputBuffer>> late, Instant now) override {
+    PipelinedSession::park(std::move(late), now);
+  }
 
   Step answer(Instant now);
   Step refuse(std::string_view why, Instant now);
@@ -56,7 +61,6 @@ class RespSession final : public PipelinedSession<OutputBuffer> {
   RespCore& core_;
   resp::CommandReader reader_;
   RespClient client_;
-  std::shared_ptr<Visit> visit_;  // while an answer is waited for
 };
 
 }  // namespace weir

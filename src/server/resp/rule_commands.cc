@@ -1,11 +1,13 @@
 // WEIR.HIT, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the configuration.
 
 #include <string>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/nearest_name.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
+#include "server/resp/late_replies.h"
 
 namespace weir::resp {
 namespace {
@@ -57,11 +59,11 @@ bool make_single(RespCore& core, const RespRequest& request, Ask& ask) {
 void decide_single(RespCore& core, const RespRequest& request, Operation operation) {
   Ask ask;
   if (!make_single(core, request, ask)) return;
-  auto reply = core.reply(request);
-  Asks& asks = core.begin_asks(request, operation);
-  asks.add(ask);
-  if (!asks.decide(request.now)) return reply.error(kStoreUnavailable);
-  write_decision(reply, asks.answers().front().decision, ReplyForm::kWeir);
+  AsksPtr asks = core.begin_asks(request, operation);
+  asks->add(ask);
+  core.decide(std::move(asks), request, [](ReplyWriter& reply, const Asks& decided) {
+    write_decision(reply, decided.answer(0).decision, ReplyForm::kWeir);
+  });
 }
 
 }  // namespace
@@ -92,7 +94,7 @@ void handle_hit_many(RespCore& core, RespRequest& request) {
   if (words.size() % kEach != 0 || count > Batch::kChargesMax) {
     return reply.error("ERR expected rule, key and cost, for 1 to 16 keys");
   }
-  Asks& asks = core.begin_asks(request, all ? Operation::kSpendAll : Operation::kSpendEach);
+  AsksPtr asks = core.begin_asks(request, all ? Operation::kSpendAll : Operation::kSpendEach);
   for (std::size_t i = 0; i < count; ++i) {
     const auto check = words.subspan(i * kEach, kEach);
     Ask ask;
@@ -100,13 +102,14 @@ void handle_hit_many(RespCore& core, RespRequest& request) {
     if (!make_ask(core, {.rule = check[0], .key = check[1], .cost = check[2]}, ask, error)) {
       return reply.error(error);
     }
-    if (!asks.add(ask)) return reply.error("ERR these rules have more than 16 limits in all");
+    if (!asks->add(ask)) return reply.error("ERR these rules have more than 16 limits in all");
   }
-  if (!asks.decide(request.now)) return reply.error(kStoreUnavailable);
-  reply.array(count);
-  for (const Answer& answer : asks.answers()) {
-    write_decision(reply, answer.decision, ReplyForm::kWeir);
-  }
+  core.decide(std::move(asks), request, [](ReplyWriter& each, const Asks& decided) {
+    each.array(decided.size());
+    for (std::size_t i = 0; i < decided.size(); ++i) {
+      write_decision(each, decided.answer(i).decision, ReplyForm::kWeir);
+    }
+  });
 }
 
 }  // namespace weir::resp

@@ -1,4 +1,4 @@
-#include "server/http/rule_ask.h"
+#include "engine/rule_ask.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "rls/json_service.h"
+#include "rls/json_text.h"
 
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rls/rate_limit_service.h"
 #include "weir/memory_store.h"
 
 namespace weir::rls {
@@ -23,7 +24,12 @@ std::vector<Rule> rules() {
 
 class Json : public testing::Test {
  protected:
-  JsonAnswer ask(std::string_view question) { return json_.answer(question, kNow); }
+  JsonAnswer ask(std::string_view question) {
+    const auto call = service_.new_call();
+    if (auto refusal = read_json(question, call->request)) return *std::move(refusal);
+    EXPECT_EQ(call->decide(kNow), Asks::Progress::kAnswered);
+    return to_json(*call);
+  }
 
  private:
   std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kNow);
@@ -32,7 +38,6 @@ class Json : public testing::Test {
   Engine engine_{*store_, hasher_, traffic_.add_core()};
   BlockList blocks_{hasher_};
   RateLimitService service_{engine_, blocks_, std::make_shared<const RuleSet>(rules()), {}};
-  JsonService json_{service_};
 };
 
 TEST_F(Json, AnswersInTheProtocolsNames) {

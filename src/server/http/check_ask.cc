@@ -1,13 +1,8 @@
-#include "server/http/check_terms.h"
+#include "server/http/check_ask.h"
 
 #include <string>
 
 namespace weir {
-namespace {
-
-constexpr std::string_view kDefaultPolicy = "default";
-
-}  // namespace
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules) {
   std::string detail = "There is no rule with this id";
@@ -26,19 +21,17 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
           .expected = nearest.empty() ? std::string("the id of a rule") : std::string(nearest)};
 }
 
-bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, Problem& problem) {
-  terms = {.key_json = spec.key_json,
-           .policy = kDefaultPolicy,
-           .ask = {.bucket = spec.bucket, .key = spec.key, .cost = spec.cost, .mode = spec.mode}};
+bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
+  ask = {.bucket = spec.bucket,
+         .key = spec.key,
+         .cost = spec.cost,
+         .mode = spec.mode,
+         .echo = spec.key_json};
   if (spec.has(CheckField::kRule)) {
-    terms.ask.rule = rules.find(spec.rule);
-    if (terms.ask.rule == nullptr) {
-      problem = unknown_rule(spec.rule, rules);
-      return false;
-    }
-    terms.policy = terms.ask.rule->id;
-    terms.ask.tier = spec.tier;
-    return true;
+    ask.rule = rules.find(spec.rule);
+    ask.tier = spec.tier;
+    if (ask.rule == nullptr) problem = unknown_rule(spec.rule, rules);
+    return ask.rule != nullptr;
   }
   const auto quota = Quota::make({.algorithm = spec.algorithm,
                                   .limit = spec.limit,
@@ -48,7 +41,7 @@ bool make_terms(const CheckSpec& spec, const RuleSet& rules, CheckTerms& terms, 
     problem = invalid_field(quota.error().field, quota.error().expected);
     return false;
   }
-  terms.ask.quota = *quota;
+  ask.quota = *quota;
   return true;
 }
 

@@ -1,0 +1,62 @@
+// Ask: one thing that a door wants decided, in the words of rules; and its Answer.
+//
+// Thread rule: values. Tested by asks_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/ip_address.h"
+#include "observe/rule_counts.h"
+#include "rules/rule.h"
+#include "weir/decision.h"
+#include "weir/quota.h"
+
+namespace weir {
+
+// Has the answers of these rules counted from now on.
+void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
+
+// The rule must live until the answer is there; the texts for Asks::add() only, but for
+// `echo`, which Asks does not read.
+struct Ask {
+  const Rule* rule = nullptr;  // null: the limit is `quota`
+  Quota quota{};
+  std::string_view bucket{};
+  std::string_view key{};
+  std::string_view tier{};
+  std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
+  std::int64_t cost = 1;
+  std::optional<Mode> mode{};  // none: the rule's, or the node's
+  std::string_view echo{};     // the door's own: what its reply repeats of the request
+};
+
+struct Answer {
+  enum class Cause : std::uint8_t {
+    kCounted,
+    kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
+    kDenyList,
+    kBlocked,
+    kStoreFailed,  // the rule says what then
+  };
+
+  Cause cause = Cause::kCounted;
+  Decision decision{};
+  // The limit that the decision is about: of several the one that presses most.
+  Quota quota{};
+  // What the counters said, before shadow let it pass.
+  bool over = false;
+  // Where the counters are; kLocal as well if the store of the mode failed.
+  Mode mode = Mode::kLocal;
+
+  bool allowed() const { return decision.allowed(); }
+};
+
+// Whether a client should rather learn of `one` than of `other`: of a denial before anything
+// allowed, of the denial that lasts longest, else of the least that is left.
+bool presses_more(const Decision& one, const Decision& other);
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+#include "engine/asks_pool.h"
+
+#include <utility>
+
+namespace weir {
+
+AsksPtr AsksPool::take(Operation operation) {
+  if (spare_.empty()) {
+    all_.push_back(std::make_unique<Asks>(engine_, blocks_, this));
+    all_.back()->place_ = all_.size() - 1;
+    spare_.reserve(all_.size());  // so that giving back cannot fail
+    spare_.push_back(all_.back().get());
+  }
+  AsksPtr asks(spare_.back());
+  spare_.pop_back();
+  asks->begin(operation);
+  return asks;
+}
+
+void AsksPool::give_back(Asks& asks) noexcept {
+  asks.is_abandoned_ = false;
+  asks.rules_.reset();
+  if (spare_.size() < kSpareMax) return spare_.push_back(&asks);
+  const std::size_t place = asks.place_;
+  std::swap(all_[place], all_.back());
+  all_[place]->place_ = place;
+  all_.pop_back();
+}
+
+void ReturnAsks::operator()(Asks* asks) const noexcept {
+  asks->listener_ = nullptr;
+  asks->is_asking_ = false;
+  asks->is_abandoned_ = asks->open_ > 0 || asks->progress_ == Asks::Progress::kWaits;
+  if (!asks->is_abandoned_) asks->pool_->give_back(*asks);
+}
+
+}  // namespace weir

@@ -1,0 +1,46 @@
+// AsksPool: the asks of one door on one core, to be used again.
+//
+//   AsksPtr asks = pool.take(Operation::kSpendEach);    goes back when it is destroyed
+//
+// What is given back while it waits is decided to its end first.
+//
+// Thread rule: one core. Tested by asks_modes_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "engine/asks.h"
+
+namespace weir {
+
+struct ReturnAsks {
+  void operator()(Asks* asks) const noexcept;
+};
+using AsksPtr = std::unique_ptr<Asks, ReturnAsks>;
+
+// The asks of one door on one core. Outlives all that it has handed out.
+class AsksPool {
+ public:
+  // Both must outlive the pool.
+  AsksPool(Engine& engine, BlockList& blocks) : engine_(engine), blocks_(blocks) {}
+
+  AsksPtr take(Operation operation);
+
+ private:
+  friend class Asks;
+  friend struct ReturnAsks;
+
+  void give_back(Asks& asks) noexcept;
+
+  static constexpr std::size_t kSpareMax = 64;
+
+  Engine& engine_;
+  BlockList& blocks_;
+  std::vector<std::unique_ptr<Asks>> all_;  // also those whose answers nobody reads
+  std::vector<Asks*> spare_;
+};
+
+}  // namespace weir

@@ -1,0 +1,79 @@
+// Reply: the answer to one HTTP request as a value, which each protocol writes in its way.
+//
+// Thread rule: values that refer to texts elsewhere; one core. Tested by
+// http_session_test.cc and http2_api_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/late_reply.h"
+#include "base/name_value.h"
+#include "proto/http_date.h"
+#include "proto/rate_limit_headers.h"
+#include "server/http/http_counts.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// For Reply::fields of what is different the next time.
+inline constexpr std::array<NameValue, 1> kNoStore = {{{"Cache-Control", "no-store"}}};
+
+struct Reply {
+  int status = 200;
+  std::string_view content_type = "application/json";  // empty: there is no body
+  const RateLimit* limit = nullptr;                    // what it tells of a limit
+  std::span<const NameValue> fields{};                 // further ones
+  std::string_view body{};
+};
+
+// What becomes of the connection after a reply.
+enum class AfterReply : std::uint8_t {
+  kStay,     // HTTP/1.1 stays open and says nothing
+  kSayStay,  // HTTP/1.0 has to be told
+  kClose,
+};
+
+enum class SendBody : std::uint8_t { kYes, kNo };  // kNo: the answer to HEAD
+
+struct ReplyTerms {
+  const HttpDate& date;
+  AfterReply after = AfterReply::kStay;
+  SendBody send_body = SendBody::kYes;
+};
+
+// "Not Found". Empty for a status that we never send.
+std::string_view reason_phrase(int status);
+
+// Where a reply goes.
+class ReplySink {
+ public:
+  virtual ~ReplySink() = default;
+  virtual void add(const Reply& reply, const ReplyTerms& terms) = 0;
+  // The connection closes behind the last reply that is now written.
+  virtual bool closes() const { return false; }
+};
+
+// Where the reply to a request goes that is being handled: there may be others before it.
+class ReplyLine : public ReplySink {
+ public:
+  // Keeps the place of a reply that comes later.
+  virtual void park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) = 0;
+  // A reply before this one has not been written yet.
+  virtual bool waits() const = 0;
+};
+
+// To whom a reply goes, and how. Small: it outlives the request when the reply comes later.
+struct Recipient {
+  ReplySink* out = nullptr;
+  Instant now{};
+  RouteId route = RouteId::kNone;
+  AfterReply after = AfterReply::kStay;
+  SendBody send_body = SendBody::kYes;
+};
+
+}  // namespace weir
