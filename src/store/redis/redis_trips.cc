@@ -91,9 +91,7 @@ void RedisTrips::flush(Instant now) {
   flush_ = Flush::kUnderWay;
   due_ = Instant::max();
   is_blocked_ = false;
-  if (options_.redis.spread == KeySpread::kCluster) {
-    std::ranges::sort(queue_, {}, [this](const Errand& errand) { return slot_for(errand); });
-  }
+  if (options_.redis.spread == KeySpread::kCluster) sort_by_slot();
   std::size_t sent = 0;
   while (sent < queue_.size() && !is_away()) {
     Trip* const trip = idle_trip();
@@ -105,6 +103,16 @@ void RedisTrips::flush(Instant now) {
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(sent));
   if (is_away()) lose_queue(now);
   flush_ = Flush::kNo;
+}
+
+// Those of one slot stay in the order they came: a lease must not overtake what its key gives
+// back. By their turns, as std::stable_sort allocates.
+void RedisTrips::sort_by_slot() {
+  std::uint32_t turn = 0;
+  for (Errand& errand : queue_) errand.turn = turn++;
+  std::ranges::sort(queue_, {}, [this](const Errand& errand) {
+    return std::pair(slot_for(errand), errand.turn);
+  });
 }
 
 RedisTrips::Trip* RedisTrips::idle_trip() {

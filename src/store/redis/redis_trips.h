@@ -10,7 +10,8 @@
 //
 // A call is sent again only if Redis did not know the script, which charges nothing.
 //
-// Thread rule: one core. Tested by tests/redis/leased_fleet_test.cc.
+// Thread rule: one core. Tested by redis_trips_test.cc and
+// tests/redis/leased_fleet_test.cc.
 
 #pragma once
 
@@ -40,6 +41,7 @@ struct Errand {
   std::int64_t units = 0;
   // kLease; of a kReturn what is settled, and until when all of it is believed.
   LeaseTerms terms;
+  std::uint32_t turn = 0;  // among those of its slot; RedisTrips sets it
 
   Charge charge() const { return {.key = key, .quota = &quota, .cost = units, .tag = tag}; }
 };
@@ -106,6 +108,7 @@ class RedisTrips {
   void leave_by(Instant due);
   Trip* idle_trip();
   std::size_t fill(Trip& trip, std::size_t first, Instant now);
+  void sort_by_slot();
   void pack(Trip& trip, const Errand& errand);
   void send(Trip& trip, Instant now);
   void read(Trip& trip, const resp::Reply& reply, Instant now);
