@@ -430,10 +430,11 @@ void AsyncStore::lost(const Errand& errand, Instant now) {
 // Calm keys, too.
 bool AsyncStore::tell_all(Instant now) {
   if (trips_.is_away()) return true;
-  for (const Calm& calm : std::exchange(calm_, {})) {
+  for (const Calm& calm : calm_) {
     keys_[calm.place].is_in_calm = false;
     if (keys_[calm.place].listed == Key::Listed::kCalm) list(calm.place);
   }
+  calm_.clear();  // and keep what it has reserved
   if (touched_.empty() && trips_.is_idle()) return true;
   sync_touched(now);
   return false;
