@@ -365,11 +365,14 @@ void AsyncStore::set_out(std::uint32_t place, Instant now) {
   Key& key = keys_[place];
   key.trip = Key::Trip::kOut;
   key.synced_at = now;
-  trips_.add({.operation = ScriptOperation::kSync,
-              .place = place,
-              .key = keys_.key_of(place),
-              .tag = keys_.tag_of(place),
-              .quota = key.quota});
+  const bool is_added = trips_.add({.operation = ScriptOperation::kSync,
+                                    .place = place,
+                                    .key = keys_.key_of(place),
+                                    .tag = keys_.tag_of(place),
+                                    .quota = key.quota});
+  if (is_added) return;
+  key.trip = Key::Trip::kNone;  // with the next sync
+  list(place);
 }
 
 void AsyncStore::leaving(Errand& errand, Instant now) {

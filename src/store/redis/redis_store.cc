@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/make_if_memory.h"
 
 namespace weir {
 // One call, from when it is filled until the last of its batches is answered.
@@ -119,16 +120,19 @@ void RedisStore::flush(Instant now) {
   fail_waiting(RedisFailure::kTimedOut, now, now);
   if (options_.spread == KeySpread::kCluster) sort_by_slot();
   const bool is_time = now >= gather_end();
+  bool is_blocked = flying_ == kFlightsMax;
   std::size_t sent = 0;
   while (sent < waiting_.size() && (is_time || is_worth_a_call())) {
     Flight* const flight = free_flight();
-    if (flight == nullptr) break;
+    is_blocked = flight == nullptr;
+    if (is_blocked) break;
     sent = fill(*flight, sent);
     send(*flight, now);
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
-  // Without a free flight only a landing helps.
-  if (flying_ < kFlightsMax) round_end_->set(gather_end());
+  // Without a free flight, or memory for one, only a landing helps.
+  if (is_blocked && flying_ == 0) fail_waiting(RedisFailure::kOverloaded, Instant::max(), now);
+  if (!is_blocked) round_end_->set(gather_end());
   set_alarm();
 }
 
@@ -165,7 +169,8 @@ RedisStore::Flight* RedisStore::free_flight() {
     if (flight->phase == Flight::Phase::kFree) return flight.get();
   }
   if (flights_.size() == kFlightsMax) return nullptr;
-  return flights_.emplace_back(std::make_unique<Flight>(*this, options_.prefix)).get();
+  auto made = make_if_memory<Flight>(*this, options_.prefix);
+  return made == nullptr ? nullptr : flights_.emplace_back(std::move(made)).get();
 }
 
 // With as many as go together, from `first` on. Returns who comes next.

@@ -1,9 +1,11 @@
 #include "store/redis/redis_trips.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/make_if_memory.h"
 
 namespace weir {
 
@@ -58,9 +60,14 @@ bool RedisTrips::is_away() const {
 
 // ---- setting out ----
 
-void RedisTrips::add(const Errand& errand, Instant due) {
-  queue_.push_back(errand);
+bool RedisTrips::add(const Errand& errand, Instant due) noexcept {
+  try {
+    queue_.push_back(errand);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   leave_by(due);
+  return true;
 }
 
 void RedisTrips::hurry() {
@@ -101,7 +108,9 @@ void RedisTrips::flush(Instant now) {
     send(*trip, now);
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(sent));
-  if (is_away()) lose_queue(now);
+  if (is_away()) lose_queue(RedisFailure::kNotAsked, now);
+  // No memory for a trip, and none is out whose landing would help.
+  if (is_blocked_ && out_ == 0) lose_queue(RedisFailure::kOverloaded, now);
   flush_ = Flush::kNo;
 }
 
@@ -120,7 +129,8 @@ RedisTrips::Trip* RedisTrips::idle_trip() {
     if (trip->phase == Trip::Phase::kIdle) return trip.get();
   }
   if (trips_.size() == kTripsMax) return nullptr;
-  return trips_.emplace_back(std::make_unique<Trip>(*this, options_.redis.prefix)).get();
+  auto made = make_if_memory<Trip>(*this, options_.redis.prefix);
+  return made == nullptr ? nullptr : trips_.emplace_back(std::move(made)).get();
 }
 
 // With as many as go together, from `first` on. Returns who comes next.
@@ -204,11 +214,11 @@ void RedisTrips::lose(const Errand& errand, RedisFailure failure, std::string_vi
 }
 
 // What is added meanwhile stays.
-void RedisTrips::lose_queue(Instant now) {
+void RedisTrips::lose_queue(RedisFailure failure, Instant now) {
   const std::size_t waiting = queue_.size();
   for (std::size_t index = 0; index < waiting; ++index) {
     const Errand errand = queue_[index];
-    lose(errand, RedisFailure::kNotAsked, {}, now);
+    lose(errand, failure, {}, now);
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(waiting));
 }

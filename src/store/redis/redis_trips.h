@@ -91,7 +91,8 @@ class RedisTrips {
 
   // Leaves at the end of the loop's round, or of the first from `due` on, or with others that
   // leave earlier: what nobody waits for is better gathered.
-  void add(const Errand& errand, Instant due = Instant{});
+  // False if there is no memory for it: its owner hears nothing of it.
+  [[nodiscard]] bool add(const Errand& errand, Instant due = Instant{}) noexcept;
   // Somebody waits for one that was added before.
   void hurry();
   // What has not left yet will give nothing back.
@@ -115,7 +116,7 @@ class RedisTrips {
   void load_script(Trip& trip, Instant now);
   void fail(Trip& trip, RedisFailure failure, std::string_view detail, Instant now);
   void lose(const Errand& errand, RedisFailure failure, std::string_view detail, Instant now);
-  void lose_queue(Instant now);
+  void lose_queue(RedisFailure failure, Instant now);
   void land(Trip& trip);
   void probe(Instant now);
   std::uint16_t slot_for(const Errand& errand) const;

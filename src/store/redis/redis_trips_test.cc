@@ -59,8 +59,8 @@ TEST(RedisTrips, InAClusterErrandsOfOneKeyKeepTheirOrder) {
   std::vector<std::uint32_t> in_order;
   for (std::uint32_t place = 0; place < 100; ++place) {
     const std::uint64_t other = 2 + place % 8;
-    trips.add({.place = place, .key = {1, 1}, .quota = quota});
-    trips.add({.place = place, .key = {other, other}, .quota = quota});
+    EXPECT_TRUE(trips.add({.place = place, .key = {1, 1}, .quota = quota}));
+    EXPECT_TRUE(trips.add({.place = place, .key = {other, other}, .quota = quota}));
     in_order.push_back(place);
   }
   reactor.run(kStart);
