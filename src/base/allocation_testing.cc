@@ -6,10 +6,11 @@
 namespace {
 
 std::size_t g_allocations = 0;
+int g_no_memory = 0;  // NoMemory that live
 
 void* counted_or_null(std::size_t size) noexcept {
   ++g_allocations;
-  return std::malloc(size);
+  return g_no_memory > 0 ? nullptr : std::malloc(size);
 }
 
 void* counted(std::size_t size) {
@@ -35,5 +36,8 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace weir {
 
 std::size_t allocations() { return g_allocations; }
+
+NoMemory::NoMemory() { ++g_no_memory; }
+NoMemory::~NoMemory() { --g_no_memory; }
 
 }  // namespace weir

@@ -29,5 +29,15 @@ TEST(AllocationTesting, CountsEveryKind) {
   EXPECT_EQ(allocations_of([] { g_text.assign(1000, 'x'); }), 1u);
 }
 
+TEST(AllocationTesting, FailsWhileThereIsNoMemory) {
+  {
+    const NoMemory none;
+    EXPECT_EQ(::operator new(8, std::nothrow), nullptr);
+  }
+  g_memory = ::operator new(8);
+  EXPECT_NE(g_memory, nullptr);
+  ::operator delete(g_memory);
+}
+
 }  // namespace
 }  // namespace weir

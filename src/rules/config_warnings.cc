@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "rules/match_cover.h"
+#include "rules/mode.h"
 #include "rules/request_path.h"
 #include "rules/section_reader.h"
 
@@ -39,6 +40,7 @@ class Warnings {
       warn_of_match(*rule.match, places);
       warn_of_earlier(i);
       warn_of_choice(i);
+      warn_of_mode(i);
       warn_of_key(rule, places);
       warn_of_overrides(rule, places);
       warn_of_cost(rule, places);
@@ -127,6 +129,31 @@ class Warnings {
                       ") comes first and matches all that it matches; put it before that one, "
                       "or into another group");
     }
+  }
+
+  // Shared rules of one request are decided together, in the strictest mode among them.
+  void warn_of_mode(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const Mode mode = mode_of(rule);
+    if (mode == Mode::kLocal) return;
+    std::size_t strictest = index;
+    for (std::size_t i = 0; i < config_.rules.size(); ++i) {
+      const Rule& other = config_.rules[i];
+      const bool is_stricter = mode_of(other) > mode_of(config_.rules[strictest]);
+      const bool may_apply = other.match && other.enabled && other.group != rule.group;
+      if (is_stricter && may_apply && cover_.may_meet(*rule.match, *other.match)) strictest = i;
+    }
+    if (strictest == index) return;
+    const auto line = std::to_string(config_.rule_places[strictest].rule.line);
+    warn(config_.rule_places[index].of("mode"),
+         "where '" + config_.rules[strictest].id + "' (line " + line +
+             ") applies as well, both are decided in its mode, '" +
+             std::string(mode_name(mode_of(config_.rules[strictest]))) + "', and not in '" +
+             std::string(mode_name(mode)) + "'; give both one mode, or put them into one group");
+  }
+
+  Mode mode_of(const Rule& rule) const {
+    return rule.mode.value_or(config_.store.mode.value_or(Mode::kStrict));
   }
 
   // A condition that anybody can meet, on a rule that allows more than the one that would

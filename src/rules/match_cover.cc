@@ -149,6 +149,10 @@ bool MatchCover::excludes(const RequestMatch& one, const RequestMatch& other) {
          excludes_paths(other, one);
 }
 
+bool MatchCover::may_meet(const RequestMatch& one, const RequestMatch& other) {
+  return !is_contradiction({.all_of = {one, other}});
+}
+
 bool MatchCover::is_contradiction(const RequestMatch& match) {
   const auto together = conjuncts(match);
   const auto is_excluded = [&](const RequestMatch& inner) {

@@ -24,6 +24,9 @@ class MatchCover {
   // Whether it holds for no request at all.
   bool is_contradiction(const RequestMatch& match);
 
+  // Whether one request may meet both: no only where it is sure.
+  bool may_meet(const RequestMatch& one, const RequestMatch& other);
+
   // The expression, compiled once.
   const SingleRegex& regex(const std::string& pattern);
 

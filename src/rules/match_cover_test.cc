@@ -100,5 +100,15 @@ TEST(SingleRegex, KnowsWhetherPathsCanMatchIt) {
   }
 }
 
+TEST(MatchCover, OneRequestMayMeetBothUnlessTheyExcludeEachOther) {
+  MatchCover cover;
+  EXPECT_TRUE(cover.may_meet(match_of("{}"), match_of("{path: /a}")));
+  EXPECT_TRUE(cover.may_meet(match_of("{path: '/a/*'}"), match_of("{path: '*.php'}")));
+  EXPECT_TRUE(cover.may_meet(match_of("{method: GET}"), match_of("{host: a}")));
+  EXPECT_FALSE(cover.may_meet(match_of("{method: GET}"), match_of("{method: POST}")));
+  EXPECT_FALSE(cover.may_meet(match_of("{path: '/a/*'}"), match_of("{path: /b}")));
+  EXPECT_FALSE(cover.may_meet(match_of("{not: {path: '/a/*'}}"), match_of("{path: /a/b}")));
+}
+
 }  // namespace
 }  // namespace weir

@@ -15,6 +15,7 @@
 
 namespace weir {
 
+// The stricter, the later.
 enum class Mode : std::uint8_t {
   kLocal,   // each node counts for itself
   kAsync,   // each node counts, and tells the others soon

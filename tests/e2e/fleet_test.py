@@ -152,6 +152,19 @@ class Shared(FleetTest):
                            ["allowed"], "the block has come")
         print(f"\na block was known to all after {time.monotonic() - begun:.3f} s")
 
+    def test_a_node_that_tells_more_or_less_is_understood(self):
+        """As one of another version may: other fields, of a block more or none of ours."""
+        block = "weir blocks 1\n9 1 denied here trudy\nend 1\n"
+        told = ("XADD", "weir:{fleet}:blocks", "*")
+        self.redis.ask(*told, "weather", "rain")
+        self.redis.ask(*told, "why", "many denials", "left", "300000", "block", block,
+                       "node", "another")
+        self.redis.ask("HSET", "weir:{fleet}:weather", "another", "rain")
+        for node in self.nodes:
+            with node.connect() as connection:
+                wait_until(lambda: not connection.check(rule="here", key="trudy", cost=0)
+                           ["allowed"], "the block has come")
+
     def test_nodes_are_counted(self):
         self.assertEqual([health(node)["nodes"] for node in self.nodes], [NODES] * NODES)
 

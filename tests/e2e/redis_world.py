@@ -214,12 +214,17 @@ class Behaviour(enum.Enum):
 
 
 class Proxy:
-    """Stands between a client and the server on `port`, and behaves as it is told."""
+    """Stands between a client and the server on `port`, and behaves as it is told.
+
+    `watch` is told of each connection's bytes: asked(connection, data) when they come from
+    the client, answered(connection, data) when they go to it.
+    """
 
     NOISE = b"HTTP/1.1 400 Bad Request\r\n\r\n\x00\xff$-7\r\n*99999999999\r\n"
 
-    def __init__(self, port):
+    def __init__(self, port, watch=None):
         self._server_port = port
+        self._watch = watch
         self._behaviour = Behaviour.PASS
         self._delay_s = 0
         self._pipes = set()
@@ -279,6 +284,8 @@ class _Pipe(asyncio.Protocol):
 
     def data_received(self, data):
         behaviour = self._proxy._behaviour
+        if self._proxy._watch is not None:
+            self._proxy._watch.asked(self, data)
         if behaviour is Behaviour.GARBAGE:
             self._client.write(Proxy.NOISE)
         elif behaviour is not Behaviour.MUTE:
@@ -318,6 +325,8 @@ class _Pipe(asyncio.Protocol):
         if self._proxy._behaviour is not Behaviour.PASS or self._server is None:
             return
         for side, data in self._waiting:
+            if side == "client" and self._proxy._watch is not None:
+                self._proxy._watch.answered(self, data)
             (self._server if side == "server" else self._client).write(data)
         self._waiting.clear()
 

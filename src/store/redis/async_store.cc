@@ -365,11 +365,14 @@ void AsyncStore::set_out(std::uint32_t place, Instant now) {
   Key& key = keys_[place];
   key.trip = Key::Trip::kOut;
   key.synced_at = now;
-  trips_.add({.operation = ScriptOperation::kSync,
-              .place = place,
-              .key = keys_.key_of(place),
-              .tag = keys_.tag_of(place),
-              .quota = key.quota});
+  const bool is_added = trips_.add({.operation = ScriptOperation::kSync,
+                                    .place = place,
+                                    .key = keys_.key_of(place),
+                                    .tag = keys_.tag_of(place),
+                                    .quota = key.quota});
+  if (is_added) return;
+  key.trip = Key::Trip::kNone;  // with the next sync
+  list(place);
 }
 
 void AsyncStore::leaving(Errand& errand, Instant now) {
@@ -430,10 +433,11 @@ void AsyncStore::lost(const Errand& errand, Instant now) {
 // Calm keys, too.
 bool AsyncStore::tell_all(Instant now) {
   if (trips_.is_away()) return true;
-  for (const Calm& calm : std::exchange(calm_, {})) {
+  for (const Calm& calm : calm_) {
     keys_[calm.place].is_in_calm = false;
     if (keys_[calm.place].listed == Key::Listed::kCalm) list(calm.place);
   }
+  calm_.clear();  // and keep what it has reserved
   if (touched_.empty() && trips_.is_idle()) return true;
   sync_touched(now);
   return false;

@@ -191,6 +191,9 @@ void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
 
 void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
                        Instant now) {
+  for (const std::size_t index : lacking) {
+    if (!ask(places[index], Instant{})) return fail(batch);
+  }
   const std::uint32_t waiting = waiting_free_.back();
   waiting_free_.pop_back();
   waiting_[waiting] = {
@@ -198,7 +201,6 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
   ++counts_.waited;
   for (const std::size_t index : lacking) {
     keys_[places[index]].units_awaited += batch.charges[index].cost;
-    ask(places[index], Instant{});
     trips_.hurry();
     add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
   }
@@ -289,16 +291,17 @@ bool LeasedStore::make_room(Instant now) {
   return true;
 }
 
-void LeasedStore::ask(std::uint32_t place, Instant due) {
+bool LeasedStore::ask(std::uint32_t place, Instant due) {
   Key& key = keys_[place];
-  if (key.asked != Key::Asked::kNo) return;
-  key.asked = Key::Asked::kYes;
-  trips_.add({.operation = ScriptOperation::kLease,
-              .place = place,
-              .key = keys_.key_of(place),
-              .tag = keys_.tag_of(place),
-              .quota = key.leased.quota()},
-             due);
+  if (key.asked != Key::Asked::kNo) return true;
+  const bool is_added = trips_.add({.operation = ScriptOperation::kLease,
+                                    .place = place,
+                                    .key = keys_.key_of(place),
+                                    .tag = keys_.tag_of(place),
+                                    .quota = key.leased.quota()},
+                                   due);
+  if (is_added) key.asked = Key::Asked::kYes;
+  return is_added;
 }
 
 void LeasedStore::ask_ahead(std::uint32_t place, Instant now) {
@@ -437,17 +440,18 @@ bool LeasedStore::give_back(std::uint32_t place, std::size_t lease, Instant now)
   LeasedKey& key = keys_[place].leased;
   const LeasedKey::Returned returned = key.give_back(lease, now);
   if (returned.units == 0) return false;
-  counts_.returned += returned.units;
   const Charge charge{.key = keys_.key_of(place), .quota = &key.quota(), .cost = -returned.units};
   denials_.forget(charge.key);
-  trips_.add({.operation = ScriptOperation::kReturn,
-              .place = place,
-              .key = charge.key,
-              .tag = keys_.tag_of(place),
-              .quota = key.quota(),
-              .units = charge.cost,
-              .terms = {.settled = returned.settled, .settled_until = returned.end_at_redis}},
-             now + kGatherReturns);
+  const bool is_added =
+      trips_.add({.operation = ScriptOperation::kReturn,
+                  .place = place,
+                  .key = charge.key,
+                  .tag = keys_.tag_of(place),
+                  .quota = key.quota(),
+                  .units = charge.cost,
+                  .terms = {.settled = returned.settled, .settled_until = returned.end_at_redis}},
+                 now + kGatherReturns);
+  (is_added ? counts_.returned : counts_.expired) += returned.units;
   own_counters_.enter(charge, now);
   return true;
 }

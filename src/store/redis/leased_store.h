@@ -162,7 +162,7 @@ class LeasedStore final : public Store, private TripOwner {
 
   bool find_place(const Charge& charge, Instant now);
   bool make_room(Instant now);
-  void ask(std::uint32_t place, Instant due);
+  bool ask(std::uint32_t place, Instant due);  // false if there is no memory to
   void ask_ahead(std::uint32_t place, Instant now);
   void ask_before_end(std::uint32_t place, const Charge& charge, Instant now);
   void receive(const Errand& errand, const LeasedKey::Grant& grant, Instant now);

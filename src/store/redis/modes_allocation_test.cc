@@ -123,5 +123,27 @@ TEST(ModesAllocations, AreNoneForWhatIsCopied) {
   EXPECT_EQ(store.counts().from_memory, 103 * kKeys);
 }
 
+// It goes on deciding while it waits for the last to be heard.
+TEST(ModesAllocations, AreNoneAfterAllHasBeenTold) {
+  const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
+  Instant now = instant_from_epoch_us(1'700'000'000'000'000);
+  ManualReactor reactor;
+  OneAnswerClient client(":0\r\n:0\r\n:0\r\n:0\r\n");
+  Nobody listener;
+  GenerousStore strict;
+  AsyncStore store({}, strict, client, reactor, listener);
+  for (int i = 0; i < 3; ++i) {  // until all keys are calm
+    spend_each(store, quota, now += 100ms);
+    reactor.run(now);
+    reactor.run(now);
+    client.answer(4, now);
+  }
+  store.tell_all(now);
+  client.answer(4, now);
+  const std::size_t before = allocations();
+  EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
+  EXPECT_EQ(allocations(), before);
+}
+
 }  // namespace
 }  // namespace weir

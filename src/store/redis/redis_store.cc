@@ -1,9 +1,11 @@
 #include "store/redis/redis_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/make_if_memory.h"
 
 namespace weir {
 // One call, from when it is filled until the last of its batches is answered.
@@ -83,8 +85,12 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
   if (waiting_.size() >= kWaitingMax) return fail(batch, RedisFailure::kOverloaded, {}, now);
   const std::uint16_t slot = one_server ? std::uint16_t{0} : slot_of(batch.charges.front());
   const Instant deadline = std::min(now + options_.deadline, batch.give_up_at);
-  waiting_.push_back(
-      {&batch, now, deadline, slot, static_cast<std::uint8_t>(batch.charges.size())});
+  waiting_.push_back({.batch = &batch,
+                      .since = now,
+                      .deadline = deadline,
+                      .slot = slot,
+                      .place = 0,
+                      .charges = static_cast<std::uint8_t>(batch.charges.size())});
   charges_waiting_ += batch.charges.size();
   round_end_->set(Instant{});
 }
@@ -112,19 +118,33 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
 void RedisStore::flush(Instant now) {
   if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
   fail_waiting(RedisFailure::kTimedOut, now, now);
-  if (options_.spread == KeySpread::kCluster) std::ranges::sort(waiting_, {}, &Waiting::slot);
+  if (options_.spread == KeySpread::kCluster) sort_by_slot();
   const bool is_time = now >= gather_end();
+  bool is_blocked = flying_ == kFlightsMax;
   std::size_t sent = 0;
   while (sent < waiting_.size() && (is_time || is_worth_a_call())) {
     Flight* const flight = free_flight();
-    if (flight == nullptr) break;
+    is_blocked = flight == nullptr;
+    if (is_blocked) break;
     sent = fill(*flight, sent);
     send(*flight, now);
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(sent));
-  // Without a free flight only a landing helps.
-  if (flying_ < kFlightsMax) round_end_->set(gather_end());
+  // Without a free flight, or memory for one, only a landing helps.
+  if (is_blocked && flying_ == 0) fail_waiting(RedisFailure::kOverloaded, Instant::max(), now);
+  if (!is_blocked) round_end_->set(gather_end());
   set_alarm();
+}
+
+// Those of one slot stay in the order they came, or a key's charges would overtake each other.
+// By their places, as std::stable_sort allocates.
+void RedisStore::sort_by_slot() {
+  static_assert(kWaitingMax <= std::numeric_limits<std::uint16_t>::max());
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    waiting_[i].place = static_cast<std::uint16_t>(i);
+  }
+  std::ranges::sort(waiting_, {},
+                    [](const Waiting& waiting) { return std::pair(waiting.slot, waiting.place); });
 }
 
 // In a cluster each slot has its own calls, which cannot gather for each other.
@@ -149,7 +169,8 @@ RedisStore::Flight* RedisStore::free_flight() {
     if (flight->phase == Flight::Phase::kFree) return flight.get();
   }
   if (flights_.size() == kFlightsMax) return nullptr;
-  return flights_.emplace_back(std::make_unique<Flight>(*this, options_.prefix)).get();
+  auto made = make_if_memory<Flight>(*this, options_.prefix);
+  return made == nullptr ? nullptr : flights_.emplace_back(std::move(made)).get();
 }
 
 // With as many as go together, from `first` on. Returns who comes next.

@@ -88,6 +88,7 @@ class RedisStore final : public Store {
     Instant since;
     Instant deadline;
     std::uint16_t slot;
+    std::uint16_t place;  // among those that wait, when they were last sorted
     std::uint8_t charges;
   };
 
@@ -95,6 +96,7 @@ class RedisStore final : public Store {
   void forget_denials(std::span<const Charge> charges, Operation operation);
 
   void flush(Instant now);
+  void sort_by_slot();
   bool is_worth_a_call() const;
   Instant gather_end() const;
   Flight* free_flight();

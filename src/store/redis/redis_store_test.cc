@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <string>
@@ -225,6 +226,33 @@ TEST_F(RedisStoreTest, InAClusterACallIsOfOneSlot) {
   EXPECT_EQ(client_.sent[0].words[2], "1");  // one key, charged twice
   EXPECT_NE(client_.sent[0].slot, client_.sent[1].slot);
   EXPECT_EQ(store_->counts().charges, 3u);
+}
+
+// The costs of a call's charges, as charge_script.cc packs batches of one.
+std::vector<int> costs_in(const std::string& batches) {
+  constexpr std::size_t kBatchSize = 2 + 43;
+  constexpr std::size_t kCostAt = 2 + 3;
+  std::vector<int> costs;
+  for (std::size_t at = 0; at < batches.size(); at += kBatchSize) {
+    costs.push_back(static_cast<unsigned char>(batches[at + kCostAt]));
+  }
+  return costs;
+}
+
+TEST_F(RedisStoreTest, InAClusterChargesOfOneKeyKeepTheirOrder) {
+  start({.spread = KeySpread::kCluster});
+  std::deque<Asked> asked;
+  std::vector<int> in_order;
+  for (int i = 0; i < 100; ++i) {
+    ask(asked.emplace_back(std::vector<Charge>{charge(1, i)}), kStart);
+    ask(asked.emplace_back(std::vector<Charge>{charge(2 + asked.size() % 8)}), kStart);
+    in_order.push_back(i);
+  }
+  reactor_.run(kStart);
+  const std::uint16_t slot = slot_of(charge(1));
+  const auto sent = std::ranges::find(client_.sent, slot, &FakeClient::Sent::slot);
+  ASSERT_NE(sent, client_.sent.end());
+  EXPECT_EQ(costs_in(sent->words.back()), in_order);
 }
 
 TEST_F(RedisStoreTest, FailsAtTheDeadlineAndThrowsTheLateReplyAway) {

@@ -1,9 +1,11 @@
 #include "store/redis/redis_trips.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/make_if_memory.h"
 
 namespace weir {
 
@@ -58,9 +60,14 @@ bool RedisTrips::is_away() const {
 
 // ---- setting out ----
 
-void RedisTrips::add(const Errand& errand, Instant due) {
-  queue_.push_back(errand);
+bool RedisTrips::add(const Errand& errand, Instant due) noexcept {
+  try {
+    queue_.push_back(errand);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   leave_by(due);
+  return true;
 }
 
 void RedisTrips::hurry() {
@@ -91,9 +98,7 @@ void RedisTrips::flush(Instant now) {
   flush_ = Flush::kUnderWay;
   due_ = Instant::max();
   is_blocked_ = false;
-  if (options_.redis.spread == KeySpread::kCluster) {
-    std::ranges::sort(queue_, {}, [this](const Errand& errand) { return slot_for(errand); });
-  }
+  if (options_.redis.spread == KeySpread::kCluster) sort_by_slot();
   std::size_t sent = 0;
   while (sent < queue_.size() && !is_away()) {
     Trip* const trip = idle_trip();
@@ -103,8 +108,20 @@ void RedisTrips::flush(Instant now) {
     send(*trip, now);
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(sent));
-  if (is_away()) lose_queue(now);
+  if (is_away()) lose_queue(RedisFailure::kNotAsked, now);
+  // No memory for a trip, and none is out whose landing would help.
+  if (is_blocked_ && out_ == 0) lose_queue(RedisFailure::kOverloaded, now);
   flush_ = Flush::kNo;
+}
+
+// Those of one slot stay in the order they came: a lease must not overtake what its key gives
+// back. By their turns, as std::stable_sort allocates.
+void RedisTrips::sort_by_slot() {
+  std::uint32_t turn = 0;
+  for (Errand& errand : queue_) errand.turn = turn++;
+  std::ranges::sort(queue_, {}, [this](const Errand& errand) {
+    return std::pair(slot_for(errand), errand.turn);
+  });
 }
 
 RedisTrips::Trip* RedisTrips::idle_trip() {
@@ -112,7 +129,8 @@ RedisTrips::Trip* RedisTrips::idle_trip() {
     if (trip->phase == Trip::Phase::kIdle) return trip.get();
   }
   if (trips_.size() == kTripsMax) return nullptr;
-  return trips_.emplace_back(std::make_unique<Trip>(*this, options_.redis.prefix)).get();
+  auto made = make_if_memory<Trip>(*this, options_.redis.prefix);
+  return made == nullptr ? nullptr : trips_.emplace_back(std::move(made)).get();
 }
 
 // With as many as go together, from `first` on. Returns who comes next.
@@ -196,11 +214,11 @@ void RedisTrips::lose(const Errand& errand, RedisFailure failure, std::string_vi
 }
 
 // What is added meanwhile stays.
-void RedisTrips::lose_queue(Instant now) {
+void RedisTrips::lose_queue(RedisFailure failure, Instant now) {
   const std::size_t waiting = queue_.size();
   for (std::size_t index = 0; index < waiting; ++index) {
     const Errand errand = queue_[index];
-    lose(errand, RedisFailure::kNotAsked, {}, now);
+    lose(errand, failure, {}, now);
   }
   queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(waiting));
 }

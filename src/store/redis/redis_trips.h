@@ -10,7 +10,8 @@
 //
 // A call is sent again only if Redis did not know the script, which charges nothing.
 //
-// Thread rule: one core. Tested by tests/redis/leased_fleet_test.cc.
+// Thread rule: one core. Tested by redis_trips_test.cc and
+// tests/redis/leased_fleet_test.cc.
 
 #pragma once
 
@@ -40,6 +41,7 @@ struct Errand {
   std::int64_t units = 0;
   // kLease; of a kReturn what is settled, and until when all of it is believed.
   LeaseTerms terms;
+  std::uint32_t turn = 0;  // among those of its slot; RedisTrips sets it
 
   Charge charge() const { return {.key = key, .quota = &quota, .cost = units, .tag = tag}; }
 };
@@ -89,7 +91,8 @@ class RedisTrips {
 
   // Leaves at the end of the loop's round, or of the first from `due` on, or with others that
   // leave earlier: what nobody waits for is better gathered.
-  void add(const Errand& errand, Instant due = Instant{});
+  // False if there is no memory for it: its owner hears nothing of it.
+  [[nodiscard]] bool add(const Errand& errand, Instant due = Instant{}) noexcept;
   // Somebody waits for one that was added before.
   void hurry();
   // What has not left yet will give nothing back.
@@ -106,13 +109,14 @@ class RedisTrips {
   void leave_by(Instant due);
   Trip* idle_trip();
   std::size_t fill(Trip& trip, std::size_t first, Instant now);
+  void sort_by_slot();
   void pack(Trip& trip, const Errand& errand);
   void send(Trip& trip, Instant now);
   void read(Trip& trip, const resp::Reply& reply, Instant now);
   void load_script(Trip& trip, Instant now);
   void fail(Trip& trip, RedisFailure failure, std::string_view detail, Instant now);
   void lose(const Errand& errand, RedisFailure failure, std::string_view detail, Instant now);
-  void lose_queue(Instant now);
+  void lose_queue(RedisFailure failure, Instant now);
   void land(Trip& trip);
   void probe(Instant now);
   std::uint16_t slot_for(const Errand& errand) const;

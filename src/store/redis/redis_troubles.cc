@@ -1,5 +1,6 @@
 #include "store/redis/redis_troubles.h"
 
+#include <new>
 #include <utility>
 
 namespace weir {
@@ -16,7 +17,7 @@ RedisTroubles::RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisStor
 void RedisTroubles::answered(Instant now) {
   const bool was_closed = breaker_.closed();
   breaker_.succeeded(now);
-  if (!was_closed) listener_.breaker_changed(now);
+  if (!was_closed) tell_change(now);
 }
 
 void RedisTroubles::call_failed(RedisFailure failure, Instant now) {
@@ -26,7 +27,15 @@ void RedisTroubles::call_failed(RedisFailure failure, Instant now) {
   breaker_.failed(now);
   if (breaker_.closed()) return;
   alarm_->set(breaker_.probe_at());
-  listener_.breaker_changed(now);
+  tell_change(now);
+}
+
+// Telling a person is not worth the process, nor the batches that wait for an answer.
+void RedisTroubles::tell_change(Instant now) {
+  try {
+    listener_.breaker_changed(now);
+  } catch (const std::bad_alloc&) {  // its listener looks now and then
+  }
 }
 
 void RedisTroubles::probe_failed(RedisFailure failure, Instant now) {
@@ -39,8 +48,13 @@ void RedisTroubles::note(RedisFailure failure, std::string_view detail, Instant 
   const auto kind = static_cast<std::size_t>(failure);
   ++counts_[kind];
   const bool is_news = now - last_noted_[kind] >= kNamedAgain;
-  last_noted_[kind] = now;
-  if (is_news && failure != RedisFailure::kNotAsked) listener_.redis_failed(failure, detail, now);
+  const Instant noted_before = std::exchange(last_noted_[kind], now);
+  if (!is_news || failure == RedisFailure::kNotAsked) return;
+  try {
+    listener_.redis_failed(failure, detail, now);
+  } catch (const std::bad_alloc&) {
+    last_noted_[kind] = noted_before;
+  }
 }
 
 Charge RedisTroubles::take_probe() {

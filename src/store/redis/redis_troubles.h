@@ -28,6 +28,9 @@ using FailureCounts = std::array<std::uint64_t, kRedisFailures>;  // by kind
 
 // Hears what goes wrong and when it is over, and not how often. In neither function may it
 // use the store.
+//
+// It may run out of memory: std::bad_alloc is caught. News is told again then with the next
+// failure, and a change of the breaker is not.
 class RedisStoreListener {
  public:
   // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
@@ -67,6 +70,8 @@ class RedisTroubles {
   Charge take_probe();
 
  private:
+  void tell_change(Instant now);
+
   Breaker breaker_;
   RedisStoreListener& listener_;
   FailureCounts& counts_;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/make_if_memory.h"
 #include "store/redis/charge_script.h"
 
 namespace weir {
@@ -85,8 +86,10 @@ SplitStore::~SplitStore() = default;
 SplitStore::Split* SplitStore::free_split() {
   if (free_.empty()) {
     if (splits_.size() == kSplitsMax) return nullptr;
-    free_.push_back(splits_.emplace_back(std::make_unique<Split>()).get());
-    free_.back()->store = this;
+    auto made = make_if_memory<Split>();
+    if (made == nullptr) return nullptr;
+    made->store = this;
+    free_.push_back(splits_.emplace_back(std::move(made)).get());
   }
   Split* const split = free_.back();
   free_.pop_back();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -52,11 +53,16 @@ std::optional<CallFailure> Conversation::send(std::span<const std::string_view> 
   if (next_ - first_ == kFlightsMax || output_.size() > kOutputMax) {
     return CallFailure::kOverloaded;
   }
+  // Who calls may not throw: a store decides without.
+  try {
+    resp::write_command(output_, words);  // whole, or not at all
+  } catch (const std::bad_alloc&) {
+    return CallFailure::kOverloaded;
+  }
   call.conversation_ = this;
   call.ticket_ = next_;
   call.words_ = words;
   call.deadline_ = deadline;
-  resp::write_command(output_, words);
   take_off(&call, deadline, now);
   return {};
 }

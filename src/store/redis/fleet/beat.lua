@@ -1,37 +1,65 @@
--- One beat of a node: it is alive, or leaves; it knows the fleet's secret, and it exchanges
--- blocks.
+-- One beat of a node. What it carries are fields, each by its name: what this node says of
+-- it, and what the others have said. A field is a function here, and a BeatField in C++; it
+-- has a key of its own, which nodes that do not know it leave alone.
 --
--- KEYS  nodes, secret, blocks    of one slot
--- ARGV  this node's name, seconds without a beat until a node counts as gone,
---       the secret it brings, the id of the last block it has read,
---       "beats" or "leaves", and then
---       for each block to tell: its text, milliseconds until it ends
--- Returns how many nodes are alive, the secret, the time in milliseconds, the blocks told
--- since (id, whose first part is when it was told, node, text, and what was left then), at
--- most 256 of them, and 1 if the secret is the one it brought: Redis had none.
-local alive_s = tonumber(ARGV[2])
+-- KEYS  one for each field, in their order; of one slot
+-- ARGV  for each field: its name, how many words it says, and those
+-- Returns for each field its name and what it hears.
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
--- Who leaves counts as not heard for long.
-redis.call('ZADD', KEYS[1], ARGV[5] == 'leaves' and 0 or now_s, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', '(' .. (now_s - alive_s))
-redis.call('EXPIRE', KEYS[1], 10 * alive_s)
+local fields = {}
+
+-- Says   this node's name, seconds without a beat until a node counts as gone,
+--        "beats" or "leaves"
+-- Hears  how many nodes are alive
+function fields.nodes(key, first)
+  local alive_s = tonumber(ARGV[first + 1])
+  -- Who leaves counts as not heard for long.
+  redis.call('ZADD', key, ARGV[first + 2] == 'leaves' and 0 or now_s, ARGV[first])
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. (now_s - alive_s))
+  redis.call('EXPIRE', key, 10 * alive_s)
+  return redis.call('ZCARD', key)
+end
 
 -- The first node's secret is everybody's.
-local brought = redis.call('SETNX', KEYS[2], ARGV[3])
-
-for i = 6, #ARGV, 2 do
-  redis.call('XADD', KEYS[3], 'MAXLEN', '~', 65536, '*', 'node', ARGV[1],
-             'block', ARGV[i], 'left', ARGV[i + 1])
-  -- The stream lives as long as the longest block in it.
-  local left_ms = math.max(tonumber(ARGV[i + 1]), 1000)
-  if redis.call('PTTL', KEYS[3]) < left_ms then redis.call('PEXPIRE', KEYS[3], left_ms) end
+--
+-- Says   the one it brings
+-- Hears  the fleet's, and 1 if that is the one it brought: Redis had none
+function fields.secret(key, first)
+  local brought = redis.call('SETNX', key, ARGV[first])
+  return {redis.call('GET', key), brought}
 end
 
-local told = {}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[3], '(' .. ARGV[4], '+', 'COUNT', 256)) do
-  told[#told + 1] = entry[1]
-  for field = 2, 6, 2 do told[#told + 1] = entry[2][field] or '' end
+-- Says   this node's name, the id of the last block it has read, and then
+--        for each block to tell: its text, milliseconds until it ends
+-- Hears  the time in milliseconds, and the blocks told since (id, whose first part is when
+--        it was told, node, text, and what was left then), at most 256 of them
+function fields.blocks(key, first, last)
+  for i = first + 2, last, 2 do
+    redis.call('XADD', key, 'MAXLEN', '~', 65536, '*', 'node', ARGV[first],
+               'block', ARGV[i], 'left', ARGV[i + 1])
+    -- The stream lives as long as the longest block in it.
+    local left_ms = math.max(tonumber(ARGV[i + 1]), 1000)
+    if redis.call('PTTL', key) < left_ms then redis.call('PEXPIRE', key, left_ms) end
+  end
+  local told = {now_s * 1000 + math.floor(tonumber(time[2]) / 1000)}
+  for _, entry in ipairs(redis.call('XRANGE', key, '(' .. ARGV[first + 1], '+', 'COUNT', 256)) do
+    -- By name, as another node may tell more of a block.
+    local by_name = {}
+    for i = 1, #entry[2], 2 do by_name[entry[2][i]] = entry[2][i + 1] end
+    told[#told + 1] = entry[1]
+    told[#told + 1] = by_name.node or ''
+    told[#told + 1] = by_name.block or ''
+    told[#told + 1] = by_name.left or ''
+  end
+  return told
 end
-local now_ms = now_s * 1000 + math.floor(tonumber(time[2]) / 1000)
-return {redis.call('ZCARD', KEYS[1]), redis.call('GET', KEYS[2]), now_ms, told, brought}
+
+local heard, at = {}, 1
+for _, key in ipairs(KEYS) do
+  local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])
+  heard[#heard + 1] = name
+  heard[#heard + 1] = fields[name](key, at + 2, last)
+  at = last + 1
+end
+return heard

@@ -1,19 +1,20 @@
 // FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
 // is alive, and what it has blocked. In the same trip it learns how many are alive, the
-// fleet's secret, and whom the others have blocked.
+// fleet's secret, and whom the others have blocked. What a beat carries are fields
+// (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and nobody who does not read that Redis can tell which.
-// A node that has not been heard for kAliveMax counts as gone.
 //
-// A beat takes kBlocksMax blocks each way; if there may be more, the next follows at once.
-// A Redis that has lost the secret has lost the blocks, too: the node that brings it back
-// tells all that it knows again, and so do all if another secret is there now.
+// Of what does not fit into a beat the rest follows at once. A Redis that has lost the secret
+// has lost the blocks, too: the node that brings it back tells all that it knows again, and
+// so do all if another secret is there now.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,7 @@
 
 #include "engine/block_list.h"
 #include "proto/reactor.h"
+#include "store/redis/fleet/beat_fields.h"
 #include "store/redis/redis_client.h"
 #include "weir/key.h"
 
@@ -44,11 +46,9 @@ class FleetBeatListener {
 
 class FleetBeat final : RedisCall {
  public:
-  static constexpr Duration kAliveMax = std::chrono::seconds(5);
-  // So that who is alive is heard several times within kAliveMax.
+  // So that who is alive is heard several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
-  static constexpr std::size_t kBlocksMax = 256;
 
   struct Options {
     std::string prefix;
@@ -58,7 +58,7 @@ class FleetBeat final : RedisCall {
   };
 
   // All must outlive this. Beats from the first interval on.
-  FleetBeat(Options options, RedisClient& client, Reactor& reactor, BlockList& blocks,
+  FleetBeat(const Options& options, RedisClient& client, Reactor& reactor, BlockList& blocks,
             FleetBeatListener& listener, Instant now);
   ~FleetBeat();
 
@@ -67,30 +67,26 @@ class FleetBeat final : RedisCall {
   bool leave(Instant now);
 
  private:
-  static constexpr std::string_view kFromTheStart = "0-0";
-
   void replied(const resp::Reply& reply, Instant now) noexcept override;
   void failed(CallFailure why, Instant now) noexcept override;
 
   bool is_connected() const;
   void beat(Instant now);
-  void take_up_news(Instant now);
   void ask(Instant now);
   void take(const resp::Reply& reply, Instant now);
-  std::size_t learn(const resp::Reply& told, std::int64_t redis_now_ms, Instant now);
+  void use_secret(Instant now);
 
-  const Options options_;
+  const Duration interval_;
   RedisClient& client_;
-  BlockList& blocks_;
   FleetBeatListener& listener_;
   const std::string tag_;  // of all keys: the prefix and {fleet}
+  NodesField nodes_;
+  SecretField secret_;
+  BlocksField blocks_;
+  const std::array<BeatField*, 3> fields_{&nodes_, &secret_, &blocks_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
-  std::string secret_;                    // as it was found
-  std::string last_read_{kFromTheStart};  // block
-  std::vector<Block> untold_;             // told by the beat under way, or by the next
-  std::vector<Block> lost_;               // to be told again, after all news; the last one first
-  std::vector<std::string> texts_;
+  std::vector<std::string> said_;  // by all fields
   std::vector<std::string_view> words_;
   std::unique_ptr<Alarm> alarm_;
 };

@@ -148,6 +148,7 @@ bool RedisFleet::leave(Instant now) {
 }
 
 void RedisFleet::publish(Instant now) {
+  report(now);  // if there was no memory to when it changed
   core_.state.publish(
       core_.number,
       {.strict = strict_store_->counts(), .leased = leased_->counts(), .async = async_->counts()});

@@ -54,14 +54,24 @@ class RedisFleetTest : public ::testing::Test {
   // As the script answers.
   void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's',
                    int brought = 0) {
-    std::vector<std::string> lines = {"*5",    ":" + std::to_string(nodes),
-                                      "$192",  std::string(192, secret),
-                                      ":5000", "*" + std::to_string(told.size())};
+    std::vector<std::string> lines = {"%3",
+                                      "$5",
+                                      "nodes",
+                                      ":" + std::to_string(nodes),
+                                      "$6",
+                                      "secret",
+                                      "*2",
+                                      "$192",
+                                      std::string(192, secret),
+                                      ":" + std::to_string(brought),
+                                      "$6",
+                                      "blocks",
+                                      "*" + std::to_string(1 + told.size()),
+                                      ":5000"};
     for (const std::string& text : told) {
       lines.push_back("$" + std::to_string(text.size()));
       lines.push_back(text);
     }
-    lines.push_back(":" + std::to_string(brought));
     server_->say(lines);
   }
 
@@ -153,7 +163,7 @@ TEST_F(RedisFleetTest, BeatsOftenEnoughToBeAliveHoweverSeldomItSyncs) {
   make_fleet(seldom);
   connect();
   int beats = 0;
-  for (Duration passed{0}; passed < FleetBeat::kAliveMax; passed += 100ms) {
+  for (Duration passed{0}; passed < NodesField::kAliveMax; passed += 100ms) {
     reactor_.advance(100ms);
     if (server_->hear().empty()) continue;
     ++beats;
@@ -194,7 +204,7 @@ TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterv
   answer_beat(2, theirs);
   EXPECT_EQ(blocks_.size(), 556u);
   reactor_.advance(1ms);
-  EXPECT_NE(server_->hear().find(" 4000-255 "), std::string::npos);
+  EXPECT_NE(server_->hear().find(" 4000-255"), std::string::npos);
   answer_beat(2);
   reactor_.advance(1ms);
   EXPECT_EQ(server_->hear(), "");  // that was all
@@ -219,7 +229,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
   answer_beat(1);
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(heard.find(" 0-0 beats "), std::string::npos);
+  EXPECT_NE(heard.find(" me 0-0 "), std::string::npos);
   ASSERT_NE(heard.find("r mine0\n"), std::string::npos);  // as lifted, and no more
   EXPECT_EQ(heard.find("r mine0\n"), heard.rfind("r mine0\n"));
   answer_beat(1);
@@ -246,14 +256,14 @@ TEST_F(RedisFleetTest, WhoLeavesIsNoLongerCountedAndTellsWhatItHasToTell) {
   connect();
   const Instant now = reactor_.now();
   reactor_.advance(1ms);
-  EXPECT_NE(server_->hear().find("0-0 beats"), std::string::npos);
+  EXPECT_NE(server_->hear().find(" beats "), std::string::npos);
   blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
   EXPECT_FALSE(fleet_->leave(reactor_.now()));  // the beat before is under way
   answer_beat(2);
   EXPECT_FALSE(fleet_->leave(reactor_.now()));
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(heard.find("0-0 leaves"), std::string::npos);
+  EXPECT_NE(heard.find(" leaves "), std::string::npos);
   EXPECT_NE(heard.find("denied r mine"), std::string::npos);
   EXPECT_FALSE(fleet_->leave(reactor_.now()));
   answer_beat(1);
@@ -288,7 +298,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
-    server_->say({"*5", ":2", "$5", "short", ":5000", "*0", ":0"});
+    server_->say({"*4", "$5", "nodes", ":2", "$6", "secret", "*2", "$5", "short", ":0"});
   }
   EXPECT_EQ(listener_.said.size(), 1u);
   EXPECT_TRUE(listener_.secrets.empty());
@@ -296,6 +306,37 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   server_->hear();
   answer_beat(2);
   EXPECT_EQ(state_.beat_failure(), "");
+}
+
+// As a script tells that knows others, or not all.
+TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
+  make_fleet();
+  connect();
+  reactor_.advance(1ms);
+  const std::string heard = server_->hear();
+  EXPECT_NE(heard.find(" 3 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks nodes 3 me "),
+            std::string::npos);
+  server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", ":4"});
+  server_->say({"$4", "news", "*0"});
+  EXPECT_EQ(fleet_->live_nodes(), 4);
+  EXPECT_TRUE(listener_.said.empty());
+  EXPECT_TRUE(listener_.secrets.empty());
+  reactor_.advance(100ms);
+  server_->hear();
+  answer_beat(2);
+  EXPECT_EQ(listener_.secrets.size(), 1u);
+}
+
+TEST_F(RedisFleetTest, WhatRedisHasHeardIsNotToldAgainBecauseTheSecretIsNone) {
+  make_fleet();
+  connect();
+  block("mine");
+  reactor_.advance(1ms);
+  EXPECT_EQ(hear_blocks(), 1);
+  server_->say({"*6", "$5", "nodes", ":2", "$6", "secret", "*2", "$5", "short", ":0"});
+  server_->say({"$6", "blocks", "*1", ":5000"});
+  reactor_.advance(100ms);
+  EXPECT_EQ(hear_blocks(), 0);
 }
 
 TEST_F(RedisFleetTest, SaysOfChangesThatLast) {

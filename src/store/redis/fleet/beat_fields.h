@@ -1,0 +1,127 @@
+// What a node's beat carries: fields, each with what this node says and what it hears of the
+// others, all in one trip. Adding one takes a class here, its function in beat.lua, and a
+// place in FleetBeat's list. A node that does not know a field leaves its key alone; of a
+// field that a reply does not have nothing is heard.
+//
+// Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/block_list.h"
+#include "proto/resp/reply.h"
+#include "weir/key.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class BeatField {
+ public:
+  // Of its function in beat.lua, and at the end of its key's.
+  virtual std::string_view name() const = 0;
+
+  // Appends its words, as beat.lua wants them.
+  virtual void say(std::vector<std::string>& words, Instant now) = 0;
+
+  // What was said has been heard, and this is the answer. Returns what is wrong with it, one
+  // sentence without its stop; empty: nothing is.
+  [[nodiscard]] virtual std::string hear(const resp::Reply& told, Instant now) = 0;
+
+  // Not all fitted into the beat that was answered last: the next is to follow at once.
+  virtual bool has_more() const { return false; }
+
+ protected:
+  ~BeatField() = default;
+};
+
+// Which nodes are alive.
+class NodesField final : public BeatField {
+ public:
+  // A node that has not been heard for so long counts as gone.
+  static constexpr Duration kAliveMax = std::chrono::seconds(5);
+
+  explicit NodesField(std::string node) : node_(std::move(node)) {}
+
+  std::int64_t count() const { return count_; }
+  // From now on it says that it leaves.
+  void leave() { word_ = "leaves"; }
+
+  std::string_view name() const override { return "nodes"; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  const std::string node_;
+  std::string_view word_ = "beats";
+  std::int64_t count_ = 1;
+};
+
+// The fleet's secret.
+class SecretField final : public BeatField {
+ public:
+  // `key`: its whole name. `own`: to bring, if there is none yet.
+  SecretField(std::string key, const HashSecret& own) : key_(std::move(key)), own_(own) {}
+
+  // What the last answer has brought.
+  enum class News : std::uint8_t {
+    kNone,
+    kFound,     // the first
+    kLost,      // the Redis had none: it has lost the blocks as well
+    kReplaced,  // the same, and another node's is there now
+  };
+  News news() const { return news_; }
+  // REQUIRES: one was found
+  HashSecret found() const;
+
+  std::string_view name() const override { return "secret"; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  const std::string key_;
+  const HashSecret own_;
+  std::string found_;
+  News news_ = News::kNone;
+};
+
+// Whom this node has blocked or let go, and whom the others have.
+class BlocksField final : public BeatField {
+ public:
+  // Each way, in one beat.
+  static constexpr std::size_t kBlocksMax = 256;
+
+  BlocksField(std::string node, BlockList& blocks) : node_(std::move(node)), blocks_(blocks) {}
+
+  // The Redis has lost them: all that are known here are told again.
+  void tell_all_again(Instant now);
+  // The last words were all there was to say.
+  bool has_said_all() const { return said_ < kBlocksMax; }
+
+  std::string_view name() const override { return "blocks"; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+  bool has_more() const override;
+
+ private:
+  static constexpr std::string_view kFromTheStart = "0-0";
+
+  void take_up_news(Instant now);
+  void learn(const resp::Reply& told, Instant now);
+
+  const std::string node_;
+  BlockList& blocks_;
+  std::string last_read_{kFromTheStart};
+  std::vector<Block> untold_;  // told by the beat under way, or by the next
+  std::vector<Block> lost_;    // to be told again, after all news; the last one first
+  std::size_t said_ = 0;       // by the last beat
+  std::size_t heard_ = 0;
+};
+
+}  // namespace weir
