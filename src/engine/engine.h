@@ -93,6 +93,12 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
+  // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
+  void set_wall_lead(Duration lead) { wall_lead_ = lead; }
+  // What `now` is by the wall clock: for dates that others have written, and for those they
+  // read.
+  Instant wall_time(Instant now) const { return now + wall_lead_; }
+
   // Begins or goes on with what is being handled (visit.h). Null: a new one.
   void resume(std::shared_ptr<Visit> visit);
   Visit& visit();
@@ -126,6 +132,7 @@ class Engine {
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
+  Duration wall_lead_{0};
   std::shared_ptr<Abandoned> abandoned_;
   std::shared_ptr<Visit> visit_;  // under way; kept for the next, where nobody waits
   std::vector<std::shared_ptr<Visit>> spare_visits_;  // whose requests are answered

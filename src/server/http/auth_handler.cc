@@ -91,7 +91,8 @@ void reply_answers(HttpCore& core, const Exchange& exchange, const AuthTerms& au
 // All rules that apply are charged, or none; those in shadow only for what passes.
 void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
                  Request& request) {
-  const auto matched = core.rules().match(request, core.auth_scratch().match, exchange.now);
+  const auto matched =
+      core.rules().match(request, core.auth_scratch().match, core.engine().wall_time(exchange.now));
   Asks& asks = core.begin_asks(exchange, Operation::kSpendAll);
   for (const Rule* rule : matched) {
     PartScratch tier{};

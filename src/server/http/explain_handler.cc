@@ -147,16 +147,16 @@ void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body
 
 // Why the rule is not among those that apply.
 std::string_view reason_against(const Rule& rule, const Request& request,
-                                const MatchScratch& scratch, Instant now) {
+                                const MatchScratch& scratch, Instant wall_time) {
   if (!rule.match) return "it has no 'match'";
   if (!rule.enabled) return "it is disabled";
   if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
-  if (!rule.in_force(now)) return "active";
+  if (!rule.in_force(wall_time)) return "active";
   return "an earlier rule of its group applies";
 }
 
 void write_others(JsonWriter& json, HttpCore& core, const Request& request,
-                  std::span<const Rule* const> matched, Instant now) {
+                  std::span<const Rule* const> matched, Instant wall_time) {
   std::size_t shown = 0;
   json.key("others").begin_array();
   for (const Rule& rule : core.rules().rules()) {
@@ -165,7 +165,7 @@ void write_others(JsonWriter& json, HttpCore& core, const Request& request,
         .key("rule")
         .string(as_utf8(rule.id))
         .key("because")
-        .string(reason_against(rule, request, core.auth_scratch().match, now));
+        .string(reason_against(rule, request, core.auth_scratch().match, wall_time));
     json.end_object();
   }
   json.end_array();
@@ -185,7 +185,8 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   }
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
-  const auto matched = core.rules().match(request, scratch.match, exchange.now);
+  const Instant wall_time = core.engine().wall_time(exchange.now);
+  const auto matched = core.rules().match(request, scratch.match, wall_time);
   JsonWriter json = begun(core);
   bool passes = true;
   for (const Rule* rule : matched) {
@@ -196,7 +197,7 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
     passes = passes && answer->allowed();
   }
   json.end_array().key("would").string(passes ? "allow" : "deny");
-  write_others(json, core, request, matched, exchange.now);
+  write_others(json, core, request, matched, wall_time);
   json.end_object();
   core.reply_json(exchange, json.text());
 }
