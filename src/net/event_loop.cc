@@ -104,36 +104,48 @@ void EventLoop::post(std::function<void()> action) {
 }
 
 void EventLoop::run() {
-  std::array<epoll_event, kEventsMax> events;
-  while (!stopped_) {
-    // EINTR, from a debugger or a signal of somebody else, is no event.
-    const int count =
-        std::max(0, ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms()));
-    read_clock();
-    bool woken = false;
-    for (const auto& event : std::span(events.data(), static_cast<std::size_t>(count))) {
-      if (event.data.ptr == nullptr) {
-        woken = true;
-      } else {
-        static_cast<Watcher*>(event.data.ptr)->ready(event.events);
-      }
-    }
-    run_alarms();
-    if (woken) run_posted();
-    run_woken();
-  }
+  while (!stopped_) turn(Duration::max());
 }
 
-// Milliseconds until the next alarm, rounded up: too early would only mean another round.
-int EventLoop::timeout_ms() const {
-  if (!wake_.empty()) return 0;
+void EventLoop::turn(Duration wait) {
+  std::array<epoll_event, kEventsMax> events;
+  // EINTR, from a debugger or a signal of somebody else, is no event.
+  const int count =
+      std::max(0, ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms(wait)));
+  read_clock();
+  bool woken = false;
+  for (const auto& event : std::span(events.data(), static_cast<std::size_t>(count))) {
+    if (event.data.ptr == nullptr) {
+      woken = true;
+    } else {
+      static_cast<Watcher*>(event.data.ptr)->ready(event.events);
+    }
+  }
+  run_alarms();
+  if (woken) run_posted();
+  run_woken();
+}
+
+Instant EventLoop::next_timeout() const {
+  if (!wake_.empty()) return now_;
   Instant next = Instant::max();
   for (const LoopAlarm* alarm : alarms_) {
     if (alarm != nullptr) next = std::min(next, alarm->when());
   }
-  if (next == Instant::max()) return -1;
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - now_);
-  return static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 60'000));
+  return next;
+}
+
+// Milliseconds to wait. Those until the next alarm are rounded up: too early would only mean
+// another round.
+int EventLoop::timeout_ms(Duration wait) const {
+  using std::chrono::milliseconds;
+  const Instant next = next_timeout();
+  if (next == Instant::max() && wait == Duration::max()) return -1;
+  auto longest = std::chrono::floor<milliseconds>(wait);
+  if (next != Instant::max()) {
+    longest = std::min(longest, std::chrono::ceil<milliseconds>(next - now_));
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(longest.count(), 0, 60'000));
 }
 
 void EventLoop::run_alarms() {

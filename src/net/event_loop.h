@@ -9,7 +9,7 @@
 // difference is half of what a check costs. Level-triggered, because edge-triggered
 // measured the same and leaves more to get wrong.
 //
-// Thread rule: everything on the thread that calls run(), except post().
+// Thread rule: everything on the thread that calls run() or turn(), except post().
 // Tested by event_loop_test.cc.
 
 #pragma once
@@ -75,14 +75,25 @@ class EventLoop final : public Reactor {
   // thread, also before run(). Actions posted after the loop has stopped don't run.
   void post(std::function<void()> action);
 
-  // Until stop().
+  // Turn after turn, until stop().
   void run();
   void stop() { stopped_ = true; }
+
+  // One round: waits until there is something to do, for `wait` at most, and does it. If time
+  // has passed since the last one, and this is to wait, read_clock() comes first.
+  void turn(Duration wait);
+
+  // For a loop that lives within another: turn(0) whenever the descriptor is readable, and
+  // when it is next_timeout() though the descriptor is silent. Ask for both after each turn
+  // and after whatever else set alarms.
+  int descriptor() const { return epoll_.get(); }
+  // Instant::max(): not before the descriptor is readable.
+  Instant next_timeout() const;
 
  private:
   class LoopAlarm;
 
-  int timeout_ms() const;
+  int timeout_ms(Duration wait) const;
   void run_alarms();
   void run_posted();
   void run_woken();

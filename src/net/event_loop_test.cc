@@ -1,5 +1,6 @@
 #include "net/event_loop.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -189,6 +190,73 @@ TEST(EventLoop, WatchersThatWakeThemselvesDoNotStarveTheOthers) {
   loop.post(turn);
   loop.run();
   EXPECT_GT(watcher.wakes, 3);
+}
+
+// What another loop does for one that lives within it. False if that took too long.
+bool turn_from_outside(EventLoop& loop, const Clock& clock, const std::function<bool()>& done) {
+  using std::chrono::milliseconds;
+  const Instant give_up_at = clock.now() + std::chrono::seconds(30);
+  while (!done() && clock.now() < give_up_at) {
+    const Instant until = std::min(loop.next_timeout(), give_up_at);
+    const auto wait = std::chrono::ceil<milliseconds>(until - clock.now());
+    auto waiting = pollfd{.fd = loop.descriptor(), .events = POLLIN, .revents = 0};
+    ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, wait.count())));
+    loop.turn(Duration{0});
+  }
+  return done();
+}
+
+TEST(NestedEventLoop, TellsTheOtherLoopOfSocketsAndPosts) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  const auto [ours, theirs] = socket_pair();
+  auto watcher = CountingWatcher();
+  ASSERT_TRUE(loop.watch(ours.get(), EPOLLIN, watcher));
+  EXPECT_EQ(loop.next_timeout(), Instant::max());
+  watcher.then = [&] { loop.unwatch(ours.get()); };
+  ASSERT_EQ(::send(theirs.get(), "x", 1, 0), 1);
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return watcher.calls == 1; }));
+
+  bool posted = false;
+  auto poster = std::thread([&] { loop.post([&] { posted = true; }); });
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return posted; }));
+  poster.join();
+}
+
+TEST(NestedEventLoop, TellsTheOtherLoopWhenItsAlarmRings) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  auto rang_at = Instant::max();
+  const auto alarm = loop.make_alarm([&](Instant now) { rang_at = now; });
+  const auto due = clock.now() + std::chrono::milliseconds(5);
+  alarm->set(due);
+  EXPECT_EQ(loop.next_timeout(), due);
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return rang_at != Instant::max(); }));
+  EXPECT_GE(rang_at, due);
+  EXPECT_EQ(loop.next_timeout(), Instant::max());
+}
+
+TEST(NestedEventLoop, IsDueAtOnceForWhoIsStillToBeWoken) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  loop.wake_soon(watcher);
+  EXPECT_EQ(loop.next_timeout(), loop.now());
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return watcher.wakes == 1; }));
+}
+
+TEST(NestedEventLoop, ATurnWaitsNoLongerThanItIsAllowedTo) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  int rings = 0;
+  const auto alarm = loop.make_alarm([&](Instant) { ++rings; });
+  const auto start = clock.now();
+  loop.turn(std::chrono::milliseconds(1));  // nothing will ever happen
+  alarm->set(start + std::chrono::hours(1));
+  loop.turn(Duration{0});
+  loop.turn(std::chrono::milliseconds(1));
+  EXPECT_LT(clock.now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(rings, 0);
 }
 
 TEST(UniqueFd, ClosesOnceAndMoves) {
