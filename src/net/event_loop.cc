@@ -109,12 +109,14 @@ void EventLoop::run() {
 
 void EventLoop::turn(Duration wait) {
   std::array<epoll_event, kEventsMax> events;
-  // EINTR, from a debugger or a signal of somebody else, is no event.
-  const int count =
-      std::max(0, ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms(wait)));
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms(wait));
+  // EINTR, from a debugger or a signal of somebody else, is no event. Other errors are our
+  // mistakes and would come again at once, for ever.
+  WEIR_ASSERT(count >= 0 || errno == EINTR);
   read_clock();
   bool woken = false;
-  for (const auto& event : std::span(events.data(), static_cast<std::size_t>(count))) {
+  const auto fetched = static_cast<std::size_t>(std::max(0, count));
+  for (const auto& event : std::span(events.data(), fetched)) {
     if (event.data.ptr == nullptr) {
       woken = true;
     } else {

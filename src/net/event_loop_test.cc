@@ -1,8 +1,11 @@
 #include "net/event_loop.h"
 
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -190,6 +193,38 @@ TEST(EventLoop, WatchersThatWakeThemselvesDoNotStarveTheOthers) {
   loop.post(turn);
   loop.run();
   EXPECT_GT(watcher.wakes, 3);
+}
+
+TEST(EventLoop, ASignalIsNoEvent) {
+  struct sigaction ours {};
+  struct sigaction theirs {};
+  ours.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &ours, &theirs), 0);
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  const auto [first, second] = socket_pair();
+  ASSERT_TRUE(loop.watch(first.get(), EPOLLIN, watcher));
+  const ::pthread_t waiting = ::pthread_self();
+  auto other = std::thread([&] {
+    for (int i = 0; i < 100; ++i) ::pthread_kill(waiting, SIGUSR1);
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  other.join();
+  ::sigaction(SIGUSR1, &theirs, nullptr);
+  EXPECT_EQ(watcher.calls, 0);
+}
+
+TEST(EventLoopDeathTest, DoesNotSpinWhenItCannotWait) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  EXPECT_DEATH(
+      {
+        ::close(loop.descriptor());
+        loop.turn(Duration{0});
+      },
+      "errno == EINTR");
 }
 
 // What another loop does for one that lives within it. False if that took too long.
