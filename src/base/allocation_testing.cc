@@ -1,15 +1,16 @@
 #include "base/allocation_testing.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
 std::size_t g_allocations = 0;
+std::size_t g_fails = SIZE_MAX;  // the number of the one that does
 
 void* counted_or_null(std::size_t size) noexcept {
-  ++g_allocations;
-  return std::malloc(size);
+  return g_allocations++ == g_fails ? nullptr : std::malloc(size);
 }
 
 void* counted(std::size_t size) {
@@ -35,5 +36,13 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 namespace weir {
 
 std::size_t allocations() { return g_allocations; }
+
+FailingAllocation::FailingAllocation(std::size_t spared) : fails_(g_allocations + spared) {
+  g_fails = fails_;
+}
+
+FailingAllocation::~FailingAllocation() { g_fails = SIZE_MAX; }
+
+bool FailingAllocation::has_failed() const { return g_allocations > fails_; }
 
 }  // namespace weir

@@ -29,5 +29,21 @@ TEST(AllocationTesting, CountsEveryKind) {
   EXPECT_EQ(allocations_of([] { g_text.assign(1000, 'x'); }), 1u);
 }
 
+TEST(AllocationTesting, FailsTheOneThatIsToFail) {
+  {
+    const FailingAllocation failing(1);
+    g_memory = ::operator new(8);
+    ::operator delete(g_memory);
+    EXPECT_FALSE(failing.has_failed());
+    EXPECT_THROW(g_memory = ::operator new(8), std::bad_alloc);
+    EXPECT_TRUE(failing.has_failed());
+    g_memory = ::operator new(8);
+    ::operator delete(g_memory);
+  }
+  const FailingAllocation failing(0);
+  g_memory = ::operator new(8, std::nothrow);
+  EXPECT_EQ(g_memory, nullptr);
+}
+
 }  // namespace
 }  // namespace weir
