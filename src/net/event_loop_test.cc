@@ -227,6 +227,49 @@ TEST(EventLoopDeathTest, DoesNotSpinWhenItCannotWait) {
       "errno == EINTR");
 }
 
+TEST(EventLoop, AnAlarmWithoutMemoryRingsAgainAndOthersRing) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  int attempts = 0;
+  int rings = 0;
+  std::unique_ptr<Alarm> gone;
+  const auto first = loop.make_alarm([&](Instant) {
+    if (++attempts == 1) throw std::bad_alloc();
+    loop.stop();
+  });
+  gone = loop.make_alarm([&](Instant) {
+    gone.reset();
+    throw std::bad_alloc();
+  });
+  const auto last = loop.make_alarm([&](Instant) { ++rings; });
+  for (Alarm* alarm : {first.get(), gone.get(), last.get()}) alarm->set(loop.now());
+  loop.run();
+  EXPECT_EQ(attempts, 2);
+  EXPECT_EQ(rings, 1);
+  EXPECT_EQ(gone, nullptr);
+}
+
+TEST(EventLoop, APostWithoutMemoryIsRunAgainBeforeThoseBehindIt) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  std::string order;
+  bool has_memory = false;
+  loop.post([&] { order += "first "; });
+  loop.post([&] {
+    if (!std::exchange(has_memory, true)) {
+      loop.post([&] {
+        order += "fourth";
+        loop.stop();
+      });
+      throw std::bad_alloc();
+    }
+    order += "second ";
+  });
+  loop.post([&] { order += "third "; });
+  loop.run();
+  EXPECT_EQ(order, "first second third fourth");
+}
+
 // What another loop does for one that lives within it. False if that took too long.
 bool turn_from_outside(EventLoop& loop, const Clock& clock, const std::function<bool()>& done) {
   using std::chrono::milliseconds;
