@@ -75,6 +75,9 @@ class Store {
   // thread or event loop (Redis, which uses its own time instead of `now`).
   // Then calls batch.on_done.
   //
+  // A Limiter waits for the answer on the thread that asked. So a store that answers later
+  // says from which thread it does, and nobody asks it through a Limiter there.
+  //
   // Each charge is decided atomically, whatever else runs. For kSpendAll: if any
   // charge is denied, all the others report what they would have answered (their
   // verdict and their remaining before the cost) and nothing is charged. While a

@@ -1,16 +1,18 @@
 #include "base/allocation_testing.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
 std::size_t g_allocations = 0;
-int g_no_memory = 0;  // NoMemory that live
+std::size_t g_fails_from = SIZE_MAX;  // the numbers of those that fail
+std::size_t g_fails_to = SIZE_MAX;
 
 void* counted_or_null(std::size_t size) noexcept {
-  ++g_allocations;
-  return g_no_memory > 0 ? nullptr : std::malloc(size);
+  const std::size_t number = g_allocations++;
+  return number >= g_fails_from && number < g_fails_to ? nullptr : std::malloc(size);
 }
 
 void* counted(std::size_t size) {
@@ -37,7 +39,13 @@ namespace weir {
 
 std::size_t allocations() { return g_allocations; }
 
-NoMemory::NoMemory() { ++g_no_memory; }
-NoMemory::~NoMemory() { --g_no_memory; }
+NoMemory::NoMemory(const Shortage& shortage) : from_(g_allocations + shortage.spared) {
+  g_fails_from = from_;
+  g_fails_to = shortage.failing == SIZE_MAX ? SIZE_MAX : from_ + shortage.failing;
+}
+
+NoMemory::~NoMemory() { g_fails_from = g_fails_to = SIZE_MAX; }
+
+bool NoMemory::has_failed() const { return g_allocations > from_; }
 
 }  // namespace weir

@@ -9,19 +9,31 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace weir {
 
 // Since the start.
 std::size_t allocations();
 
-// While it lives, there is no memory: each operator new fails.
+// While it lives, some allocations fail: all, unless it is told which. At most one lives at a
+// time.
 class NoMemory {
  public:
-  NoMemory();
+  struct Shortage {
+    std::size_t spared = 0;  // allocations before the first that fails
+    std::size_t failing = SIZE_MAX;
+  };
+  NoMemory() : NoMemory(Shortage{}) {}
+  explicit NoMemory(const Shortage& shortage);
   ~NoMemory();
   NoMemory(const NoMemory&) = delete;
   NoMemory& operator=(const NoMemory&) = delete;
+
+  bool has_failed() const;
+
+ private:
+  const std::size_t from_;  // the number of the first that fails
 };
 
 }  // namespace weir

@@ -39,5 +39,21 @@ TEST(AllocationTesting, FailsWhileThereIsNoMemory) {
   ::operator delete(g_memory);
 }
 
+TEST(AllocationTesting, FailsTheOneThatIsToFail) {
+  {
+    const NoMemory failing({.spared = 1, .failing = 1});
+    g_memory = ::operator new(8);
+    ::operator delete(g_memory);
+    EXPECT_FALSE(failing.has_failed());
+    EXPECT_THROW(g_memory = ::operator new(8), std::bad_alloc);
+    EXPECT_TRUE(failing.has_failed());
+    g_memory = ::operator new(8);
+    ::operator delete(g_memory);
+  }
+  const NoMemory failing({.failing = 1});
+  g_memory = ::operator new(8, std::nothrow);
+  EXPECT_EQ(g_memory, nullptr);
+}
+
 }  // namespace
 }  // namespace weir

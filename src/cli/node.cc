@@ -157,20 +157,37 @@ std::optional<StartError> Node::listen() {
   }
   auto options = server_options();
   options.admission = std::get<std::shared_ptr<const Admission>>(std::move(admission));
-  if (auto error = join_fleet(options)) return error;
+  if (auto error = prepare_fleet(options)) return error;
   auto opened = Server::open(endpoints, options, clock_);
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
   server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
   return std::nullopt;
 }
 
-ServerOptions Node::server_options() const {
+ServerOptions Node::server_options() {
   const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
-  return {.connections_max = std::min(possible, kConnectionsMax), .admission = nullptr};
+  return {.connections_max = std::min(possible, kConnectionsMax),
+          .admission = nullptr,
+          .core_begins = [this](std::size_t core, EventLoop& loop,
+                                SocketDialer& dialer) { begin_core(core, loop, dialer); },
+          .core_ends = [this](std::size_t core) { end_core(core); }};
+}
+
+// What lives on the core's loop beside its clients.
+void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
+  CoreParts& parts = cores_[core];
+  parts.wall.emplace(loop, wall_clock_, clock_,
+                     [&parts](Duration lead) { parts.engine.set_wall_lead(lead); });
+  if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+void Node::end_core(std::size_t core) {
+  if (fleet_ != nullptr) fleet_->end(core);
+  cores_[core].wall.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
-std::optional<StartError> Node::join_fleet(ServerOptions& options) {
+std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
   auto trust = load_trust(fleet.url.tls);
@@ -184,11 +201,7 @@ std::optional<StartError> Node::join_fleet(ServerOptions& options) {
         server_->post(core, std::move(action));
       },
       clock_.now());
-  options.core_begins = [this](std::size_t core, EventLoop& loop, SocketDialer& dialer) {
-    fleet_->begin(core, cores_[core].engine, loop, dialer, clock_.now());
-  };
   options.core_leaves = [this](std::size_t core) { return fleet_->leave(core, clock_.now()); };
-  options.core_ends = [this](std::size_t core) { fleet_->end(core); };
   return std::nullopt;
 }
 

@@ -22,6 +22,7 @@
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "net/server.h"
+#include "net/wall_clock.h"
 #include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "proto/http2/http2_door.h"
@@ -86,20 +87,24 @@ class Node {
     Http2Door http2;
     SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
     RespDoor resp;
+    std::optional<WallFollower> wall;  // while the core serves
   };
 
   Node(const Settings& settings, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void apply(const RuleSetPtr& rules);
   std::optional<StartError> listen();
-  ServerOptions server_options() const;
-  std::optional<StartError> join_fleet(ServerOptions& options);
+  ServerOptions server_options();
+  std::optional<StartError> prepare_fleet(ServerOptions& options);
+  void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
+  void end_core(std::size_t core);
   ListenerFigures listener_figures() const;
   Http2Options http2_options() const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.
   SystemClock clock_;
+  WallClock wall_clock_;
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;

@@ -151,7 +151,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   answer = {.quota = quota};
   if (ask.rule == nullptr) return false;
   const Rule& rule = *ask.rule;
-  if (!rule.in_force(now) || rule.effect != Rule::Effect::kLimit) {
+  if (!rule.in_force(engine_.wall_time(now)) || rule.effect != Rule::Effect::kLimit) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }

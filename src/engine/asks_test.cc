@@ -65,6 +65,17 @@ TEST_F(AsksTest, ARuleCountsItsKeysApart) {
   EXPECT_EQ(hit({.id = "other", .quota = quota(2)}), "+1 ");
 }
 
+TEST_F(AsksTest, HoursAreThoseOfTheWallClockAndLimitsAreNot) {
+  Rule rule{.id = "r", .quota = quota(2)};
+  rule.active = Schedule::make({.from = 0h, .to = 1h});  // it is midnight
+  EXPECT_EQ(hit(rule), "+1 ");
+  engine_.set_wall_lead(2h);
+  EXPECT_EQ(hit(rule), "+2 ");
+  EXPECT_EQ(last().cause, Cause::kNotCounted);
+  engine_.set_wall_lead(30min);
+  EXPECT_EQ(hit(rule), "+0 ") << "what was counted is still there";
+}
+
 TEST_F(AsksTest, AQuotaOfOnesOwnNeedsNoRule) {
   EXPECT_EQ(decide(Operation::kSpendEach, {{.quota = quota(1), .bucket = "x", .key = "a"},
                                            {.quota = quota(1), .bucket = "y", .key = "a"},

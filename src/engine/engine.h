@@ -87,6 +87,12 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
+  // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
+  void set_wall_lead(Duration lead) { wall_lead_ = lead; }
+  // What `now` is by the wall clock: for dates that others have written, and for those they
+  // read.
+  Instant wall_time(Instant now) const { return now + wall_lead_; }
+
   // Whoever has asked a store that answers later.
   class Asker {
    public:
@@ -119,6 +125,7 @@ class Engine {
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
+  Duration wall_lead_{0};
   std::function<void()> on_answered_;
   std::vector<Asker*> answered_;  // since the last go_on()
 };

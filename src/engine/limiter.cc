@@ -1,8 +1,8 @@
 #include "weir/limiter.h"
 
 #include <array>
-#include <semaphore>
-#include <thread>
+#include <condition_variable>
+#include <mutex>
 
 namespace weir {
 namespace {
@@ -12,25 +12,45 @@ constexpr Error kCostError{ErrorCode::kInvalidCost, "cost",
 constexpr Error kChargesError{ErrorCode::kTooManyCharges, "hits", "at most 16 at a time"};
 constexpr Error kStoreUnavailable{ErrorCode::kStoreUnavailable, "", "a store that answers"};
 
+// Where a thread waits. The thread's own, not the batch's: who answers from elsewhere may
+// still be on its way out of notify and unlock when the caller has gone on, and the batch with
+// it.
+struct Waiter {
+  std::mutex mutex;
+  std::condition_variable answered;
+
+  static Waiter& of_this_thread() noexcept {
+    thread_local Waiter waiter;
+    return waiter;
+  }
+};
+
 // A batch whose caller waits for it: not at all when the store answers at once, in
-// which case no atomic is touched.
+// which case nothing is locked.
 struct AwaitedBatch : Batch {
-  const std::thread::id caller = std::this_thread::get_id();
+  Waiter& waiter = Waiter::of_this_thread();
   bool done_by_caller = false;
-  std::binary_semaphore done_elsewhere{0};
+  bool done_elsewhere = false;  // under the waiter's mutex
 
   void decide_on(Store& store, Instant now) noexcept {
     context = this;
-    on_done = [](Batch& batch) noexcept {
-      auto& awaited = *static_cast<AwaitedBatch*>(batch.context);
-      if (std::this_thread::get_id() == awaited.caller) {
-        awaited.done_by_caller = true;
-      } else {
-        awaited.done_elsewhere.release();  // publishes the decisions
-      }
-    };
+    on_done = [](Batch& batch) noexcept { static_cast<AwaitedBatch&>(batch).finish(); };
     store.decide(*this, now);
-    if (!done_by_caller) done_elsewhere.acquire();
+    if (done_by_caller) return;
+    auto lock = std::unique_lock(waiter.mutex);
+    waiter.answered.wait(lock, [this] { return done_elsewhere; });
+  }
+
+  void finish() noexcept {
+    Waiter& waiting = waiter;
+    if (&waiting == &Waiter::of_this_thread()) {
+      done_by_caller = true;
+      return;
+    }
+    // The caller goes on when this is unlocked, and not before.
+    const auto lock = std::scoped_lock(waiting.mutex);
+    done_elsewhere = true;  // publishes the decisions
+    waiting.answered.notify_one();
   }
 };
 

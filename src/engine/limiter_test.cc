@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -137,6 +140,80 @@ TEST_F(LimiterTest, AnOutageIsAnErrorAndNoDenial) {
   const auto decision = limiter.hit("b", "k");
   ASSERT_FALSE(decision);
   EXPECT_EQ(decision.error().code, ErrorCode::kStoreUnavailable);
+}
+
+// Answers in the order asked, from one thread of its own.
+class QueueStore final : public Store {
+ public:
+  ~QueueStore() override {
+    {
+      const auto lock = std::scoped_lock(mutex_);
+      ends_ = true;
+      asked_.notify_one();
+    }
+    thread_.join();
+  }
+  void decide(Batch& batch, Instant) noexcept override {
+    const auto lock = std::scoped_lock(mutex_);
+    queue_.push_back(&batch);
+    asked_.notify_one();
+  }
+
+ private:
+  void answer() {
+    auto lock = std::unique_lock(mutex_);
+    for (;;) {
+      asked_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      Batch& batch = *queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      for (Decision& decision : batch.decisions) decision.remaining = 42;
+      batch.on_done(batch);
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable asked_;
+  std::deque<Batch*> queue_;
+  bool ends_ = false;
+  std::thread thread_{[this] { answer(); }};
+};
+
+TEST_F(LimiterTest, ACallerMayBeGoneBeforeWhoAnsweredItIs) {
+  QueueStore store;
+  const Limiter limiter(store, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 4; ++caller) {
+      callers.emplace_back([&] { EXPECT_EQ(limiter.hit("b", "k")->remaining, 42); });
+    }
+    for (auto& caller : callers) caller.join();
+  }
+}
+
+// Asks another store through a limiter of its own before it passes the batch on.
+class AskingStore final : public Store {
+ public:
+  AskingStore(Store& below, const Limiter& other) : below_(below), other_(other) {}
+  void decide(Batch& batch, Instant now) noexcept override {
+    below_.decide(batch, now);
+    EXPECT_EQ(other_.hit("b", "k")->remaining, 42);
+  }
+
+ private:
+  Store& below_;
+  const Limiter& other_;
+};
+
+TEST_F(LimiterTest, AHitWithinAHitWaitsForItsOwnAnswer) {
+  QueueStore store;
+  DistantStore other;
+  const Limiter inner(other, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+  AskingStore asking(store, inner);
+  const Limiter limiter(asking, clock_, {.limit = 3, .window = 1min}, HashSecret{});
+  for (int hit = 0; hit < 20; ++hit) EXPECT_EQ(limiter.hit("b", "k")->remaining, 42);
 }
 
 }  // namespace

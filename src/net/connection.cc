@@ -42,6 +42,18 @@ Connection::~Connection() {
   loop_.unwatch(socket());
 }
 
+// What every call of the loop is: the work, then close if there is nothing left to do, else
+// wait for more. May destroy this.
+template <typename Work>
+void Connection::attempt(const Work& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    phase_ = Phase::kDead;
+  }
+  settle();
+}
+
 bool Connection::start() {
   if (session_ != nullptr) session_->attach(*this);
   interest_ = EPOLLIN;
@@ -55,24 +67,18 @@ void Connection::wake() noexcept {
 void Connection::woken() {
   waking_ = false;
   if (session_ == nullptr || phase_ == Phase::kDead) return;
-  try {
-    const bool was_blocked = blocked_;
-    session_->woken(loop_.now());
-    if (!was_blocked) write();
-    if (paused_ && phase_ == Phase::kTalking) read();  // there may be room again
-  } catch (const std::bad_alloc&) {
-    phase_ = Phase::kDead;
-  }
-  settle();
+  attempt([this] { handle_wake(); });
+}
+
+void Connection::handle_wake() {
+  const bool was_blocked = blocked_;
+  session_->woken(loop_.now());
+  if (!was_blocked) write();
+  if (paused_ && phase_ == Phase::kTalking) read();  // there may be room again
 }
 
 void Connection::ready(std::uint32_t events) {
-  try {
-    handle(events);
-  } catch (const std::bad_alloc&) {
-    phase_ = Phase::kDead;  // no memory for this peer; the others have theirs
-  }
-  settle();
+  attempt([this, events] { handle(events); });
 }
 
 void Connection::handle(std::uint32_t events) {
@@ -185,13 +191,12 @@ bool Connection::send_once() {
   return !blocked_;
 }
 
-// What every event ends with: close if there is nothing left to do, else wait for more.
 void Connection::settle() {
   if (session_ != nullptr && phase_ != Phase::kDead && session_->output().empty()) {
     if (session_->finished()) linger();
   }
-  if (phase_ != Phase::kDead) update_interest();
-  destroy_if_dead();
+  if (phase_ == Phase::kDead) return owner_.destroy(*this);
+  update_interest();
 }
 
 void Connection::linger() {
@@ -221,27 +226,32 @@ void Connection::update_interest() {
   loop_.change(socket(), interest_, *this);
 }
 
-void Connection::destroy_if_dead() {
-  if (phase_ == Phase::kDead) owner_.destroy(*this);
-}
-
 void Connection::sweep() {
   const auto now = loop_.now();
+  if (is_anything_due(now)) attempt([this, now] { act_on_due(now); });
+}
+
+bool Connection::is_anything_due(Instant now) const {
+  if (phase_ == Phase::kLingering) return now >= phase_deadline_;
+  if (blocked_ && now - stalled_since_ >= kStallMax) return true;
+  if (drain_ == Drain::kAtNextByte && now - last_heard_ >= kDrainPatience) return true;
+  return entrance_ ? now >= entrance_->deadline()
+                   : !session_->finished() && now >= session_->deadline();
+}
+
+void Connection::act_on_due(Instant now) {
   if (phase_ == Phase::kLingering) {
-    if (now >= phase_deadline_) phase_ = Phase::kDead;
-    return destroy_if_dead();
-  }
-  if (entrance_ && now >= entrance_->deadline()) {
+    phase_ = Phase::kDead;
+  } else if (entrance_ && now >= entrance_->deadline()) {
     turn_away();
-    return settle();
-  }
-  if (blocked_ && now - stalled_since_ >= kStallMax) return give_up_stalled();
-  if (drain_ == Drain::kAtNextByte && now - last_heard_ >= kDrainPatience) return drain();
-  if (!entrance_ && !session_->finished() && now >= session_->deadline()) {
+  } else if (blocked_ && now - stalled_since_ >= kStallMax) {
+    give_up_stalled();
+  } else if (drain_ == Drain::kAtNextByte && now - last_heard_ >= kDrainPatience) {
+    finish_draining();
+  } else {
     session_->expired(now);
     if (blocked_ && session_->output().empty()) return give_up_stalled();
     write();
-    settle();
   }
 }
 
@@ -249,28 +259,29 @@ void Connection::give_up_stalled() {
   owner_.budget().count_stalled();
   reset_on_close(socket());
   phase_ = Phase::kDead;
-  destroy_if_dead();
 }
 
 void Connection::drain() {
   if (phase_ == Phase::kLingering || drain_ == Drain::kTold) return;
   drain_ = Drain::kAtNextByte;
   if (loop_.now() - last_heard_ < kDrainPatience) return;
+  attempt([this] { finish_draining(); });
+}
+
+void Connection::finish_draining() {
   if (entrance_) {
     phase_ = Phase::kDead;
-    return destroy_if_dead();
+    return;
   }
   if (phase_ == Phase::kTalking) read();  // what may have come in since the last event
-  if (drain_ == Drain::kAtNextByte && phase_ != Phase::kDead) {
-    tell_session_to_drain();
-    write();
-    // Nothing had come in just now, so closing destroys nothing: no need to linger.
-    if (phase_ != Phase::kDead && session_->finished() && session_->output().empty()) {
-      channel_.finish_writing();
-      phase_ = Phase::kDead;
-    }
+  if (drain_ != Drain::kAtNextByte || phase_ == Phase::kDead) return;
+  tell_session_to_drain();
+  write();
+  // Nothing had come in just now, so closing destroys nothing: no need to linger.
+  if (phase_ != Phase::kDead && session_->finished() && session_->output().empty()) {
+    channel_.finish_writing();
+    phase_ = Phase::kDead;
   }
-  settle();
 }
 
 void Connection::tell_session_to_drain() {

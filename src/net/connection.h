@@ -14,6 +14,9 @@
 //   the peer has gone         closed
 //   output not taken for 30 s, or the drain took too long    reset
 //
+// Without memory for what the peer asks, or for telling it something, the connection is
+// closed; others have theirs.
+//
 // At a drain, a connection that has been silent for kDrainPatience is closed at once.
 // Another may have a request under way that we have not seen: it is told to finish when
 // its next byte arrives (so that the reply to that request says it is the last), or
@@ -81,7 +84,13 @@ class Connection final : public EventLoop::Watcher, public Waker {
   };
   enum class Drain : std::uint8_t { kNo, kAtNextByte, kTold };
 
+  template <typename Work>
+  void attempt(const Work& work);
   void handle(std::uint32_t events);
+  void handle_wake();
+  bool is_anything_due(Instant now) const;
+  void act_on_due(Instant now);
+  void finish_draining();
   void enter();
   void turn_away();
   void read();
@@ -93,7 +102,6 @@ class Connection final : public EventLoop::Watcher, public Waker {
   void tell_session_to_drain();
   void give_up_stalled();
   void update_interest();
-  void destroy_if_dead();
 
   EventLoop& loop_;
   ConnectionSet& owner_;

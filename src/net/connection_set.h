@@ -27,7 +27,8 @@ class ConnectionSet {
   ConnectionSet(const ConnectionSet&) = delete;
   ConnectionSet& operator=(const ConnectionSet&) = delete;
 
-  // A new connection, for which place has been taken in the budget.
+  // A new connection, for which place has been taken in the budget; if there is no memory for
+  // it, the place is still the caller's, and the socket is closed.
   void add(Channel channel, std::unique_ptr<Session> session);
   void add(UniqueFd socket, std::unique_ptr<Entrance> entrance);
 

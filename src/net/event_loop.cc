@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -36,6 +37,17 @@ epoll_event event_for(std::uint32_t events, EventLoop::Watcher* watcher) {
   return event;
 }
 
+// False if there was no memory for it.
+template <typename Action>
+bool has_memory_for(const Action& action) {
+  try {
+    action();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 class EventLoop::LoopAlarm final : public Alarm {
@@ -51,11 +63,11 @@ class EventLoop::LoopAlarm final : public Alarm {
   void set(Instant when) override { when_ = when; }
   Instant when() const { return when_; }
 
-  // May destroy this.
-  void ring(Instant now) {
+  // May destroy this. False if there was no memory for it.
+  [[nodiscard]] bool ring(Instant now) {
     when_ = Instant::max();
     const auto ring = ring_;  // outlives the alarm
-    (*ring)(now);
+    return has_memory_for([&] { (*ring)(now); });
   }
 
  private:
@@ -90,8 +102,32 @@ std::unique_ptr<Alarm> EventLoop::make_alarm(std::function<void(Instant)> ring) 
   return std::make_unique<LoopAlarm>(*this, std::move(ring));
 }
 
-void EventLoop::forget(Watcher& watcher) {
-  std::ranges::replace(wake_, &watcher, static_cast<Watcher*>(nullptr));
+void EventLoop::WakeList::add(Watcher& watcher) noexcept {
+  watcher.next_to_wake_ = nullptr;
+  (first_ == nullptr ? first_ : last_->next_to_wake_) = &watcher;
+  last_ = &watcher;
+}
+
+EventLoop::Watcher& EventLoop::WakeList::take_first() noexcept {
+  Watcher& first = *first_;
+  first_ = first.next_to_wake_;
+  return first;
+}
+
+// Few are woken at once.
+bool EventLoop::WakeList::remove(Watcher& watcher) noexcept {
+  Watcher* before = nullptr;
+  for (Watcher* at = first_; at != nullptr; before = std::exchange(at, at->next_to_wake_)) {
+    if (at != &watcher) continue;
+    (before == nullptr ? first_ : before->next_to_wake_) = watcher.next_to_wake_;
+    if (last_ == &watcher) last_ = before;
+    return true;
+  }
+  return false;
+}
+
+void EventLoop::forget(Watcher& watcher) noexcept {
+  if (!wake_.remove(watcher)) waking_.remove(watcher);
 }
 
 void EventLoop::post(std::function<void()> action) {
@@ -104,64 +140,81 @@ void EventLoop::post(std::function<void()> action) {
 }
 
 void EventLoop::run() {
-  std::array<epoll_event, kEventsMax> events;
-  while (!stopped_) {
-    // EINTR, from a debugger or a signal of somebody else, is no event.
-    const int count =
-        std::max(0, ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms()));
-    read_clock();
-    bool woken = false;
-    for (const auto& event : std::span(events.data(), static_cast<std::size_t>(count))) {
-      if (event.data.ptr == nullptr) {
-        woken = true;
-      } else {
-        static_cast<Watcher*>(event.data.ptr)->ready(event.events);
-      }
-    }
-    run_alarms();
-    if (woken) run_posted();
-    run_woken();
-  }
+  while (!stopped_) turn(Duration::max());
 }
 
-// Milliseconds until the next alarm, rounded up: too early would only mean another round.
-int EventLoop::timeout_ms() const {
-  if (!wake_.empty()) return 0;
-  Instant next = Instant::max();
+void EventLoop::turn(Duration wait) {
+  std::array<epoll_event, kEventsMax> events;
+  const int count = ::epoll_wait(epoll_.get(), events.data(), kEventsMax, timeout_ms(wait));
+  // EINTR, from a debugger or a signal of somebody else, is no event. Other errors are our
+  // mistakes and would come again at once, for ever.
+  WEIR_ASSERT(count >= 0 || errno == EINTR);
+  read_clock();
+  const auto fetched = static_cast<std::size_t>(std::max(0, count));
+  for (const auto& event : std::span(events.data(), fetched)) {
+    if (event.data.ptr == nullptr) {
+      has_posts_ = true;
+    } else {
+      static_cast<Watcher*>(event.data.ptr)->ready(event.events);
+    }
+  }
+  run_alarms();
+  if (has_posts_) run_posted();
+  run_woken();
+}
+
+Instant EventLoop::next_timeout() const {
+  if (!wake_.empty()) return now_;
+  Instant next = has_posts_ ? now_ + kNoMemoryPause : Instant::max();
   for (const LoopAlarm* alarm : alarms_) {
     if (alarm != nullptr) next = std::min(next, alarm->when());
   }
-  if (next == Instant::max()) return -1;
-  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - now_);
-  return static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, 60'000));
+  return next;
+}
+
+// Milliseconds to wait. Those until the next alarm are rounded up: too early would only mean
+// another round.
+int EventLoop::timeout_ms(Duration wait) const {
+  using std::chrono::milliseconds;
+  const Instant next = next_timeout();
+  if (next == Instant::max() && wait == Duration::max()) return -1;
+  auto longest = std::chrono::floor<milliseconds>(wait);
+  if (next != Instant::max()) {
+    longest = std::min(longest, std::chrono::ceil<milliseconds>(next - now_));
+  }
+  return static_cast<int>(std::clamp<std::int64_t>(longest.count(), 0, 60'000));
 }
 
 void EventLoop::run_alarms() {
   for (std::size_t i = 0; i < alarms_.size(); ++i) {
     LoopAlarm* const alarm = alarms_[i];
-    if (alarm != nullptr && now_ >= alarm->when()) alarm->ring(now_);
+    if (alarm == nullptr || now_ < alarm->when() || alarm->ring(now_)) continue;
+    const bool is_there = alarms_[i] != nullptr;
+    if (is_there) alarm->set(std::min(alarm->when(), now_ + kNoMemoryPause));
   }
   std::erase(alarms_, nullptr);
 }
 
-// By index, because each may wake others.
 void EventLoop::run_woken() {
   for (int round = 0; round < kWakeRoundsMax && !wake_.empty(); ++round) {
-    const std::size_t asked = wake_.size();
-    for (std::size_t i = 0; i < asked; ++i) {
-      if (wake_[i] != nullptr) std::exchange(wake_[i], nullptr)->woken();
-    }
-    wake_.erase(wake_.begin(), wake_.begin() + static_cast<std::ptrdiff_t>(asked));
+    waking_ = std::exchange(wake_, WakeList());
+    while (!waking_.empty()) waking_.take_first().woken();
   }
 }
 
 void EventLoop::run_posted() {
-  auto actions = std::vector<std::function<void()>>();
-  {
+  if (actions_.empty()) {
+    has_posts_ = false;
     const auto lock = std::scoped_lock(mutex_);
-    actions.swap(posted_);
+    actions_.swap(posted_);
   }
-  for (const auto& action : actions) action();
+  for (; next_action_ < actions_.size(); ++next_action_) {
+    if (has_memory_for(actions_[next_action_])) continue;
+    has_posts_ = true;  // this one is to be run again, and more may have come behind it
+    return;
+  }
+  actions_.clear();
+  next_action_ = 0;
 }
 
 }  // namespace weir

@@ -9,11 +9,13 @@
 // difference is half of what a check costs. Level-triggered, because edge-triggered
 // measured the same and leaves more to get wrong.
 //
-// Thread rule: everything on the thread that calls run(), except post().
+// Thread rule: everything on the thread that calls run() or turn(), except post().
 // Tested by event_loop_test.cc.
 
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,6 +30,8 @@ namespace weir {
 
 class EventLoop final : public Reactor {
  public:
+  static constexpr Duration kNoMemoryPause = std::chrono::milliseconds(10);
+
   // Something that waits for its descriptor.
   class Watcher {
    public:
@@ -39,6 +43,10 @@ class EventLoop final : public Reactor {
 
    protected:
     ~Watcher() = default;
+
+   private:
+    friend class EventLoop;
+    Watcher* next_to_wake_ = nullptr;
   };
 
   // `clock` must outlive the loop. Throws std::system_error if the process is out of
@@ -58,9 +66,10 @@ class EventLoop final : public Reactor {
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be
   // done in it. What that wakes is called in the same round, if that is not endless.
-  void wake_soon(Watcher& watcher) { wake_.push_back(&watcher); }
-  // For a watcher that goes away.
-  void forget(Watcher& watcher);
+  // REQUIRES: it is not to be woken already
+  void wake_soon(Watcher& watcher) noexcept { wake_.add(watcher); }
+  // For a watcher that goes away. Nothing happens if it is not to be woken.
+  void forget(Watcher& watcher) noexcept;
 
   // When the current batch of events was fetched, or later (read_clock).
   Instant now() const { return now_; }
@@ -68,21 +77,47 @@ class EventLoop final : public Reactor {
   // Brings now() up to date.
   Instant read_clock() { return now_ = clock_.now(); }
 
-  // Alarms ring to the millisecond, and never early.
+  // Alarms ring to the millisecond, and never early. One whose `ring` throws std::bad_alloc
+  // rings again after kNoMemoryPause, unless it is set to ring before.
   std::unique_ptr<Alarm> make_alarm(std::function<void(Instant now)> ring) override;
 
   // Runs `action` on the loop's thread, after the events of the moment. From any
-  // thread, also before run(). Actions posted after the loop has stopped don't run.
+  // thread, also before run(). Actions posted after the loop has stopped don't run. One that
+  // throws std::bad_alloc is run again after kNoMemoryPause, before those behind it.
   void post(std::function<void()> action);
 
-  // Until stop().
+  // Turn after turn, until stop().
   void run();
   void stop() { stopped_ = true; }
+
+  // One round: waits until there is something to do, for `wait` at most, and does it. If time
+  // has passed since the last one, and this is to wait, read_clock() comes first.
+  void turn(Duration wait);
+
+  // For a loop that lives within another: turn(0) whenever the descriptor is readable, and
+  // when it is next_timeout() though the descriptor is silent. Ask for both after each turn
+  // and after whatever else set alarms.
+  int descriptor() const { return epoll_.get(); }
+  // Instant::max(): not before the descriptor is readable.
+  Instant next_timeout() const;
 
  private:
   class LoopAlarm;
 
-  int timeout_ms() const;
+  // In the order they asked. A list through the watchers: waking allocates nothing.
+  class WakeList {
+   public:
+    bool empty() const { return first_ == nullptr; }
+    void add(Watcher& watcher) noexcept;
+    Watcher& take_first() noexcept;
+    bool remove(Watcher& watcher) noexcept;
+
+   private:
+    Watcher* first_ = nullptr;
+    Watcher* last_ = nullptr;
+  };
+
+  int timeout_ms(Duration wait) const;
   void run_alarms();
   void run_posted();
   void run_woken();
@@ -93,7 +128,12 @@ class EventLoop final : public Reactor {
   UniqueFd wakeup_;  // an eventfd: readable when something has been posted
   bool stopped_ = false;
   std::vector<LoopAlarm*> alarms_;  // null: destroyed while they rang
-  std::vector<Watcher*> wake_;      // in the order they asked; null: forgotten
+  WakeList wake_;
+  WakeList waking_;  // those of this round
+
+  std::vector<std::function<void()>> actions_;  // posted, being run from next_action_ on
+  std::size_t next_action_ = 0;
+  bool has_posts_ = false;  // or may have
 
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;

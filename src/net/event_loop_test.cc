@@ -1,7 +1,11 @@
 #include "net/event_loop.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -189,6 +193,148 @@ TEST(EventLoop, WatchersThatWakeThemselvesDoNotStarveTheOthers) {
   loop.post(turn);
   loop.run();
   EXPECT_GT(watcher.wakes, 3);
+}
+
+TEST(EventLoop, ASignalIsNoEvent) {
+  struct sigaction ours {};
+  struct sigaction theirs {};
+  ours.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &ours, &theirs), 0);
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  const auto [first, second] = socket_pair();
+  ASSERT_TRUE(loop.watch(first.get(), EPOLLIN, watcher));
+  const ::pthread_t waiting = ::pthread_self();
+  auto other = std::thread([&] {
+    for (int i = 0; i < 100; ++i) ::pthread_kill(waiting, SIGUSR1);
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  other.join();
+  ::sigaction(SIGUSR1, &theirs, nullptr);
+  EXPECT_EQ(watcher.calls, 0);
+}
+
+TEST(EventLoopDeathTest, DoesNotSpinWhenItCannotWait) {
+  const auto clock = ManualClock();
+  auto loop = EventLoop(clock);
+  EXPECT_DEATH(
+      {
+        ::close(loop.descriptor());
+        loop.turn(Duration{0});
+      },
+      "errno == EINTR");
+}
+
+TEST(EventLoop, AnAlarmWithoutMemoryRingsAgainAndOthersRing) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  int attempts = 0;
+  int rings = 0;
+  std::unique_ptr<Alarm> gone;
+  const auto first = loop.make_alarm([&](Instant) {
+    if (++attempts == 1) throw std::bad_alloc();
+    loop.stop();
+  });
+  gone = loop.make_alarm([&](Instant) {
+    gone.reset();
+    throw std::bad_alloc();
+  });
+  const auto last = loop.make_alarm([&](Instant) { ++rings; });
+  for (Alarm* alarm : {first.get(), gone.get(), last.get()}) alarm->set(loop.now());
+  loop.run();
+  EXPECT_EQ(attempts, 2);
+  EXPECT_EQ(rings, 1);
+  EXPECT_EQ(gone, nullptr);
+}
+
+TEST(EventLoop, APostWithoutMemoryIsRunAgainBeforeThoseBehindIt) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  std::string order;
+  bool has_memory = false;
+  loop.post([&] { order += "first "; });
+  loop.post([&] {
+    if (!std::exchange(has_memory, true)) {
+      loop.post([&] {
+        order += "fourth";
+        loop.stop();
+      });
+      throw std::bad_alloc();
+    }
+    order += "second ";
+  });
+  loop.post([&] { order += "third "; });
+  loop.run();
+  EXPECT_EQ(order, "first second third fourth");
+}
+
+// What another loop does for one that lives within it. False if that took too long.
+bool turn_from_outside(EventLoop& loop, const Clock& clock, const std::function<bool()>& done) {
+  using std::chrono::milliseconds;
+  const Instant give_up_at = clock.now() + std::chrono::seconds(30);
+  while (!done() && clock.now() < give_up_at) {
+    const Instant until = std::min(loop.next_timeout(), give_up_at);
+    const auto wait = std::chrono::ceil<milliseconds>(until - clock.now());
+    auto waiting = pollfd{.fd = loop.descriptor(), .events = POLLIN, .revents = 0};
+    ::poll(&waiting, 1, static_cast<int>(std::max<std::int64_t>(0, wait.count())));
+    loop.turn(Duration{0});
+  }
+  return done();
+}
+
+TEST(NestedEventLoop, TellsTheOtherLoopOfSocketsAndPosts) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  const auto [ours, theirs] = socket_pair();
+  auto watcher = CountingWatcher();
+  ASSERT_TRUE(loop.watch(ours.get(), EPOLLIN, watcher));
+  EXPECT_EQ(loop.next_timeout(), Instant::max());
+  watcher.then = [&] { loop.unwatch(ours.get()); };
+  ASSERT_EQ(::send(theirs.get(), "x", 1, 0), 1);
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return watcher.calls == 1; }));
+
+  bool posted = false;
+  auto poster = std::thread([&] { loop.post([&] { posted = true; }); });
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return posted; }));
+  poster.join();
+}
+
+TEST(NestedEventLoop, TellsTheOtherLoopWhenItsAlarmRings) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  auto rang_at = Instant::max();
+  const auto alarm = loop.make_alarm([&](Instant now) { rang_at = now; });
+  const auto due = clock.now() + std::chrono::milliseconds(5);
+  alarm->set(due);
+  EXPECT_EQ(loop.next_timeout(), due);
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return rang_at != Instant::max(); }));
+  EXPECT_GE(rang_at, due);
+  EXPECT_EQ(loop.next_timeout(), Instant::max());
+}
+
+TEST(NestedEventLoop, IsDueAtOnceForWhoIsStillToBeWoken) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  auto watcher = CountingWatcher();
+  loop.wake_soon(watcher);
+  EXPECT_EQ(loop.next_timeout(), loop.now());
+  EXPECT_TRUE(turn_from_outside(loop, clock, [&] { return watcher.wakes == 1; }));
+}
+
+TEST(NestedEventLoop, ATurnWaitsNoLongerThanItIsAllowedTo) {
+  const SystemClock clock;
+  auto loop = EventLoop(clock);
+  int rings = 0;
+  const auto alarm = loop.make_alarm([&](Instant) { ++rings; });
+  const auto start = clock.now();
+  loop.turn(std::chrono::milliseconds(1));  // nothing will ever happen
+  alarm->set(start + std::chrono::hours(1));
+  loop.turn(Duration{0});
+  loop.turn(std::chrono::milliseconds(1));
+  EXPECT_LT(clock.now() - start, std::chrono::seconds(30));
+  EXPECT_EQ(rings, 0);
 }
 
 TEST(UniqueFd, ClosesOnceAndMoves) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "net/socket_options.h"
@@ -80,11 +81,19 @@ bool Listener::accept_one() {
     }
   }
   if (connections_.budget().take()) {
-    add_connection(std::move(socket), peer_at(from));
+    let_in(std::move(socket), peer_at(from));
   } else {
     reset_on_close(socket.get());
   }
   return true;
+}
+
+void Listener::let_in(UniqueFd socket, const Peer& peer) {
+  try {
+    add_connection(std::move(socket), peer);
+  } catch (const std::bad_alloc&) {
+    connections_.budget().give_back();  // and the socket is closed
+  }
 }
 
 void Listener::add_connection(UniqueFd socket, const Peer& peer) {

@@ -1,5 +1,7 @@
 // Listener: one core's listening socket on one address.
 //
+// Without memory for another connection, that one is closed.
+//
 // Thread rule: opened anywhere, then on its core. Tested by server_test.cc.
 
 #pragma once
@@ -29,6 +31,7 @@ class Listener final : public EventLoop::Watcher {
 
  private:
   bool accept_one();
+  void let_in(UniqueFd socket, const Peer& peer);
   void add_connection(UniqueFd socket, const Peer& peer);
   void pause();
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <future>
 #include <mutex>
+#include <new>
 #include <set>
 
 #include "net/net_testing.h"
@@ -389,6 +390,69 @@ TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
   EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 48);
   EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense
   EXPECT_GE(raise_open_files_limit(), 256);
+}
+
+// Has no memory for anything but what it is asked.
+struct PoorSession : EchoSession {
+  explicit PoorSession(Instant deadline) { deadline_ = deadline; }
+  void expired(Instant) override { throw std::bad_alloc(); }
+  void drain() override { throw std::bad_alloc(); }
+};
+
+class NoMemoryTest : public ServerTest {
+ protected:
+  // The first of the connections is poor.
+  void start_with_a_poor_one(Duration patience) {
+    start(1, [this, patience](const Peer&, Instant now) -> std::unique_ptr<Session> {
+      if (made_++ == 0) return std::make_unique<PoorSession>(now + patience);
+      return std::make_unique<EchoSession>();
+    });
+  }
+
+  int made_ = 0;
+};
+
+TEST_F(NoMemoryTest, ForASessionCostsThatConnectionOnly) {
+  start(1, [this](const Peer&, Instant) -> std::unique_ptr<Session> {
+    if (++made_ % 2 == 1) throw std::bad_alloc();
+    return std::make_unique<EchoSession>();
+  });
+  for (int i = 0; i < 3; ++i) {
+    auto unlucky = client();
+    EXPECT_EQ(unlucky.read_to_end(), 0);
+    auto other = client();
+    EXPECT_EQ(other.ask("x"), "x");
+    let_core_run();
+    EXPECT_EQ(server_->connections().open, 1) << "the place of the first is free";
+    other.finish_sending();
+    EXPECT_EQ(other.read_to_end(), 0);
+  }
+}
+
+TEST_F(NoMemoryTest, AtTheEndOfATimeCostsThatConnectionOnly) {
+  start_with_a_poor_one(seconds(5));
+  auto poor = client();
+  ASSERT_EQ(poor.ask("x"), "x");
+  auto other = client();
+  ASSERT_EQ(other.ask("y"), "y");
+  advance(seconds(10));
+  EXPECT_EQ(poor.read_to_end(), 0);
+  EXPECT_EQ(other.ask("still here"), "still here");
+}
+
+TEST_F(NoMemoryTest, InADrainCostsThatConnectionOnly) {
+  start_with_a_poor_one(seconds(1'000));
+  auto poor = client();
+  ASSERT_EQ(poor.ask("x"), "x");
+  auto other = client();
+  ASSERT_EQ(other.ask("y"), "y");
+  clock_.advance(seconds(2));  // silent for long enough to be told at once
+  let_core_run();
+  server_->drain(seconds(1'000));
+  EXPECT_EQ(poor.read_to_end(), 0);
+  EXPECT_EQ(other.read_to_end(), 0);
+  server_->stopped().wait();
+  EXPECT_EQ(server_->cut_off(), 0);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -60,16 +61,32 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   }
 
   void ready(std::uint32_t) override {
-    if (step_ == Step::kConnect) return finish_connecting();
-    if (step_ == Step::kHandshake) shake_hands();
+    attempt([this] {
+      if (step_ == Step::kConnect) return finish_connecting();
+      if (step_ == Step::kHandshake) shake_hands();
+    });
   }
 
   void woken() override { dialer_.forget(*this); }
 
  private:
+  // Fails if there is no memory for the work.
+  template <typename Work>
+  void attempt(const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      fail("no memory");
+    }
+  }
+
   enum class Step : std::uint8_t { kBegin, kLookup, kConnect, kHandshake, kDone };
 
   void ring(Instant now) {
+    attempt([this, now] { act_on_time(now); });
+  }
+
+  void act_on_time(Instant now) {
     if (step_ == Step::kBegin) return begin(now);
     if (step_ == Step::kLookup) return fail("its name is not found in time");
     if (step_ == Step::kHandshake) {
@@ -91,7 +108,8 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     const bool asked = dialer_.lookup_.ask(
         destination_.host, [&dialer = dialer_, id = id_](const NameLookup::Answer& answer) {
           Attempt* const attempt = dialer.find(id);
-          if (attempt != nullptr) attempt->looked_up(answer, dialer.loop_.now());
+          if (attempt == nullptr) return;
+          attempt->attempt([&] { attempt->looked_up(answer, dialer.loop_.now()); });
         });
     if (!asked) fail("too many names are being looked up");
   }
@@ -163,7 +181,17 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     if (!dialer_.budget_.take()) return fail("too many connections are open");
     dialer_.loop_.unwatch(channel_.socket());
     const Instant now = dialer_.loop_.now();
-    dialer_.connections_.add(std::move(channel_), take_listener()->connected(now));
+    DialListener& listener = *take_listener();
+    std::unique_ptr<Session> session;
+    try {
+      session = listener.connected(now);
+      dialer_.connections_.add(std::move(channel_), std::move(session));
+    } catch (const std::bad_alloc&) {
+      dialer_.budget_.give_back();
+      // A session that was made and could not be kept has heard of its end.
+      if (channel_.socket() >= 0) tell(listener, "no memory");
+      hang_up();
+    }
   }
 
   void hang_up() {
@@ -174,7 +202,15 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   void fail(const std::string& why) {
     hang_up();
     auto* const listener = take_listener();
-    if (listener != nullptr) listener->not_connected(why, dialer_.loop_.now());
+    if (listener != nullptr) tell(*listener, why);
+  }
+
+  // One without memory to hear of it knows the deadline it has set.
+  void tell(DialListener& listener, const std::string& why) {
+    try {
+      listener.not_connected(why, dialer_.loop_.now());
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   // Null if there has been an outcome. To be destroyed soon.

@@ -204,5 +204,33 @@ TEST(SocketDialer, GivesUpWhenTheDeadlineHasPassed) {
   EXPECT_EQ(outcome, "TLS: no answer in time, as happens at a port without TLS");
 }
 
+// Has no memory for a session.
+class PoorCaller final : public DialListener {
+ public:
+  explicit PoorCaller(EventLoop& loop) : loop_(loop) {}
+  std::unique_ptr<Session> connected(Instant) override { throw std::bad_alloc(); }
+  void not_connected(const std::string& why, Instant) override {
+    outcome = why;
+    loop_.stop();
+  }
+  std::string outcome;
+
+ private:
+  EventLoop& loop_;
+};
+
+TEST(SocketDialer, TellsWhenThereIsNoMemoryForASession) {
+  const Echo echo("127.0.0.1:0");
+  SystemClock clock;
+  EventLoop loop(clock);
+  SocketDialer dialer(loop);
+  PoorCaller caller(loop);
+  const auto attempt = dialer.dial({.host = "127.0.0.1", .port = echo.port()},
+                                   loop.now() + std::chrono::seconds(20), caller);
+  loop.run();
+  EXPECT_EQ(caller.outcome, "no memory");
+  EXPECT_EQ(dialer.reset_all(), 0u);
+}
+
 }  // namespace
 }  // namespace weir

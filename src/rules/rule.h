@@ -138,7 +138,9 @@ struct Rule {
   DescriptorPolicy policy{};
 
   // Else it allows everything and counts nothing, and matches no request.
-  bool in_force(Instant now) const { return enabled && (!active || active->holds(now)); }
+  bool in_force(Instant wall_time) const {
+    return enabled && (!active || active->holds(wall_time));
+  }
 
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;

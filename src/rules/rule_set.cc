@@ -24,9 +24,10 @@ const Rule* RuleSet::find(std::string_view id) const {
   return found == by_id_.end() ? nullptr : found->second;
 }
 
-std::span<const Rule*> RuleSet::match(Request& request, MatchScratch& scratch, Instant now) const {
-  facts_.complete(request, scratch.facts, now);
-  return traffic_.match(request, scratch.matched, scratch.regexes, now);
+std::span<const Rule*> RuleSet::match(Request& request, MatchScratch& scratch,
+                                      Instant wall_time) const {
+  facts_.complete(request, scratch.facts, wall_time);
+  return traffic_.match(request, scratch.matched, scratch.regexes, wall_time);
 }
 
 const Rule* RuleSet::match(const Descriptor& descriptor) const {

@@ -11,8 +11,9 @@ namespace {
 
 // Stands before each block, and is as long as the strictest alignment.
 struct alignas(std::max_align_t) Header {
-  std::size_t size_class;  // kClasses and above: not pooled
-  std::size_t capacity;    // bytes behind the header
+  std::uint32_t size_class;  // kClasses and above: not pooled
+  bool is_free;
+  std::size_t capacity;  // bytes behind the header
 };
 
 Header* header_of(void* memory) { return static_cast<Header*>(memory) - 1; }
@@ -60,19 +61,22 @@ void* BlockPool::allocate(std::size_t size) noexcept {
     FreeBlock* const block = list.first;
     list.first = block->next;
     --list.count;
+    header_of(block)->is_free = false;
     return block;
   }
   const std::size_t capacity = size_class < kClasses ? kBlockMin << size_class : size;
   auto* const header =
       static_cast<Header*>(::operator new(sizeof(Header) + capacity, std::nothrow));
   if (header == nullptr) return nullptr;
-  *header = {.size_class = size_class, .capacity = capacity};
+  *header = {
+      .size_class = static_cast<std::uint32_t>(size_class), .is_free = false, .capacity = capacity};
   return header + 1;
 }
 
 void BlockPool::release(void* memory) noexcept {
   if (memory == nullptr) return;
   Header* const header = header_of(memory);
+  if (header->is_free) return;
   const std::size_t size_class = header->size_class;
   if (size_class >= kClasses || free_[size_class].count * header->capacity >= kKeptMax) {
     return ::operator delete(header);
@@ -82,6 +86,7 @@ void BlockPool::release(void* memory) noexcept {
   block->next = list.first;
   list.first = block;
   ++list.count;
+  header->is_free = true;
 }
 
 void* BlockPool::resize(void* memory, std::size_t size) noexcept {

@@ -65,5 +65,17 @@ TEST(BlockPool, ZeroedMeansZeroedEvenWhenUsedBefore) {
   pool.release(used);
 }
 
+TEST(BlockPool, WhatIsReleasedTwiceIsNotGivenToTwo) {
+  BlockPool pool;
+  void* const block = pool.allocate(100);
+  pool.release(block);
+  pool.release(block);
+  void* const one = pool.allocate(100);
+  void* const other = pool.allocate(100);
+  EXPECT_NE(one, other);
+  pool.release(one);
+  pool.release(other);
+}
+
 }  // namespace
 }  // namespace weir

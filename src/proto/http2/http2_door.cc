@@ -21,45 +21,63 @@ struct CallbacksDeleter {
 };
 using Callbacks = std::unique_ptr<nghttp2_session_callbacks, CallbacksDeleter>;
 
+// No exception may pass through nghttp2, which is C. A connection without memory ends.
+template <typename Call>
+int guarded(Call call) {
+  try {
+    call();
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+}
+
+void set_receiving_callbacks(nghttp2_session_callbacks* callbacks) {
+  nghttp2_session_callbacks_set_on_begin_headers_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        return guarded([&] { session_of(user_data).begin_head(*frame); });
+      });
+  nghttp2_session_callbacks_set_on_header_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
+                    std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
+                    std::uint8_t, void* user_data) {
+        return guarded([&] {
+          session_of(user_data).add_field(*frame, text_of(name, name_size),
+                                          text_of(value, value_size));
+        });
+      });
+  nghttp2_session_callbacks_set_on_frame_recv_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        return guarded([&] { session_of(user_data).frame_received(*frame); });
+      });
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
+      callbacks, [](nghttp2_session*, std::uint8_t, std::int32_t stream, const std::uint8_t* bytes,
+                    std::size_t size, void* user_data) {
+        return guarded([&] { session_of(user_data).data_received(stream, text_of(bytes, size)); });
+      });
+}
+
+void set_sending_callbacks(nghttp2_session_callbacks* callbacks) {
+  nghttp2_session_callbacks_set_on_frame_send_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
+        return guarded([&] { session_of(user_data).frame_sent(*frame); });
+      });
+  nghttp2_session_callbacks_set_on_frame_not_send_callback(
+      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, int error, void* user_data) {
+        return guarded([&] { session_of(user_data).frame_not_sent(*frame, error); });
+      });
+  nghttp2_session_callbacks_set_on_stream_close_callback(
+      callbacks, [](nghttp2_session*, std::int32_t stream, std::uint32_t error, void* user_data) {
+        return guarded([&] { session_of(user_data).stream_closed(stream, error); });
+      });
+}
+
 Callbacks make_callbacks() {
   nghttp2_session_callbacks* made = nullptr;
   if (nghttp2_session_callbacks_new(&made) != 0) throw std::bad_alloc();
-  Callbacks callbacks(made);
-  nghttp2_session_callbacks_set_on_begin_headers_callback(
-      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
-        session_of(user_data).begin_head(*frame);
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_header_callback(
-      made, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
-               std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
-               std::uint8_t, void* user_data) {
-        session_of(user_data).add_field(*frame, text_of(name, name_size),
-                                        text_of(value, value_size));
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_frame_recv_callback(
-      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
-        session_of(user_data).frame_received(*frame);
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(
-      made, [](nghttp2_session*, std::uint8_t, std::int32_t stream, const std::uint8_t* bytes,
-               std::size_t size, void* user_data) {
-        session_of(user_data).data_received(stream, text_of(bytes, size));
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_frame_send_callback(
-      made, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
-        session_of(user_data).frame_sent(*frame);
-        return 0;
-      });
-  nghttp2_session_callbacks_set_on_stream_close_callback(
-      made, [](nghttp2_session*, std::int32_t stream, std::uint32_t error, void* user_data) {
-        session_of(user_data).stream_closed(stream, error);
-        return 0;
-      });
-  return callbacks;
+  set_receiving_callbacks(made);
+  set_sending_callbacks(made);
+  return Callbacks(made);
 }
 
 nghttp2_option* make_option() {
@@ -86,7 +104,7 @@ Http2Stream* Http2StreamPool::take() {
   return stream;
 }
 
-void Http2StreamPool::give_back(Http2Stream* stream) {
+void Http2StreamPool::give_back(Http2Stream* stream) noexcept {
   std::unique_ptr<Http2Stream> owned(stream);
   if (free_.size() >= kKeptMax) return;
   owned->clear();

@@ -30,8 +30,10 @@ class Http2StreamPool {
  public:
   static constexpr std::size_t kKeptMax = 1024;
 
+  Http2StreamPool() { free_.reserve(kKeptMax); }
+
   Http2Stream* take();
-  void give_back(Http2Stream* stream);
+  void give_back(Http2Stream* stream) noexcept;
 
  private:
   std::vector<std::unique_ptr<Http2Stream>> free_;

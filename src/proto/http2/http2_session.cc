@@ -22,15 +22,23 @@ Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at,
       nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kHeadMax},
       nghttp2_settings_entry{NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
   };
-  nghttp2_submit_settings(nghttp2_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size());
-  nghttp2_session_set_local_window_size(nghttp2_.get(), NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+  require(
+      nghttp2_submit_settings(nghttp2_.get(), NGHTTP2_FLAG_NONE, settings.data(), settings.size()));
+  require(nghttp2_session_set_local_window_size(nghttp2_.get(), NGHTTP2_FLAG_NONE, 0,
+                                                kConnectionWindow));
+  if (failed_) throw std::bad_alloc();
 }
 
-Http2Session::~Http2Session() {
+Http2Session::~Http2Session() { give_up(); }
+
+// What is in the output is still sent. Not left to the destructor, because of BlockPool.
+void Http2Session::give_up() noexcept {
+  finished_ = true;
   while (Http2Stream* const stream = streams_) {
     unlink(*stream);
     door_.streams().give_back(stream);
   }
+  nghttp2_.reset();
 }
 
 std::span<char> Http2Session::input_space() {
@@ -44,10 +52,7 @@ void Http2Session::received(std::size_t size, Instant now) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(door_.read_buffer().data());
   // What the peer did wrong is answered by nghttp2 with GOAWAY. An error here means that
   // it is no HTTP/2 at all, or a flood: not worth a reply.
-  if (nghttp2_session_mem_recv(nghttp2_.get(), bytes, size) < 0) {
-    finished_ = true;
-    return;
-  }
+  if (nghttp2_session_mem_recv(nghttp2_.get(), bytes, size) < 0) return give_up();
   pump();
 }
 
@@ -77,13 +82,17 @@ void Http2Session::sent(std::size_t size, Instant now) {
 void Http2Session::pump() {
   if (out_.empty()) taken_since_ = now_;
   bool has_more = true;
-  while (has_more && out_.size() < kOutputMax) {
+  while (has_more && !failed_ && out_.size() < kOutputMax) {
     const std::uint8_t* frame = nullptr;
     const ssize_t size = nghttp2_session_mem_send(nghttp2_.get(), &frame);
     has_more = size > 0;
-    if (has_more)
+    if (has_more) {
       out_.append({reinterpret_cast<const char*>(frame), static_cast<std::size_t>(size)});
+    } else {
+      require(static_cast<int>(size));
+    }
   }
+  if (failed_) return give_up();
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
   if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
@@ -138,15 +147,15 @@ void Http2Session::begin_closing() {
   for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
     if (stream->service_ != nullptr && !stream->is_finished_) stream->service_->closing(*stream);
   }
-  nghttp2_submit_shutdown_notice(nghttp2_.get());
-  nghttp2_submit_ping(nghttp2_.get(), NGHTTP2_FLAG_NONE, nullptr);
+  require(nghttp2_submit_shutdown_notice(nghttp2_.get()));
+  require(nghttp2_submit_ping(nghttp2_.get(), NGHTTP2_FLAG_NONE, nullptr));
 }
 
 void Http2Session::name_last_stream() {
   closing_ = Closing::kLast;
-  nghttp2_submit_goaway(nghttp2_.get(), NGHTTP2_FLAG_NONE,
-                        nghttp2_session_get_last_proc_stream_id(nghttp2_.get()), NGHTTP2_NO_ERROR,
-                        nullptr, 0);
+  const std::int32_t last = nghttp2_session_get_last_proc_stream_id(nghttp2_.get());
+  require(
+      nghttp2_submit_goaway(nghttp2_.get(), NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, nullptr, 0));
 }
 
 void Http2Session::cut_late_streams() {
@@ -154,29 +163,25 @@ void Http2Session::cut_late_streams() {
   for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
     if (stream->deadline_ <= now_) {
       stream->deadline_ = Instant::max();  // once
-      reset(*stream, NGHTTP2_CANCEL);
+      reset(stream->id_, NGHTTP2_CANCEL);
     }
     earliest_ = std::min(earliest_, stream->deadline_);
   }
 }
 
-void Http2Session::reset(Http2Stream& stream, std::uint32_t error) {
-  nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, stream.id_, error);
+void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
+  require(nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, stream, error));
 }
 
 void Http2Session::begin_head(const nghttp2_frame& frame) {
   current_ = nullptr;  // trailers are of no interest
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return;
-  if (buffered_ > kBufferedMax) {
-    nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id,
-                              NGHTTP2_REFUSED_STREAM);
-    return;
-  }
+  if (buffered_ > kBufferedMax) return reset(frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
   current_ = door_.streams().take();
   current_->open(*this, frame.hd.stream_id);
   link(*current_);
   recent_ = current_;
-  nghttp2_session_set_stream_user_data(nghttp2_.get(), frame.hd.stream_id, current_);
+  require(nghttp2_session_set_stream_user_data(nghttp2_.get(), frame.hd.stream_id, current_));
   set_deadline(*current_, now_ + kRequestMax);
 }
 
@@ -247,15 +252,21 @@ void Http2Session::frame_sent(const nghttp2_frame& frame) {
   const Http2Stream* const stream = find(frame.hd.stream_id);
   if (stream == nullptr || stream->is_complete_) return;
   // The answer is all there: the rest of the request may be kept.
-  nghttp2_submit_rst_stream(nghttp2_.get(), NGHTTP2_FLAG_NONE, frame.hd.stream_id,
-                            NGHTTP2_NO_ERROR);
+  reset(frame.hd.stream_id, NGHTTP2_NO_ERROR);
+}
+
+// The head of an answer is too long for nghttp2; its peer would wait for it. Whatever else it
+// does not send belongs to a stream or a connection that is ending.
+void Http2Session::frame_not_sent(const nghttp2_frame& frame, int error) {
+  if (error != NGHTTP2_ERR_FRAME_SIZE_ERROR || frame.hd.type != NGHTTP2_HEADERS) return;
+  reset(frame.hd.stream_id, NGHTTP2_INTERNAL_ERROR);
 }
 
 void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   if (error == NGHTTP2_NO_ERROR) {
     resets_left_ = std::min(resets_left_ + 1, kResetsMax);
   } else if (--resets_left_ == 0) {
-    nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
+    require(nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM));
   }
   Http2Stream* const stream = find(id);
   if (stream == nullptr) return;

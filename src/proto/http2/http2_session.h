@@ -12,7 +12,9 @@
 // makes work (CVE-2023-44487 and its kin). Acknowledgements that pile up and endless
 // CONTINUATION frames are nghttp2's to refuse, and tested here.
 //
-// Malformed bytes: GOAWAY with the reason, and the connection closes.
+// Malformed bytes: GOAWAY with the reason, and the connection closes. No memory for nghttp2
+// or a stream: the connection closes. A head of ours beyond what nghttp2 sends (64 KiB): its
+// stream is reset.
 // Closing in peace (drain, age, idleness): GOAWAY that forbids nothing, then, after a
 // round trip measured by a PING, the GOAWAY that names the last stream; streams finish.
 //
@@ -76,6 +78,7 @@ class Http2Session final : public Session {
   void frame_received(const nghttp2_frame& frame);
   void data_received(std::int32_t stream, std::string_view bytes);
   void frame_sent(const nghttp2_frame& frame);
+  void frame_not_sent(const nghttp2_frame& frame, int error);
   void stream_closed(std::int32_t stream, std::uint32_t error);
 
  private:
@@ -93,14 +96,18 @@ class Http2Session final : public Session {
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
   void end_if_closing(Http2Stream& stream);
   void complete(Http2Stream& stream);
-  void reset(Http2Stream& stream, std::uint32_t error);
+  void reset(std::int32_t stream, std::uint32_t error);
   void hold(Http2Stream& stream, std::size_t size);
   void unhold(Http2Stream& stream, std::size_t size);
   void set_deadline(Http2Stream& stream, Instant deadline);
   void cut_late_streams();
   void begin_closing();
   void name_last_stream();
+  // What nghttp2 said when it was asked for something. The connection ends if it did not take
+  // it: there is no memory, or we made a mistake, which costs this peer only.
+  void require(int result) { failed_ = failed_ || result != 0; }
   void pump();
+  void give_up() noexcept;
   bool any_waits() const;
 
   Http2Door& door_;
@@ -115,6 +122,7 @@ class Http2Session final : public Session {
   int resets_left_ = kResetsMax;
   Waker* waker_ = nullptr;
   bool peer_closed_ = false;
+  bool failed_ = false;
   bool finished_ = false;
   Closing closing_ = Closing::kNo;
   Instant now_;          // of the call under way

@@ -40,6 +40,15 @@ TEST_F(Http2SessionTest, AnEmptyAnswerIsAHeadAlone) {
   EXPECT_TRUE(peer.reply(stream).ended);
 }
 
+TEST_F(Http2SessionTest, AHeadThatCannotBeSentIsNotWaitedFor) {
+  const auto vast = peer.ask({.path = "/vast"});
+  const auto stream = peer.ask({.path = "/echo", .body = "hi"});
+  peer.talk(now);
+  EXPECT_EQ(peer.reply(vast).reset_by_them, NGHTTP2_INTERNAL_ERROR);
+  EXPECT_EQ(peer.reply(stream).body, "hi");
+  EXPECT_FALSE(peer.session().finished());
+}
+
 TEST_F(Http2SessionTest, SendsTrailersBehindTheBody) {
   const auto stream = peer.ask({.path = "/trailers", .body = "hi"});
   peer.talk(now);

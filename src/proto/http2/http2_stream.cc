@@ -168,8 +168,9 @@ void Http2Stream::submit(int status, std::span<const Http2Field> fields, Texts t
                           std::uint32_t* read_flags, nghttp2_data_source* source, void*) {
     return static_cast<Http2Stream*>(source->ptr)->read({space, size}, *read_flags);
   };
-  nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(), fields.size() + 1,
-                          has_body == HasBody::kYes ? &body : nullptr);
+  session_->require(nghttp2_submit_response(session_->nghttp2_.get(), id_, head.data(),
+                                            fields.size() + 1,
+                                            has_body == HasBody::kYes ? &body : nullptr));
   allow(session_->now_ + Http2Session::kStalledMax);
 }
 
@@ -209,7 +210,7 @@ void Http2Stream::allow(Instant deadline) {
 void Http2Stream::go_on() {
   if (!is_deferred_) return;
   is_deferred_ = false;
-  nghttp2_session_resume_data(session_->nghttp2_.get(), id_);
+  session_->require(nghttp2_session_resume_data(session_->nghttp2_.get(), id_));
 }
 
 ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
@@ -241,7 +242,8 @@ void Http2Stream::submit_trailers() {
   std::ranges::transform(trailers_, fields.begin(), [](const Http2Field& field) {
     return to_nv(field.name, field.value, kNoCopy);
   });
-  nghttp2_submit_trailer(session_->nghttp2_.get(), id_, fields.data(), trailers_.size());
+  session_->require(
+      nghttp2_submit_trailer(session_->nghttp2_.get(), id_, fields.data(), trailers_.size()));
 }
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 //   /trailers  200, its body, a trailer
 //   /later     begins at once, repeats each piece that comes, ends with the request
 //   /nothing   204
+//   /vast      200, a field longer than nghttp2 sends
 //
 // Thread rule: one thread.
 
@@ -37,6 +38,7 @@ class EchoService final : public Http2Service, public Http2Router {
   void completed(Http2Stream& stream, Instant) override {
     if (stream.path() == "/nothing") return stream.answer(204, {}, {});
     if (stream.path() == "/later") return stream.finish({});
+    if (stream.path() == "/vast") return with_vast_field(stream);
     if (stream.path() == "/trailers") return with_trailers(stream);
     std::string saw = std::string(stream.method()) + " " + std::string(stream.path()) + " " +
                       std::string(stream.authority());
@@ -62,6 +64,12 @@ class EchoService final : public Http2Service, public Http2Router {
     stream.begin(200, {});
     echo(stream);
     stream.finish({&kTrailer, 1});
+  }
+
+  static void with_vast_field(Http2Stream& stream) {
+    const std::string value(70'000, 'x');
+    const Http2Field field{.name = "x-vast", .value = value};
+    stream.answer(200, {&field, 1}, "body");
   }
 
   static void echo(Http2Stream& stream) {

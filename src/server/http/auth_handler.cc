@@ -96,8 +96,9 @@ void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, cons
 void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
                  DescribedPtr described) {
   Request& request = described->request;
+  const Instant wall_time = core.engine().wall_time(exchange.now);
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
-  for (const Rule* rule : core.rules().match(request, described->match, exchange.now)) {
+  for (const Rule* rule : core.rules().match(request, described->match, wall_time)) {
     PartScratch tier{};
     if (asks->add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));

@@ -154,17 +154,17 @@ void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body
 
 // Why the rule is not among those that apply.
 std::string_view reason_against(const Rule& rule, const Request& request,
-                                const MatchScratch& scratch, Instant now) {
+                                const MatchScratch& scratch, Instant wall_time) {
   if (!rule.match) return "it has no 'match'";
   if (!rule.enabled) return "it is disabled";
   if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
-  if (!rule.in_force(now)) return "active";
+  if (!rule.in_force(wall_time)) return "active";
   return "an earlier rule of its group applies";
 }
 
 // The other rules, and why they do not apply.
 JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
-                  std::span<const Rule* const> matched, Instant now) {
+                  std::span<const Rule* const> matched, Instant wall_time) {
   JsonWriter json;
   std::size_t shown = 0;
   json.begin_array();
@@ -174,7 +174,7 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
         .key("rule")
         .string(as_utf8(rule.id))
         .key("because")
-        .string(reason_against(rule, described.request, described.match, now));
+        .string(reason_against(rule, described.request, described.match, wall_time));
     json.end_object();
   }
   json.end_array();
@@ -202,14 +202,15 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   read_request(body, texts, headers, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
-  const auto matched = core.rules().match(described->request, described->match, exchange.now);
+  const Instant wall_time = core.engine().wall_time(exchange.now);
+  const auto matched = core.rules().match(described->request, described->match, wall_time);
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   for (const Rule* rule : matched) {
     PartScratch tier{};
     asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
   }
   core.decide(std::move(asks), exchange,
-              [rest = others(core.rules(), *described, matched, exchange.now)](
+              [rest = others(core.rules(), *described, matched, wall_time)](
                   HttpCore& then, const Recipient& to, const Asks& decided) {
                 JsonWriter json = explained(then, decided);
                 json.key("others").raw(rest.text()).end_object();

@@ -9,6 +9,7 @@
 namespace weir {
 namespace {
 
+using namespace std::chrono_literals;
 using Fields = std::map<std::string, std::string>;
 
 RequestMatch at_path(std::string path) {
@@ -51,6 +52,21 @@ struct ProxyCase {
   int allow;
   int deny;
 };
+
+TEST(ForwardAuth, HoursAreThoseOfTheWallClock) {
+  auto options = one_login_a_minute();
+  options.rules[0].active = Schedule::make({.from = 8h, .to = 9h});
+  TestDoor door(std::move(options));
+  const std::string request = ask_auth("/auth", kForwarded);  // at 8:51
+  EXPECT_EQ(door.ask(request).status, 200);
+  EXPECT_EQ(door.ask(request).status, 429);
+  door.engine.set_wall_lead(1h);
+  EXPECT_EQ(door.ask(request).status, 200);
+  const std::string explained = door.ask(post("/v1/explain", R"({"path":"/login"})")).body;
+  EXPECT_NE(explained.find(R"("because":"active")"), std::string::npos) << explained;
+  door.engine.set_wall_lead(0s);
+  EXPECT_EQ(door.ask(request).status, 429);
+}
 
 TEST(ForwardAuth, UnderstandsEachKindOfProxy) {
   for (const ProxyCase& c : {

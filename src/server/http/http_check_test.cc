@@ -42,6 +42,19 @@ TEST(HttpCheck, ToTheLetter) {
             R"("retry_after":0,"backoff_level":0,"limit":100,"reset_after":60})");
 }
 
+TEST(HttpCheck, TheDateIsTheWallClocksAndCountersAreNot) {
+  TestDoor door;
+  const std::string body = post("/check", R"({"key":"a","limit":9,"window":60})");
+  const TestReply before = door.ask(body);
+  EXPECT_EQ(before.fields.at("date"), "Sun, 06 Nov 1994 08:51:17 GMT");
+  door.engine.set_wall_lead(1h);
+  const TestReply after = door.ask(body);
+  EXPECT_EQ(after.fields.at("date"), "Sun, 06 Nov 1994 09:51:17 GMT");
+  EXPECT_EQ(after.fields.at("x-ratelimit-remaining"), "7");
+  door.engine.set_wall_lead(-1h);
+  EXPECT_EQ(door.ask(body).fields.at("date"), "Sun, 06 Nov 1994 07:51:17 GMT");
+}
+
 TEST(HttpCheck, DeniesWithStatus200) {
   TestDoor door;
   const std::string body = R"({"key":"a","limit":1,"window":0.25,"algorithm":"fixed_window"})";

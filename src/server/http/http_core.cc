@@ -181,9 +181,11 @@ void HttpCore::write_answer(const Recipient& to, const Ask& ask, const Answer& a
 }
 
 const HttpDate& HttpCore::date(Instant now) {
-  const auto epoch_s = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()).count();
+  const Instant wall_time = engine_.wall_time(now);
+  const auto epoch_s =
+      std::chrono::floor<std::chrono::seconds>(wall_time.time_since_epoch()).count();
   if (epoch_s != date_epoch_s_) {
-    date_ = http_date(now);
+    date_ = http_date(wall_time);
     date_epoch_s_ = epoch_s;
   }
   return date_;

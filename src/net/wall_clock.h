@@ -1,0 +1,44 @@
+// The wall clock, and how far it is ahead of the timeline that limits are on.
+//
+// Limits are on a timeline that never steps (SystemClock). What people and other machines
+// have written as a date (when a token ends, the hours of a rule) means the wall clock,
+// which is set by hand, corrected by NTP, and alone goes on while a machine is suspended.
+//
+// Thread rule: WallClock any; WallFollower the core of its reactor.
+// Tested by wall_clock_test.cc.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "proto/reactor.h"
+#include "weir/clock.h"
+
+namespace weir {
+
+// What the machine says it is. Steps as it is set.
+class WallClock final : public Clock {
+ public:
+  Instant now() const noexcept override;
+};
+
+// Tells, at once and then every kInterval, the lead of one clock over another.
+class WallFollower {
+ public:
+  using Tell = std::function<void(Duration lead)>;
+  static constexpr Duration kInterval = std::chrono::seconds(1);
+
+  // All must outlive the follower.
+  WallFollower(Reactor& reactor, const Clock& wall, const Clock& clock, Tell tell);
+
+ private:
+  void look(Instant now);
+
+  const Clock& wall_;
+  const Clock& clock_;
+  const Tell tell_;
+  std::unique_ptr<Alarm> alarm_;
+};
+
+}  // namespace weir
