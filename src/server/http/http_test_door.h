@@ -59,13 +59,14 @@ std::string post(std::string_view path, std::string_view body, std::string_view 
 // Has one rule, "login", and answers changes as it is told.
 class FakeDesk final : public RuleDesk {
  public:
-  RulesView view() const override {
-    return {
-        .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}};
+  std::shared_ptr<const RulesView> view() const override {
+    return std::make_shared<const RulesView>(RulesView{
+        .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}});
   }
-  RuleReply change(const RuleChange& change, Instant) override {
-    last = change;
-    return outcome;
+  RuleHistory history() const override { return {}; }
+  void change(RuleChange change, Done done, Instant) override {
+    last = std::move(change);
+    done(outcome);
   }
 
   RuleChange last;

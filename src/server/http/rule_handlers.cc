@@ -1,7 +1,10 @@
 // The handlers of /admin/rules: which rules are in force, and changing one.
 
 #include <charconv>
+#include <future>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/ascii.h"
 #include "proto/json_writer.h"
@@ -35,12 +38,12 @@ void write_rule(JsonWriter& json, const RuleView& rule) {
 }
 
 void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  const RulesView view = core.node().rule_desk()->view();
-  for (const RuleView& rule : view.rules) {
+  const auto view = core.node().rule_desk()->view();
+  for (const RuleView& rule : view->rules) {
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, rule);
-    return core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+    return core.reply(exchange, {.fields = fields_of(view->version)}, json.text());
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
 }
@@ -88,34 +91,55 @@ std::optional<Problem> read_change(HttpCore& core, const Exchange& exchange, Rul
   }
 }
 
-void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  RuleChange change{.id = std::string(id)};
-  if (const auto problem = read_change(core, exchange, change)) {
-    return core.reply_problem(exchange, *problem);
-  }
-  const RuleReply outcome = core.node().rule_desk()->change(change, exchange.now);
+// What the desk replies. Keeps this core waiting, as long as the change takes.
+RuleReply reply_of(RuleDesk& desk, RuleChange change, Instant now) {
+  // Shared: the desk's thread may still be leaving set_value() when get() returns.
+  const auto promise = std::make_shared<std::promise<RuleReply>>();
+  desk.change(
+      std::move(change), [promise](RuleReply reply) { promise->set_value(std::move(reply)); }, now);
+  return promise->get_future().get();
+}
+
+// A change as it is told to who wanted it.
+struct Changed {
+  std::string_view id;
+  RuleChange::Keep keep;
+};
+
+void reply_changed(HttpCore& core, const Exchange& exchange, const Changed& changed,
+                   const RuleReply& outcome) {
   if (outcome.status >= 400) {
     return core.reply_problem(exchange, http_problem(outcome.status, as_utf8(outcome.detail)),
                               fields_of(outcome.version));
   }
   JsonWriter json;
-  json.begin_object().key("id").string(id).key("version").number(outcome.version);
-  json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile).end_object();
+  json.begin_object().key("id").string(changed.id).key("version").number(outcome.version);
+  json.key("persisted").boolean(changed.keep == RuleChange::Keep::kInFile).end_object();
   core.reply(exchange, {.status = outcome.status, .fields = fields_of(outcome.version)},
              json.text());
+}
+
+void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
+  RuleChange change{.id = std::string(id)};
+  if (const auto problem = read_change(core, exchange, change)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const Changed changed{.id = id, .keep = change.keep};
+  reply_changed(core, exchange, changed,
+                reply_of(*core.node().rule_desk(), std::move(change), exchange.now));
 }
 
 }  // namespace
 
 void handle_rules(HttpCore& core, Exchange& exchange) {
-  const RulesView view = core.node().rule_desk()->view();
+  const auto view = core.node().rule_desk()->view();
   JsonWriter json;
-  json.begin_object().key("version").number(view.version).key("rules").begin_array();
-  for (const RuleView& rule : view.rules) write_rule(json, rule);
+  json.begin_object().key("version").number(view->version).key("rules").begin_array();
+  for (const RuleView& rule : view->rules) write_rule(json, rule);
   json.end_array().key("removed").begin_array();
-  for (const std::string& id : view.removed) json.string(id);
+  for (const std::string& id : view->removed) json.string(id);
   json.end_array().end_object();
-  core.reply(exchange, {.fields = fields_of(view.version)}, json.text());
+  core.reply(exchange, {.fields = fields_of(view->version)}, json.text());
 }
 
 void handle_rule(HttpCore& core, Exchange& exchange) {
