@@ -229,7 +229,13 @@ std::variant<std::vector<Rule>, RuleReply> Rulebook::checked(const Sources& draf
     return refusal(409, describe_conflicts(*errors, draft));
   }
   auto rules = std::get<Config>(std::move(parsed)).rules;
-  std::ranges::copy(envoy_, std::back_inserter(rules));
+  const auto ids = texts_by_id(draft);
+  for (const auto& rule : envoy_) {
+    if (ids.contains(rule.id)) {
+      return refusal(409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too.");
+    }
+    rules.push_back(rule);
+  }
   if (auto conflict = descriptor_conflict(rules)) return refusal(409, *std::move(conflict));
   return rules;
 }
@@ -252,38 +258,55 @@ std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
   return std::nullopt;
 }
 
+// Files are edited a rule at a time: of all at once, their order might get lost.
+std::variant<Rulebook::Draft, RuleReply> Rulebook::former_rules(const RuleChange& change) const {
+  if (change.keep == RuleChange::Keep::kInFile) {
+    return refusal(409, "Going back is not written to the file; change its rules one by one.");
+  }
+  const auto all = history();
+  const auto found = std::ranges::find_if(
+      all, [&](const auto& version) { return version->version == change.back_to; });
+  if (found == all.end()) return refusal(404, "This version is not in the history.");
+  return Draft{.rules = (*found)->rules};
+}
+
+std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& change) const {
+  if (change.kind == Kind::kGoBack) return former_rules(change);
+  auto wanted = wanted_rule(change);
+  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
+  const auto& rule = std::get<RuleSource>(wanted);
+  auto draft = Draft{.rules = in_force_, .edit = {.id = rule.id, .json = rule.json}};
+  const auto place = find_rule(draft.rules, rule.id);
+  if (change.kind == Kind::kRemove) {
+    draft.rules.erase(place);
+    draft.edit.json.reset();
+  } else if (place == draft.rules.end()) {
+    draft.rules.push_back(rule);
+    draft.status = 201;
+  } else {
+    *place = rule;
+  }
+  return draft;
+}
+
 RuleReply Rulebook::change(const RuleChange& change, Instant now) {
   if (change.if_version.value_or(version_) != version_) {
     return refusal(412, "The rules are at another version: " + std::to_string(version_) + ".");
   }
-  auto wanted = wanted_rule(change);
+  auto wanted = draft_of(change);
   if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  const auto& rule = std::get<RuleSource>(wanted);
-
-  auto draft = in_force_;
-  const auto place = find_rule(draft, change.id);
-  const bool is_new = place == draft.end();
-  if (is_new) {
-    draft.push_back(rule);
-  } else if (change.kind == Kind::kRemove) {
-    draft.erase(place);
-  } else {
-    *place = rule;
-  }
-  auto rules = checked(draft);
+  auto& draft = std::get<Draft>(wanted);
+  auto rules = checked(draft.rules);
   if (auto* refused = std::get_if<RuleReply>(&rules)) return std::move(*refused);
   auto compiled = compile_(std::get<std::vector<Rule>>(std::move(rules)), sources_);
   if (change.keep == RuleChange::Keep::kInFile) {
-    const bool removes = change.kind == Kind::kRemove;
-    const auto edit =
-        RuleEdit{.id = change.id, .json = removes ? std::nullopt : std::optional(rule.json)};
-    if (auto error = write_back(edit)) return refusal(409, *std::move(error));
+    if (auto error = write_back(draft.edit)) return refusal(409, *std::move(error));
   }
   for (const auto& line :
-       put_in_force(std::move(draft), std::move(compiled), RuleOrigin::kRequest, now)) {
+       put_in_force(std::move(draft.rules), std::move(compiled), RuleOrigin::kRequest, now)) {
     spdlog::info("by request: {}", line);
   }
-  return {.status = is_new ? 201 : 200, .detail = {}, .version = version_};
+  return {.status = draft.status, .detail = {}, .version = version_};
 }
 
 }  // namespace weir

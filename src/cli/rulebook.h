@@ -81,6 +81,14 @@ class Rulebook {
   Shown shown() const;
 
   RuleReply refusal(int status, std::string detail) const;
+  // All rules as a change wants them, and what of that goes into the file.
+  struct Draft {
+    Sources rules;
+    RuleEdit edit{};
+    int status = 200;
+  };
+  std::variant<Draft, RuleReply> former_rules(const RuleChange& change) const;
+  std::variant<Draft, RuleReply> draft_of(const RuleChange& change) const;
   std::variant<RuleSource, RuleReply> read_rule(const RuleChange& change) const;
   std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
   std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;

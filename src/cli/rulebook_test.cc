@@ -215,6 +215,37 @@ TEST_F(RulebookTest, ItsHistoryIsBoundedInBytes) {
   EXPECT_EQ(book_.history().back()->version, 5u);
 }
 
+TEST_F(RulebookTest, GoesBackToAVersionOfItsHistory) {
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  change({.kind = kRemove, .id = "search"});
+  const auto reply = change({.kind = kGoBack, .back_to = 1, .if_version = 3});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.version, 4u);
+  EXPECT_EQ(limit_of("login"), 5);
+  EXPECT_EQ(limit_of("search"), 10);
+  EXPECT_EQ(limit_of("envoy:edge"), 1);
+  EXPECT_THAT(book_.history().back()->changes, testing::SizeIs(2));
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kFile), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+}
+
+TEST_F(RulebookTest, GoesBackToNothingElse) {
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 404);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_version = 7}).status, 412);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .keep = RuleChange::Keep::kInFile}).status, 409);
+  expect_untouched();
+}
+
+// Envoy's file may have got a rule of this id since.
+TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
+  load("rules: [{id: 'envoy:new', limit: 1, window: 1m}]");
+  auto rule = envoy_rule();
+  rule.id = "envoy:new";
+  book_.load({.text = "rules: []", .rules = {rule}, .sources = {}}, kNow);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 409);
+}
+
 // A core that let go last would have to destroy all of a set.
 TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
   auto core = book_.rules();

@@ -32,11 +32,12 @@ enum class RouteId : std::uint8_t {
   kAdminBlocks,
   kAdminRules,
   kAdminRule,
+  kAdminHistory,
   kOpenApi,
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 16;
+inline constexpr std::size_t kRouteIdCount = 17;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",

@@ -63,7 +63,14 @@ class FakeDesk final : public RuleDesk {
     return std::make_shared<const RulesView>(RulesView{
         .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}});
   }
-  RuleHistory history() const override { return {}; }
+  RuleHistory history() const override {
+    const auto older = RuleVersion{.version = 6, .when = instant_from_epoch_us(0)};
+    const auto newer = RuleVersion{.version = 7,
+                                   .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
+                                   .by = RuleOrigin::kRequest,
+                                   .changes = {"added login", "removed old"}};
+    return {std::make_shared<const RuleVersion>(older), std::make_shared<const RuleVersion>(newer)};
+  }
   void change(RuleChange change, Done done, Instant) override {
     last = std::move(change);
     done(outcome);

@@ -43,18 +43,19 @@ struct RulesView {
 };
 
 struct RuleChange {
-  enum class Kind : std::uint8_t { kPut, kEnable, kDisable, kRemove };
+  enum class Kind : std::uint8_t { kPut, kEnable, kDisable, kRemove, kGoBack };
   enum class Keep : std::uint8_t { kUntilReload, kInFile };
 
   Kind kind = Kind::kPut;
   std::string id;
-  std::string text{};  // of kPut: the rule
+  std::string text{};         // of kPut: the rule
+  std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
   Keep keep = Keep::kUntilReload;
 };
 
 struct RuleReply {
-  // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id), 409 (not with the
+  // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id or version), 409 (not with the
   // others, or not in the file), 412 (another version), 503 (not now).
   int status = 200;
   std::string detail{};  // of a refusal: sentences

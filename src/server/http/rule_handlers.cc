@@ -1,4 +1,5 @@
-// The handlers of /admin/rules: which rules are in force, and changing one.
+// The handlers of /admin/rules and /admin/history: which rules are in force, changing one,
+// what has changed, and going back.
 
 #include <charconv>
 #include <future>
@@ -87,6 +88,12 @@ std::optional<Problem> read_change(HttpCore& core, const Exchange& exchange, Rul
           body.boolean("enabled") ? RuleChange::Kind::kEnable : RuleChange::Kind::kDisable;
       return body.problem();
     }
+    case http1::Method::kPost: {
+      JsonBody body(exchange.body, {"back_to"});
+      change.kind = RuleChange::Kind::kGoBack;
+      change.back_to = body.number("back_to");
+      return body.problem();
+    }
     default: change.kind = RuleChange::Kind::kRemove; return std::nullopt;
   }
 }
@@ -100,33 +107,54 @@ RuleReply reply_of(RuleDesk& desk, RuleChange change, Instant now) {
   return promise->get_future().get();
 }
 
-// A change as it is told to who wanted it.
-struct Changed {
-  std::string_view id;
-  RuleChange::Keep keep;
-};
+void write_change(JsonWriter& json, const RuleChange& change, std::uint64_t version) {
+  json.begin_object();
+  if (change.kind == RuleChange::Kind::kGoBack) {
+    json.key("version").number(version).key("back_to").number(change.back_to);
+  } else {
+    json.key("id").string(change.id).key("version").number(version);
+    json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
+  }
+  json.end_object();
+}
 
-void reply_changed(HttpCore& core, const Exchange& exchange, const Changed& changed,
-                   const RuleReply& outcome) {
+void reply_change(HttpCore& core, const Exchange& exchange, const RuleChange& change,
+                  const RuleReply& outcome) {
   if (outcome.status >= 400) {
     return core.reply_problem(exchange, http_problem(outcome.status, as_utf8(outcome.detail)),
                               fields_of(outcome.version));
   }
   JsonWriter json;
-  json.begin_object().key("id").string(changed.id).key("version").number(outcome.version);
-  json.key("persisted").boolean(changed.keep == RuleChange::Keep::kInFile).end_object();
+  write_change(json, change, outcome.version);
   core.reply(exchange, {.status = outcome.status, .fields = fields_of(outcome.version)},
              json.text());
 }
 
-void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  RuleChange change{.id = std::string(id)};
+void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
   if (const auto problem = read_change(core, exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
-  const Changed changed{.id = id, .keep = change.keep};
-  reply_changed(core, exchange, changed,
-                reply_of(*core.node().rule_desk(), std::move(change), exchange.now));
+  reply_change(core, exchange, change, reply_of(*core.node().rule_desk(), change, exchange.now));
+}
+
+void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
+  json.begin_object().key("version").number(version.version);
+  json.key("seconds_ago").number(std::chrono::duration<double>(now - version.when).count());
+  json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
+  json.key("changes").begin_array();
+  for (const std::string& line : version.changes) json.string(as_utf8(line));
+  json.end_array().end_object();
+}
+
+void show_history(HttpCore& core, const Exchange& exchange) {
+  const RuleHistory history = core.node().rule_desk()->history();
+  JsonWriter json;
+  json.begin_object().key("history").begin_array();
+  for (auto version = history.rbegin(); version != history.rend(); ++version) {
+    write_version(json, **version, exchange.now);
+  }
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = kNoStore}, json.text());
 }
 
 }  // namespace
@@ -146,7 +174,12 @@ void handle_rule(HttpCore& core, Exchange& exchange) {
   const std::string id = percent_decoded(id_in(*find_route(exchange.path), exchange.path));
   const bool reads =
       exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
-  return reads ? show_rule(core, exchange, id) : change_rule(core, exchange, id);
+  return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
+}
+
+void handle_history(HttpCore& core, Exchange& exchange) {
+  const bool reads = exchange.head.method != http1::Method::kPost;
+  return reads ? show_history(core, exchange) : make_change(core, exchange, {});
 }
 
 }  // namespace weir
