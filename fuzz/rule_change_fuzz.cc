@@ -24,7 +24,8 @@ constexpr std::string_view kId = "r";
 class Desk {
  public:
   Desk(std::string_view text, Config config) {
-    book_.load({.text = std::string(text), .rules = std::move(config.rules), .sources = {}});
+    book_.load({.text = std::string(text), .rules = std::move(config.rules), .sources = {}},
+               Instant());
   }
 
   RuleReply put(std::string_view rule) {
@@ -33,8 +34,9 @@ class Desk {
 
   // The rule as it is in force; nothing if it is not.
   std::optional<RuleSource> rule() const {
-    for (const RuleView& view : book_.view().rules) {
-      if (view.id == kId) return RuleSource{.id = view.id, .json = view.json};
+    const auto view = book_.view();
+    for (const RuleView& rule : view->rules) {
+      if (rule.id == kId) return RuleSource{.id = rule.id, .json = rule.json};
     }
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <functional>
 #include <new>
 #include <span>
 #include <utility>
@@ -99,7 +100,7 @@ std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& setti
                                                            Rulebook::Content rules) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, secrets));
-    node->rulebook_.load(std::move(rules));
+    node->rulebook_.load(std::move(rules), node->clock_.now());
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
@@ -132,7 +133,7 @@ Node::Node(const Settings& settings, const Secrets& secrets)
       .listener_figures = [this] { return listener_figures(); },
       .shared_store =
           settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
-      .rule_desk = &rulebook_};
+      .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -178,6 +179,7 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = cores_[core];
   parts.wall.emplace(loop, wall_clock_, clock_,
                      [&parts](Duration lead) { parts.engine.set_wall_lead(lead); });
+  parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
 

@@ -17,6 +17,7 @@
 
 #include "cli/http2_routes.h"
 #include "cli/node_fleet.h"
+#include "cli/rule_changer.h"
 #include "cli/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
@@ -50,6 +51,7 @@ class Node {
                                                               const Secrets& secrets,
                                                               Rulebook::Content rules);
 
+  ~Node() { rule_changer_.stop(); }  // which posts to the server
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -60,8 +62,9 @@ class Node {
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // Puts other rules in force, on every core, soon; a request is decided by those it began
-  // with.
+  // with. Changed only by what rule_changer() runs.
   Rulebook& rulebook() { return rulebook_; }
+  RuleChanger& rule_changer() { return rule_changer_; }
 
   // A connection goes on as it was let in.
   void use_admission(const std::shared_ptr<const Admission>& admission);
@@ -112,6 +115,7 @@ class Node {
   Traffic traffic_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
+  RuleChanger rule_changer_{rulebook_};
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;

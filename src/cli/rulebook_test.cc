@@ -45,7 +45,7 @@ class RulebookTest : public testing::Test {
     std::ofstream(path_, std::ios::binary) << text;
     auto config = std::get<Config>(parse_config(text, "weir.yaml"));
     config.rules.push_back(envoy_rule());
-    return book_.load({.text = text, .rules = std::move(config.rules), .sources = {}});
+    return book_.load({.text = text, .rules = std::move(config.rules), .sources = {}}, kNow);
   }
 
   RuleReply change(RuleChange change) { return book_.change(change, kNow); }
@@ -62,12 +62,13 @@ class RulebookTest : public testing::Test {
   }
   std::vector<std::pair<std::string, RuleOrigin>> origins() const {
     std::vector<std::pair<std::string, RuleOrigin>> all;
-    for (const auto& rule : book_.view().rules) all.emplace_back(rule.id, rule.origin);
+    const auto view = book_.view();
+    for (const auto& rule : view->rules) all.emplace_back(rule.id, rule.origin);
     return all;
   }
   // That nothing has happened.
   void expect_untouched() const {
-    EXPECT_EQ(book_.view().version, 1u);
+    EXPECT_EQ(book_.view()->version, 1u);
     EXPECT_EQ(applied_, 1);
     EXPECT_EQ(limit_of("login"), 5);
     EXPECT_EQ(file(), kFile);
@@ -105,7 +106,7 @@ TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
   EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
   EXPECT_EQ(limit_of("search"), -1);
-  EXPECT_THAT(book_.view().removed, ElementsAre("search"));
+  EXPECT_THAT(book_.view()->removed, ElementsAre("search"));
   EXPECT_EQ(limit_of("envoy:edge"), 1);
   EXPECT_EQ(applied_, 6);
   EXPECT_EQ(file(), kFile);
@@ -163,6 +164,97 @@ TEST_F(RulebookTest, ALoadSaysWhatChangedAndWhatIsGone) {
                           "added search: sliding_window 10 per 1m"));
   EXPECT_THAT(load(kFile).changes, IsEmpty());
   EXPECT_THAT(load("rules: []").changes, ElementsAre("removed login", "removed search"));
+}
+
+TEST_F(RulebookTest, RemembersWhatChangedWhenAndByWhom) {
+  const auto later = kNow + std::chrono::hours(1);
+  book_.change({.kind = kRemove, .id = "search"}, later);
+  put("login", R"({"id":"login","limit":6,"window":"1m","x":1})");  // refused
+  load(kFile);
+  const auto history = book_.history();
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[0]->version, 1u);
+  EXPECT_THAT(history[0]->changes, IsEmpty());
+  EXPECT_EQ(history[1]->version, 2u);
+  EXPECT_EQ(history[1]->when, later);
+  EXPECT_EQ(history[1]->by, RuleOrigin::kRequest);
+  EXPECT_THAT(history[1]->changes, ElementsAre("removed search"));
+  EXPECT_THAT(history[1]->rules, ElementsAre(testing::Field(&RuleSource::id, "login")));
+  EXPECT_EQ(history[2]->by, RuleOrigin::kFile);
+  EXPECT_THAT(history[2]->changes, ElementsAre(HasSubstr("added search")));
+}
+
+TEST_F(RulebookTest, ALoadThatChangesNothingIsNoHistory) {
+  load(kFile);
+  EXPECT_EQ(book_.view()->version, 2u);
+  EXPECT_EQ(book_.history().size(), 1u);
+}
+
+TEST_F(RulebookTest, ItsHistoryIsBounded) {
+  for (std::size_t i = 0; i < Rulebook::kHistoryMax; ++i) {
+    put("login", R"({"id":"login","window":"1m","limit":)" + std::to_string(10 + i) + "}");
+  }
+  const auto history = book_.history();
+  EXPECT_EQ(history.size(), Rulebook::kHistoryMax);
+  EXPECT_EQ(history.front()->version, 2u);
+  EXPECT_EQ(history.back()->version, Rulebook::kHistoryMax + 1);
+}
+
+TEST_F(RulebookTest, ItsHistoryIsBoundedInBytes) {
+  auto keys = std::string();
+  for (int i = 0; i < 240; ++i) keys += (i > 0 ? "," : "") + std::string(1'000, 'k');
+  for (int limit = 1; limit <= 4; ++limit) {
+    auto text = std::string("rules:\n");
+    for (int i = 0; i < 24; ++i) {
+      text += "- {id: r" + std::to_string(i) + ", window: 1m, limit: " + std::to_string(limit) +
+              ", deny: " + (i == 0 ? "&keys [" + keys + "]" : "*keys") + "}\n";
+    }
+    load(text);  // 5.8 MB, without the alias
+  }
+  EXPECT_EQ(book_.history().size(), 2u);
+  EXPECT_EQ(book_.history().back()->version, 5u);
+}
+
+TEST_F(RulebookTest, GoesBackToAVersionOfItsHistory) {
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  change({.kind = kRemove, .id = "search"});
+  const auto reply = change({.kind = kGoBack, .back_to = 1, .if_version = 3});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.version, 4u);
+  EXPECT_EQ(limit_of("login"), 5);
+  EXPECT_EQ(limit_of("search"), 10);
+  EXPECT_EQ(limit_of("envoy:edge"), 1);
+  EXPECT_THAT(book_.history().back()->changes, testing::SizeIs(2));
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kFile), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+}
+
+TEST_F(RulebookTest, GoesBackToNothingElse) {
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 404);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_version = 7}).status, 412);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .keep = RuleChange::Keep::kInFile}).status, 409);
+  expect_untouched();
+}
+
+// Envoy's file may have got a rule of this id since.
+TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
+  load("rules: [{id: 'envoy:new', limit: 1, window: 1m}]");
+  auto rule = envoy_rule();
+  rule.id = "envoy:new";
+  book_.load({.text = "rules: []", .rules = {rule}, .sources = {}}, kNow);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 409);
+}
+
+// A core that let go last would have to destroy all of a set.
+TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
+  auto core = book_.rules();
+  const auto first = std::weak_ptr(core);
+  change({.kind = kDisable, .id = "search"});
+  core = book_.rules();
+  EXPECT_FALSE(first.expired());
+  change({.kind = kEnable, .id = "search"});
+  EXPECT_TRUE(first.expired());
 }
 
 }  // namespace

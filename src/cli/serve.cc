@@ -95,6 +95,7 @@ class Serve {
       if (awaited.event == Event::kReadable) note_change();
       if (awaited.event == Event::kTime) look_after_files();
     }
+    node_->rule_changer().stop();
     state_->save(node_->now());
     say_goodbye();
   }
@@ -106,7 +107,8 @@ class Serve {
       return spdlog::warn("SIGHUP: there is no configuration file to reload");
     }
     if (draining_) return spdlog::warn("SIGHUP: not reloading, stopping");
-    reload();
+    watch_files();
+    change_rules([this] { return reload(); });
   }
 
   int watch_fd() const { return watch_ ? watch_->fd() : -1; }
@@ -125,11 +127,24 @@ class Serve {
   void look_after_files() {
     state_->save(node_->now());
     if (!std::exchange(changing_, false) || draining_) return;
-    const auto seen = std::exchange(seen_, fingerprint(watched_files()));
-    const bool is_own_change =
-        !node_->rulebook().file_has_changed() && settings_.envoy.config.empty();
-    if (seen_ != seen && !is_own_change) return reload();
+    const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text
+    if (seen_ == seen) return;
+    change_rules([this] { return is_own_change() ? RuleReply() : reload(); });
+  }
+
+  bool is_own_change() const {
+    return !node_->rulebook().file_has_changed() && settings_.envoy.config.empty();
+  }
+
+  // Not in this thread: signals are not to wait for thousands of rules.
+  void change_rules(RuleChanger::Work work) {
+    node_->rule_changer().run(std::move(work), [this](const RuleReply& reply) {
+      if (reply.status < 400) return;
+      if (!reply.detail.empty()) spdlog::error("{}", reply.detail);
+      node_->refused_reload();
+      log_what_stays();
+    });
   }
 
   std::vector<std::string> watched_files() const {
@@ -205,15 +220,12 @@ class Serve {
     return std::nullopt;
   }
 
-  void reload() {
-    watch_files();
+  // By the thread that changes rules; so are those above and below.
+  RuleReply reload() {
     auto wanted = read_again();
-    if (!wanted) {
-      node_->refused_reload();
-      return log_what_stays();
-    }
+    if (!wanted) return {.status = 400};
     node_->use_admission(wanted->admission);
-    const auto loaded = node_->rulebook().load(std::move(wanted->rules));
+    const auto loaded = node_->rulebook().load(std::move(wanted->rules), node_->now());
     node_->accepted_reload();
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {
@@ -222,6 +234,7 @@ class Serve {
     if (settings_.needs_tls()) {
       spdlog::info("certificate {} reloaded", wanted->settings.tls.certificate);
     }
+    return {};
   }
 
   void log_what_stays() const {
@@ -260,7 +273,7 @@ class Serve {
   }
 
   const ServeOptions& options_;
-  Settings settings_;
+  const Settings settings_;
   const std::string files_;  // as the log calls them; empty: there are none
   bool has_token_ = false;
   bool draining_ = false;

@@ -42,7 +42,7 @@ class KeySketch {
   static constexpr std::int64_t kNoPeriod = std::numeric_limits<std::int64_t>::min();
 
   struct Period {
-    std::atomic<std::int64_t> number{kNoPeriod};
+    std::atomic<std::int64_t> number{0};  // nothing came in that minute, of 1970
     std::array<std::atomic<std::uint8_t>, kRegisters> registers{};
 
     void begin(std::int64_t new_number) noexcept;

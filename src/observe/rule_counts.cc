@@ -5,7 +5,7 @@ namespace weir {
 void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                             Instant now) noexcept {
   if (rule == kNoRuleNumber) return;
-  Counts& counts = of(rule);
+  Counts& counts = rules_[rule];
   auto& count = counts.outcomes[static_cast<std::size_t>(outcome)];
   // Only the owning core writes: a load and a store are an increment.
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -14,21 +14,13 @@ void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t 
 }
 
 void CoreRuleCounts::record_latency(Duration elapsed) noexcept {
-  for (std::size_t i = 0; i < timed_count_; ++i) of(timed_[i]).latency.record(elapsed);
+  for (std::size_t i = 0; i < timed_count_; ++i) rules_[timed_[i]].latency.record(elapsed);
   timed_count_ = 0;
 }
 
-void CoreRuleCounts::make_room(std::size_t count) {
-  for (std::size_t i = 0; i * kChunkRules < count; ++i) {
-    if (chunks_[i] == nullptr) chunks_[i] = std::make_unique<Chunk>();
-  }
-}
-
-CoreRuleCounts& RuleCounts::add_core() {
+void RuleCounts::add_core(const CoreRuleCounts& core) {
   const std::scoped_lock lock(mutex_);
-  CoreRuleCounts& core = cores_.emplace_back();
-  core.make_room(numbers_.size());
-  return core;
+  cores_.push_back(&core);
 }
 
 RuleNumber RuleCounts::number_of(std::string_view id) {
@@ -37,7 +29,6 @@ RuleNumber RuleCounts::number_of(std::string_view id) {
   if (numbers_.size() == kRulesMax) return kNoRuleNumber;
   const auto number = static_cast<RuleNumber>(numbers_.size());
   numbers_.emplace(id, number);
-  for (CoreRuleCounts& core : cores_) core.make_room(numbers_.size());
   return number;
 }
 
@@ -45,9 +36,9 @@ RuleFigures RuleCounts::figures(RuleNumber rule) const {
   RuleFigures sum{};
   if (rule == kNoRuleNumber) return sum;
   const std::scoped_lock lock(mutex_);
-  for (const CoreRuleCounts& core : cores_) {
+  for (const CoreRuleCounts* core : cores_) {
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
-      sum[i] += core.of(rule).outcomes[i].load(std::memory_order_relaxed);
+      sum[i] += core->rules_[rule].outcomes[i].load(std::memory_order_relaxed);
     }
   }
   return sum;
@@ -57,7 +48,7 @@ LatencyFigures RuleCounts::latency(RuleNumber rule) const {
   LatencyFigures sum;
   if (rule == kNoRuleNumber) return sum;
   const std::scoped_lock lock(mutex_);
-  for (const CoreRuleCounts& core : cores_) core.of(rule).latency.add_to(sum);
+  for (const CoreRuleCounts* core : cores_) core->rules_[rule].latency.add_to(sum);
   return sum;
 }
 
@@ -65,7 +56,7 @@ std::uint64_t RuleCounts::keys(RuleNumber rule, Instant now) const {
   if (rule == kNoRuleNumber) return 0;
   KeySketch::Registers registers{};
   const std::scoped_lock lock(mutex_);
-  for (const CoreRuleCounts& core : cores_) core.of(rule).keys.merge_into(registers, now);
+  for (const CoreRuleCounts* core : cores_) core->rules_[rule].keys.merge_into(registers, now);
   return KeySketch::estimate(registers);
 }
 

@@ -4,14 +4,14 @@
 // A rule is counted under a number that its id keeps for as long as the process lives, so
 // a rule set that is replaced takes its figures along, and recording looks up nothing.
 // Each core counts in its own; whoever wants to know adds the cores up. Of more than
-// kRulesMax different ids the later ones are not counted.
+// kRulesMax different ids the later ones are not counted. Which number an id has is not with
+// the counts: processes that share these must number the same ids in the same order.
 //
 // How long an answer took is known only when the event loop is about to write it, together
 // with all that arrived with it; so rules wait in a short list until it says so, and no clock
 // is read for each of them. Of what arrives together the first kTimedMax are timed.
 //
-// Thread rule: record() and record_latency() on the owning core; the rest from any thread. A
-// number may be used by a core that learns of it after number_of() has returned.
+// Thread rule: record() and record_latency() on the owning core; the rest from any thread.
 // Tested by rule_counts_test.cc.
 
 #pragma once
@@ -20,13 +20,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/text_hash.h"
 #include "observe/key_sketch.h"
@@ -51,9 +50,12 @@ inline constexpr RuleNumber kNoRuleNumber = std::numeric_limits<RuleNumber>::max
 // By RuleOutcome.
 using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 
-// On cache lines of its own: another core must not wait for ours.
-class alignas(64) CoreRuleCounts {
+// Plain memory that begins as zeros (core_slots.h): 15 MB of addresses, of which only pages
+// that were counted in are memory.
+class CoreRuleCounts {
  public:
+  static constexpr std::size_t kRulesMax = 32'768;
+
   // `key_hash`: of whom it was answered. Nothing happens for kNoRuleNumber.
   void record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
 
@@ -62,8 +64,6 @@ class alignas(64) CoreRuleCounts {
 
  private:
   friend class RuleCounts;
-  static constexpr std::size_t kChunkRules = 64;
-  static constexpr std::size_t kChunksMax = 512;
   static constexpr std::size_t kTimedMax = 16;
 
   struct Counts {
@@ -71,28 +71,18 @@ class alignas(64) CoreRuleCounts {
     KeySketch keys;
     LatencyCounts latency;
   };
-  using Chunk = std::array<Counts, kChunkRules>;
 
-  // REQUIRES: the rule has a number, and there is room for it.
-  Counts& of(RuleNumber rule) { return (*chunks_[rule / kChunkRules])[rule % kChunkRules]; }
-  const Counts& of(RuleNumber rule) const {
-    return (*chunks_[rule / kChunkRules])[rule % kChunkRules];
-  }
-
-  // Room for the rules of numbers below `count`.
-  void make_room(std::size_t count);
-
-  std::array<std::unique_ptr<Chunk>, kChunksMax> chunks_;
   std::array<RuleNumber, kTimedMax> timed_{};  // recorded, but not answered yet
   std::size_t timed_count_ = 0;
+  std::array<Counts, kRulesMax> rules_{};
 };
 
 class RuleCounts {
  public:
-  static constexpr std::size_t kRulesMax = CoreRuleCounts::kChunkRules * CoreRuleCounts::kChunksMax;
+  static constexpr std::size_t kRulesMax = CoreRuleCounts::kRulesMax;
 
-  // The counters of a new core. They live as long as this object.
-  CoreRuleCounts& add_core();
+  // From now on the figures are of this core, too, which must outlive this.
+  void add_core(const CoreRuleCounts& core);
 
   // The same for the same id, always. kNoRuleNumber if there are too many.
   RuleNumber number_of(std::string_view id);
@@ -106,7 +96,7 @@ class RuleCounts {
 
  private:
   mutable std::mutex mutex_;  // guards what follows, but not the counts
-  std::deque<CoreRuleCounts> cores_;
+  std::vector<const CoreRuleCounts*> cores_;
   std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
 };
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "observe/traffic.h"
+
 namespace weir {
 namespace {
 
@@ -14,80 +16,86 @@ using namespace std::chrono_literals;
 constexpr Instant kNow = instant_from_epoch_us(0);
 
 TEST(RuleCounts, AddsUpTheCoresByRuleAndOutcome) {
-  RuleCounts counts;
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
   const RuleNumber login = counts.number_of("login");
-  CoreRuleCounts& one = counts.add_core();
-  CoreRuleCounts& other = counts.add_core();
+  CoreTraffic& one = traffic.add_core();
+  CoreTraffic& other = traffic.add_core();
   const RuleNumber api = counts.number_of("api");
-  one.record(login, kAllowed, 1, kNow);
-  other.record(login, kAllowed, 1, kNow);
-  other.record(login, kDenied, 1, kNow);
-  one.record(api, kBlocked, 1, kNow);
-  one.record(api, kShadow, 1, kNow);
+  one.record_rule(login, kAllowed, 1, kNow);
+  other.record_rule(login, kAllowed, 1, kNow);
+  other.record_rule(login, kDenied, 1, kNow);
+  one.record_rule(api, kBlocked, 1, kNow);
+  one.record_rule(api, kShadow, 1, kNow);
   EXPECT_EQ(counts.figures(login), (RuleFigures{2, 1, 0, 0}));
   EXPECT_EQ(counts.figures(api), (RuleFigures{0, 0, 1, 1}));
 }
 
 TEST(RuleCounts, KnowAboutHowManyKeysARuleHas) {
-  RuleCounts counts;
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
   const RuleNumber login = counts.number_of("login");
-  CoreRuleCounts& one = counts.add_core();
-  CoreRuleCounts& other = counts.add_core();
-  one.record(login, kAllowed, 1, kNow);
-  one.record(login, kDenied, 2, kNow);
-  other.record(login, kAllowed, 2, kNow);
+  CoreTraffic& one = traffic.add_core();
+  CoreTraffic& other = traffic.add_core();
+  one.record_rule(login, kAllowed, 1, kNow);
+  one.record_rule(login, kDenied, 2, kNow);
+  other.record_rule(login, kAllowed, 2, kNow);
   EXPECT_EQ(counts.keys(login, kNow), 2u);
   EXPECT_EQ(counts.keys(login, kNow + 2min), 0u);
   EXPECT_EQ(counts.keys(kNoRuleNumber, kNow), 0u);
 }
 
 TEST(RuleCounts, TimeWhatWasRecordedSinceTheLastAnswer) {
-  RuleCounts counts;
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
   const RuleNumber login = counts.number_of("login");
   const RuleNumber api = counts.number_of("api");
-  CoreRuleCounts& core = counts.add_core();
-  core.record(login, kAllowed, 1, kNow);
-  core.record(api, kAllowed, 1, kNow);
+  CoreTraffic& core = traffic.add_core();
+  core.record_rule(login, kAllowed, 1, kNow);
+  core.record_rule(api, kAllowed, 1, kNow);
   core.record_latency(10us);
-  core.record(api, kAllowed, 1, kNow);
+  core.record_rule(api, kAllowed, 1, kNow);
   core.record_latency(100us);
   core.record_latency(1s);
   EXPECT_EQ(counts.latency(login).total(), 1u);
   EXPECT_EQ(counts.latency(api).total(), 2u);
   EXPECT_EQ(counts.latency(api).quantile(0.5), 16us);
   EXPECT_EQ(counts.latency(api).quantile(1), 128us);
-  for (int i = 0; i < 100; ++i) core.record(login, kAllowed, 1, kNow);
+  for (int i = 0; i < 100; ++i) core.record_rule(login, kAllowed, 1, kNow);
   core.record_latency(1us);
   EXPECT_EQ(counts.latency(login).total(), 17u);
   EXPECT_EQ(counts.latency(kNoRuleNumber).total(), 0u);
 }
 
 TEST(RuleCounts, AnIdKeepsItsNumber) {
-  RuleCounts counts;
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
   const RuleNumber login = counts.number_of("login");
   EXPECT_NE(counts.number_of("api"), login);
   EXPECT_EQ(counts.number_of("login"), login);
 }
 
 TEST(RuleCounts, AreBounded) {
-  RuleCounts counts;
-  CoreRuleCounts& core = counts.add_core();
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
+  CoreTraffic& core = traffic.add_core();
   for (std::size_t i = 0; i < RuleCounts::kRulesMax; ++i) {
-    core.record(counts.number_of(std::to_string(i)), kAllowed, 1, kNow);
+    core.record_rule(counts.number_of(std::to_string(i)), kAllowed, 1, kNow);
   }
   EXPECT_EQ(counts.number_of("one too many"), kNoRuleNumber);
-  core.record(kNoRuleNumber, kAllowed, 1, kNow);
+  core.record_rule(kNoRuleNumber, kAllowed, 1, kNow);
   EXPECT_EQ(counts.figures(kNoRuleNumber), RuleFigures{});
   EXPECT_EQ(counts.figures(counts.number_of("32767")), (RuleFigures{1, 0, 0, 0}));
 }
 
 TEST(RuleCounts, AreReadAndNumberedWhileTheyAreCounted) {
-  RuleCounts counts;
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
   const RuleNumber rule = counts.number_of("r");
-  CoreRuleCounts& core = counts.add_core();
+  CoreTraffic& core = traffic.add_core();
   constexpr std::uint64_t kRecords = 10'000;
   std::thread recording([&] {
-    for (std::uint64_t i = 0; i < kRecords; ++i) core.record(rule, kAllowed, 1, kNow);
+    for (std::uint64_t i = 0; i < kRecords; ++i) core.record_rule(rule, kAllowed, 1, kNow);
   });
   std::uint64_t seen = 0;
   for (int i = 0; i < 1'000; ++i) {

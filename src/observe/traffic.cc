@@ -89,18 +89,21 @@ CoreTraffic::SecondCounts CoreTraffic::counts_of(std::int64_t second) const noex
   return counts;
 }
 
+Traffic::Traffic(std::span<CoreTraffic> cores, std::size_t own_first) : cores_(cores, own_first) {
+  for (const CoreTraffic& core : cores) rules_.add_core(core.rules_);
+}
+
 CoreTraffic& Traffic::add_core() {
-  const std::lock_guard lock(mutex_);
-  return cores_.emplace_back(rules_.add_core());
+  CoreTraffic& core = cores_.add();
+  if (!cores_.is_given()) rules_.add_core(core.rules_);
+  return core;
 }
 
 TrafficSummary Traffic::summary(Instant now) const {
   TrafficSummary summary;
   Recent recent;
   const std::int64_t second_now = epoch_s(now);
-
-  const std::lock_guard lock(mutex_);
-  for (const CoreTraffic& core : cores_) {
+  cores_.each([&](const CoreTraffic& core) {
     for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
       summary.allowed[i] += read(core.allowed_[i]);
       summary.denied[i] += read(core.denied_[i]);
@@ -114,7 +117,7 @@ TrafficSummary Traffic::summary(Instant now) const {
       recent.denied += counts.denied;
       if (age <= kBurstSeconds) recent.burst_requests += counts.requests;
     }
-  }
+  });
   summarize(recent, summary);
   return summary;
 }

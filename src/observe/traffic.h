@@ -13,10 +13,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
-#include <mutex>
+#include <span>
 
+#include "observe/core_slots.h"
 #include "observe/rule_counts.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
@@ -42,11 +42,10 @@ struct TrafficSummary {
   std::uint64_t total_denied() const;
 };
 
-// On cache lines of its own: another core must not wait for ours.
+// Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
+// must not wait for ours.
 class alignas(64) CoreTraffic {
  public:
-  explicit CoreTraffic(CoreRuleCounts& rules) : rules_(rules) {}
-
   // One decided charge.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept;
@@ -66,7 +65,7 @@ class alignas(64) CoreTraffic {
   // Requests of one second, for one writer and any readers. Sixteen of them cover the ten
   // that are summed, with room for a reader that lags behind.
   struct Second {
-    std::atomic<std::int64_t> epoch_s{kNoSecond};
+    std::atomic<std::int64_t> epoch_s{0};  // nobody came in that second, of 1970
     std::atomic<std::uint32_t> requests{0};
     std::atomic<std::uint32_t> denied{0};
 
@@ -82,18 +81,22 @@ class alignas(64) CoreTraffic {
   // Zero if nothing is remembered of that second.
   SecondCounts counts_of(std::int64_t second) const noexcept;
 
-  CoreRuleCounts& rules_;
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> allowed_{};
   std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};
   std::atomic<std::uint64_t> looks_{0};
   std::atomic<std::uint64_t> store_errors_{0};
   std::atomic<std::uint64_t> fallbacks_{0};
   std::array<Second, kSeconds> seconds_;
+  CoreRuleCounts rules_;
 };
 
 class Traffic {
  public:
-  // The counters of a new core. They live as long as this object.
+  // In memory of its own, or as one of the processes that share `cores` (core_slots.h).
+  Traffic() = default;
+  Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
+
+  // The counters of a new core. They live as long as this object, or their memory was given.
   CoreTraffic& add_core();
 
   TrafficSummary summary(Instant now) const;
@@ -104,8 +107,7 @@ class Traffic {
 
  private:
   RuleCounts rules_;
-  mutable std::mutex mutex_;  // guards cores_ against add_core during summary
-  std::deque<CoreTraffic> cores_;
+  CoreSlots<CoreTraffic> cores_;
 };
 
 }  // namespace weir

@@ -97,6 +97,21 @@ class Rules(unittest.TestCase):
             self.assertEqual(ask(weir, change).status, 200)
             self.assertEqual(ask(weir, change).status, 412)
 
+    def test_have_a_history_and_go_back_in_it(self):
+        with Weir(config=FILE) as weir:
+            ask(weir, request("PUT", "/admin/rules/api", api(7)))
+            reply = ask(weir, post("/admin/history", b'{"back_to":1}'))
+            self.assertEqual(reply.json(), {"version": 3, "back_to": 1})
+            wait_until(lambda: self.limit_seen(weir) == 1000, "the first limit is in force")
+            self.assertEqual(ask(weir, get("/admin/rules/api")).json()["origin"], "file")
+            weir.write_config(FILE.replace("1000", "1001"))
+            weir.signal(weir_server.signal.SIGHUP)
+            weir.wait_for_log("reloaded: 2 rules")
+            history = ask(weir, get("/admin/history")).json()["history"]
+            self.assertEqual([(entry["version"], entry["by"]) for entry in history],
+                             [(4, "file"), (3, "request"), (2, "request"), (1, "file")])
+            self.assertIn("now sliding_window 1001 per 365d", history[0]["changes"][0])
+
     def test_are_written_to_the_file_and_comments_stay(self):
         with Weir("--watch", config=FILE) as weir:
             ask(weir, request("PUT", "/admin/rules/other",

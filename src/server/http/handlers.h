@@ -30,6 +30,7 @@ void handle_explain(HttpCore& core, Exchange& exchange);
 void handle_blocks(HttpCore& core, Exchange& exchange);
 void handle_rules(HttpCore& core, Exchange& exchange);
 void handle_rule(HttpCore& core, Exchange& exchange);
+void handle_history(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -107,6 +108,11 @@ class HttpCore {
   // Of a connection that goes away in the middle of its turn.
   void forget_queued() { queue_.clear(); }
 
+  // How other threads have something run on this core, soon. In tests it runs at once.
+  using Post = std::function<void(std::function<void()>)>;
+  void use_post(Post post) { post_ = std::move(post); }
+  const Post& post() const { return post_; }
+
   // What was decided since the last call took this long to answer.
   void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
 
@@ -159,6 +165,7 @@ class HttpCore {
   Queue queue_{asks_};
   rls::RateLimitService rls_;
 
+  Post post_ = [](const std::function<void()>& action) { action(); };
   std::string key_scratch_;
   Pool<DescribedRequest> described_;
   std::unique_ptr<char[]> scratch_;

@@ -18,15 +18,9 @@ void CoreHttpCounts::record(RouteId route, int status) noexcept {
 void CoreHttpCounts::opened() noexcept { add(connections_, 1); }
 void CoreHttpCounts::closed() noexcept { add(connections_, ~std::uint64_t{0}); }  // minus 1
 
-CoreHttpCounts& HttpCounts::add_core() {
-  const std::lock_guard lock(mutex_);
-  return cores_.emplace_back();
-}
-
 HttpCountsSummary HttpCounts::summary() const {
   HttpCountsSummary summary;
-  const std::lock_guard lock(mutex_);
-  for (const CoreHttpCounts& core : cores_) {
+  cores_.each([&](const CoreHttpCounts& core) {
     for (std::size_t route = 0; route < kRouteIdCount; ++route) {
       for (std::size_t status = 0; status < kStatusClassCount; ++status) {
         summary.requests[route][status] +=
@@ -34,7 +28,7 @@ HttpCountsSummary HttpCounts::summary() const {
       }
     }
     summary.connections += core.connections_.load(std::memory_order_relaxed);
-  }
+  });
   return summary;
 }
 

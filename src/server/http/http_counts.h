@@ -11,9 +11,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <mutex>
+#include <span>
 #include <string_view>
+
+#include "observe/core_slots.h"
 
 namespace weir {
 
@@ -32,11 +33,12 @@ enum class RouteId : std::uint8_t {
   kAdminBlocks,
   kAdminRules,
   kAdminRule,
+  kAdminHistory,
   kOpenApi,
   kIndex,
   kNone,  // no such path, or no request at all
 };
-inline constexpr std::size_t kRouteIdCount = 16;
+inline constexpr std::size_t kRouteIdCount = 17;
 
 inline constexpr std::size_t kStatusClassCount = 4;
 inline constexpr std::array<std::string_view, kStatusClassCount> kStatusClassNames = {"2xx", "3xx",
@@ -47,7 +49,8 @@ struct HttpCountsSummary {
   std::uint64_t connections = 0;  // open now
 };
 
-// On cache lines of its own: another core must not wait for ours.
+// Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
+// must not wait for ours.
 class alignas(64) CoreHttpCounts {
  public:
   // REQUIRES: 200 <= status < 600
@@ -63,14 +66,17 @@ class alignas(64) CoreHttpCounts {
 
 class HttpCounts {
  public:
-  // The counters of a new core. They live as long as this object.
-  CoreHttpCounts& add_core();
+  // In memory of its own, or as one of the processes that share `cores` (core_slots.h).
+  HttpCounts() = default;
+  HttpCounts(std::span<CoreHttpCounts> cores, std::size_t own_first) : cores_(cores, own_first) {}
+
+  // The counters of a new core. They live as long as this object, or their memory was given.
+  CoreHttpCounts& add_core() { return cores_.add(); }
 
   HttpCountsSummary summary() const;
 
  private:
-  mutable std::mutex mutex_;  // guards cores_ against add_core during summary
-  std::deque<CoreHttpCounts> cores_;
+  CoreSlots<CoreHttpCounts> cores_;
 };
 
 }  // namespace weir

@@ -27,6 +27,9 @@ class HttpDoor final : public SessionFactory {
   // The same routes for requests that come over HTTP/2.
   Http2Service& http2() { return http2_; }
 
+  // Before the core serves: how other threads have something run on it.
+  void use_post(HttpCore::Post post) { core_.use_post(std::move(post)); }
+
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }
 

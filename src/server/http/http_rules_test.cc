@@ -70,11 +70,36 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
   EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;
 }
 
+TEST(HttpRules, HaveAHistory) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/admin/history")).body,
+            R"({"history":[{"version":7,"seconds_ago":1.5,"by":"request","changes":["added login",)"
+            R"("removed old"]},{"version":6,"seconds_ago":784111877,"by":"file","changes":[]}]})");
+}
+
+TEST(HttpRules, GoBack) {
+  TestDoor door;
+  TestReply reply = door.ask(post("/admin/history", R"({"back_to":6})", "If-Match: \"7\"\r\n"));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.fields["etag"], "\"8\"");
+  EXPECT_EQ(reply.body, R"({"version":8,"back_to":6})");
+  EXPECT_EQ(door.desk.last.kind, Kind::kGoBack);
+  EXPECT_EQ(door.desk.last.back_to, 6u);
+  EXPECT_EQ(door.desk.last.if_version, 7u);
+  door.desk.last = {};
+  for (const std::string_view body : {"{}", R"({"back_to":0})", R"({"back_to":-1})",
+                                      R"({"back_to":"6"})", R"({"back_to":1.5})"}) {
+    EXPECT_EQ(door.ask(post("/admin/history", body)).status, 400) << body;
+  }
+  EXPECT_EQ(door.desk.last.back_to, 0u);
+}
+
 TEST(HttpRules, AreForAdmins) {
   TestDoor open({.rules = {}, .access = {.exposure = Exposure::kNetwork}});
   for (const std::string_view method : {"GET", "PUT", "PATCH", "DELETE"}) {
     EXPECT_EQ(open.ask(request(method, kPath, "{}")).status, 403) << method;
   }
+  EXPECT_EQ(open.ask(get("/admin/history")).status, 403);
 }
 
 }  // namespace

@@ -59,13 +59,21 @@ std::string post(std::string_view path, std::string_view body, std::string_view 
 // Has one rule, "login", and answers changes as it is told.
 class FakeDesk final : public RuleDesk {
  public:
-  RulesView view() const override {
-    return {
-        .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}};
+  std::shared_ptr<const RulesView> view() const override {
+    return std::make_shared<const RulesView>(RulesView{
+        .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}});
   }
-  RuleReply change(const RuleChange& change, Instant) override {
-    last = change;
-    return outcome;
+  RuleHistory history() const override {
+    const auto older = RuleVersion{.version = 6, .when = instant_from_epoch_us(0)};
+    const auto newer = RuleVersion{.version = 7,
+                                   .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
+                                   .by = RuleOrigin::kRequest,
+                                   .changes = {"added login", "removed old"}};
+    return {std::make_shared<const RuleVersion>(older), std::make_shared<const RuleVersion>(newer)};
+  }
+  void change(RuleChange change, Done done, Instant) override {
+    last = std::move(change);
+    done(outcome);
   }
 
   RuleChange last;

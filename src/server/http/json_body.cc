@@ -59,6 +59,15 @@ std::string JsonBody::text_or(std::string_view field, std::string_view otherwise
   return {text.data(), text.size()};
 }
 
+std::uint64_t JsonBody::number(std::string_view field) {
+  const json::value* const value = find(field);
+  if (value == nullptr || !value->is_int64() || value->get_int64() < 1) {
+    reject(field, "a whole number from 1 up");
+    return 0;
+  }
+  return static_cast<std::uint64_t>(value->get_int64());
+}
+
 bool JsonBody::boolean(std::string_view field) {
   const json::value* const value = find(field);
   if (value == nullptr || !value->is_bool()) {

@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ class JsonBody {
   std::string text(std::string_view field);
   // A text that may be missing.
   std::string text_or(std::string_view field, std::string_view otherwise);
+  // A whole number from 1 up that must be there.
+  std::uint64_t number(std::string_view field);
   // True or false, and must be there.
   bool boolean(std::string_view field);
 

@@ -131,6 +131,8 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"Rules", get("/admin/rules")},
            Case{"RuleInForce", get("/admin/rules/login")},
            Case{"RuleChanged", request("DELETE", "/admin/rules/login", "")},
+           Case{"RuleHistory", get("/admin/history")},
+           Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
            Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},

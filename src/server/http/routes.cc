@@ -25,6 +25,7 @@ constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
     {RouteId::kAdminBlocks, {kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
     {RouteId::kAdminRules, {kGet}, "/admin/rules", kAdmin, handle_rules},
     {RouteId::kAdminRule, {kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
+    {RouteId::kAdminHistory, {kGet, kPost}, "/admin/history", kAdmin, handle_history},
     {RouteId::kOpenApi, {kGet}, "/openapi.json", kAnybody, handle_openapi},
     {RouteId::kIndex, {kGet}, "/", kAnybody, handle_index},
 }};

@@ -1,19 +1,25 @@
 // RuleDesk: where the admin routes see and change the rules of the node.
 //
 // What it keeps are the rules as they were written, in JSON; each change gives the whole
-// set a new version. A change is checked with all other rules, as a file would be, before
-// it is in force anywhere.
+// set a new version, and goes into a history. A change is checked with all other rules, as
+// a file would be, before it is in force anywhere.
 //
-// Thread rule: any thread. Implemented by cli/rulebook.h. Tested by http_rules_test.cc and
+// Reading YAML, compiling expressions and writing files take long, so no core does it: one
+// thread makes all changes, one after the other, and cores hear from it.
+//
+// Thread rule: any thread. Implemented by cli/rule_changer.h. Tested by http_rules_test.cc and
 // tests/e2e/rules_test.py.
 
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "rules/rule_sources.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -37,30 +43,52 @@ struct RulesView {
 };
 
 struct RuleChange {
-  enum class Kind : std::uint8_t { kPut, kEnable, kDisable, kRemove };
+  enum class Kind : std::uint8_t { kPut, kEnable, kDisable, kRemove, kGoBack };
   enum class Keep : std::uint8_t { kUntilReload, kInFile };
 
   Kind kind = Kind::kPut;
   std::string id;
-  std::string text{};  // of kPut: the rule
+  std::string text{};         // of kPut: the rule
+  std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
   Keep keep = Keep::kUntilReload;
 };
 
 struct RuleReply {
-  // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id), 409 (not with the
-  // others, or not in the file), 412 (another version).
+  // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id or version), 409 (not with the
+  // others, or not in the file), 412 (another version), 503 (not now).
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
 };
 
+// One change that was made.
+struct RuleVersion {
+  std::uint64_t version = 0;
+  Instant when{};
+  RuleOrigin by = RuleOrigin::kFile;   // or kRequest
+  std::vector<std::string> changes{};  // a line each, for people; none of the first version
+  std::vector<RuleSource> rules{};     // all of then, but those of Envoy's files
+};
+
+// The oldest first. A reload that changes nothing has a version, and no place here.
+using RuleHistory = std::vector<std::shared_ptr<const RuleVersion>>;
+
 class RuleDesk {
  public:
+  // Must not throw, nor keep the thread for long: other changes wait for it.
+  using Done = std::function<void(RuleReply)>;
+
   virtual ~RuleDesk() = default;
 
-  virtual RulesView view() const = 0;
-  virtual RuleReply change(const RuleChange& change, Instant now) = 0;
+  // As of the last change that was made. These wait for no change that is under way.
+  virtual std::shared_ptr<const RulesView> view() const = 0;
+  virtual RuleHistory history() const = 0;
+
+  // Calls `done` once: on the thread that makes the changes, when this one has been made or
+  // refused; but at once, here, if it cannot even wait for its turn. Cores have the new rules
+  // a moment later.
+  virtual void change(RuleChange change, Done done, Instant now) = 0;
 };
 
 }  // namespace weir

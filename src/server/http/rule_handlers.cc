@@ -1,9 +1,13 @@
-// The handlers of /admin/rules: which rules are in force, and changing one.
+// The handlers of /admin/rules and /admin/history: which rules are in force, changing one,
+// what has changed, and going back.
 
 #include <array>
 #include <charconv>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/name_value.h"
@@ -45,12 +49,12 @@ void write_rule(JsonWriter& json, const RuleView& rule) {
 }
 
 void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  const RulesView view = core.node().rule_desk()->view();
-  for (const RuleView& rule : view.rules) {
+  const auto view = core.node().rule_desk()->view();
+  for (const RuleView& rule : view->rules) {
     if (rule.id != id) continue;
     JsonWriter json;
     write_rule(json, rule);
-    return core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
+    return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
 }
@@ -90,46 +94,135 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
           body.boolean("enabled") ? RuleChange::Kind::kEnable : RuleChange::Kind::kDisable;
       return body.problem();
     }
+    case http1::Method::kPost: {
+      JsonBody body(exchange.body, {"back_to"});
+      change.kind = RuleChange::Kind::kGoBack;
+      change.back_to = body.number("back_to");
+      return body.problem();
+    }
     default: change.kind = RuleChange::Kind::kRemove; return std::nullopt;
   }
 }
 
-void change_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  RuleChange change{.id = std::string(id)};
-  if (const auto problem = read_change(exchange, change)) {
-    return core.reply_problem(exchange, *problem);
+void write_change(JsonWriter& json, const RuleChange& change, std::uint64_t version) {
+  json.begin_object();
+  if (change.kind == RuleChange::Kind::kGoBack) {
+    json.key("version").number(version).key("back_to").number(change.back_to);
+  } else {
+    json.key("id").string(change.id).key("version").number(version);
+    json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
   }
-  const RuleReply outcome = core.node().rule_desk()->change(change, exchange.now);
+  json.end_object();
+}
+
+void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change,
+                   const RuleReply& outcome) {
   if (outcome.status >= 400) {
-    return core.reply_problem(exchange, http_problem(outcome.status, as_utf8(outcome.detail)),
+    return core.write_problem(to, http_problem(outcome.status, as_utf8(outcome.detail)),
                               VersionFields(outcome.version));
   }
   JsonWriter json;
-  json.begin_object().key("id").string(id).key("version").number(outcome.version);
-  json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile).end_object();
-  core.reply(
-      exchange,
+  write_change(json, change, outcome.version);
+  core.write(
+      to,
       {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});
+}
+
+// The reply to a change, which another thread makes. It shares its Arrival with the message
+// that brings the outcome to this core: either may be gone first.
+class LateChange final : public LateReply<ReplySink> {
+ public:
+  struct Arrival {
+    std::optional<RuleReply> outcome;
+    LateChange* waits = nullptr;
+
+    void take(RuleReply reply) {
+      outcome = std::move(reply);
+      if (waits != nullptr) waits->due();
+    }
+  };
+
+  LateChange(HttpCore& core, const Recipient& to, RuleChange change,
+             std::shared_ptr<Arrival> arrival)
+      : core_(core), to_(to), change_(std::move(change)), arrival_(std::move(arrival)) {
+    arrival_->waits = this;
+  }
+  ~LateChange() override { arrival_->waits = nullptr; }
+
+ private:
+  bool try_write(ReplySink& out, Instant now) override {
+    to_.out = &out;
+    to_.now = now;
+    if (out.closes()) to_.after = AfterReply::kClose;
+    write_outcome(core_, to_, change_, *arrival_->outcome);
+    return true;
+  }
+
+  HttpCore& core_;
+  Recipient to_;
+  const RuleChange change_;
+  const std::shared_ptr<Arrival> arrival_;
+};
+
+void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
+  if (const auto problem = read_change(exchange, change)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const auto arrival = std::make_shared<LateChange::Arrival>();
+  core.node().rule_desk()->change(
+      change,
+      [arrival, post = core.post()](RuleReply reply) {
+        post([arrival, reply = std::move(reply)] { arrival->take(reply); });
+      },
+      exchange.now);
+  if (arrival->outcome) return write_outcome(core, exchange, change, *arrival->outcome);
+  exchange.line.park(std::make_unique<LateChange>(core, exchange, std::move(change), arrival),
+                     exchange.now);
+}
+
+void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
+  json.begin_object().key("version").number(version.version);
+  json.key("seconds_ago").number(std::chrono::duration<double>(now - version.when).count());
+  json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
+  json.key("changes").begin_array();
+  for (const std::string& line : version.changes) json.string(as_utf8(line));
+  json.end_array().end_object();
+}
+
+void show_history(HttpCore& core, const Exchange& exchange) {
+  const RuleHistory history = core.node().rule_desk()->history();
+  JsonWriter json;
+  json.begin_object().key("history").begin_array();
+  for (auto version = history.rbegin(); version != history.rend(); ++version) {
+    write_version(json, **version, exchange.now);
+  }
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 }  // namespace
 
 void handle_rules(HttpCore& core, Exchange& exchange) {
-  const RulesView view = core.node().rule_desk()->view();
+  const auto view = core.node().rule_desk()->view();
   JsonWriter json;
-  json.begin_object().key("version").number(view.version).key("rules").begin_array();
-  for (const RuleView& rule : view.rules) write_rule(json, rule);
+  json.begin_object().key("version").number(view->version).key("rules").begin_array();
+  for (const RuleView& rule : view->rules) write_rule(json, rule);
   json.end_array().key("removed").begin_array();
-  for (const std::string& id : view.removed) json.string(id);
+  for (const std::string& id : view->removed) json.string(id);
   json.end_array().end_object();
-  core.reply(exchange, {.fields = VersionFields(view.version), .body = json.text()});
+  core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
 }
 
 void handle_rule(HttpCore& core, Exchange& exchange) {
   const std::string id = percent_decoded(id_in(*find_route(exchange.path), exchange.path));
   const bool reads =
       exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
-  return reads ? show_rule(core, exchange, id) : change_rule(core, exchange, id);
+  return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
+}
+
+void handle_history(HttpCore& core, Exchange& exchange) {
+  const bool reads = exchange.head.method != http1::Method::kPost;
+  return reads ? show_history(core, exchange) : make_change(core, exchange, {});
 }
 
 }  // namespace weir

@@ -8,8 +8,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <mutex>
+#include <span>
+
+#include "observe/core_slots.h"
 
 namespace weir {
 
@@ -19,7 +20,8 @@ struct RespCountsSummary {
   std::uint64_t commands = 0;
 };
 
-// On cache lines of its own: another core must not wait for ours.
+// Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
+// must not wait for ours.
 class alignas(64) CoreRespCounts {
  public:
   void record_opened() noexcept { add_one(opened_); }
@@ -42,14 +44,17 @@ class alignas(64) CoreRespCounts {
 
 class RespCounts {
  public:
-  // The counters of a new core. They live as long as this object.
-  CoreRespCounts& add_core();
+  // In memory of its own, or as one of the processes that share `cores` (core_slots.h).
+  RespCounts() = default;
+  RespCounts(std::span<CoreRespCounts> cores, std::size_t own_first) : cores_(cores, own_first) {}
+
+  // The counters of a new core. They live as long as this object, or their memory was given.
+  CoreRespCounts& add_core() { return cores_.add(); }
 
   RespCountsSummary summary() const;
 
  private:
-  mutable std::mutex mutex_;  // guards cores_ against add_core during summary
-  std::deque<CoreRespCounts> cores_;
+  CoreSlots<CoreRespCounts> cores_;
 };
 
 }  // namespace weir
