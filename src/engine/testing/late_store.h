@@ -24,6 +24,11 @@ class LateStore final : public Store {
   void recover() { broken_ = false; }
 
   void answer_one() { answer(*take()); }
+  void answer_last() {
+    Batch* const batch = waiting_.back();
+    waiting_.pop_back();
+    answer(*batch);
+  }
   void answer_all() {
     while (!waiting_.empty()) answer_one();
   }

@@ -41,8 +41,10 @@ Problem not_found(std::string_view path) {
   return http_problem(404, "There is nothing here; " + name_hint(path, candidates));
 }
 
+// Whether it decides, and neither tells about other requests nor changes anything else.
 bool is_check(const Route& route, http1::Method method) {
-  return method == http1::Method::kPost && route.access != RouteAccess::kAdmin;
+  const bool decides = method == http1::Method::kPost || route.takes_anything();
+  return decides && route.access != RouteAccess::kAdmin;
 }
 
 }  // namespace

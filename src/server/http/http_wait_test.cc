@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/testing/late_store.h"
+#include "proto/http2/http2_door.h"
+#include "proto/http2/http2_test_peer.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
@@ -26,9 +30,47 @@ std::string chunked(std::string_view body) {
          std::string(1, "0123456789abcdef"[rest.size() % 16]) + "\r\n" + rest + "\r\n0\r\n\r\n";
 }
 
+std::string auth(std::string_view client) {
+  return get("/auth", "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /login\r\nX-Forwarded-For: " +
+                          std::string(client) + "\r\n");
+}
+
+std::string envoy(std::string_view value) {
+  return post("/json", R"({"domain":"edge","descriptors":[{"entries":[{"key":"user","value":")" +
+                           std::string(value) + R"("}]}]})");
+}
+
+// One for requests, with a denial of its own, one for descriptors, one in shadow.
+std::vector<Rule> rules() {
+  const Quota quota = *Quota::make({.limit = 2, .window = 1min});
+  Rule login{.id = "login",
+             .quota = quota,
+             .match = RequestMatch(),
+             .key_parts = {{.property = KeyPart::Property::kClient}}};
+  login.denial.body =
+      std::get<TextTemplate>(TextTemplate::parse("{{key}} at {{path}}, again in {{retry_after}}"));
+  Rule shadow = login;
+  shadow.id = "shadow";
+  shadow.shadow = true;
+  shadow.group = "shadow";
+  return {std::move(login),
+          std::move(shadow),
+          {.id = "user",
+           .quota = quota,
+           .descriptor = DescriptorMatch{.domain = "edge", .entries = {{.key = "user"}}}}};
+}
+
 // Everything that decides, and what may stand between.
 std::vector<std::string> requests() {
   return {
+      auth("192.0.2.1"),
+      auth("192.0.2.1"),
+      auth("192.0.2.2"),
+      auth("192.0.2.1"),
+      envoy("a"),
+      envoy("a"),
+      envoy("a"),
+      post("/check", R"({"rule":"user","key":"a"})"),
       check("a"),
       check("a"),
       chunked(R"({"key":"a","limit":3,"window":60})"),
@@ -58,7 +100,7 @@ std::string all_requests() {
 class HttpWaitTest : public ::testing::Test {
  protected:
   struct LateDoor : TestDoor {
-    LateDoor() {
+    LateDoor() : TestDoor({.rules = rules(), .access = {}}) {
       engine.join(fleet, [this] { has_answers = true; });
     }
     // As the loop does when it is told that answers have come.
@@ -82,8 +124,10 @@ class HttpWaitTest : public ::testing::Test {
       feed(*session, requests, door.now);
     }
     void answer() {
-      door.late.answer_all();
-      door.go_on();
+      while (door.late.waiting() > 0) {  // a shadow rule is asked after the others
+        door.late.answer_all();
+        door.go_on();
+      }
       EXPECT_TRUE(waker.woken);
       session->woken(door.now);
     }
@@ -119,7 +163,7 @@ class HttpWaitTest : public ::testing::Test {
 };
 
 TEST_F(HttpWaitTest, AnswersAsIfItHadNotWaited) {
-  TestDoor immediate;
+  TestDoor immediate({.rules = rules(), .access = {}});
   const std::string expected = immediate.converse(all_requests());
   ASSERT_NE(expected.find("\"allowed\":false"), std::string::npos);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
@@ -173,6 +217,79 @@ TEST_F(HttpWaitTest, ADrainWaitsForTheAnswer) {
   waiting.answer();
   EXPECT_NE(waiting.session->output().find("Connection: close"), std::string_view::npos);
   EXPECT_TRUE(waiting.session->finished());
+}
+
+TEST_F(HttpWaitTest, AnExplanationWaitsForTheCounters) {
+  Waiting waiting(get("/v1/explain?path=/login&client=192.0.2.1"));
+  EXPECT_TRUE(waiting.session->output().empty());
+  waiting.answer();
+  std::string_view output = waiting.session->output();
+  const std::string body = take_reply(output).body;
+  EXPECT_NE(body.find(R"("rule":"login","key":"192.0.2.1")"), std::string::npos) << body;
+  EXPECT_NE(body.find(R"("mode":"strict")"), std::string::npos) << body;
+}
+
+TEST_F(HttpWaitTest, ACheckThatIsRefusedKeepsItsPlaceBehindThoseThatWait) {
+  Waiting waiting(check("a") + post("/check", "{") + check("b"));
+  EXPECT_EQ(waiting.door.late.waiting(), 2u);  // nobody waits for another to be asked
+  EXPECT_TRUE(waiting.session->output().empty());
+  waiting.answer();
+  std::string_view output = waiting.session->output();
+  for (const int status : {200, 400, 200}) EXPECT_EQ(take_reply(output).status, status);
+  EXPECT_TRUE(output.empty());
+}
+
+TEST_F(HttpWaitTest, AReplyComesWhenItsTurnHasCome) {
+  Waiting waiting(check("a") + post("/v1/look", R"({"key":"b","limit":3,"window":60})"));
+  ASSERT_EQ(waiting.door.late.waiting(), 2u);
+  waiting.door.late.answer_last();
+  waiting.door.go_on();
+  waiting.session->woken(waiting.door.now);
+  EXPECT_TRUE(waiting.session->output().empty());
+  waiting.answer();
+  std::string_view output = waiting.session->output();
+  EXPECT_NE(take_reply(output).body.find(R"("remaining":2)"), std::string::npos);
+  EXPECT_NE(take_reply(output).body.find(R"("remaining":3)"), std::string::npos);
+}
+
+TEST_F(HttpWaitTest, AReloadLeavesWhatWaitsItsRules) {
+  Waiting waiting(auth("192.0.2.1") + post("/check", R"({"rule":"user","key":"a"})") + envoy("a"));
+  waiting.door.door.use_rules(std::make_shared<const RuleSet>());
+  waiting.answer();
+  std::string_view output = waiting.session->output();
+  EXPECT_NE(take_reply(output).fields["ratelimit"].find("login"), std::string::npos);
+  EXPECT_NE(take_reply(output).fields["ratelimit"].find("user"), std::string::npos);
+  EXPECT_NE(take_reply(output).body.find(R"("requestsPerUnit":2)"), std::string::npos);
+}
+
+TEST_F(HttpWaitTest, StreamsOfHttp2WaitEachForItself) {
+  LateDoor door;
+  struct Router final : Http2Router {
+    explicit Router(Http2Service& api) : service(api) {}
+    Http2Service& route(const Http2Stream&) override { return service; }
+    Http2Service& service;
+  } router(door.door.http2());
+  Http2Door http2(router);
+  Http2Peer peer(http2, door.now);
+  FlagWaker waker;
+  peer.session().attach(waker);
+  const std::string body = R"({"key":"a","limit":3,"window":60})";
+  const auto first = peer.ask({.path = "/check", .body = body});
+  const auto second = peer.ask({.path = "/v1/look", .body = body});
+  peer.talk(door.now);
+  ASSERT_EQ(door.late.waiting(), 2u);
+  door.late.answer_last();
+  door.go_on();
+  ASSERT_TRUE(std::exchange(waker.woken, false));
+  peer.session().woken(door.now);
+  peer.talk(door.now);
+  EXPECT_EQ(peer.reply(first).status, "");
+  EXPECT_NE(peer.reply(second).body.find(R"("remaining":3)"), std::string::npos);
+  door.late.answer_all();
+  door.go_on();
+  peer.session().woken(door.now);
+  peer.talk(door.now);
+  EXPECT_NE(peer.reply(first).body.find(R"("remaining":2)"), std::string::npos);
 }
 
 TEST_F(HttpWaitTest, AChangeWaitsForTheChecksBeforeIt) {
