@@ -1,5 +1,6 @@
 -- Asks Weir whether the request may pass. Sets
---   txn.weir_status       200 or 429; not set if Weir did not answer
+--   txn.weir_status       of Weir's answer: 200 allows, everything else denies; not set if
+--                         Weir did not answer
 --   txn.weir_retry_after  seconds, of a denial
 --   txn.weir_ratelimit    the RateLimit field
 -- for haproxy.cfg to act on.
@@ -23,7 +24,11 @@ core.register_action("ask_weir", { "http-req" }, function(txn)
       ["x-forwarded-for"] = { txn.sf:src() },
     },
   }
-  if not asked or (asked.status ~= 200 and asked.status ~= 429) then return end
+  -- HAProxy's client says 0 or 503 of a connection that it could not make, and 504 of a time-out.
+  if not asked or asked.status == 0 or asked.status == 503 or asked.status == 504 then
+    core.Warning("weir did not answer: " .. txn.sf:method() .. " passes unasked")
+    return
+  end
   txn:set_var("txn.weir_status", asked.status)
   txn:set_var("txn.weir_retry_after", first(asked.headers, "retry-after") or "")
   local ratelimit = first(asked.headers, "ratelimit")

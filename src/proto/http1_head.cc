@@ -13,7 +13,7 @@ using BeastText = beast::string_view;
 
 constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
 constexpr Refusal kTargetTooLong{414, "The request target is longer than 4 KiB."};
-constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 8 KiB."};
+constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 32 KiB."};
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
 

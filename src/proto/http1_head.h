@@ -17,8 +17,8 @@
 
 namespace weir::http1 {
 
-inline constexpr std::size_t kHeadMax = 8 << 10;  // bytes
-inline constexpr std::size_t kTargetMax = 4 << 10;
+inline constexpr std::size_t kHeadMax = 32 << 10;  // bytes: what proxies accept, and more
+inline constexpr std::size_t kTargetMax = 16 << 10;
 
 enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOther };
 

@@ -52,6 +52,32 @@ class Origin(http.server.ThreadingHTTPServer):
         self.server_close()
 
 
+class Statuses(http.server.ThreadingHTTPServer):
+    """Stands in Weir's place, and answers every question with one status."""
+
+    status = 200
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            is_probe = self.path == "/health"
+            self.send_response(200 if is_probe else self.server.status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Statuses.Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -193,6 +219,39 @@ class ProxiesTest(unittest.TestCase):
     def test_caddy(self):
         with caddy(self.ports) as proxy:
             self.check_limits(proxy)
+
+    def test_only_silence_lets_pass(self):
+        """What each proxy makes of every status that Weir, or a stranger in its place, sends."""
+        denials = (301, 400, 401, 403, 404, 413, 414, 421, 429, 431, 500, 501)
+        for name, start in (("nginx", nginx), ("haproxy", haproxy), ("caddy", caddy)):
+            with Statuses() as weir:
+                ports = {**self.ports, "8000": free_port(), "8080": weir.server_address[1]}
+                with self.subTest(name), start(ports) as proxy:
+                    weir.status = 204 if name == "nginx" else 200
+                    wait_until(lambda: proxy.ask("GET", "/")[0] == 200, "it asks and passes")
+                    for weir.status in denials:
+                        status, _, body = proxy.ask("GET", "/")
+                        self.assertGreaterEqual(status, 300, (name, weir.status))
+                        self.assertNotEqual(body, "/", (name, weir.status))
+
+    def test_what_is_too_large_is_not_a_way_around(self):
+        rule = "\n  - {id: none, limit: 0, window: 1m, match: {path: /closed}}\n"
+        weir = self.enterContext(Weir(config="rules:" + rule))
+        for name, start in (("nginx", nginx), ("haproxy", haproxy), ("caddy", caddy)):
+            ports = {**self.ports, "8000": free_port(), "8080": weir.port}
+            with self.subTest(name), start(ports) as proxy:
+                wait_until(lambda: proxy.ask("GET", "/closed")[0] == 429, "it denies")
+                for size in (4000, 6000, 8100, 8300, 12000, 14000, 15000, 16000, 33000):
+                    for path, headers in ((f"/closed?{'x' * size}", {}),
+                                          ("/closed", {"X-Long": "x" * size}),
+                                          (f"/closed?{'x' * (size // 2)}",
+                                           {f"X-{i}": "x" * (size // 8) for i in range(4)})):
+                        try:
+                            status, _, body = proxy.ask("GET", path, headers)
+                        except (http.client.HTTPException, OSError):
+                            continue  # it has closed the connection
+                        self.assertGreaterEqual(status, 400, (name, size))
+                        self.assertFalse(body.startswith("/closed"), (name, size))
 
     def test_configurations_that_cannot_be_run_here_are_at_least_yaml(self):
         for path in ("traefik/dynamic.yaml", "envoy/ratelimit.yaml", "envoy/ext_authz.yaml",

@@ -43,7 +43,7 @@ namespace weir {
 class Http2Session final : public Session {
  public:
   static constexpr std::uint32_t kStreamsMax = 1000;
-  static constexpr std::size_t kHeadMax = 8 << 10;
+  static constexpr std::size_t kHeadMax = 32 << 10;
   static constexpr std::size_t kBufferedMax = 8 << 20;
   static constexpr std::size_t kOutputMax = 1 << 20;
   static constexpr std::int32_t kConnectionWindow = 1 << 20;  // bytes

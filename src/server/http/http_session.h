@@ -2,7 +2,7 @@
 //
 // Requests are parsed where they were received, and a check allocates nothing.
 //
-// Bounds: heads of 8 KiB, targets of 4 KiB, bodies of 1 MiB, and kLimits.
+// Bounds: heads of 32 KiB, targets of 16 KiB, bodies of 1 MiB, and kLimits.
 //
 // Malformed bytes get one last reply, and then the connection closes: where the next
 // request would begin is anybody's guess. Replies to requests before them stand.
