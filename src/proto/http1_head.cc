@@ -2,6 +2,7 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include <algorithm>
 #include <functional>
 
 namespace weir::http1 {
@@ -11,8 +12,11 @@ namespace beast = boost::beast;
 using BeastError = beast::http::error;
 using BeastText = beast::string_view;
 
+// A longer head is parsed when it is all there.
+constexpr std::size_t kEagerMax = 8 << 10;
+
 constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
-constexpr Refusal kTargetTooLong{414, "The request target is longer than 4 KiB."};
+constexpr Refusal kTargetTooLong{414, "The request target is longer than 16 KiB."};
 constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 32 KiB."};
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
@@ -50,10 +54,10 @@ class HeadParser final : public beast::http::basic_parser<true> {
     if (target.size() > kTargetMax) refuse(kTargetTooLong, error);
   }
 
-  void on_field_impl(beast::http::field name, BeastText, BeastText value, Error& error) override {
+  void on_field_impl(beast::http::field name, BeastText name_text, BeastText value,
+                     Error& error) override {
     using beast::http::field;
-    // Beast joins a folded line in memory of its own, which is about to go away.
-    if (!is_part_of_input(value)) return refuse({400, "A header field is folded."}, error);
+    if (is_folded(name_text, value)) return refuse({400, "A header field is folded."}, error);
     switch (name) {
       case field::host:
         ++hosts_;
@@ -80,6 +84,26 @@ class HeadParser final : public beast::http::basic_parser<true> {
       return refuse({501, "The only transfer coding we know is chunked."}, error);
     }
     head_.chunked = true;
+  }
+
+  // Beast joins folded lines in memory of its own, which is about to go away. But if only one
+  // of them has a text, the value is where it arrived, behind a line's end.
+  bool is_folded(BeastText name, BeastText value) const {
+    const auto name_end = static_cast<std::size_t>(name.data() + name.size() - arrived_.data());
+    if (!value.empty() && !is_part_of_input(value)) return true;
+    if (!value.empty()) {
+      const auto value_at = static_cast<std::size_t>(value.data() - arrived_.data());
+      if (arrived_.substr(name_end, value_at - name_end).find('\n') != std::string_view::npos) {
+        return true;
+      }
+    }
+    const auto line_end = arrived_.find('\n', value.empty() ? name_end : end_of(value));
+    const std::string_view next = arrived_.substr(std::min(line_end, arrived_.size() - 1) + 1, 1);
+    return next == " " || next == "\t";
+  }
+
+  std::size_t end_of(BeastText value) const {
+    return static_cast<std::size_t>(value.data() + value.size() - arrived_.data());
   }
 
   bool is_part_of_input(BeastText value) const {
@@ -154,6 +178,9 @@ Method method_from_name(std::string_view name) {
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal) {
   arrived = arrived.substr(0, kHeadMax);
   head = {};
+  // Each piece of it would be parsed from the beginning.
+  const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
+  if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
   HeadParser parser(arrived, head);
   beast::error_code error;
   const std::size_t parsed = parser.put({arrived.data(), arrived.size()}, error);

@@ -24,8 +24,12 @@ std::string_view bearer_token(std::string_view authorization) {
 // in HTTP/1.0.
 bool is_own_name(std::string_view host) {
   const bool bracketed = host.starts_with('[');
-  const auto end = bracketed ? host.find(']') : host.find(':');
+  const auto end = std::min(bracketed ? host.find(']') : host.find(':'), host.size());
   std::string_view name = host.substr(0, end);
+  std::string_view port = host.substr(std::min(end + (bracketed ? 1 : 0), host.size()));
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!port.empty() && port.front() == ':') port.remove_prefix(1);
+  if (!std::ranges::all_of(port, is_digit)) return false;
   if (bracketed) return IpAddress::parse(name.substr(1)).has_value();
   if (name.ends_with('.')) name.remove_suffix(1);
   return host.empty() || equal_ignoring_case(name, "localhost") ||

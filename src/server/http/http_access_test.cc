@@ -67,7 +67,8 @@ TEST(Access, ANameThatLeadsHereNeedsAToken) {
   }
   for (const std::string_view other :
        {"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example",
-        "[evil]", "[", "localhos", ":"}) {
+        "[evil]", "[", "localhos", ":", "[::1].evil.example", "[::1]:80.evil.example",
+        "localhost:80.evil.example", "[::1]evil"}) {
     EXPECT_EQ(status(other), 403) << other;
   }
   EXPECT_FALSE(access_refusal(
