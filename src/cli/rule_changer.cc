@@ -46,7 +46,11 @@ void RuleChanger::work_off() {
     waiting_.pop_front();
     const bool is_late = is_stopping_;
     lock.unlock();
-    job.done(is_late ? refusal("The server is stopping.") : reply_to(job));
+    try {
+      job.done(is_late ? refusal("The server is stopping.") : reply_to(job));
+    } catch (const std::bad_alloc&) {
+      // The change is made or refused; only the message to the client's core is lost.
+    }
   }
 }
 

@@ -218,7 +218,10 @@ Asks::Progress Asks::decide(Instant now) {
 
 Asks::Progress Asks::run(Instant now) {
   while (true) {
-    if (open_ > 0) return progress_ = Progress::kWaits;
+    if (open_ > 0) {
+      keep_rules();
+      return progress_ = Progress::kWaits;
+    }
     read_parts(now);
     if (stage_ == Stage::kDone || is_unavailable_) break;
     is_asking_ = true;
@@ -229,6 +232,11 @@ Asks::Progress Asks::run(Instant now) {
   progress_ = is_unavailable_ ? Progress::kUnavailable : Progress::kAnswered;
   conclude(now);
   return progress_;
+}
+
+// Those that were in force when it was asked.
+void Asks::keep_rules() {
+  if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules_;
 }
 
 // Without memory to go on with there is no answer; what is still out is waited for, since it
@@ -265,6 +273,7 @@ void Asks::ask_counted(Instant now) {
 
 void Asks::ask_enforced(Instant now) {
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
+  if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
   decide_here(members(Role::kHere), joint_, Sign::kSpend, now);
   const Group group = members(Role::kShared);
   const Members shared = group;
@@ -344,8 +353,12 @@ bool Asks::ask_at_hand(Members asks, Operation operation, Instant now) {
   return false;
 }
 
-Asks::Part& Asks::next_part(Members asks, Mode mode, Operation operation) {
+void Asks::make_room_for_a_part() {
   if (parts_used_ == parts_.size()) parts_.push_back(std::make_unique<Part>(*this));
+}
+
+Asks::Part& Asks::next_part(Members asks, Mode mode, Operation operation) {
+  make_room_for_a_part();
   Part& part = *parts_[parts_used_++];
   part.begin(asks, mode, operation);
   fill(part, asks, Sign::kSpend, 1);

@@ -90,11 +90,7 @@ class Asks final : Engine::Asker {
   // Asks everything. REQUIRES: since begin() it was not called
   Progress decide(Instant now);
   // After kWaits. The listener is called once, at the latest when the stores' patience ends.
-  // `rules` are those that the asks refer to.
-  void listen(Listener& listener, RuleSetPtr rules) {
-    listener_ = &listener;
-    rules_ = std::move(rules);
-  }
+  void listen(Listener& listener) { listener_ = &listener; }
   Progress progress() const { return progress_; }
   // What has become of them, for whoever was called.
   Progress go_on(Instant) const { return progress_; }
@@ -137,6 +133,7 @@ class Asks final : Engine::Asker {
   class Part;
 
   Progress run(Instant now);
+  void keep_rules();
   void answered(Instant now) override;
 
   bool settle_uncounted(Item& item, Instant now) const;
@@ -159,6 +156,7 @@ class Asks final : Engine::Asker {
   void decide_here(Members asks, Operation operation, Sign sign, Instant now);
   void fall_back(Members asks, Operation operation, Instant now);
 
+  void make_room_for_a_part();
   Part& next_part(Members asks, Mode mode, Operation operation);
   void read_parts(Instant now);
   void fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const;
@@ -175,7 +173,7 @@ class Asks final : Engine::Asker {
   AsksPool* const pool_;   // null: somebody else's member
   std::size_t place_ = 0;  // in the pool
   Listener* listener_ = nullptr;
-  RuleSetPtr rules_;           // while it waits: a reload may come between
+  RuleSetPtr rules_;           // which the asks refer to: a reload may come between
   bool is_abandoned_ = false;  // nobody reads the answers
 
   ImmediateCheck check_;

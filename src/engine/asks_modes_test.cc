@@ -46,7 +46,7 @@ class AsksModesTest : public ::testing::Test {
     for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
     trips_ = 0;
     if (asks_.decide(kNow) == Progress::kWaits) {
-      asks_.listen(listener_, nullptr);
+      asks_.listen(listener_);
       while (asks_.progress() == Progress::kWaits) {
         ++trips_;
         shared_.answer_all();
@@ -359,7 +359,7 @@ TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
   AsksPtr asks = pool.take(Operation::kSpendAll);
   for (const Rule* rule : {&local, &none}) asks->add({.rule = rule, .key = "k"});
   ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
-  asks->listen(listener_, nullptr);
+  asks->listen(listener_);
   asks.reset();
   shared_.answer_all();
   go_on();
@@ -371,10 +371,11 @@ TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
 TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 0)});
   AsksPool pool(engine_, blocks_);
+  pool.use_rules(rules);
   AsksPtr asks = pool.take(Operation::kSpendEach);
   asks->add({.rule = rules->find("r"), .key = "k"});
   ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
-  asks->listen(listener_, rules);
+  pool.use_rules(nullptr);
   const std::weak_ptr<const RuleSet> gone = rules;
   rules.reset();
   asks.reset();  // and the client leaves

@@ -6,9 +6,9 @@ namespace weir {
 
 AsksPtr AsksPool::take(Operation operation) {
   if (spare_.empty()) {
+    spare_.reserve(all_.size() + 1);  // so that giving back cannot fail
     all_.push_back(std::make_unique<Asks>(engine_, blocks_, this));
     all_.back()->place_ = all_.size() - 1;
-    spare_.reserve(all_.size());  // so that giving back cannot fail
     spare_.push_back(all_.back().get());
   }
   AsksPtr asks(spare_.back());
@@ -31,7 +31,8 @@ void ReturnAsks::operator()(Asks* asks) const noexcept {
   asks->listener_ = nullptr;
   asks->is_asking_ = false;
   asks->is_abandoned_ = asks->open_ > 0 || asks->progress_ == Asks::Progress::kWaits;
-  if (!asks->is_abandoned_) asks->pool_->give_back(*asks);
+  if (!asks->is_abandoned_) return asks->pool_->give_back(*asks);
+  asks->keep_rules();
 }
 
 }  // namespace weir

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/asks.h"
@@ -28,6 +29,9 @@ class AsksPool {
   AsksPool(Engine& engine, BlockList& blocks) : engine_(engine), blocks_(blocks) {}
 
   AsksPtr take(Operation operation);
+  // Asks that are taken from now on refer to these rules, and keep them for as long as they
+  // wait.
+  void use_rules(RuleSetPtr rules) { rules_ = std::move(rules); }
 
  private:
   friend class Asks;
@@ -39,6 +43,7 @@ class AsksPool {
 
   Engine& engine_;
   BlockList& blocks_;
+  RuleSetPtr rules_;
   std::vector<std::unique_ptr<Asks>> all_;  // also those whose answers nobody reads
   std::vector<Asks*> spare_;
 };

@@ -37,37 +37,34 @@ class CheckQueue {
   };
 
   // The pool must outlive the queue.
-  explicit CheckQueue(AsksPool& pool) : pool_(pool) { renew(); }
+  explicit CheckQueue(AsksPool& pool) : pool_(pool) {}
 
-  bool empty() const { return round_.asks->empty(); }
-  bool is_full() const { return round_.asks->size() == kMax; }
+  bool empty() const { return round_.asks == nullptr || round_.asks->empty(); }
+  bool is_full() const { return round_.asks != nullptr && round_.asks->size() == kMax; }
   // REQUIRES: !is_full()
   void add(const Ask& ask, const Note& note) {
+    if (round_.asks == nullptr) round_.asks = pool_.take(Operation::kSpendEach);
     round_.notes[round_.asks->size()] = note;
     const bool added = round_.asks->add(ask);
     WEIR_ASSERT(added);
   }
 
   // Forgets what is queued: its connection has gone.
-  void clear() { round_.asks->begin(Operation::kSpendEach); }
+  void clear() { round_.asks.reset(); }
 
   // Decides what is queued. What is answered at once is handed to `answer`, by reference, and
-  // what is not to `wait`, by value.
+  // what is not to `wait`, by value. The queue is empty then, whatever they throw.
   template <typename Answered, typename Waits>
   void flush(Instant now, Answered answer, Waits wait) {
     if (empty()) return;
-    if (round_.asks->decide(now) != Asks::Progress::kWaits) {
-      answer(std::as_const(round_));
-      return clear();
-    }
-    Round waiting = std::move(round_);
-    renew();
-    wait(std::move(waiting));
+    Round round = std::move(round_);
+    if (round.asks->decide(now) == Asks::Progress::kWaits) return wait(std::move(round));
+    answer(std::as_const(round));
+    round.asks->begin(Operation::kSpendEach);
+    round_.asks = std::move(round.asks);  // for the next ones
   }
 
  private:
-  void renew() { round_.asks = pool_.take(Operation::kSpendEach); }
-
   AsksPool& pool_;
   Round round_;
 };

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <utility>
+
 #include "base/assert.h"
 
 namespace weir {
@@ -33,15 +35,20 @@ void Check::finish(Batch& batch) noexcept {
   check.on_done_(check);
 }
 
-void Engine::answer_came(Asker& asker) {
-  answered_.push_back(&asker);
-  if (answered_.size() == 1 && on_answered_) on_answered_();
+void Engine::answer_came(Asker& asker) noexcept {
+  const bool is_first = first_answered_ == nullptr;
+  (is_first ? first_answered_ : last_answered_->next_) = &asker;
+  last_answered_ = &asker;
+  if (is_first && on_answered_) on_answered_();
 }
 
-// By index: whoever goes on may ask again, and be answered at once.
+// Whoever goes on may be gone afterwards.
 void Engine::go_on(Instant now) {
-  for (std::size_t i = 0; i < answered_.size(); ++i) answered_[i]->answered(now);
-  answered_.clear();
+  while (first_answered_ != nullptr) {
+    Asker& asker = *first_answered_;
+    first_answered_ = std::exchange(asker.next_, nullptr);
+    asker.answered(now);
+  }
 }
 
 }  // namespace weir

@@ -17,7 +17,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "engine/fleet.h"
 #include "observe/traffic.h"
@@ -101,9 +100,13 @@ class Engine {
 
    protected:
     ~Asker() = default;
+
+   private:
+    friend class Engine;
+    Asker* next_ = nullptr;  // in the engine's list
   };
   // The last answer that `asker` waits for is there. The asker outlives the next go_on().
-  void answer_came(Asker& asker);
+  void answer_came(Asker& asker) noexcept;
   // Lets everyone go on whose answers have come.
   void go_on(Instant now);
 
@@ -127,7 +130,8 @@ class Engine {
   Fleet* fleet_ = nullptr;
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
-  std::vector<Asker*> answered_;  // since the last go_on()
+  Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came
+  Asker* last_answered_ = nullptr;
 };
 
 }  // namespace weir

@@ -135,7 +135,7 @@ class PipelinedSession : public Session {
   // Decides what is queued.
   virtual void flush(Instant now) = 0;
 
-  // A late reply is about to be written.
+  // What is written from now on has waited, or has not.
   struct Turn {
     Duration waited{0};
     enum class Then : std::uint8_t { kGoOn, kClose } then = Then::kGoOn;
@@ -145,10 +145,14 @@ class PipelinedSession : public Session {
   InputBuffer& in() { return in_; }
   Output& out() { return out_; }
 
-  // Where a reply goes that is there already.
+  // Where a reply goes that is there already; takes a place behind those that wait.
   Output& end_of_line() {
     if (places_.empty()) return out_;
-    if (places_.back().late != nullptr) places_.emplace_back();
+    if (places_.back().late != nullptr) {
+      const Instant since = places_.back().since;
+      places_.emplace_back();
+      places_.back().since = since;
+    }
     return places_.back().output;
   }
   // Takes the next place for a reply that comes later. Its texts may be in in().
@@ -209,17 +213,18 @@ class PipelinedSession : public Session {
   void write_due(Instant now) {
     while (!places_.empty()) {
       Place& place = places_.front();
-      if (place.late != nullptr) {
-        if (!place.late->is_due()) return;
-        const bool is_last = is_draining_ && in_.empty() && places_.size() == 1;
-        writing({.waited = now - place.since,
-                 .then = is_last ? Turn::Then::kClose : Turn::Then::kGoOn});
-        if (!place.late->write(out_, now)) return;
-      } else {
+      if (place.late != nullptr && !place.late->is_due()) break;
+      const bool is_last = is_draining_ && in_.empty() && places_.size() == 1;
+      writing(
+          {.waited = now - place.since, .then = is_last ? Turn::Then::kClose : Turn::Then::kGoOn});
+      if (place.late == nullptr) {
         out_.append(place.output);
+      } else if (!place.late->write(out_, now)) {
+        break;
       }
       places_.pop_front();
     }
+    writing({});
   }
 
   const PipelineLimits& limits_;

@@ -43,6 +43,16 @@ bool RateLimitCall::Limit::is_over() const {
   return !answer.allowed() || (nothing_left && !has_shadow);
 }
 
+void RateLimitCall::begin(RateLimitService& service) {
+  service_ = &service;
+  metadata_ = service.metadata();
+}
+
+void RateLimitCall::retire() {
+  asks_.reset();
+  metadata_.reset();
+}
+
 Asks::Progress RateLimitCall::decide(Instant now) {
   response.Clear();
   error_.reset();
@@ -195,7 +205,7 @@ void RateLimitCall::write_response(Instant now) {
   response.set_overall_code(is_over() && !options.shadow_mode ? Response::OVER_LIMIT
                                                               : Response::OK);
   if (options.response_headers) write_headers();
-  if (!service_->metadata().empty()) write_metadata();
+  if (metadata_ != nullptr) write_metadata();
 }
 
 // All values of the descriptor with detailed_metric, the last with value_to_metric.
@@ -283,8 +293,8 @@ void RateLimitCall::write_headers() {
 
 void RateLimitCall::write_metadata() {
   for (const Limit& limit : limits_) {
-    const auto found = service_->metadata().find(limit.rule());
-    if (found == service_->metadata().end() || limit.is_over()) continue;
+    const auto found = metadata_->find(limit.rule());
+    if (found == metadata_->end() || limit.is_over()) continue;
     response.mutable_dynamic_metadata()->MergeFrom(found->second);
   }
 }

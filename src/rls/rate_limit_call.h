@@ -18,10 +18,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/asks_pool.h"
@@ -37,6 +38,9 @@ using Response = envoy::service::ratelimit::v3::RateLimitResponse;
 using RequestDescriptor = envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 
 class RateLimitService;
+
+// The `metadata` of rules that have some.
+using Metadata = std::unordered_map<const Rule*, google::protobuf::Struct>;
 
 // Why a request has no answer. Static text.
 struct ServiceError {
@@ -57,15 +61,13 @@ class RateLimitCall {
   // kWaits: the listener is called, and go_on() is to be called then.
   Asks::Progress decide(Instant now);
   Asks::Progress go_on(Instant now);
-  void listen(Asks::Listener& listener, RuleSetPtr rules) {
-    asks_->listen(listener, std::move(rules));
-  }
+  void listen(Asks::Listener& listener) { asks_->listen(listener); }
 
   const std::optional<ServiceError>& error() const { return error_; }
 
   // For its pool.
-  void begin(RateLimitService& service) { service_ = &service; }
-  void retire() { asks_.reset(); }
+  void begin(RateLimitService& service);
+  void retire();
 
  private:
   enum class Kind : std::uint8_t { kNone, kUnlimited, kCounted };
@@ -104,6 +106,7 @@ class RateLimitCall {
   void write_metadata();
 
   RateLimitService* service_ = nullptr;
+  std::shared_ptr<const Metadata> metadata_;  // of the rules it began with
   AsksPtr asks_;
   Group asked_ = Group::kEnforced;
   std::optional<ServiceError> error_;

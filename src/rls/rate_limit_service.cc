@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <memory>
 #include <utility>
 
 namespace weir::rls {
@@ -14,15 +15,17 @@ RateLimitService::RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr
 
 void RateLimitService::use_rules(RuleSetPtr rules) {
   rules_ = rules == nullptr ? std::make_shared<const RuleSet>() : std::move(rules);
-  metadata_.clear();
+  asks_.use_rules(rules_);
   if (!options_.response_metadata) return;
+  auto metadata_of_rules = std::make_shared<Metadata>();
   for (const Rule& rule : rules_->rules()) {
     google::protobuf::Struct metadata;
     const std::string& json = rule.policy.metadata_json;
     if (!json.empty() && google::protobuf::util::JsonStringToMessage(json, &metadata).ok()) {
-      metadata_.emplace(&rule, std::move(metadata));
+      metadata_of_rules->emplace(&rule, std::move(metadata));
     }
   }
+  metadata_ = std::move(metadata_of_rules);
 }
 
 RateLimitService::CallPtr RateLimitService::new_call() {

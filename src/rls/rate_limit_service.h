@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include <unordered_map>
+#include <memory>
 
 #include "base/pool.h"
 #include "engine/asks_pool.h"
@@ -31,16 +31,15 @@ class RateLimitService {
   CallPtr new_call();
   AsksPtr take_asks(Operation operation) { return asks_.take(operation); }
 
-  // The `metadata` of rules in force that have some, if answers are to carry it.
-  using Metadata = std::unordered_map<const Rule*, google::protobuf::Struct>;
-  const Metadata& metadata() const { return metadata_; }
+  // The `metadata` of the rules in force; null if answers do not carry it.
+  const std::shared_ptr<const Metadata>& metadata() const { return metadata_; }
 
  private:
   RuleSetPtr rules_;
   const RlsOptions options_;
   AsksPool asks_;
   Pool<RateLimitCall> calls_;
-  Metadata metadata_;
+  std::shared_ptr<const Metadata> metadata_;
 };
 
 }  // namespace weir::rls

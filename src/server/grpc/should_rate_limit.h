@@ -44,14 +44,14 @@ class ShouldRateLimit final : public UnaryMethod {
   class Late final : public LateReply<Http2Stream>, Asks::Listener {
    public:
     Late(CallPtr asked, RuleSetPtr rules) : rules_(std::move(rules)), asked_(std::move(asked)) {
-      asked_->listen(*this, rules_);
+      asked_->listen(*this);
     }
 
    private:
     void decided() noexcept override { due(); }
     bool try_write(Http2Stream& stream, Instant now) override {
       if (asked_->go_on(now) == Asks::Progress::kWaits) {
-        asked_->listen(*this, rules_);
+        asked_->listen(*this);
         return false;
       }
       reply(stream, outcome_of(*asked_));

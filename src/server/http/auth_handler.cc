@@ -104,9 +104,9 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
   core.decide(std::move(asks), exchange,
-              [auth, described = std::move(described)](HttpCore& then, const Recipient& to,
+              [auth, described = std::move(described)](HttpCore& same_core, const Recipient& to,
                                                        const Asks& decided) {
-                write_auth(then, to, auth, decided, described->request);
+                write_auth(same_core, to, auth, decided, described->request);
               });
 }
 

@@ -37,8 +37,8 @@ void decide_single(HttpCore& core, const Exchange& exchange, Operation operation
   AsksPtr asks = core.begin_asks(exchange, operation);
   asks->add(ask);
   core.decide(std::move(asks), exchange,
-              [](HttpCore& then, const Recipient& to, const Asks& decided) {
-                then.write_answer(to, decided.ask(0), decided.answer(0));
+              [](HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                same_core.write_answer(to, decided.ask(0), decided.answer(0));
               });
 }
 
@@ -93,8 +93,8 @@ void decide_list(HttpCore& core, const Exchange& exchange) {
       exchange, form == ListForm::kAtomic ? Operation::kSpendAll : Operation::kSpendEach);
   if (!add_list(core, exchange, *asks)) return;
   core.decide(std::move(asks), exchange,
-              [form](HttpCore& then, const Recipient& to, const Asks& decided) {
-                write_list(then, to, decided, form);
+              [form](HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                write_list(same_core, to, decided, form);
               });
 }
 

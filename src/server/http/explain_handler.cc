@@ -84,10 +84,10 @@ void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   asks->add(ask);
   core.decide(std::move(asks), exchange,
-              [](HttpCore& then, const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(then, decided);
+              [](HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(same_core, decided);
                 json.end_object();
-                then.write(to, {.body = json.text()});
+                same_core.write(to, {.body = json.text()});
               });
 }
 
@@ -211,10 +211,10 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   }
   core.decide(std::move(asks), exchange,
               [rest = others(core.rules(), *described, matched, wall_time)](
-                  HttpCore& then, const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(then, decided);
+                  HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(same_core, decided);
                 json.key("others").raw(rest.text()).end_object();
-                then.write(to, {.body = json.text()});
+                same_core.write(to, {.body = json.text()});
               });
 }
 

@@ -66,12 +66,13 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       rls_(engine, blocks, rules_, node.rls_options()),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
       scratch_size_(kScratchInitial) {
-  if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
+  use_rules(rules_ == nullptr ? std::make_shared<const RuleSet>() : rules_);
 }
 
 void HttpCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queue_.empty() && rules != nullptr);
   rules_ = std::move(rules);
+  asks_.use_rules(rules_);
   rls_.use_rules(rules_);
 }
 

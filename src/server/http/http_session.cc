@@ -1,5 +1,6 @@
 #include "server/http/http_session.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weir {
@@ -33,7 +34,7 @@ void HttpSession::stamp(Duration elapsed) {
 }
 
 void HttpSession::writing(const Turn& turn) {
-  waited_ = turn.waited;
+  waited_ = std::max(waited_, turn.waited);
   out().begin_turn({.waited = turn.waited, .closes = turn.then == Turn::Then::kClose});
 }
 

@@ -24,8 +24,8 @@ void handle_json(HttpCore& core, Exchange& exchange) {
     return write_answer(core, exchange, *refusal);
   }
   core.decide(std::move(call), exchange,
-              [](HttpCore& then, const Recipient& to, const rls::RateLimitCall& decided) {
-                write_answer(then, to, rls::to_json(decided));
+              [](HttpCore& same_core, const Recipient& to, const rls::RateLimitCall& decided) {
+                write_answer(same_core, to, rls::to_json(decided));
               });
 }
 

@@ -24,7 +24,7 @@ class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
         to_(to),
         asked_(std::move(asked)),
         write_(std::move(write)) {
-    asked_->listen(*this, rules_);
+    asked_->listen(*this);
   }
 
  private:
@@ -32,7 +32,7 @@ class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
 
   bool try_write(ReplySink& out, Instant now) override {
     if (asked_->go_on(now) == Asks::Progress::kWaits) {
-      asked_->listen(*this, rules_);
+      asked_->listen(*this);
       return false;
     }
     to_.out = &out;
@@ -53,7 +53,7 @@ class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
 class LateRound final : public LateReply<ReplySink>, Asks::Listener {
  public:
   LateRound(HttpCore& core, HttpCore::Queue::Round round) : core_(core), round_(std::move(round)) {
-    round_.asks->listen(*this, core.rules_);
+    round_.asks->listen(*this);
   }
 
  private:

@@ -107,8 +107,8 @@ void Replies::add(const Reply& reply, const ReplyTerms& terms) {
 void Replies::append(const Replies& waiting) {
   const std::size_t first = waiting.out_.position() - waiting.out_.size();
   for (const Unstamped& unstamped : waiting.unstamped_) {
-    unstamped_.push_back(
-        {.position = out_.position() + unstamped.position - first, .waited = unstamped.waited});
+    unstamped_.push_back({.position = out_.position() + unstamped.position - first,
+                          .waited = unstamped.waited + turn_.waited});
   }
   out_.append(waiting.out_);
 }

@@ -15,9 +15,9 @@ namespace weir {
 template <typename Write>
 class LateCommand final : public LateReply<OutputBuffer>, Asks::Listener {
  public:
-  LateCommand(RuleSetPtr rules, resp::Protocol protocol, AsksPtr asks, Write write)
+  LateCommand(resp::Protocol protocol, AsksPtr asks, Write write)
       : protocol_(protocol), asks_(std::move(asks)), write_(std::move(write)) {
-    asks_->listen(*this, std::move(rules));
+    asks_->listen(*this);
   }
 
  private:
@@ -37,8 +37,8 @@ class LateCommand final : public LateReply<OutputBuffer>, Asks::Listener {
 // The replies to the checks that were decided together.
 class LateCommands final : public LateReply<OutputBuffer>, Asks::Listener {
  public:
-  LateCommands(RuleSetPtr rules, RespCore::Round round) : round_(std::move(round)) {
-    round_.asks->listen(*this, std::move(rules));
+  explicit LateCommands(RespCore::Round round) : round_(std::move(round)) {
+    round_.asks->listen(*this);
   }
 
  private:
@@ -64,7 +64,7 @@ void RespCore::decide(AsksPtr asks, const RespRequest& request, Write write) {
     return write_or_refuse(reply, *asks);
   }
   request.line.park(std::make_unique<LateCommand<decltype(write_or_refuse)>>(
-                        rules_, protocol, std::move(asks), write_or_refuse),
+                        protocol, std::move(asks), write_or_refuse),
                     request.now);
 }
 

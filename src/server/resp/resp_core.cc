@@ -44,12 +44,13 @@ RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       counts_(node.counts().add_core()),
       rules_(std::move(rules)),
       asks_(engine, blocks) {
-  if (rules_ == nullptr) rules_ = std::make_shared<const RuleSet>();
+  use_rules(rules_ == nullptr ? std::make_shared<const RuleSet>() : rules_);
 }
 
 void RespCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queue_.empty() && rules != nullptr);
   rules_ = std::move(rules);
+  asks_.use_rules(rules_);
 }
 
 Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
@@ -100,9 +101,7 @@ void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form)
 void RespCore::flush(RespLine& line, Instant now) {
   queue_.flush(
       now, [&](const Round& round) { write_round(line.end(), round); },
-      [&](Round round) {
-        line.park(std::make_unique<LateCommands>(rules_, std::move(round)), now);
-      });
+      [&](Round round) { line.park(std::make_unique<LateCommands>(std::move(round)), now); });
 }
 
 void RespCore::write_round(OutputBuffer& out, const Round& round) {

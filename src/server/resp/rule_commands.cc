@@ -86,13 +86,13 @@ void handle_hit_many(RespCore& core, RespRequest& request) {
   constexpr std::size_t kEach = 3;  // rule, key, cost
   const auto words = request.arguments.subspan(2);
   const bool all = equal_ignoring_case(request.arguments[1], "all");
-  auto reply = core.reply(request);
+  const auto refuse = [&](std::string_view why) { core.reply(request).error(why); };
   if (!all && !equal_ignoring_case(request.arguments[1], "each")) {
-    return reply.error("ERR expected ALL or EACH before the first rule");
+    return refuse("ERR expected ALL or EACH before the first rule");
   }
   const std::size_t count = words.size() / kEach;
   if (words.size() % kEach != 0 || count > Batch::kChargesMax) {
-    return reply.error("ERR expected rule, key and cost, for 1 to 16 keys");
+    return refuse("ERR expected rule, key and cost, for 1 to 16 keys");
   }
   AsksPtr asks = core.begin_asks(request, all ? Operation::kSpendAll : Operation::kSpendEach);
   for (std::size_t i = 0; i < count; ++i) {
@@ -100,9 +100,9 @@ void handle_hit_many(RespCore& core, RespRequest& request) {
     Ask ask;
     std::string error;
     if (!make_ask(core, {.rule = check[0], .key = check[1], .cost = check[2]}, ask, error)) {
-      return reply.error(error);
+      return refuse(error);
     }
-    if (!asks->add(ask)) return reply.error("ERR these rules have more than 16 limits in all");
+    if (!asks->add(ask)) return refuse("ERR these rules have more than 16 limits in all");
   }
   core.decide(std::move(asks), request, [](ReplyWriter& each, const Asks& decided) {
     each.array(decided.size());
