@@ -16,7 +16,8 @@ constexpr char ascii_lower(char c) noexcept {
 
 constexpr bool equal_ignoring_case(std::string_view one, std::string_view other) noexcept {
   return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](char a, char b) { return ascii_lower(a) == ascii_lower(b); });
+                    // Mostly they are written alike.
+                    [](char a, char b) { return a == b || ascii_lower(a) == ascii_lower(b); });
 }
 
 inline std::string to_ascii_lower(std::string_view text) {
@@ -27,10 +28,10 @@ inline std::string to_ascii_lower(std::string_view text) {
 
 // Without the spaces and tabs around it.
 constexpr std::string_view trim_blanks(std::string_view text) noexcept {
-  constexpr std::string_view kBlanks = " \t";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace weir

@@ -17,6 +17,7 @@ TEST(Ascii, BlanksAreTrimmed) {
   EXPECT_EQ(trim_blanks(" \t a b\t "), "a b");
   EXPECT_EQ(trim_blanks(" \t "), "");
   EXPECT_EQ(trim_blanks("a"), "a");
+  EXPECT_EQ(trim_blanks(""), "");
 }
 
 }  // namespace

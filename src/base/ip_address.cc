@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/assert.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -71,20 +72,27 @@ IpAddress IpAddress::network(unsigned bits) const {
   if (is_v4()) bits += kV4Offset * 8;
   WEIR_ASSERT(bits <= 128);
   IpAddress network = *this;
-  for (unsigned i = 0; i < network.bytes_.size(); ++i) {
-    const unsigned kept = std::clamp(bits, i * 8, i * 8 + 8) - i * 8;
-    network.bytes_[i] &= static_cast<std::uint8_t>(0xff00 >> kept);
-  }
+  const std::size_t whole = bits / 8;
+  if (whole == network.bytes_.size()) return network;
+  network.bytes_[whole] &= static_cast<std::uint8_t>(0xff00 >> bits % 8);
+  std::fill(network.bytes_.begin() + whole + 1, network.bytes_.end(), 0);
   return network;
 }
 
 std::string_view IpAddress::write(std::span<char, kTextMax + 1> text) const {
-  const bool four = is_v4();
-  const char* const written =
-      ::inet_ntop(four ? AF_INET : AF_INET6, bytes_.data() + (four ? kV4Offset : 0), text.data(),
-                  static_cast<socklen_t>(text.size()));
-  WEIR_ASSERT(written != nullptr);
-  return written;
+  if (!is_v4()) {
+    const char* const written =
+        ::inet_ntop(AF_INET6, bytes_.data(), text.data(), static_cast<socklen_t>(text.size()));
+    WEIR_ASSERT(written != nullptr);
+    return written;
+  }
+  // By hand: inet_ntop goes by way of printf, and a key is often the address of a client.
+  char* end = text.data();
+  for (std::size_t i = kV4Offset; i < bytes_.size(); ++i) {
+    if (i > kV4Offset) *end++ = '.';
+    end = write_decimal(end, bytes_[i]);
+  }
+  return {text.data(), end};
 }
 
 std::string IpAddress::to_string() const {

@@ -1,5 +1,9 @@
 #include "base/ip_address.h"
 
+#include <arpa/inet.h>
+
+#include <random>
+
 #include <gtest/gtest.h>
 
 namespace weir {
@@ -26,6 +30,43 @@ TEST(IpAddress, RefusesWhatIsNone) {
                            "::1::", "unknown", "01.2.3.4", "1.2.3.4 ", "%eth0",
                            "12345::", "1111:2222:3333:4444:5555:6666:255.255.255.2551"}) {
     EXPECT_EQ(canonical(text), "none") << text;
+  }
+}
+
+std::string as_inet_ntop_writes(const std::array<std::uint8_t, 4>& bytes) {
+  std::array<char, INET_ADDRSTRLEN> text{};
+  return ::inet_ntop(AF_INET, bytes.data(), text.data(), text.size());
+}
+
+TEST(IpAddress, WritesIpv4AsInetNtopDoes) {
+  std::mt19937 random(1);
+  const auto byte = [&random] { return static_cast<std::uint8_t>(random()); };
+  for (int i = 0; i < 100'000; ++i) {
+    const std::array<std::uint8_t, 4> bytes = {byte(), byte(), byte(), byte()};
+    ASSERT_EQ(IpAddress::v4(bytes).to_string(), as_inet_ntop_writes(bytes));
+  }
+  constexpr std::array<std::uint8_t, 8> kEdges = {0, 1, 9, 10, 99, 100, 199, 255};
+  for (const auto a : kEdges) {
+    for (const auto b : kEdges) {
+      for (const auto c : kEdges) {
+        for (const auto d : kEdges) {
+          const std::array<std::uint8_t, 4> bytes = {a, b, c, d};
+          ASSERT_EQ(IpAddress::v4(bytes).to_string(), as_inet_ntop_writes(bytes));
+        }
+      }
+    }
+  }
+}
+
+TEST(IpAddress, NetworkKeepsTheFirstBitsAndNoOther) {
+  IpAddress::Bytes ones;
+  ones.fill(0xff);
+  for (unsigned bits = 0; bits <= 128; ++bits) {
+    const IpAddress network = IpAddress::v6(ones).network(bits);
+    for (unsigned bit = 0; bit < 128; ++bit) {
+      const bool is_set = (network.bytes()[bit / 8] >> (7 - bit % 8) & 1) == 1;
+      ASSERT_EQ(is_set, bit < bits) << bits << ": " << bit;
+    }
   }
 }
 

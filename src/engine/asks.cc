@@ -119,8 +119,8 @@ void Asks::begin(Operation operation) {
 
 bool Asks::add(const Ask& ask) {
   if (size_ == kAsksMax) return false;
-  if (size_ == items_.size()) items_.emplace_back();
-  Item& item = items_[size_];
+  if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
+  Item& item = *items_[size_];
   item.ask = ask;
   item.limits = ask.rule == nullptr ? std::span<const Quota>(&item.ask.quota, 1)
                                     : ask.rule->limits_for(ask.key, ask.tier);
@@ -187,15 +187,14 @@ Asks::Role Asks::role_of(const Item& item) const {
 Asks::Group Asks::members(Role role) const {
   Group group;
   for (std::size_t i = 0; i < size_; ++i) {
-    if (items_[i].role == role) group.add(i);
+    if (items_[i]->role == role) group.add(i);
   }
   return group;
 }
 
 bool Asks::all_allowed(Role role) const {
-  return std::all_of(
-      items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(size_),
-      [role](const Item& item) { return item.role != role || item.answer.allowed(); });
+  return std::ranges::all_of(
+      items(), [role](const auto& item) { return item->role != role || item->answer.allowed(); });
 }
 
 // ---- the stages ----
@@ -206,8 +205,8 @@ Asks::Progress Asks::decide(Instant now) {
   allowed_ = true;
   parts_used_ = 0;
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
-  for (std::size_t i = 0; i < size_; ++i) {
-    Item& item = items_[i];
+  for (const auto& each : items()) {
+    Item& item = *each;
     item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
     allowed_ = allowed_ && item.answer.allowed();
@@ -266,7 +265,7 @@ void Asks::ask_next(Instant now) {
 void Asks::ask_counted(Instant now) {
   Group counted;
   for (std::size_t i = 0; i < size_; ++i) {
-    if (items_[i].role != Role::kUncounted) counted.add(i);
+    if (items_[i]->role != Role::kUncounted) counted.add(i);
   }
   ask_each(counted, operation_, now);
 }
@@ -279,7 +278,7 @@ void Asks::ask_enforced(Instant now) {
   const Members shared = group;
   const Operation operation = all_allowed(Role::kHere) ? joint_ : Operation::kLook;
   Mode strictest = Mode::kAsync;
-  for (const std::uint8_t index : shared) strictest = std::max(strictest, items_[index].mode);
+  for (const std::uint8_t index : shared) strictest = std::max(strictest, items_[index]->mode);
   if (!shared.empty()) ask_store(shared, strictest, operation, now);
 }
 
@@ -303,8 +302,8 @@ void Asks::ask_each(Members asks, Operation operation, Instant now) {
   for (const Mode mode : modes_in_use_) {
     Group singles;
     for (const std::uint8_t index : asks) {
-      if (items_[index].mode != mode) continue;
-      if (items_[index].limits.size() == 1) {
+      if (items_[index]->mode != mode) continue;
+      if (items_[index]->limits.size() == 1) {
         singles.add(index);
       } else {
         ask_batch({&index, 1}, mode, joint, now);
@@ -368,7 +367,7 @@ Asks::Part& Asks::next_part(Members asks, Mode mode, Operation operation) {
 // By this node's own counters. Where they stand in for a store that has failed, by its share.
 void Asks::decide_here(Members asks, Operation operation, Sign sign, Instant now) {
   if (asks.empty()) return;
-  const bool stands_in = items_[asks.front()].mode != Mode::kLocal;
+  const bool stands_in = items_[asks.front()]->mode != Mode::kLocal;
   check_.begin(operation);
   fill(check_, asks, sign, stands_in ? engine_.fleet()->live_nodes() : 1);
   if (check_.decide(engine_.local(), now)) {
@@ -380,7 +379,7 @@ void Asks::decide_here(Members asks, Operation operation, Sign sign, Instant now
 
 void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const {
   for (const std::uint8_t index : asks) {
-    const Item& item = items_[index];
+    const Item& item = *items_[index];
     const std::int64_t asked = item.ask.cost;
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
@@ -408,7 +407,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
   const auto decisions = check.decisions();
   std::size_t next = 0;
   for (const std::uint8_t index : asks) {
-    Item& item = items_[index];
+    Item& item = *items_[index];
     item.answer.mode = mode;
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
@@ -427,10 +426,10 @@ void Asks::fall_back(Members asks, Operation operation, Instant now) {
   }
   Group local;
   for (const std::uint8_t index : asks) {
-    const Rule* const rule = items_[index].ask.rule;
-    Answer& answer = items_[index].answer;
+    const Rule* const rule = items_[index]->ask.rule;
+    Answer& answer = items_[index]->answer;
     answer.mode = Mode::kLocal;
-    const bool frees = items_[index].ask.cost < 0;
+    const bool frees = items_[index]->ask.cost < 0;
     if (!frees && (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal)) {
       local.add(index);
       continue;
@@ -447,8 +446,8 @@ void Asks::fall_back(Members asks, Operation operation, Instant now) {
 
 void Asks::conclude(Instant now) {
   if (is_unavailable_) return engine_.record_store_error();
-  for (std::size_t i = 0; i < size_; ++i) {
-    Item& item = items_[i];
+  for (const auto& each : items()) {
+    Item& item = *each;
     item.answer.over = !item.answer.allowed();
     record(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
@@ -482,16 +481,14 @@ void Asks::record(const Item& item, Instant now) {
 // Whether counters have changed: not by a look, nor if one of all denied.
 bool Asks::has_charged() const {
   if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
-  for (std::size_t i = 0; i < size_; ++i) {
-    if (items_[i].answer.over && !items_[i].is_shadow()) return false;
-  }
-  return true;
+  return std::ranges::none_of(
+      items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
 }
 
 // Tells the fleet what this node's counters have admitted while its store failed.
 void Asks::report_admitted_alone(Instant now) {
-  for (std::size_t i = 0; i < size_; ++i) {
-    const Item& item = items_[i];
+  for (const auto& each : items()) {
+    const Item& item = *each;
     const bool alone = item.fell_back() && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {

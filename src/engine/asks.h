@@ -37,7 +37,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -95,8 +94,8 @@ class Asks final : Engine::Asker {
   // What has become of them, for whoever was called.
   Progress go_on(Instant) const { return progress_; }
 
-  const Ask& ask(std::size_t index) const { return items_[index].ask; }
-  const Answer& answer(std::size_t index) const { return items_[index].answer; }
+  const Ask& ask(std::size_t index) const { return items_[index]->ask; }
+  const Answer& answer(std::size_t index) const { return items_[index]->answer; }
 
  private:
   friend class AsksPool;
@@ -127,6 +126,9 @@ class Asks final : Engine::Asker {
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
   };
+
+  // All that were added.
+  std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
 
   using Members = std::span<const std::uint8_t>;
   class Group;
@@ -178,7 +180,7 @@ class Asks final : Engine::Asker {
 
   ImmediateCheck check_;
   Operation operation_ = Operation::kSpendEach;
-  std::deque<Item> items_;  // they keep their places
+  std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
   Modes modes_in_use_;

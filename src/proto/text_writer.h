@@ -12,7 +12,6 @@
 
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +19,12 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "base/decimal.h"
 #include "weir/time.h"
 
 namespace weir {
 
-inline constexpr std::size_t kNumberTextMax = 20;   // -9223372036854775808
+inline constexpr std::size_t kNumberTextMax = kDecimalMax;
 inline constexpr std::size_t kSecondsTextMax = 21;  // -9223372036854.775808
 
 class TextWriter {
@@ -52,7 +52,7 @@ class TextWriter {
   }
 
   TextWriter& number(std::integral auto number) {
-    at_ = std::to_chars(at_, at_ + kNumberTextMax, number).ptr;
+    at_ = write_decimal(at_, number);
     return *this;
   }
 
@@ -60,14 +60,16 @@ class TextWriter {
   // REQUIRES: duration >= 0
   TextWriter& seconds(Duration duration) {
     constexpr std::int64_t kSecondUs = 1'000'000;
+    constexpr int kDecimals = 6;
     number(duration.count() / kSecondUs);
-    auto fraction_us = duration.count() % kSecondUs;
+    auto fraction_us = static_cast<std::uint32_t>(duration.count() % kSecondUs);
     if (fraction_us == 0) return *this;
-    *at_++ = '.';
-    for (auto digit_us = kSecondUs / 10; fraction_us > 0; digit_us /= 10) {
-      *at_++ = static_cast<char>('0' + fraction_us / digit_us);
-      fraction_us %= digit_us;
+    *at_ = '.';
+    for (int i = kDecimals; i > 0; --i, fraction_us /= 10) {
+      at_[i] = static_cast<char>('0' + fraction_us % 10);
     }
+    at_ += 1 + kDecimals;
+    while (at_[-1] == '0') --at_;
     return *this;
   }
 

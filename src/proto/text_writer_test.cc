@@ -44,6 +44,8 @@ TEST(TextWriter, SecondsHaveNoDecimalsToSpare) {
   EXPECT_EQ(seconds(1500ms), "1.5");
   EXPECT_EQ(seconds(1us), "0.000001");
   EXPECT_EQ(seconds(10s + 10us), "10.00001");
+  EXPECT_EQ(seconds(999'999us), "0.999999");
+  EXPECT_EQ(seconds(7s + 100'200us), "7.1002");
   EXPECT_EQ(seconds(Duration::max()), "9223372036854.775807");
   EXPECT_LT(seconds(Duration::max()).size(), kSecondsTextMax);
 }

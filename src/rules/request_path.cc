@@ -17,8 +17,13 @@ std::optional<char> decoded(std::string_view text) {
 }
 
 bool is_normal(std::string_view path) {
-  return path.starts_with('/') && path.find('%') == std::string_view::npos &&
-         path.find("//") == std::string_view::npos && path.find("/.") == std::string_view::npos;
+  if (!path.starts_with('/')) return false;
+  char before = '\0';
+  for (const char c : path) {
+    if (c == '%' || (before == '/' && (c == '/' || c == '.'))) return false;
+    before = c;
+  }
+  return true;
 }
 
 // Replaces `text` by what it decodes to, with a '/' in front.

@@ -35,9 +35,6 @@ constexpr std::string_view kRuleExpected = "the id of a rule";
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
 
-// No field has a longer name; must not exceed the padding.
-constexpr std::size_t kPlainNameMax = 16;
-
 // Beyond any window, so that it need not be exact; Quota::make says that it is too long.
 constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
 
@@ -45,28 +42,29 @@ constexpr std::uint16_t bit(CheckField field) {
   return static_cast<std::uint16_t>(1U << static_cast<unsigned>(field));
 }
 
-// The place of `name` in a constant table. Unrolled, so that each comparison is one of
-// constants: a few instructions instead of a call.
-template <const auto& Names, std::size_t... Index>
-std::optional<std::size_t> index_in(std::string_view name, std::index_sequence<Index...>) {
-  std::optional<std::size_t> index;
-  (void)((name == Names[Index] ? (index = Index, true) : false) || ...);
-  return index;
+// Which field of a check is named at `raw`, behind the opening quote, if its name stands there
+// without escapes. Unrolled, so that each comparison is one of constants, and none of them
+// needs to know where the name ends: a few instructions instead of a loop and calls. Behind the
+// text is padding, which no name exceeds.
+template <std::size_t... Index>
+std::optional<CheckField> field_at(const char* raw, std::index_sequence<Index...>) {
+  const auto is_at = [raw](std::string_view name) {
+    return std::memcmp(raw, name.data(), name.size()) == 0 && raw[name.size()] == '"';
+  };
+  std::optional<CheckField> field;
+  (void)((is_at(kCheckFieldNames[Index]) && (field = static_cast<CheckField>(Index), true)) || ...);
+  return field;
 }
 
-template <const auto& Names>
-std::optional<std::size_t> index_of(std::string_view name) {
-  return index_in<Names>(name, std::make_index_sequence<Names.size()>());
+std::optional<CheckField> field_at(const char* raw) {
+  return field_at(raw, std::make_index_sequence<kCheckFieldNames.size()>());
 }
 
-// The name of a field as it stands in the body, if it is short and needs no unescaping;
-// else empty. `raw` points behind its opening quote.
-std::string_view plain_name(const char* raw) {
-  for (std::size_t size = 0; size < kPlainNameMax; ++size) {
-    if (raw[size] == '"') return {raw, size};
-    if (raw[size] == '\\') break;
-  }
-  return {};
+std::optional<std::size_t> place_of(std::string_view name,
+                                    std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 std::optional<Duration> duration_of(od::value value) {
@@ -122,6 +120,12 @@ class CheckReader::Pass {
   bool read(const Source& source);
 
  private:
+  struct Field {
+    std::optional<CheckField> of_check{};
+    std::string_view name{};  // if it is none of a check
+    od::value value{};
+  };
+
   bool read_object(od::object object);
   bool read_check(od::object object, CheckSpec& spec);
   bool read_list_field(std::size_t field, od::value value);
@@ -134,8 +138,7 @@ class CheckReader::Pass {
   bool read_algorithm(od::value value, Algorithm& algorithm);
   bool read_mode(od::value value, std::optional<Mode>& mode);
 
-  bool next_field(simdjson::simdjson_result<od::field> result, std::string_view& name,
-                  od::value& value);
+  bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
   bool mark(CheckField field, CheckSpec& spec);
   bool require_all(const CheckSpec& spec);
   bool require(CheckField field, const CheckSpec& spec, std::string_view expected);
@@ -180,33 +183,36 @@ bool CheckReader::Pass::read_object(od::object object) {
   CheckSpec& spec = specs_[0];
   spec = {};
   for (auto result : object) {
-    std::string_view name;
-    od::value value;
-    if (!next_field(std::move(result), name, value)) return false;
-    if (const auto field = index_of<kCheckFieldNames>(name)) {
-      if (body_.is_list || has_atomic_) return fail(name, "nothing: with \"checks\" it is in each");
+    Field field;
+    if (!next_field(std::move(result), field)) return false;
+    if (field.of_check) {
+      if (body_.is_list || has_atomic_) {
+        return fail(*field.of_check, "nothing: with \"checks\" it is in each");
+      }
       is_single_ = true;
-      const auto check_field = static_cast<CheckField>(*field);
-      if (!mark(check_field, spec) || !read_field(check_field, value, spec)) return false;
+      if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
+        return false;
+      }
       continue;
     }
-    const auto list_field = index_of<kCheckListFieldNames>(name);
-    if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(name);
-    if (is_single_) return fail(name, "nothing: the body is a single check");
-    if (!read_list_field(*list_field, value)) return false;
+    const auto list_field = place_of(field.name, kCheckListFieldNames);
+    if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(field.name);
+    if (is_single_) return fail(field.name, "nothing: the body is a single check");
+    if (!read_list_field(*list_field, field.value)) return false;
   }
   return true;
 }
 
-bool CheckReader::Pass::next_field(simdjson::simdjson_result<od::field> result,
-                                   std::string_view& name, od::value& value) {
-  od::field field;
-  if (auto error = std::move(result).get(field)) return fail_syntax(error);
-  name = plain_name(field.key().raw());
-  if (name.empty()) {
-    if (auto error = field.unescaped_key().get(name)) return fail_syntax(error);
+bool CheckReader::Pass::next_field(simdjson::simdjson_result<od::field> result, Field& field) {
+  od::field read;
+  if (auto error = std::move(result).get(read)) return fail_syntax(error);
+  field.of_check = field_at(read.key().raw());
+  if (!field.of_check) {
+    if (auto error = read.unescaped_key().get(field.name)) return fail_syntax(error);
+    const auto place = place_of(field.name, kCheckFieldNames);
+    if (place) field.of_check = static_cast<CheckField>(*place);
   }
-  value = std::move(field).value();
+  field.value = std::move(read).value();
   return true;
 }
 
@@ -248,13 +254,12 @@ bool CheckReader::Pass::read_checks(od::value value) {
 bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
   spec = {};
   for (auto result : object) {
-    std::string_view name;
-    od::value value;
-    if (!next_field(std::move(result), name, value)) return false;
-    const auto index = index_of<kCheckFieldNames>(name);
-    if (!index) return fail_unknown(name);
-    const auto field = static_cast<CheckField>(*index);
-    if (!mark(field, spec) || !read_field(field, value, spec)) return false;
+    Field field;
+    if (!next_field(std::move(result), field)) return false;
+    if (!field.of_check) return fail_unknown(field.name);
+    if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
+      return false;
+    }
   }
   return true;
 }
