@@ -91,7 +91,7 @@ TEST_F(RedisLoop, AdmitsExactlyTheLimitInFewCalls) {
   start(10s);  // as the machine that runs tests may be busy
   run([&] { return decided_ >= 3000; });
   EXPECT_EQ(admitted_, 1000u);
-  const RedisStoreCounts& counts = store_->counts();
+  const CallCounts& counts = store_->counts();
   EXPECT_EQ(counts.charges + counts.remembered, decided_);
   EXPECT_LT(counts.calls * 4, counts.charges);
 }

@@ -18,9 +18,14 @@ bool is_for_copies(const Charge& charge) {
   return charge.cost >= 0 && is_synced(charge.quota->algorithm());
 }
 
-RedisTripsOptions trips_options(const RedisStoreOptions& redis) {
-  const bool one_server = redis.spread == KeySpread::kOneServer;
-  return {redis, AsyncStore::kPatience, one_server ? 1 : Breaker::kFailuresMax};
+RedisStoreOptions with_patience(RedisStoreOptions redis) {
+  redis.deadline = AsyncStore::kPatience;
+  return redis;
+}
+
+// A call of one server that fails is an outage; in a cluster other masters may answer.
+int failures_max(KeySpread spread) {
+  return spread == KeySpread::kOneServer ? 1 : Breaker::kFailuresMax;
 }
 
 bool has_terms(const Quota& one, const Quota& other) {
@@ -37,7 +42,8 @@ AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisCli
                        Reactor& reactor, RedisStoreListener& listener)
     : stores_(options.stores),
       strict_(strict),
-      trips_(trips_options(options.redis), client, reactor, listener, *this),
+      trips_(with_patience(options.redis), failures_max(options.redis.spread), client, reactor,
+             listener, *this),
       keys_(options.keys),
       own_counters_(options.redis.own_counters),
       period_(options.interval / 2),

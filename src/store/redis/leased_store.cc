@@ -40,8 +40,7 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
                          Reactor& reactor, RedisStoreListener& listener)
     : options_(options),
       strict_(strict),
-      trips_({options.redis, options.redis.deadline, Breaker::kFailuresMax}, client, reactor,
-             listener, *this),
+      trips_(options.redis, Breaker::kFailuresMax, client, reactor, listener, *this),
       keys_(options.keys),
       denials_(options.redis.denied_keys),
       own_counters_(options.redis.own_counters),

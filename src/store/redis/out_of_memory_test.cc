@@ -171,7 +171,7 @@ TEST_F(OutOfMemory, WhatRedisIsToBeToldWaits) {
   const Instant later = now_ + 100ms;
   reactor_.run(later);  // those whose trips failed are tried again,
   reactor_.run(later);  // and set out at the end of a round
-  EXPECT_EQ(store.trips().counts().errands, kKeys);
+  EXPECT_EQ(store.trips().counts().charges, kKeys);
 }
 
 struct NotedCall final : RedisCall {

@@ -409,7 +409,7 @@ TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
   EXPECT_EQ(again.decisions[0].verdict, Verdict::kDenied);
   EXPECT_EQ(again.decisions[0].retry_after, 200ms);
   EXPECT_EQ(again.answers, 1);
-  EXPECT_EQ(store_->counts().remembered, 1u);
+  EXPECT_EQ(store_->remembered(), 1u);
 
   Asked look({charge()}, Operation::kLook);
   ask(look, kStart + 300ms);

@@ -55,7 +55,7 @@ TEST(RedisTrips, InAClusterErrandsOfOneKeyKeepTheirOrder) {
   SilentClient client;
   Nobody listener;
   Journal journal;
-  RedisTrips trips({{.spread = KeySpread::kCluster}, 20ms, 1}, client, reactor, listener, journal);
+  RedisTrips trips({.spread = KeySpread::kCluster}, 1, client, reactor, listener, journal);
   std::vector<std::uint32_t> in_order;
   for (std::uint32_t place = 0; place < 100; ++place) {
     const std::uint64_t other = 2 + place % 8;

@@ -29,7 +29,9 @@ struct FleetHealth {
 };
 
 struct FleetCounts {
-  RedisStoreCounts strict{};
+  CallCounts strict{};
+  CallCounts trips{};            // of the modes leased and async
+  std::uint64_t remembered = 0;  // denials that mode strict answered without a call
   LeasedStoreCounts leased{};
   AsyncStoreCounts async{};
 };

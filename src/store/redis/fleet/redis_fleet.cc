@@ -149,9 +149,13 @@ bool RedisFleet::leave(Instant now) {
 
 void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
-  core_.state.publish(
-      core_.number,
-      {.strict = strict_store_->counts(), .leased = leased_->counts(), .async = async_->counts()});
+  CallCounts trips = leased_->trips().counts();
+  trips += async_->trips().counts();
+  core_.state.publish(core_.number, {.strict = strict_store_->counts(),
+                                     .trips = trips,
+                                     .remembered = strict_store_->remembered(),
+                                     .leased = leased_->counts(),
+                                     .async = async_->counts()});
   if (core_.number == 0) tell_health();
   publisher_->set(now + kPublishEvery);
 }
