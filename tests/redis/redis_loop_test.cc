@@ -13,7 +13,7 @@
 #include "net/socket_dialer.h"
 #include "redis/redis_server.h"
 #include "store/redis/client/redis_clients.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/strict/redis_store.h"
 
 namespace weir {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "store/redis/client/endpoint_text.h"
-#include "store/redis/cluster_slot.h"
+#include "store/redis/script/cluster_slot.h"
 
 namespace weir {
 namespace {

@@ -27,7 +27,7 @@
 #include "proto/resp/reply_reader.h"
 #include "proto/session.h"
 #include "store/redis/client/handshake.h"
-#include "store/redis/redis_client.h"
+#include "store/redis/client/redis_client.h"
 
 namespace weir {
 

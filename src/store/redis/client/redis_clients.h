@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "store/redis/client/link.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
-#include "store/redis/redis_client.h"
 
 namespace weir {
 

@@ -24,8 +24,8 @@
 
 #include "engine/block_list.h"
 #include "proto/reactor.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
-#include "store/redis/redis_client.h"
 #include "weir/key.h"
 
 namespace weir {

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/async_store.h"
-#include "store/redis/leased_store.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/async/async_store.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/time.h"
 
 namespace weir {

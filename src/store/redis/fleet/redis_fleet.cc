@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "store/redis/split_store.h"
+#include "store/redis/strict/split_store.h"
 
 namespace weir {
 namespace {

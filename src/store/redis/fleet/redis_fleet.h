@@ -16,14 +16,14 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
-#include "store/redis/async_store.h"
+#include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_clients.h"
 #include "store/redis/client/redis_url.h"
 #include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/fleet/fleet_state.h"
-#include "store/redis/leased_store.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/store.h"
 
 namespace weir {
