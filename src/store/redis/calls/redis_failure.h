@@ -32,7 +32,7 @@ enum class RedisFailure : std::uint8_t {
 };
 inline constexpr std::size_t kRedisFailures = 14;
 
-// Whether it says something about Redis as a whole, which it has been asked.
+// Whether Redis received the call, and the failure concerns Redis as a whole.
 bool concerns_all(RedisFailure failure);
 
 // "out_of_memory" and so on: for metrics.

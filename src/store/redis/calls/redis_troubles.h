@@ -3,7 +3,7 @@
 //
 // Calls that fail open a breaker, and its listener hears of it. While it is open, a probe,
 // a charge of our own, is tried now and then until one is answered. Whoever asks sends both
-// and says what came of them; what is asked meanwhile it refuses as kNotAsked.
+// and says what came of them; meanwhile it refuses all else as kNotAsked.
 //
 // Thread rule: one core. Tested by redis_troubles_test.cc.
 
@@ -29,13 +29,13 @@ using FailureCounts = std::array<std::uint64_t, kRedisFailures>;  // by kind
 // Hears what goes wrong and when it is over, and not how often. In neither function may it
 // use the store.
 //
-// It may run out of memory: std::bad_alloc is caught. News is told again then with the next
+// It may run out of memory: the caller catches std::bad_alloc. News comes again with the next
 // failure, and a change of the breaker is not.
 class RedisStoreListener {
  public:
   // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
   virtual void redis_failed(RedisFailure failure, std::string_view detail, Instant now) = 0;
-  // Redis is asked again, or not any more.
+  // The store calls Redis again, or no more.
   virtual void breaker_changed(Instant now) = 0;
 
  protected:
@@ -59,11 +59,11 @@ class RedisTroubles {
   void answered(Instant now);
   // A call was not. What it was to bring is note()d one by one, by whoever sent it. Calls that
   // run out of time at one instant were sent together, and count as one: in a cluster they may
-  // be all that one round has asked of one master, while the others answer.
+  // be all that one round has sent to one master, while the others answer.
   void call_failed(RedisFailure failure, Instant now);
   // Nor was a probe, or there was no room for it.
   void probe_failed(RedisFailure failure, Instant now);
-  // Something that was asked has no answer.
+  // An item has no answer.
   void note(RedisFailure failure, std::string_view detail, Instant now);
 
   // The probe to send now: a charge that matters to nobody, each of another key, in a cluster

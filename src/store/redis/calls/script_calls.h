@@ -154,7 +154,7 @@ class ScriptCalls {
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(sent));
   }
 
-  // Loses those of the queue for which is_due(item) holds. What is added meanwhile stays.
+  // Loses the items of the queue for which is_due(item) holds. Items that come meanwhile stay.
   template <typename IsDue>
   void lose_queue(RedisFailure failure, Instant now, IsDue is_due) {
     const std::size_t waiting = queue_.size();
@@ -179,8 +179,8 @@ class ScriptCalls {
     }
   }
 
-  // Forgets all calls, then hands over every item that is out or waits. What is done with them
-  // must not use this.
+  // Forgets all calls, then hands over every item that is out or waits. The action must not use
+  // this.
   template <typename Action>
   void give_up(Action action) {
     forget_calls();

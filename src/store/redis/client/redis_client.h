@@ -1,5 +1,5 @@
 // RedisClient: one core's connection to a Redis, a set of them behind sentinels, or a
-// cluster. Who uses it does not know which.
+// cluster. Its user does not know which.
 //
 //   class Beat final : public RedisCall { ... };
 //   if (const auto refusal = client.send(words, slot, now + 20ms, beat, now)) ...

@@ -62,7 +62,7 @@ class FleetState {
 
   // A core's figures, now and then.
   void publish(std::size_t core, const FleetCounts& counts);
-  // Of all cores.
+  // The sum over all cores.
   FleetCounts counts() const;
 
  private:

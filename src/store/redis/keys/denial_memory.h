@@ -1,9 +1,9 @@
-// DenialMemory: keys that Redis has denied, so that it need not be asked again before that
+// DenialMemory: keys that Redis has denied, so that no call asks Redis again before that
 // can change.
 //
 // A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
 // or give back, and does not tell. It holds for the same cost under the same quota. A larger
-// cost would be denied, too, but not be told the truth about when to come back.
+// cost would be denied, too, but come back at another time.
 //
 // Bounded: a key has one place, and takes it from whoever has it.
 //
@@ -28,7 +28,7 @@ class DenialMemory {
   // REQUIRES: keys > 0
   explicit DenialMemory(std::size_t keys) : places_(keys) {}
 
-  // `now`: when Redis was asked, or earlier. Anything but a denial is forgotten.
+  // `now`: when the call left, or earlier. Ignores anything but a denial.
   void note(const Charge& charge, const Decision& decision, Instant now) {
     const bool counts_denials = charge.quota->algorithm() == Algorithm::kExponentialBackoff;
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;

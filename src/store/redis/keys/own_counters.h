@@ -16,7 +16,7 @@ class OwnCounters {
 
   // What an answered batch has changed.
   void enter(const Batch& answered, Instant now);
-  // What was admitted of a key, or given back; of many units as many as there are.
+  // Units admitted or refunded: all of them, or as many as the counter has left.
   void enter(const Charge& charge, Instant now);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kBusyDemand = 4;
 // Demand may be so many times what it was.
 constexpr std::int64_t kGrowth = 8;
-// What is left of a long lease expires if it is less of what remains.
+// A long lease with a smaller part of what remains than this is left to expire.
 constexpr std::int64_t kTriflePart = 64;
 
 }  // namespace
@@ -44,7 +44,7 @@ Duration long_lease_length(const Quota& quota) {
   return std::min(LeasedKey::kLongMax, is_log ? window / kLogPart : window);
 }
 
-// Of a fixed window all comes back at once, when it ends.
+// All units of a fixed window come back at once, when it ends.
 Duration trickle_length(const Quota& quota) {
   constexpr Duration kMax = std::chrono::milliseconds(250);
   constexpr int kPart = 64;
@@ -154,7 +154,7 @@ LeasedKey::Returned LeasedKey::give_back(std::size_t lease, Instant now) {
   return returned;
 }
 
-// Who is in use may need it yet; of a trifle nobody feels the want.
+// A key in use may still need the units, and nobody misses a few.
 bool LeasedKey::is_to_go_back(std::size_t lease, Instant now) const {
   const Held& held = leases_[lease];
   const Origin& origin = origins_[lease];

@@ -37,13 +37,13 @@ class LeasedKey {
   static constexpr std::int64_t kUnitsMax = 1'000'000;  // of a lease
   static constexpr std::size_t kLeases = 2;
 
-  // What Redis granted, and when it was asked, here.
+  // What Redis granted, and when the request left, here.
   struct Grant {
     Lease lease;
     Instant asked_at;
     Instant time_at_redis;
   };
-  // What goes back, and what Redis is told besides.
+  // What goes back, and what Redis learns besides.
   struct Returned {
     std::int64_t units = 0;
     std::int64_t settled = 0;
@@ -76,13 +76,13 @@ class LeasedKey {
   // When what is left of the last that was received is to go back.
   Instant return_at() const { return return_at_; }
 
-  // What is left of a lease goes back, unless it has ended.
+  // Gives back the rest of a lease, unless the lease has ended.
   Returned give_back(std::size_t lease, Instant now);
   // Whether it should, by now: a short lease, or a long one that nobody needs any more.
   bool is_to_go_back(std::size_t lease, Instant now) const;
   // Redis has forgotten the key: all that is held is void. Returns how much that is.
   std::int64_t forget();
-  // For the next errand. What is told is not told again.
+  // Moves what is settled into the terms of the next errand, once.
   void settle(LeaseTerms& terms);
 
   // In Redis, as far as this core knows.
@@ -110,7 +110,7 @@ class LeasedKey {
     bool is_long = false;
   };
 
-  // Of the lease before, while the last has told little.
+  // During the lease before, while the last one has lasted too short to measure.
   std::int64_t earlier_demand(Instant now) const;
   // Since the last lease came.
   std::int64_t demand() const { return demand_counted_ + held_then_ - held(); }
@@ -121,7 +121,7 @@ class LeasedKey {
 
   // What every check reads comes first, as much as KeyTable fetches.
   std::array<Held, kLeases> leases_;
-  Instant ask_at_ = Instant::max();  // from when on another is asked for,
+  Instant ask_at_ = Instant::max();  // from then on the core asks for another,
   std::int64_t ask_at_units_ = 0;    // or when so much is left
   std::int64_t left_in_redis_ = 0;   // as it said last
   Instant reset_at_;                 // then all would be left

@@ -97,7 +97,7 @@ void ChargeCall::set_time(Instant now) {
   time_.assign(text.data(), std::to_chars(text.begin(), text.end(), epoch_us(now)).ptr);
 }
 
-// Of the charge's key among KEYS, from 1.
+// The number of the charge's key among KEYS, from 1.
 std::size_t ChargeCall::number_of(const Charge& charge) {
   std::size_t slot = (charge.key.low ^ charge.tag) % kSlots;
   for (; slots_[slot] != 0; slot = (slot + 1) % kSlots) {

@@ -44,7 +44,7 @@ enum class ScriptOperation : std::uint8_t {
   kReturn,  // gives units of a lease back, if it has not ended
 };
 
-// Of each charge a lease grants up to its cost: at most `remaining / share`, but what is
+// A lease grants up to each charge's cost: at most `remaining / share`, but what is
 // needed at once, and one unit, if so many are left. Redis may shorten the length.
 // A long lease, if `long_length` is set, holds a smaller part of what remains, so that it may
 // be out for longer. If that is less than is needed, the lease is short.
@@ -97,7 +97,7 @@ class ChargeCall {
   void add(ScriptOperation operation, std::span<const Charge> charges);
   // REQUIRES: as above, and positive costs
   void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);
-  // After `end`, on Redis's clock, nothing is given back: what was charged has gone by then,
+  // After `end`, on Redis's clock, nothing goes back: what was charged has gone by then,
   // and others have been charged in its place. `settled`: of long leases, what comes back and
   // what was spent. REQUIRES: as above, and negative costs
   void add_return(std::span<const Charge> charges, Instant end, std::int64_t settled = 0);
@@ -144,7 +144,7 @@ class ChargeReplies {
   // `reply` must outlive this.
   explicit ChargeReplies(const resp::Reply& reply);
 
-  // Redis's, when it decided. Of a malformed reply, Instant{}.
+  // Redis's, when it decided. Instant{}: the reply is malformed.
   Instant time() const { return time_; }
 
   // The next batch: `charges` as they were added, in the order they were added. After

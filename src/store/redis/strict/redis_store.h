@@ -47,7 +47,7 @@ class RedisStore final : public Store {
   // Batches that wait are dropped: their on_done is not called.
   ~RedisStore() override;
 
-  // Fails all that waits. What is called then must not use the store, nor anybody after it.
+  // Fails all that waits. Neither callbacks nor anybody after this may use the store.
   void give_up();
 
   void decide(Batch& batch, Instant now) noexcept override;

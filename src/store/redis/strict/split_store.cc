@@ -15,9 +15,9 @@ namespace weir {
 struct SplitStore::Split {
   SplitStore* store = nullptr;
   Instant asked_at;
-  Batch* whole = nullptr;  // null: it is answered, and these are what is given back
+  Batch* whole = nullptr;  // null: it is answered, and these are its refunds
   std::array<Charge, Batch::kChargesMax> charges;
-  std::array<Quota, Batch::kChargesMax> quotas;  // theirs: what is given back outlives the whole
+  std::array<Quota, Batch::kChargesMax> quotas;  // theirs: a refund outlives the whole
   std::array<Decision, Batch::kChargesMax> decisions;
   std::array<std::size_t, Batch::kChargesMax> places;  // of `charges`, in the whole
   std::array<Batch, Batch::kChargesMax> parts;
@@ -40,7 +40,7 @@ bool is_in_one_slot(std::span<const Charge> charges) {
 constexpr Duration kTripMax = std::chrono::milliseconds(50);
 
 // From the charge to the end of its window; a key is as good as new when that or a later one
-// ends. What is given back after it is taken from what others have been charged since. Logs
+// ends. A later refund would reduce what others have been charged since. Logs
 // and buckets have no windows that end.
 Duration time_to_give_back(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
@@ -59,7 +59,7 @@ bool is_charged(const Batch& part, std::size_t index) {
   return std::ranges::all_of(part.decisions, &Decision::allowed);
 }
 
-// Whether what the parts have charged is what was asked for.
+// Whether the parts have charged what the whole wanted.
 bool is_kept(const Batch& whole, std::span<const Batch> parts) {
   if (whole.operation == Operation::kSpendEach) return whole.error == StoreError::kNone;
   const auto charged = [](const Batch& part) { return is_charged(part, 0); };
@@ -195,7 +195,7 @@ void SplitStore::answer(Split& split, Batch& whole) {
   }
 }
 
-// Makes the parts those that give back. False if nothing is to be given back.
+// Turns the parts into refunds. False if there is nothing to refund.
 bool SplitStore::becomes_what_is_given_back(Split& split) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < split.part_count; ++i) {
