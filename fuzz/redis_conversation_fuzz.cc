@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/conversation.h"
-#include "store/redis/manual_reactor.h"
 
 namespace weir {
 namespace {

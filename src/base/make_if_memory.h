@@ -1,6 +1,6 @@
 // make_if_memory: std::make_unique where memory may be short and nothing may throw.
 //
-// Thread rule: none of its own. Tested by src/store/redis/out_of_memory_test.cc.
+// Thread rule: none of its own. Tested by src/store/redis/fleet/out_of_memory_test.cc.
 
 #pragma once
 

@@ -26,7 +26,7 @@
 #include "net/event_loop.h"
 #include "net/socket_dialer.h"
 #include "store/redis/client/redis_clients.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/clock.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"

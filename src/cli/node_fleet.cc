@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rules/mode.h"
-#include "store/redis/redis_failure.h"
+#include "store/redis/calls/redis_failure.h"
 
 namespace weir {
 
@@ -52,7 +52,7 @@ SharedStoreFigures NodeFleet::figures() const {
                              .live_nodes = state_.live_nodes(),
                              .calls = counts.strict.calls,
                              .charges = counts.strict.charges,
-                             .remembered = counts.strict.remembered,
+                             .remembered = counts.remembered,
                              .leases = counts.leased.leases,
                              .leased_granted = counts.leased.granted,
                              .leased_returned = counts.leased.returned,
@@ -62,7 +62,7 @@ SharedStoreFigures NodeFleet::figures() const {
                              .async_alone = counts.async.alone};
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
     figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
-                                  counts.strict.failures[kind]);
+                                  counts.strict.failures[kind] + counts.trips.failures[kind]);
   }
   return figures;
 }

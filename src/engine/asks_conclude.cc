@@ -1,6 +1,5 @@
 // What follows from the answers of Asks: figures, blocks, and what the fleet learns.
 
-
 #include "engine/asks.h"
 #include "engine/block_denied.h"
 

@@ -1,4 +1,4 @@
-"""What happens when: breaks the Redis of two nodes under load, and counts what it does.
+"""Breaks the Redis of two nodes under load, and counts what it does: docs/redis_faults.md.
 
     tests/e2e/faults.py [--long] [WORD ...]      ./dev faults builds the release first
 

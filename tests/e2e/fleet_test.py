@@ -225,6 +225,18 @@ class Alone(unittest.TestCase):
             fleet.wait_until_shared()
             self.assertEqual(sum(spent(node, "shut", 5) for node in fleet.nodes), 5)
 
+    def test_calls_that_fail_are_counted_in_modes_that_decide_in_memory(self):
+        for rule in ("busy-leased", "soon"):
+            with self.subTest(rule), Redis() as redis, Fleet([redis.url], config=CONFIG) as fleet:
+                fleet.wait_until_shared()
+                node = fleet.nodes[0]
+                self.assertEqual(timed_out(node), 0)
+                redis.pause()
+                node.check(rule=rule, key="first")
+                wait_until(lambda: timed_out(node) > 0, "the failure is counted")
+                self.assertEqual(node.metric("weir_store_calls_total"), 0)  # none of mode strict
+                redis.resume()
+
     def test_it_starts_without_one(self):
         redis = Redis()
         with redis:
@@ -253,6 +265,10 @@ class Alone(unittest.TestCase):
             fleet.wait_until_shared()
             fleet.nodes[1].process.kill()
             wait_until(lambda: is_shared(fleet.nodes[0], 1), "it is counted alone")
+
+
+def timed_out(node):
+    return node.metric('weir_store_failures_total{kind="timed_out"}')
 
 
 def is_blocked(node, key):

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "redis/syncing_node.h"
-#include "store/redis/charge_script.h"
+#include "store/redis/script/charge_script.h"
 
 namespace weir {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "redis/redis_server.h"
-#include "store/redis/redis_client.h"
+#include "store/redis/client/redis_client.h"
 
 namespace weir::testing {
 

@@ -11,7 +11,7 @@
 
 #include "redis/admitted.h"
 #include "redis/redis_server.h"
-#include "store/redis/charge_script.h"
+#include "store/redis/script/charge_script.h"
 
 namespace weir {
 namespace {

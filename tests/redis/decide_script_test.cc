@@ -17,7 +17,7 @@
 #include "algo/testing/any_key.h"
 #include "algo/wide_math.h"
 #include "redis/redis_server.h"
-#include "store/redis/charge_script.h"
+#include "store/redis/script/charge_script.h"
 
 namespace weir {
 

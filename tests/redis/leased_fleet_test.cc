@@ -10,7 +10,7 @@
 
 #include "redis/admitted.h"
 #include "redis/simulated_node.h"
-#include "store/redis/leased_store.h"
+#include "store/redis/leased/leased_store.h"
 
 namespace weir {
 namespace {

@@ -15,7 +15,7 @@
 #include "net/core.h"
 #include "net/tls_testing.h"
 #include "redis/redis_process.h"
-#include "store/redis/cluster_slot.h"
+#include "store/redis/script/cluster_slot.h"
 
 namespace weir {
 namespace {

@@ -4,10 +4,10 @@
 #include "conformance/store_conformance.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
-#include "store/redis/async_store.h"
-#include "store/redis/leased_store.h"
-#include "store/redis/manual_reactor.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/async/async_store.h"
+#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 
 namespace weir {
 namespace {

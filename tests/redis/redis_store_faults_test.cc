@@ -8,8 +8,8 @@
 
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
-#include "store/redis/manual_reactor.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/strict/redis_store.h"
 
 namespace weir {
 namespace {

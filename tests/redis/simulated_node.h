@@ -15,9 +15,9 @@
 
 #include "proto/resp/reply_reader.h"
 #include "redis/redis_server.h"
-#include "store/redis/manual_reactor.h"
-#include "store/redis/redis_client.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/redis_client.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/memory_store.h"
 
 namespace weir::testing {

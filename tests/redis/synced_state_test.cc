@@ -1,6 +1,6 @@
 // Copies of keys and the keys themselves: C++ and the script make the same of them.
 
-#include "store/redis/synced_state.h"
+#include "store/redis/async/synced_state.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

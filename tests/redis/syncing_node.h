@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "redis/simulated_node.h"
-#include "store/redis/async_store.h"
+#include "store/redis/async/async_store.h"
 
 namespace weir::testing {
 

@@ -17,10 +17,10 @@
 
 #include "proto/dialer.h"
 #include "proto/reactor.h"
+#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/link.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_clients.h"
-#include "store/redis/manual_reactor.h"
-#include "store/redis/redis_client.h"
 
 namespace weir {
 

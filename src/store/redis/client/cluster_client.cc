@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "store/redis/client/endpoint_text.h"
-#include "store/redis/cluster_slot.h"
+#include "store/redis/script/cluster_slot.h"
 
 namespace weir {
 namespace {
@@ -132,7 +132,7 @@ void ClusterClient::want_map(Instant now) { next_map_->set(std::max(now, asked_a
 void ClusterClient::ask_for_map(Instant now) {
   if (is_asking_) return;
   asked_at_ = now;
-  // Without a connection: asked when there is one.
+  // Without a connection: when there is one.
   is_asking_ = !teller_.send(kMapQuestion, now + kAnswerMax, *this, now);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "store/redis/cluster_slot.h"
+#include "store/redis/script/cluster_slot.h"
 
 namespace weir {
 namespace {

@@ -25,12 +25,12 @@ struct ClusterMap {
     std::size_t master;  // in `masters`
   };
 
-  // Of a reply to CLUSTER SLOTS by `teller`. What makes no sense in it is left out; nodes
-  // without an address are, too: they are being added or have gone.
+  // Reads a reply to CLUSTER SLOTS by `teller`. Leaves out what makes no sense, and nodes
+  // without an address: a cluster is adding or has removed them.
   static ClusterMap parse(const resp::Reply& reply, const Destination& teller);
 
   std::vector<Destination> masters;
-  std::vector<Destination> replicas;  // who may be asked when the masters are gone
+  std::vector<Destination> replicas;  // for the map, when the masters are gone
   std::vector<Range> ranges;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 using Retry = Ending::Retry;
 
-// Errors after which this connection is of no use, whatever is asked next. A script's is
+// Errors after which this connection is of no use, whatever we send next. A script's is
 // wrapped by Redis 6.
 std::optional<Ending> ending_of(const resp::Reply& error) {
   const std::string_view code = error.error_code();
@@ -53,7 +53,7 @@ std::optional<CallFailure> Conversation::send(std::span<const std::string_view> 
   if (next_ - first_ == kFlightsMax || output_.size() > kOutputMax) {
     return CallFailure::kOverloaded;
   }
-  // Who calls may not throw: a store decides without.
+  // The caller may not throw: a store decides without.
   try {
     resp::write_command(output_, words);  // whole, or not at all
   } catch (const std::bad_alloc&) {

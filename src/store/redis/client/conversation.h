@@ -6,7 +6,7 @@
 // while something is waited for, the connection is given up.
 //
 // How it ends: by the peer, by what the peer says, by silence, or because its listener has
-// left it. The listener is told first (so that sending again fails at once, and not for
+// left it. The listener hears it first (so that sending again fails at once, and not for
 // ever), then every call that waits fails: kDisconnected.
 //
 // Thread rule: one core. Tested by conversation_test.cc and fuzz/redis_conversation_fuzz.cc.
@@ -27,7 +27,7 @@
 #include "proto/resp/reply_reader.h"
 #include "proto/session.h"
 #include "store/redis/client/handshake.h"
-#include "store/redis/redis_client.h"
+#include "store/redis/client/redis_client.h"
 
 namespace weir {
 
@@ -37,9 +37,9 @@ class ConversationListener {
   virtual void opened(Instant now) = 0;
   // Nothing can be sent any more; the conversation is about to be destroyed.
   virtual void ended(const Ending& ending, Instant now) = 0;
-  // An error for `call`. True: it is taken care of; false: the call is to be told.
+  // An error for `call`. True: the listener has dealt with it; false: the call reads it.
   virtual bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) = 0;
-  // What nobody has asked for.
+  // A push: a message that answers no command.
   virtual void pushed(const resp::Reply& push, Instant now) = 0;
 
  protected:
@@ -62,7 +62,7 @@ class Conversation final : public Session {
   // As RedisClient::send().
   [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
                                                 Instant deadline, RedisCall& call, Instant now);
-  // Of no interest whether and what is answered. REQUIRES: it has a reply.
+  // Ignores the answer. REQUIRES: the command has a reply.
   void send_blindly(std::span<const std::string_view> words, Instant now);
   // False if the peer's protocol has no pushes.
   bool subscribe(std::string_view channel);

@@ -48,7 +48,7 @@ Progress Handshake::replied(const resp::Reply& reply, OutputBuffer& out) {
   return after_ping(reply);
 }
 
-// Of the errors, only one says that there is no HELLO 3.
+// Only one of the errors says that there is no HELLO 3.
 Progress Handshake::after_hello(const resp::Reply& reply, OutputBuffer& out) {
   if (reply.error_code() == "NOPROTO" || reply.text().starts_with("ERR unknown command")) {
     return log_in(out);
@@ -76,8 +76,8 @@ Progress Handshake::log_in(OutputBuffer& out) {
   return ask(Step::kAuth, {"AUTH", user, password}, out);
 }
 
-// An unknown role (who may not ask for it is told none) is taken for a good one: a write
-// will tell.
+// An unknown role (a user without ROLE learns none) passes for a good one: a write will
+// show.
 Progress Handshake::after_role(std::string_view role, OutputBuffer& out) {
   const bool is_sentinel = role == "sentinel";
   if (is_sentinel && login_.server != Login::Server::kSentinel) {
@@ -94,7 +94,7 @@ Progress Handshake::after_role(std::string_view role, OutputBuffer& out) {
   return ask(Step::kSelect, {"SELECT", std::to_string(login_.database)}, out);
 }
 
-// Who may not ping may still do what we need.
+// A user without PING may still have the rights that we need.
 Progress Handshake::after_ping(const resp::Reply& reply) {
   if (!reply.is_error() || reply.error_code() == "NOPERM") return Progress::kDone;
   return reply.error_code() == "NOAUTH" ? fail_login(reply) : fail({.why = quoted(reply)});

@@ -53,7 +53,7 @@ class Handshake {
   // Asks the first question.
   void begin(OutputBuffer& out);
 
-  // The reply to the last question. If it goes on, the next has been asked.
+  // The reply to the last question. If it goes on, the next question is out.
   Progress replied(const resp::Reply& reply, OutputBuffer& out);
 
   // After kFailed.

@@ -101,7 +101,7 @@ class Link final : DialListener, ConversationListener {
   std::size_t current_ = 0;
   std::size_t failures_ = 0;  // in a row
   LinkState state_;
-  std::string announced_;  // why it was disconnected, when the listener was last told
+  std::string announced_;  // why it was disconnected, when the listener last heard
   std::minstd_rand chance_;
   std::unique_ptr<Alarm> retry_;
   std::unique_ptr<Dial> dial_;

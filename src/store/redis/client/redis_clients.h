@@ -7,12 +7,12 @@
 #include <memory>
 
 #include "store/redis/client/link.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
-#include "store/redis/redis_client.h"
 
 namespace weir {
 
-// Who wants to know (for the log, say) that a client's state has changed.
+// Hears (for the log, say) that a client's state has changed.
 class RedisStateListener {
  public:
   virtual void redis_changed(const LinkState& state, Instant now) = 0;
@@ -21,7 +21,7 @@ class RedisStateListener {
   ~RedisStateListener() = default;
 };
 
-// Starts connecting at once, and never stops trying. What is in `surroundings`, and
+// Starts connecting at once, and never stops trying. The parts of `surroundings`, and
 // `listener`, must outlive the client; calls in flight when it goes fail: kDisconnected.
 std::unique_ptr<RedisClient> make_redis_client(const RedisUrl& url,
                                                const RedisSurroundings& surroundings,

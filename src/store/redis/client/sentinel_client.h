@@ -5,7 +5,7 @@
 //
 // The sentinels' word is a hint: the master is who says of itself that it is one, which the
 // handshake asks. So an old master that comes back as a replica is not written to, however
-// late a sentinel is. A sentinel is asked again whenever the master's link is lost or has
+// late a sentinel is. The client asks a sentinel again whenever the master's link is lost or has
 // failed, when one announces a switch, and every kAskAgain besides, as announcements get
 // lost.
 //

@@ -14,7 +14,7 @@ local fields = {}
 -- Hears  how many nodes are alive
 function fields.nodes(key, first)
   local alive_s = tonumber(ARGV[first + 1])
-  -- Who leaves counts as not heard for long.
+  -- A node that leaves counts as silent for long.
   redis.call('ZADD', key, ARGV[first + 2] == 'leaves' and 0 or now_s, ARGV[first])
   redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. (now_s - alive_s))
   redis.call('EXPIRE', key, 10 * alive_s)

@@ -71,7 +71,7 @@ HashSecret SecretField::found() const {
 
 // ---- blocks ----
 
-// What has been lifted meanwhile, here or elsewhere, is not told again.
+// Sends no block again that a node has lifted meanwhile.
 void BlocksField::take_up_news(Instant now) {
   for (Block& block : blocks_.take_news(kBlocksMax - untold_.size())) {
     untold_.push_back(std::move(block));
@@ -104,9 +104,9 @@ std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// After the time four texts each: id, node, block, what was left of it. How long that is ago
-// the Redis says, whatever the clock of the node that told it. What cannot be read is passed
-// over.
+// After the time come four texts for each block: id, node, block, what was left of it. Redis
+// says how long ago that was, whatever the clock of the node that sent it. Skips what it cannot
+// read.
 void BlocksField::learn(const resp::Reply& told, Instant now) {
   heard_ = 0;
   const std::int64_t redis_now_ms = told[0].integer().value_or(0);

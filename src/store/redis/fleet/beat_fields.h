@@ -1,7 +1,7 @@
-// What a node's beat carries: fields, each with what this node says and what it hears of the
-// others, all in one trip. Adding one takes a class here, its function in beat.lua, and a
-// place in FleetBeat's list. A node that does not know a field leaves its key alone; of a
-// field that a reply does not have nothing is heard.
+// What a node's beat carries: fields, each with what this node says and what the others say,
+// all in one trip. Adding one takes a class here, its function in beat.lua, and a place in
+// FleetBeat's list. A node that does not know a field leaves its key alone; a field that a
+// reply lacks hears nothing.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 
@@ -24,13 +24,13 @@ namespace weir {
 
 class BeatField {
  public:
-  // Of its function in beat.lua, and at the end of its key's.
+  // The name of its function in beat.lua, and the end of its key's name.
   virtual std::string_view name() const = 0;
 
   // Appends its words, as beat.lua wants them.
   virtual void say(std::vector<std::string>& words, Instant now) = 0;
 
-  // What was said has been heard, and this is the answer. Returns what is wrong with it, one
+  // Reads the answer to what it said. Returns what is wrong with the answer, one
   // sentence without its stop; empty: nothing is.
   [[nodiscard]] virtual std::string hear(const resp::Reply& told, Instant now) = 0;
 
@@ -99,7 +99,7 @@ class BlocksField final : public BeatField {
 
   BlocksField(std::string node, BlockList& blocks) : node_(std::move(node)), blocks_(blocks) {}
 
-  // The Redis has lost them: all that are known here are told again.
+  // Redis has lost them: the next beats send all that this node knows.
   void tell_all_again(Instant now);
   // The last words were all there was to say.
   bool has_said_all() const { return said_ < kBlocksMax; }
@@ -118,8 +118,8 @@ class BlocksField final : public BeatField {
   const std::string node_;
   BlockList& blocks_;
   std::string last_read_{kFromTheStart};
-  std::vector<Block> untold_;  // told by the beat under way, or by the next
-  std::vector<Block> lost_;    // to be told again, after all news; the last one first
+  std::vector<Block> untold_;  // in the beat under way, or the next
+  std::vector<Block> lost_;    // to send again, after all news; the last one first
   std::size_t said_ = 0;       // by the last beat
   std::size_t heard_ = 0;
 };

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "store/redis/cluster_slot.h"
+#include "store/redis/script/cluster_slot.h"
 
 namespace weir {
 namespace {

@@ -6,8 +6,8 @@
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and nobody who does not read that Redis can tell which.
 //
-// Of what does not fit into a beat the rest follows at once. A Redis that has lost the secret
-// has lost the blocks, too: the node that brings it back tells all that it knows again, and
+// If a beat cannot take all, the rest follows at once. A Redis that has lost the secret
+// has lost the blocks, too: the node that brings it back sends all that it knows again, and
 // so do all if another secret is there now.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
@@ -24,13 +24,13 @@
 
 #include "engine/block_list.h"
 #include "proto/reactor.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
-#include "store/redis/redis_client.h"
 #include "weir/key.h"
 
 namespace weir {
 
-// Who wants to know what a beat has brought.
+// Hears what a beat has brought.
 class FleetBeatListener {
  public:
   // A whole beat has been answered.
@@ -62,8 +62,8 @@ class FleetBeat final : RedisCall {
             FleetBeatListener& listener, Instant now);
   ~FleetBeat();
 
-  // The last beat: the node is no longer counted, and what it has blocked is told. True when
-  // that has been heard, or there is nobody to hear it; else it is to be called again.
+  // The last beat: takes the node out of the count, and sends its last blocks. True when
+  // Redis has answered it, or is away; else the caller calls again.
   bool leave(Instant now);
 
  private:

@@ -6,14 +6,6 @@
 namespace weir {
 namespace {
 
-void add(const RedisStoreCounts& one, RedisStoreCounts& sum) {
-  sum.calls += one.calls;
-  sum.charges += one.charges;
-  sum.remembered += one.remembered;
-  sum.reloads += one.reloads;
-  for (std::size_t i = 0; i < kRedisFailures; ++i) sum.failures[i] += one.failures[i];
-}
-
 void add(const LeasedStoreCounts& one, LeasedStoreCounts& sum) {
   sum.from_memory += one.from_memory;
   sum.waited += one.waited;
@@ -85,7 +77,9 @@ FleetCounts FleetState::counts() const {
   const std::scoped_lock lock(mutex_);
   FleetCounts sum;
   for (const Core& core : cores_) {
-    add(core.counts.strict, sum.strict);
+    sum.strict += core.counts.strict;
+    sum.trips += core.counts.trips;
+    sum.remembered += core.counts.remembered;
     add(core.counts.leased, sum.leased);
     add(core.counts.async, sum.async);
   }

@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/async_store.h"
-#include "store/redis/leased_store.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/async/async_store.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -29,7 +29,9 @@ struct FleetHealth {
 };
 
 struct FleetCounts {
-  RedisStoreCounts strict{};
+  CallCounts strict{};
+  CallCounts trips{};            // of the modes leased and async
+  std::uint64_t remembered = 0;  // denials that mode strict answered without a call
   LeasedStoreCounts leased{};
   AsyncStoreCounts async{};
 };
@@ -60,7 +62,7 @@ class FleetState {
 
   // A core's figures, now and then.
   void publish(std::size_t core, const FleetCounts& counts);
-  // Of all cores.
+  // The sum over all cores.
   FleetCounts counts() const;
 
  private:

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "store/redis/split_store.h"
+#include "store/redis/strict/split_store.h"
 
 namespace weir {
 namespace {
@@ -39,7 +39,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
-  // Of cores in the fleet, taken that nodes are alike.
+  // The cores of the fleet, if nodes are alike.
   const auto stores = [&state = core_.state] {
     return state.live_nodes() * static_cast<std::int64_t>(state.cores());
   };
@@ -81,7 +81,7 @@ Store& RedisFleet::leases_at_hand() {
 
 bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
-// Under another secret the key has another name: that cannot be told.
+// Under another secret the key has another name, which nobody knows yet.
 void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
   if (mode == Mode::kAsync && has_secret_) async_->note_admitted(charge, now);
 }
@@ -112,7 +112,7 @@ void RedisFleet::report(Instant now) {
   core_.state.report(core_.number, health);
 }
 
-// Those that a change of health tells of are not told twice.
+// The log names a failure that changes health only once, in that change.
 void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Instant now) {
   last_failure_ = failure_meaning(failure);
   if (!detail.empty()) last_failure_.append(": ").append(detail);
@@ -149,14 +149,18 @@ bool RedisFleet::leave(Instant now) {
 
 void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
-  core_.state.publish(
-      core_.number,
-      {.strict = strict_store_->counts(), .leased = leased_->counts(), .async = async_->counts()});
+  CallCounts trips = leased_->trips().counts();
+  trips += async_->trips().counts();
+  core_.state.publish(core_.number, {.strict = strict_store_->counts(),
+                                     .trips = trips,
+                                     .remembered = strict_store_->remembered(),
+                                     .leased = leased_->counts(),
+                                     .async = async_->counts()});
   if (core_.number == 0) tell_health();
   publisher_->set(now + kPublishEvery);
 }
 
-// What has changed and changed back meanwhile is not told: a Redis that comes and goes many
+// Skips what has changed and changed back meanwhile: a Redis that comes and goes many
 // times a second would fill the log.
 void RedisFleet::tell_health() {
   const FleetHealth health = core_.state.health();

@@ -16,14 +16,14 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
-#include "store/redis/async_store.h"
+#include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_clients.h"
 #include "store/redis/client/redis_url.h"
 #include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/fleet/fleet_state.h"
-#include "store/redis/leased_store.h"
-#include "store/redis/redis_store.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -38,10 +38,10 @@ struct RedisFleetOptions {
   HashSecret secret;  // to bring, if the fleet has none yet
 };
 
-// Hears what a person should know, once a change, and what all cores have to be told.
+// Hears what a person should know, once a change, and what all cores must know.
 class FleetListener {
  public:
-  // The node's health; told when it has lasted for a moment.
+  // The node's health, once it has lasted for a moment.
   virtual void health_changed(const FleetHealth& health) = 0;
   // Something is wrong with the Redis beyond its being away; one sentence without its stop.
   virtual void fleet_warned(const std::string& sentence) = 0;
@@ -79,9 +79,9 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   // The secret that was found is in use on this core.
   void use_secret(Instant now);
 
-  // This core asks for nothing more: what has not been told is told, what is leased goes back,
-  // and the node is no longer counted. True when that is done, or cannot be; else it is to be
-  // called again.
+  // This core decides nothing more: it pushes what Redis has not charged, gives back its leases,
+  // and takes the node out of the count. True when that is done, or cannot be; else the caller
+  // calls again.
   bool leave(Instant now);
 
  private:

@@ -56,5 +56,5 @@ local function checked(is_ours, a, b, c, d)
   end
 end
 
--- So long a long lease lasts at most.
+-- The most that a long lease lasts.
 local function epoch_of(window) return min(60000000, window) end

@@ -12,7 +12,7 @@
 local FAILED = 3  -- beside the verdicts
 local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
 
--- What `makers` make, each when it is first asked for.
+-- What `makers` make, each at its first use.
 local function lazily(makers)
   local made = {}
   return function(number)
@@ -59,7 +59,7 @@ local function start_afresh(k, kind)
   A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
 
--- What is wrong with the key, if anything; else its state is there.
+-- Loads the state of the key; returns what is wrong with it, if anything.
 local function load_key(k, kind)
   if foreign[k] then return FOREIGN_TYPE end
   local algorithm = algorithm_of(kind)
@@ -70,7 +70,7 @@ local function load_key(k, kind)
   algorithms[k], A[k], B[k], C[k], D[k] = algorithm, a, b, c, d
 end
 
--- Of a bucket what is held stays.
+-- A bucket keeps what its long leases hold, unless c and d say otherwise.
 local function store(k, window, a, b, c, d)
   A[k], B[k], C[k], D[k], windows[k] = a, b, c or C[k], d or D[k], window
 end
@@ -302,7 +302,7 @@ local function make_sync()
   end
 end
 
--- What is left of a lease goes back only while its own charge is there to be undone.
+-- Gives back the rest of a lease only while the state still has its charge to undo.
 local function make_return()
   return function(first, count, terms)
     local settled, ends = unpack_from('<i8i8', batches, terms)
@@ -319,7 +319,7 @@ local action_of = lazily({
   [RESET] = make_reset, [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
 })
 
--- What is wrong with a charge of the batch, if anything: then none of it is decided.
+-- Returns what is wrong with a charge of the batch, if anything: then it decides none.
 local function load_batch(operation, first, count)
   for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
     local kind, low, high = byte(batches, at, at + 2)

@@ -4,7 +4,7 @@
 -- ticks of 1 / per_us; a unit is per_unit ticks. A charge is entered as of now + late.
 -- c, d: what is held.
 local function make_token_bucket()
-  -- What is left of a bucket, full at (full_us, full_ticks), under a debt.
+  -- The units left of a bucket, full at (full_us, full_ticks), under a debt.
   local function remaining_of(full_us, full_ticks, us, ticks, per_unit, per_us)
     us, ticks = full_us - us, full_ticks - ticks
     if ticks < 0 then us, ticks = us - 1, ticks + per_us end

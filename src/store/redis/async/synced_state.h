@@ -1,0 +1,30 @@
+// SyncedState: what a node copies of a key in Redis, and what src/algo makes of it.
+//
+// The script tells the state as numbers; here it is decided on like any other.
+//
+// Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
+
+#pragma once
+
+#include <cstdint>
+
+#include "store/redis/script/charge_script.h"
+#include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// Whether copies are made of such keys.
+bool is_synced(Algorithm algorithm);
+
+// Decides one request on the copy, as src/algo does. REQUIRES, of all: is_synced()
+Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instant now);
+
+// What spending would answer; remaining and reset are those from before.
+Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost, Instant now);
+
+// Charges whatever the limit says, as the script's sync does.
+void charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
+
+}  // namespace weir

@@ -1,0 +1,66 @@
+#include "store/redis/calls/redis_troubles.h"
+
+#include <new>
+#include <utility>
+
+namespace weir {
+
+RedisTroubles::RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisStoreListener& listener,
+                             FailureCounts& counts, std::function<void(Instant now)> probe)
+    : breaker_(breaker),
+      listener_(listener),
+      counts_(counts),
+      alarm_(reactor.make_alarm([this, probe = std::move(probe)](Instant now) {
+        if (breaker_.probe_at() <= now) probe(now);
+      })) {}
+
+void RedisTroubles::answered(Instant now) {
+  const bool was_closed = breaker_.closed();
+  breaker_.succeeded(now);
+  if (!was_closed) tell_change(now);
+}
+
+void RedisTroubles::call_failed(RedisFailure failure, Instant now) {
+  if (!breaker_.closed() || !concerns_all(failure)) return;
+  const bool timed_out = failure == RedisFailure::kTimedOut;
+  if (timed_out && std::exchange(last_timed_out_, now) == now) return;
+  breaker_.failed(now);
+  if (breaker_.closed()) return;
+  alarm_->set(breaker_.probe_at());
+  tell_change(now);
+}
+
+// Telling a person is not worth the process, nor the batches that wait for an answer.
+void RedisTroubles::tell_change(Instant now) {
+  try {
+    listener_.breaker_changed(now);
+  } catch (const std::bad_alloc&) {  // its listener looks now and then
+  }
+}
+
+void RedisTroubles::probe_failed(RedisFailure failure, Instant now) {
+  if (breaker_.closed()) return call_failed(failure, now);  // a call was answered meanwhile
+  breaker_.probe_failed(now);
+  alarm_->set(breaker_.probe_at());
+}
+
+void RedisTroubles::note(RedisFailure failure, std::string_view detail, Instant now) {
+  const auto kind = static_cast<std::size_t>(failure);
+  ++counts_[kind];
+  const bool is_news = now - last_noted_[kind] >= kNamedAgain;
+  const Instant noted_before = std::exchange(last_noted_[kind], now);
+  if (!is_news || failure == RedisFailure::kNotAsked) return;
+  try {
+    listener_.redis_failed(failure, detail, now);
+  } catch (const std::bad_alloc&) {
+    last_noted_[kind] = noted_before;
+  }
+}
+
+Charge RedisTroubles::take_probe() {
+  breaker_.probe_sent();
+  ++probes_;
+  return {.key = {probes_ * 0x9e3779b97f4a7c15, probes_}, .quota = &probe_quota_};
+}
+
+}  // namespace weir

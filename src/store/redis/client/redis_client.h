@@ -1,0 +1,97 @@
+// RedisClient: one core's connection to a Redis, a set of them behind sentinels, or a
+// cluster. Its user does not know which.
+//
+//   class Beat final : public RedisCall { ... };
+//   if (const auto refusal = client.send(words, slot, now + 20ms, beat, now)) ...
+//
+// Commands are pipelined: what is sent within one round of the event loop leaves in one
+// piece, at the end of that round.
+//
+// Thread rule: the core that made it. Implemented in store/redis/client.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/resp/reply.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class CallFailure : std::uint8_t {
+  kDisconnected,  // there is no connection to ask on, or it ended before the reply
+  kTimedOut,      // no reply until the deadline; the command may yet be carried out
+  kOverloaded,    // too much is waiting for replies already
+  kRefused,       // a cluster's nodes kept referring to each other
+};
+
+class Conversation;
+
+// What waits for the reply to one command. Owned by who sends it; one flight at a time, and
+// free to be sent again from within its own callback.
+class RedisCall {
+ public:
+  RedisCall() = default;
+  RedisCall(const RedisCall&) = delete;
+  RedisCall& operator=(const RedisCall&) = delete;
+
+  // The reply, which may be an error ("NOSCRIPT ..."). Valid during the call.
+  virtual void replied(const resp::Reply& reply, Instant now) noexcept = 0;
+
+  // There will be no reply.
+  virtual void failed(CallFailure why, Instant now) noexcept = 0;
+
+ protected:
+  // REQUIRES: not in flight; see RedisClient::forget()
+  ~RedisCall() = default;
+
+ private:
+  friend class Conversation;
+  friend class ClusterClient;
+
+  Conversation* conversation_ = nullptr;  // while it waits for a reply there
+  std::uint64_t ticket_ = 0;              // its place in that line
+  // For sending it again, to another node of a cluster.
+  std::span<const std::string_view> words_;
+  Instant deadline_;
+  std::uint16_t slot_ = 0;
+  std::uint8_t redirections_ = 0;
+};
+
+struct LinkState {
+  enum class Phase : std::uint8_t {
+    kConnecting,    // from the start until the first outcome
+    kConnected,     // commands, also those that write, can be sent
+    kDisconnected,  // of a cluster: at least one of the masters is away
+  };
+  Phase phase = Phase::kConnecting;
+  std::string reason;  // why not connected, one sentence without its stop; no secrets
+  Instant since;
+};
+
+class RedisClient {
+ public:
+  virtual ~RedisClient() = default;
+
+  // Sends a command: its name and arguments. Exactly one of call.replied() and
+  // call.failed() follows, once, and never from within this function; failed(kTimedOut)
+  // soon after `deadline`. If a failure is returned, nothing is sent and neither follows.
+  //
+  // `words`, the texts they view and `call` stay as they are until then. `slot` is that of
+  // all keys of the command (cluster_slot.h); only a cluster looks at it.
+  // REQUIRES: `call` is not in flight; `words` is not empty
+  [[nodiscard]] virtual std::optional<CallFailure> send(std::span<const std::string_view> words,
+                                                        std::uint16_t slot, Instant deadline,
+                                                        RedisCall& call, Instant now) = 0;
+
+  // Its owner goes away: neither callback follows. Nothing happens if it is not in flight.
+  virtual void forget(RedisCall& call) = 0;
+
+  virtual const LinkState& state() const = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,218 @@
+// Without memory for what they need, the stores answer that they cannot: each batch once, and
+// all is well again when there is memory.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/allocation_testing.h"
+#include "proto/resp/reply_reader.h"
+#include "store/redis/async/async_store.h"
+#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/conversation.h"
+#include "store/redis/leased/leased_store.h"
+#include "store/redis/strict/redis_store.h"
+#include "store/redis/strict/split_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// More than the errands for which there is room from the start.
+constexpr std::uint64_t kKeys = 4 * ChargeCall::kChargesMax + 1000;
+
+// Takes everything; says nothing until it fails them all.
+class SilentClient final : public RedisClient {
+ public:
+  SilentClient() { calls_.reserve(100); }
+
+  std::optional<CallFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
+                                  RedisCall& call, Instant) override {
+    calls_.push_back(&call);
+    return std::nullopt;
+  }
+  void forget(RedisCall&) override {}
+  const LinkState& state() const override { return state_; }
+
+  std::size_t calls() const { return calls_.size(); }
+  void fail_all(Instant now) {
+    for (RedisCall* const call : std::exchange(calls_, {})) {
+      call->failed(CallFailure::kRefused, now);
+    }
+  }
+
+ private:
+  std::vector<RedisCall*> calls_;
+  const LinkState state_{LinkState::Phase::kConnected, {}, {}};
+};
+
+// What it would say takes memory.
+struct Talker final : RedisStoreListener {
+  void redis_failed(RedisFailure, std::string_view, Instant) override { say(); }
+  void breaker_changed(Instant) override { say(); }
+  void say() { said += std::string(100, '.').size() / 100; }
+  std::size_t said = 0;
+};
+
+// Allows everything.
+class GenerousStore final : public Store {
+ public:
+  void decide(Batch& batch, Instant) noexcept override { batch.on_done(batch); }
+};
+
+class OutOfMemory : public ::testing::Test {
+ protected:
+  OutOfMemory() : charges_(kKeys), decisions_(kKeys), batches_(kKeys) {
+    for (std::uint64_t key = 0; key < kKeys; ++key) {
+      charges_[key] = {{key, key}, &quota_, 1};
+      batches_[key].charges = {&charges_[key], 1};
+      batches_[key].decisions = {&decisions_[key], 1};
+      batches_[key].context = this;
+      batches_[key].on_done = [](Batch& done) noexcept {
+        auto& test = *static_cast<OutOfMemory*>(done.context);
+        ++(done.error == StoreError::kNone ? test.decided_ : test.failed_);
+      };
+    }
+  }
+  void ask(Store& store, std::uint64_t keys) {
+    for (std::uint64_t key = 0; key < keys; ++key) store.decide(batches_[key], now_);
+  }
+
+  const Quota quota_ = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
+  const Instant now_ = instant_from_epoch_us(1'700'000'000'000'000);
+  ManualReactor reactor_;
+  SilentClient client_;
+  Talker listener_;
+  GenerousStore strict_;
+  std::vector<Charge> charges_;
+  std::vector<Decision> decisions_;
+  std::vector<Batch> batches_;
+  std::size_t decided_ = 0;
+  std::size_t failed_ = 0;
+};
+
+TEST_F(OutOfMemory, ABatchOfManySlotsFails) {
+  SplitStore store(std::make_unique<GenerousStore>(), reactor_);
+  batches_[0].charges = {charges_.data(), 2};
+  batches_[0].decisions = {decisions_.data(), 2};
+  {
+    const NoMemory none;
+    ask(store, 1);
+  }
+  EXPECT_EQ(failed_, 1u);
+  ask(store, 1);
+  EXPECT_EQ(decided_, 1u);
+}
+
+TEST_F(OutOfMemory, WhatNoCallCanTakeFails) {
+  RedisStore store({}, client_, reactor_, listener_);
+  {
+    const NoMemory none;
+    ask(store, 3);
+    reactor_.run(now_);
+  }
+  EXPECT_EQ(failed_, 3u);
+  EXPECT_EQ(listener_.said, 0u);
+  ask(store, 3);
+  reactor_.run(now_);
+  EXPECT_EQ(client_.calls(), 1u);
+  client_.fail_all(now_);
+  EXPECT_EQ(failed_, 6u);
+  EXPECT_EQ(listener_.said, 1u);
+}
+
+TEST_F(OutOfMemory, AFailureIsToldWhenThereIsMemory) {
+  RedisStore store({}, client_, reactor_, listener_);
+  for (int i = 0; i < 2; ++i) {
+    ask(store, 1);
+    reactor_.run(now_);
+    if (i == 0) {
+      const NoMemory none;
+      client_.fail_all(now_);
+      EXPECT_EQ(listener_.said, 0u);
+    } else {
+      client_.fail_all(now_);
+      EXPECT_EQ(listener_.said, 1u);
+    }
+  }
+  EXPECT_EQ(failed_, 2u);
+}
+
+TEST_F(OutOfMemory, WhoWouldWaitForALeaseFails) {
+  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict_, client_, reactor_,
+                    listener_);
+  {
+    const NoMemory none;
+    ask(store, kKeys);
+    EXPECT_EQ(failed_, 1000u);
+    reactor_.run(now_);  // nor is there memory for a trip
+    EXPECT_EQ(failed_, kKeys);
+  }
+  ask(store, kKeys);
+  reactor_.run(now_);
+  EXPECT_GT(client_.calls(), 0u);
+  client_.fail_all(now_);
+  EXPECT_EQ(failed_, 2 * kKeys);
+}
+
+TEST_F(OutOfMemory, WhatRedisIsToBeToldWaits) {
+  AsyncStore store({}, strict_, client_, reactor_, listener_);
+  {
+    const NoMemory none;
+    ask(store, kKeys);
+    reactor_.run(now_);
+  }
+  EXPECT_EQ(decided_, kKeys);
+  EXPECT_EQ(store.trips().counts().calls, 0u);
+  const Instant later = now_ + 100ms;
+  reactor_.run(later);  // those whose trips failed are tried again,
+  reactor_.run(later);  // and set out at the end of a round
+  EXPECT_EQ(store.trips().counts().charges, kKeys);
+}
+
+struct NotedCall final : RedisCall {
+  void replied(const resp::Reply&, Instant) noexcept override {}
+  void failed(CallFailure, Instant) noexcept override { ++failures; }
+  int failures = 0;
+};
+
+struct Opened final : ConversationListener {
+  void opened(Instant) override { is_open = true; }
+  void ended(const Ending&, Instant) override {}
+  bool takes_error(RedisCall&, const resp::Reply&, Instant) override { return false; }
+  void pushed(const resp::Reply&, Instant) override {}
+  bool is_open = false;
+};
+
+TEST_F(OutOfMemory, ACommandThatFindsNoRoomIsRefusedAndCanBeSentAgain) {
+  const Login login;
+  Opened opened;
+  Conversation conversation(login, reactor_, opened, now_);
+  const auto say = [&](std::string_view text) {
+    conversation.sent(conversation.output().size(), now_);
+    std::ranges::copy(text, conversation.input_space().begin());
+    conversation.received(text.size(), now_);
+  };
+  for (int i = 0; i < 8 && !opened.is_open; ++i) {
+    say(i == 0 ? "*4\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+               : "+OK\r\n");
+  }
+  ASSERT_TRUE(opened.is_open);
+  const std::string much(std::size_t{1} << 20, 'x');
+  const std::vector<std::string_view> words = {"ECHO", much};
+  NotedCall call;
+  {
+    const NoMemory none;
+    EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), CallFailure::kOverloaded);
+  }
+  EXPECT_TRUE(conversation.output().empty());
+  EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), std::nullopt);
+  EXPECT_EQ(call.failures, 0);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,82 @@
+// DenialMemory: keys that Redis has denied, so that no call asks Redis again before that
+// can change.
+//
+// A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
+// or give back, and does not tell. It holds for the same cost under the same quota. A larger
+// cost would be denied, too, but come back at another time.
+//
+// Bounded: a key has one place, and takes it from whoever has it.
+//
+// Thread rule: one core. Tested by denial_memory_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "weir/decision.h"
+#include "weir/store.h"
+
+namespace weir {
+
+class DenialMemory {
+ public:
+  static constexpr Duration kWorthMax = std::chrono::seconds(1);
+
+  // REQUIRES: keys > 0
+  explicit DenialMemory(std::size_t keys) : places_(keys) {}
+
+  // `now`: when the call left, or earlier. Ignores anything but a denial.
+  void note(const Charge& charge, const Decision& decision, Instant now) {
+    const bool counts_denials = charge.quota->algorithm() == Algorithm::kExponentialBackoff;
+    if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
+    place_of(charge.key) = {charge.key, charge.cost, charge.quota->capacity(), decision, now};
+  }
+
+  // The denial as of `now`, if it must still hold.
+  std::optional<Decision> find(const Charge& charge, Instant now) {
+    const Place& place = place_of(charge.key);
+    if (place.key != charge.key || place.cost != charge.cost || charge.cost <= 0) return {};
+    if (place.capacity != charge.quota->capacity()) return {};
+    if (now < place.asked_at || now >= place.end()) return {};
+    const Duration age = now - place.asked_at;
+    Decision decision = place.decision;
+    decision.retry_after -= age;
+    decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
+    return decision;
+  }
+
+  // From when until when it holds. REQUIRES: find() has just found it
+  struct Span {
+    Instant begin;
+    Instant end;
+  };
+  Span span_of(const KeyHash& key) {
+    const Place& place = place_of(key);
+    return {place.asked_at, place.end()};
+  }
+
+  void forget(const KeyHash& key) {
+    Place& place = place_of(key);
+    if (place.key == key) place = {};
+  }
+
+ private:
+  struct Place {
+    KeyHash key;
+    std::int64_t cost = 0;  // 0: nobody's
+    std::int64_t capacity = 0;
+    Decision decision;
+    Instant asked_at;
+
+    Instant end() const { return asked_at + std::min(decision.retry_after, kWorthMax); }
+  };
+
+  Place& place_of(const KeyHash& key) { return places_[key.high % places_.size()]; }
+
+  std::vector<Place> places_;
+};
+
+}  // namespace weir

@@ -1,0 +1,91 @@
+#include "store/redis/keys/denial_memory.h"
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
+
+Decision denied(Duration retry_after) {
+  return {.verdict = Verdict::kDenied,
+          .limit = 10,
+          .remaining = 2,
+          .retry_after = retry_after,
+          .reset_after = 300ms};
+}
+
+class DenialMemoryTest : public ::testing::Test {
+ protected:
+  Quota quota_ = *Quota::make({Algorithm::kFixedWindow, 10, 1min});
+  Quota larger_ = *Quota::make({Algorithm::kFixedWindow, 11, 1min});
+  Quota backoff_ = *Quota::make({Algorithm::kExponentialBackoff, 10, 1min});
+  Charge charge_{{1, 2}, &quota_, 3};
+  DenialMemory memory_{8};
+};
+
+TEST_F(DenialMemoryTest, HoldsUntilTheRequestWouldBeAllowed) {
+  memory_.note(charge_, denied(500ms), kStart);
+  const auto decision = memory_.find(charge_, kStart + 400ms);
+  ASSERT_TRUE(decision);
+  EXPECT_EQ(decision->verdict, Verdict::kDenied);
+  EXPECT_EQ(decision->retry_after, 100ms);
+  EXPECT_EQ(decision->reset_after, 0ms);
+  EXPECT_EQ(decision->remaining, 2);
+  EXPECT_TRUE(memory_.find(charge_, kStart + 500ms - 1us));
+  EXPECT_FALSE(memory_.find(charge_, kStart + 500ms));
+}
+
+TEST_F(DenialMemoryTest, ButNotForLong) {
+  memory_.note(charge_, denied(1h), kStart);
+  EXPECT_TRUE(memory_.find(charge_, kStart + 1s - 1us));
+  EXPECT_FALSE(memory_.find(charge_, kStart + 1s));
+  EXPECT_FALSE(memory_.find(charge_, kStart - 1us));
+}
+
+TEST_F(DenialMemoryTest, TellsUntilWhenADenialHolds) {
+  memory_.note(charge_, denied(500ms), kStart);
+  EXPECT_EQ(memory_.span_of(charge_.key).begin, kStart);
+  EXPECT_EQ(memory_.span_of(charge_.key).end, kStart + 500ms);
+  memory_.note(charge_, denied(1h), kStart);
+  EXPECT_EQ(memory_.span_of(charge_.key).end, kStart + DenialMemory::kWorthMax);
+}
+
+TEST_F(DenialMemoryTest, KnowsNothingOfOthers) {
+  memory_.note(charge_, denied(500ms), kStart);
+  for (const Charge& other :
+       {Charge{{1, 3}, &quota_, 3}, Charge{{2, 2}, &quota_, 3}, Charge{{1, 2}, &quota_, 2},
+        Charge{{1, 2}, &quota_, 4}, Charge{{1, 2}, &quota_, 0}, Charge{{1, 2}, &larger_, 3}}) {
+    EXPECT_FALSE(memory_.find(other, kStart));
+  }
+  EXPECT_FALSE(memory_.find({{0, 0}, &quota_, 0}, kStart));
+}
+
+TEST_F(DenialMemoryTest, NotesDenialsThatLeaveNoTrace) {
+  Decision never = denied(0ms);
+  never.verdict = Verdict::kNever;
+  memory_.note(charge_, never, kStart);
+  memory_.note(charge_, Decision{}, kStart);
+  memory_.note({charge_.key, &backoff_, 3}, denied(1s), kStart);
+  EXPECT_FALSE(memory_.find(charge_, kStart));
+  EXPECT_FALSE(memory_.find({charge_.key, &backoff_, 3}, kStart));
+}
+
+TEST_F(DenialMemoryTest, ForgetsAKeyAndWhoeverHadItsPlace) {
+  memory_.note(charge_, denied(500ms), kStart);
+  memory_.forget({1, 3});
+  EXPECT_TRUE(memory_.find(charge_, kStart));
+  memory_.forget(charge_.key);
+  EXPECT_FALSE(memory_.find(charge_, kStart));
+
+  memory_.note(charge_, denied(500ms), kStart);
+  const Charge same_place{{9, 2}, &quota_, 3};
+  memory_.note(same_place, denied(500ms), kStart);
+  EXPECT_FALSE(memory_.find(charge_, kStart));
+  EXPECT_TRUE(memory_.find(same_place, kStart));
+}
+
+}  // namespace
+}  // namespace weir

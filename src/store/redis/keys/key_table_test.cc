@@ -1,0 +1,78 @@
+#include "store/redis/keys/key_table.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+namespace weir {
+namespace {
+
+using Table = KeyTable<int>;
+
+TEST(KeyTable, FindsWhatWasAdded) {
+  Table table(3);
+  EXPECT_EQ(table.find({1, 2}, 0), Table::kNone);
+  const auto one = table.add({1, 2}, 0);
+  table[one] = 11;
+  EXPECT_EQ(table.find({1, 2}, 0), one);
+  EXPECT_EQ(table.find({2, 2}, 0), Table::kNone);
+  EXPECT_EQ(table.key_of(one), (KeyHash{1, 2}));
+}
+
+TEST(KeyTable, AnotherTagIsAnotherKey) {
+  Table table(3);
+  const auto plain = table.add({1, 2}, 0);
+  const auto tagged = table.add({1, 2}, 9);
+  EXPECT_NE(plain, tagged);
+  EXPECT_EQ(table.find({1, 2}, 0), plain);
+  EXPECT_EQ(table.find({1, 2}, 9), tagged);
+  EXPECT_EQ(table.tag_of(tagged), 9u);
+}
+
+TEST(KeyTable, APlaceIsFreeAgainAndLikeNew) {
+  Table table(2);
+  const auto one = table.add({1, 4}, 0);
+  const auto other = table.add({1, 8}, 0);
+  table[one] = 5;
+  EXPECT_TRUE(table.is_full());
+  table.remove(one);
+  EXPECT_EQ(table.find({1, 4}, 0), Table::kNone);
+  EXPECT_EQ(table.find({1, 8}, 0), other);
+  const auto third = table.add({1, 12}, 0);
+  EXPECT_EQ(table[third], 0);
+  EXPECT_TRUE(table.is_full());
+}
+
+TEST(KeyTable, ComesToEveryKeyInTurn) {
+  Table table(5);
+  for (std::uint64_t key = 0; key < 5; ++key) table.add({key, key}, 0);
+  table.remove(table.find({2, 2}, 0));
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 4; ++i) seen.insert(table.key_of(table.next_in_turn()).low);
+  EXPECT_EQ(seen, (std::set<std::uint64_t>{0, 1, 3, 4}));
+}
+
+TEST(KeyTable, IsAMapWhateverComesAndGoes) {
+  Table table(64);
+  std::map<std::uint64_t, int> expected;
+  std::uint64_t random = 7;
+  for (int step = 0; step < 20'000; ++step) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    const std::uint64_t key = (random >> 33) % 100;
+    const auto place = table.find({key, key % 7}, 0);
+    ASSERT_EQ(place != Table::kNone, expected.contains(key));
+    if (place != Table::kNone) {
+      ASSERT_EQ(table[place], expected[key]);
+      table.remove(place);
+      expected.erase(key);
+    } else if (!table.is_full()) {
+      table[table.add({key, key % 7}, 0)] = expected[key] = step;
+    }
+    ASSERT_EQ(table.size(), expected.size());
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,273 @@
+#include "store/redis/leased/leased_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+// A key of a sliding_window, 1,000 a minute, on three nodes of one core each: share() is 6.
+//
+//   time      node A                        node B               node C             left in Redis
+//   0 ms      a check waits;                                                                 1000
+//             A asks for 8, long
+//   1 ms      8 granted; the check                                                            992
+//             spends 1
+//   9 ms      6 spent, busy: asks ahead
+//   10 ms     165 granted, short: 992 / 6                                                     827
+//   11 ms     checks cost no trip           a check waits;
+//                                           B asks for 8
+//   12 ms                                   8 granted                                         819
+//   760 ms    3/4 of A's second are over:                                                     844
+//             25 unspent go back
+//    ...      grants shrink: 844 / 6,
+//             then 704 / 6, down to 1 each
+//   20 s      denied: A denies for 250 ms   spends the last 2                                   0
+//             without a trip
+//   30 s                                                         a check waits,                 0
+//                                                                and is denied
+//
+// All that time spent + held + left is 1,000 at most. While B holds 2, the others deny although 2
+// are unspent: that is the price of the mode.
+
+namespace weir {
+namespace {
+
+// The part of any lease's units that a long lease may have, as decide.lua has it.
+constexpr std::int64_t kLongPart = 4;
+// Returns that are planned, some for keys that have made room. Leases beyond that expire.
+constexpr std::size_t kDuePerKey = 8;
+
+bool is_leased(const Charge& charge) {
+  const std::int64_t most = std::min(LeasedKey::kUnitsMax, charge.quota->capacity());
+  return charge.cost >= 0 && charge.cost <= most &&
+         lease_length(*charge.quota) >= LeasedStore::kLengthMin;
+}
+
+Charge one_unit(Charge charge) {
+  charge.cost = 1;
+  return charge;
+}
+
+}  // namespace
+
+LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
+                         Reactor& reactor, RedisStoreListener& listener)
+    : options_(options),
+      strict_(strict),
+      trips_(options.redis, Breaker::kFailuresMax, client, reactor, listener, *this),
+      keys_(options.keys),
+      denials_(options.redis.denied_keys),
+      own_counters_(options.redis.own_counters),
+      waiting_(kWaitingMax),
+      waiters_(kWaitingMax * Batch::kChargesMax, kNobody),
+      return_alarm_(reactor.make_alarm([this](Instant now) { ring(now); })) {
+  waiting_free_.reserve(kWaitingMax);
+  for (std::uint32_t index = kWaitingMax; index > 0; --index) waiting_free_.push_back(index - 1);
+  due_.reserve(kDuePerKey * options.keys);
+}
+
+LeasedStore::~LeasedStore() {
+  for (Waiting& waiting : waiting_) {
+    if (waiting.batch != nullptr) fail(*std::exchange(waiting.batch, nullptr));
+  }
+}
+
+// ---- checks ----
+
+void LeasedStore::decide(Batch& batch, Instant now) noexcept {
+  WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
+  WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
+  batch.error = StoreError::kNone;
+  if (batch.charges.empty()) return batch.on_done(batch);
+  if (!is_for_leases(batch)) {
+    if (!take_back(batch, now)) pass_on(batch, now, now);
+    return;
+  }
+  if (answer_at_once(batch, now)) return;
+  if (!spends(batch.operation)) return pass_on(batch, now, now);
+  wait_for_leases(batch, now);
+}
+
+bool LeasedStore::is_for_leases(const Batch& batch) {
+  return batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_leased);
+}
+
+void LeasedStore::AtHand::decide(Batch& batch, Instant now) noexcept {
+  batch.error = StoreError::kNone;
+  leased_.keys_.prefetch(batch.charges);
+  if (!is_for_leases(batch) || !leased_.answer_at_once(batch, now)) leased_.fail(batch);
+}
+
+bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
+  if (!answer_from_memory(batch, find(batch.charges), now)) return false;
+  ++counts_.from_memory;
+  return true;
+}
+
+LeasedStore::Places LeasedStore::find(std::span<const Charge> charges) {
+  Places places;
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    places[index] = keys_.find(charges[index].key, charges[index].tag);
+  }
+  return places;
+}
+
+LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& places,
+                                         std::size_t index, Instant now) {
+  const Charge& charge = batch.charges[index];
+  if (places[index] != kNobody) {
+    Key& key = keys_[places[index]];
+    std::int64_t needed = std::max<std::int64_t>(1, charge.cost);
+    for (std::size_t before = 0; spends(batch.operation) && before < index; ++before) {
+      if (places[before] == places[index]) needed += batch.charges[before].cost;
+    }
+    drop_expired(key, now);
+    if (key.leased.held() >= needed && key.leased.has_terms(*charge.quota)) return Known::kUnits;
+  }
+  return denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
+}
+
+// False, without spending, if memory cannot answer all charges.
+bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant now) {
+  std::array<Known, Batch::kChargesMax> known;
+  bool denied = false;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    known[index] = known_of(batch, places, index, now);
+    if (known[index] == Known::kNothing) return false;
+    denied = denied || known[index] == Known::kDenial;
+  }
+  const bool only_looks =
+      !spends(batch.operation) || (denied && batch.operation == Operation::kSpendAll);
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    const Charge& charge = batch.charges[index];
+    if (known[index] == Known::kDenial) {
+      batch.decisions[index] = *denials_.find(charge, now);
+      if (spends(batch.operation)) ask_before_end(places[index], charge, now);
+    } else {
+      batch.decisions[index] = spend(places[index], only_looks ? 0 : charge.cost, now);
+    }
+  }
+  batch.on_done(batch);
+  return true;
+}
+
+// REQUIRES: the core holds so much
+Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
+  LeasedKey& key = keys_[place].leased;
+  const Decision decision = key.spend(cost, now);
+  if (key.runs_low(now)) ask_ahead(place, now);
+  return decision;
+}
+
+// The most that a long lease can have, as far as this core knows.
+std::int64_t LeasedStore::units_of_long(const LeasedKey& key, Instant now) const {
+  return key.left(now) / (kLongPart * share());
+}
+
+bool LeasedStore::wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const {
+  return units_of_long(key, now) >= 2 * units || key.is_busy(now);
+}
+
+// A look needs no lease, no lease covers a large cost, and an empty key has none to grant.
+bool LeasedStore::is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now) {
+  return charge.cost > 0 && charge.cost <= charge.quota->capacity() / share() &&
+         wants_leases(key, charge.cost, now) && !denials_.find(one_unit(charge), now);
+}
+
+std::int64_t LeasedStore::share() const { return std::max<std::int64_t>(1, options_.share()); }
+
+// Waits if leases help; else the strict store decides.
+void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
+  if (trips_.is_away() || batch.give_up_at <= now) return fail(batch);
+  for (const Charge& charge : batch.charges) {
+    if (!find_place(charge, now)) return pass_on(batch, now, now);
+  }
+  const Places places = find(batch.charges);  // one may have made room for another
+  std::array<std::size_t, Batch::kChargesMax> lacking;
+  std::uint8_t lacks = 0;
+  bool help = !waiting_free_.empty();
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    if (places[index] == kNobody) return pass_on(batch, now, now);
+    if (known_of(batch, places, index, now) != Known::kNothing) continue;
+    help = help && is_worth_a_lease(keys_[places[index]].leased, batch.charges[index], now);
+    lacking[lacks++] = index;
+  }
+  if (!help) {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      keys_[places[index]].leased.count_demand(batch.charges[index].cost, now);
+    }
+    return pass_on(batch, now, now);
+  }
+  wait(batch, places, std::span(lacking).first(lacks), now);
+}
+
+void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
+                       Instant now) {
+  for (const std::size_t index : lacking) {
+    if (!ask(places[index], Instant{})) return fail(batch);
+  }
+  const std::uint32_t waiting = waiting_free_.back();
+  waiting_free_.pop_back();
+  waiting_[waiting] = {
+      .batch = &batch, .since = now, .leases_awaited = static_cast<std::uint8_t>(lacking.size())};
+  ++counts_.waited;
+  for (const std::size_t index : lacking) {
+    keys_[places[index]].units_awaited += batch.charges[index].cost;
+    trips_.hurry();
+    add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
+  }
+}
+
+// The strict store decides, after what this core holds has gone back.
+void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
+  ++counts_.passed_on;
+  bool gave_back = false;
+  for (const Charge& charge : batch.charges) {
+    if (charge.cost < 0) denials_.forget(charge.key);
+    const std::uint32_t place = keys_.find(charge.key, charge.tag);
+    if (batch.operation == Operation::kReset) {
+      forget(charge);
+    } else if (place != kNobody && give_back_all(place, now)) {
+      gave_back = true;
+    }
+  }
+  // Before the strict store sends anything: a reset forgets what is leased until then.
+  if (gave_back || batch.operation == Operation::kReset) trips_.flush(now);
+  strict_.decide(batch, since);
+}
+
+void LeasedStore::fail(Batch& batch) noexcept {
+  batch.error = StoreError::kUnavailable;
+  batch.on_done(batch);
+}
+
+// A refund of units from a lease that is out returns to that lease: it needs no trip. False,
+// without a change, if that does not cover the whole batch.
+bool LeasedStore::take_back(Batch& batch, Instant now) {
+  const Places places = find(batch.charges);
+  std::size_t taken = 0;
+  while (taken < batch.charges.size() && spends(batch.operation) &&
+         take_back_one(places[taken], batch.charges[taken], now)) {
+    ++taken;
+  }
+  const bool is_all = taken == batch.charges.size();
+  for (std::size_t index = 0; index < taken; ++index) {
+    if (is_all) {
+      batch.decisions[index] = spend(places[index], 0, now);
+    } else {  // undone
+      keys_[places[index]].leased.spend(-batch.charges[index].cost, now);
+    }
+  }
+  if (is_all) batch.on_done(batch);
+  return is_all;
+}
+
+bool LeasedStore::take_back_one(std::uint32_t place, const Charge& charge, Instant now) {
+  if (place == kNobody || charge.cost > 0) return false;
+  Key& key = keys_[place];
+  if (key.asked == Key::Asked::kInVain || !key.leased.has_terms(*charge.quota)) return false;
+  drop_expired(key, now);
+  return key.leased.take_back(-charge.cost, now);
+}
+
+}  // namespace weir

@@ -1,0 +1,256 @@
+#include "store/redis/script/charge_script.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "algo/exponential_backoff.h"
+#include "base/assert.h"
+#include "proto/text_writer.h"
+#include "store/redis/script/cluster_slot.h"
+
+namespace weir {
+namespace {
+
+#include "store/redis/script/charge_script.inc"
+
+// Verdicts are 0 to 2; in their place 3 stands for a failure.
+constexpr std::int64_t kFailed = 3;
+constexpr std::size_t kChargeSize = 43;  // bytes of a packed charge
+constexpr std::size_t kHeaderSizeMax = 50;
+constexpr std::size_t kTagSizeMax = 22;
+constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
+
+constexpr std::string_view kBase64Url =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+// 11 characters, six bits each, the highest first.
+char* put_base64url(char* at, std::uint64_t bits) {
+  *at++ = kBase64Url[bits >> 60];
+  for (int shift = 54; shift >= 0; shift -= 6) *at++ = kBase64Url[(bits >> shift) & 63];
+  return at;
+}
+
+// What stands between the braces of a key's name.
+char* put_tag(char* at, const Charge& charge) {
+  if (charge.tag != 0) return put_base64url(at, charge.tag);
+  return put_base64url(put_base64url(at, charge.key.high), charge.key.low);
+}
+
+char* put_name(char* at, const Charge& charge) {
+  *at++ = '{';
+  at = put_tag(at, charge);
+  *at++ = '}';
+  if (charge.tag == 0) return at;
+  return put_base64url(put_base64url(at, charge.key.high), charge.key.low);
+}
+
+void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+void append_int64(std::string& out, std::int64_t value) {
+  append_little_endian(out, static_cast<std::uint64_t>(value), 8);
+}
+
+// What the number in a decision's place says is wrong.
+ChargeFailure failure_of(std::int64_t code) {
+  const std::int64_t kind = code >> 2;
+  const bool known = code >= 0 && (code & 3) == kFailed && kind >= 1 && kind <= 3;
+  return known ? static_cast<ChargeFailure>(kind) : ChargeFailure::kMalformed;
+}
+
+std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
+  if (quota.algorithm() != Algorithm::kExponentialBackoff) return quota.capacity();
+  return algo::halved_limit(quota, level);
+}
+
+}  // namespace
+
+std::string_view charge_script() { return kChargeScript; }
+std::string_view charge_script_sha() { return kChargeScriptSha; }
+
+std::uint16_t slot_of(const Charge& charge) {
+  std::array<char, kTagSizeMax> tag;
+  const char* end = put_tag(tag.data(), charge);
+  return crc16({tag.data(), static_cast<std::size_t>(end - tag.data())}) % kClusterSlots;
+}
+
+ChargeCall::ChargeCall(std::string_view prefix)
+    : prefix_(prefix),
+      name_size_max_(prefix.size() + kBracedSizeMax),
+      names_(std::make_unique<char[]>(name_size_max_ * kChargesMax)) {
+  WEIR_ASSERT(prefix.find('{') == std::string_view::npos);
+  batches_.reserve(kChargesMax * (kChargeSize + kHeaderSizeMax));
+  time_.reserve(kNumberTextMax);
+}
+
+void ChargeCall::clear() {
+  charges_ = 0;
+  key_count_ = 0;
+  slots_.fill(0);
+  batches_.clear();
+}
+
+void ChargeCall::set_time(Instant now) {
+  std::array<char, kNumberTextMax> text;
+  time_.assign(text.data(), std::to_chars(text.begin(), text.end(), epoch_us(now)).ptr);
+}
+
+// The number of the charge's key among KEYS, from 1.
+std::size_t ChargeCall::number_of(const Charge& charge) {
+  std::size_t slot = (charge.key.low ^ charge.tag) % kSlots;
+  for (; slots_[slot] != 0; slot = (slot + 1) % kSlots) {
+    const Name& name = keys_[slots_[slot] - 1];
+    if (name.key == charge.key && name.tag == charge.tag) return slots_[slot];
+  }
+  char* name = names_.get() + key_count_ * name_size_max_;
+  std::memcpy(name, prefix_.data(), prefix_.size());
+  const char* end = put_name(name + prefix_.size(), charge);
+  keys_[key_count_] = {charge.key, charge.tag};
+  words_[kWordsBefore + key_count_] = {name, static_cast<std::size_t>(end - name)};
+  slots_[slot] = static_cast<std::uint16_t>(++key_count_);
+  return key_count_;
+}
+
+// Bytes: the operation and the number of charges; decide.lua reads them.
+void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
+  WEIR_ASSERT(charges >= 1 && charges <= Batch::kChargesMax && has_room(charges));
+  batches_.push_back(static_cast<char>(operation));
+  batches_.push_back(static_cast<char>(charges));
+}
+
+// Each: the algorithm, the number of its key, the cost, the quota. Little-endian.
+void ChargeCall::add_charges(std::span<const Charge> charges) {
+  for (const Charge& charge : charges) {
+    const Quota& quota = *charge.quota;
+    batches_.push_back(static_cast<char>(quota.algorithm()));
+    append_little_endian(batches_, number_of(charge), 2);
+    append_int64(batches_, charge.cost);
+    append_int64(batches_, quota.capacity());
+    append_int64(batches_, quota.window().count());
+    append_int64(batches_, quota.ticks_per_unit());
+    append_int64(batches_, quota.ticks_per_us());
+  }
+  charges_ += charges.size();
+}
+
+void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges) {
+  WEIR_ASSERT(operation != ScriptOperation::kLease && operation != ScriptOperation::kReturn);
+  add_header(operation, charges.size());
+  add_charges(charges);
+}
+
+void ChargeCall::add_lease(std::span<const Charge> charges, const LeaseTerms& terms) {
+  add_header(ScriptOperation::kLease, charges.size());
+  append_int64(batches_, terms.share);
+  append_int64(batches_, terms.needed);
+  append_int64(batches_, terms.length.count());
+  append_int64(batches_, terms.long_length.count());
+  append_int64(batches_, terms.settled);
+  append_int64(batches_, epoch_us(terms.settled_until));
+  add_charges(charges);
+}
+
+void ChargeCall::add_return(std::span<const Charge> charges, Instant end, std::int64_t settled) {
+  add_header(ScriptOperation::kReturn, charges.size());
+  append_int64(batches_, settled);
+  append_int64(batches_, epoch_us(end));
+  add_charges(charges);
+}
+
+std::span<const std::string_view> ChargeCall::words() {
+  return finish("EVALSHA", kChargeScriptSha);
+}
+
+std::span<const std::string_view> ChargeCall::words_with_text() {
+  return finish("EVAL", kChargeScript);
+}
+
+std::span<const std::string_view> ChargeCall::finish(std::string_view command,
+                                                     std::string_view script) {
+  const auto end = std::to_chars(key_count_text_.begin(), key_count_text_.end(), key_count_).ptr;
+  words_[0] = command;
+  words_[1] = script;
+  words_[2] = {key_count_text_.data(), static_cast<std::size_t>(end - key_count_text_.data())};
+  words_[kWordsBefore + key_count_] = time_;
+  words_[kWordsBefore + key_count_ + 1] = batches_;
+  return {words_.data(), kWordsBefore + key_count_ + 2};
+}
+
+ChargeReplies::ChargeReplies(const resp::Reply& reply) : at_(reply.begin()), end_(reply.end()) {
+  if (!reply.is_list()) at_ = end_;
+  time_ = instant_from_epoch_us(std::max<std::int64_t>(0, next()));
+}
+
+std::int64_t ChargeReplies::next() {
+  if (at_ == end_) return -1;
+  const std::int64_t number = (*at_).integer().value_or(-1);
+  ++at_;
+  if (number < 0) at_ = end_;
+  return number;
+}
+
+ChargeFailure ChargeReplies::read_decision(const Charge& charge, Decision& decision) {
+  const std::int64_t code = next();
+  const auto level = static_cast<std::uint8_t>((code >> 2) & 15);
+  if (code < 0 || (code & 3) == kFailed || level > algo::kBackoffLevelMax) return failure_of(code);
+  decision.verdict = static_cast<Verdict>(code & 3);
+  decision.backoff_level = level;
+  decision.limit = limit_told(*charge.quota, level);
+  decision.remaining = code >> 6;
+  const std::int64_t reset_us = next();
+  const std::int64_t retry_us = decision.verdict == Verdict::kDenied ? next() : 0;
+  if (reset_us < 0 || retry_us < 0) return ChargeFailure::kMalformed;
+  decision.reset_after = Duration{reset_us};
+  decision.retry_after = Duration{retry_us};
+  return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::read(std::span<const Charge> charges, std::span<Decision> decisions) {
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    const ChargeFailure failure = read_decision(charges[index], decisions[index]);
+    if (failure != ChargeFailure::kNone) return failure;
+  }
+  return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::skip(std::size_t charges) {
+  const Quota any;
+  const Charge charge{.key = {}, .quota = &any};
+  Decision decision;
+  for (std::size_t index = 0; index < charges; ++index) {
+    const ChargeFailure failure = read_decision(charge, decision);
+    if (failure != ChargeFailure::kNone) return failure;
+  }
+  return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::read_leases(std::span<const Charge> charges, std::span<Lease> leases) {
+  for (std::size_t index = 0; index < charges.size(); ++index) {
+    Lease& lease = leases[index];
+    const ChargeFailure failure = read_decision(charges[index], lease.decision);
+    if (failure != ChargeFailure::kNone) return failure;
+    lease.units = next();
+    const std::int64_t length_us = next();
+    const std::int64_t is_long = next();
+    if (lease.units < 0 || length_us < 0 || is_long < 0) return ChargeFailure::kMalformed;
+    lease.length = Duration{length_us};
+    lease.is_long = is_long == 1;
+  }
+  return ChargeFailure::kNone;
+}
+
+ChargeFailure ChargeReplies::read_states(std::span<SyncedState> states) {
+  for (SyncedState& state : states) {
+    const std::int64_t code = next();
+    if (code != 0) return failure_of(code);
+    for (std::int64_t& number : state) {
+      number = next();
+      if (number < 0) return ChargeFailure::kMalformed;
+    }
+  }
+  return ChargeFailure::kNone;
+}
+
+}  // namespace weir

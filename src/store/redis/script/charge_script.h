@@ -1,0 +1,168 @@
+// The script that decides charges within Redis, seen from outside: what it is called with,
+// and what it answers. docs/redis.md says what it leaves in Redis.
+//
+//   ChargeCall call("weir:");
+//   call.add(ScriptOperation::kSpendAll, batch.charges);          // as many as fit
+//   client.send(call.words(), slot, deadline, ...);               // EVALSHA
+//   ChargeReplies replies(reply);
+//   replies.read(batch.charges, batch.decisions);                 // in the same order
+//
+// Thread rule: values of one thread. A call allocates when it is made, never after.
+// Tested by charge_script_test.cc, and tests/redis/decide_script_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "proto/resp/reply.h"
+#include "weir/decision.h"
+#include "weir/store.h"
+
+namespace weir {
+
+std::string_view charge_script();      // for SCRIPT LOAD
+std::string_view charge_script_sha();  // for EVALSHA
+
+// The slot of a cluster that the charge's key is in; whatever the prefix.
+std::uint16_t slot_of(const Charge& charge);
+
+// What a batch may ask of the script: the operations of a Store, and three more.
+enum class ScriptOperation : std::uint8_t {
+  kSpendEach,
+  kSpendAll,
+  kLook,
+  kReset,
+  kLease,   // grants units to be spent until the lease ends
+  kSync,    // charges whatever the limit says, and tells the state
+  kReturn,  // gives units of a lease back, if it has not ended
+};
+
+// A lease grants up to each charge's cost: at most `remaining / share`, but what is
+// needed at once, and one unit, if so many are left. Redis may shorten the length.
+// A long lease, if `long_length` is set, holds a smaller part of what remains, so that it may
+// be out for longer. If that is less than is needed, the lease is short.
+struct LeaseTerms {
+  std::int64_t share = 1;   // >= 1
+  std::int64_t needed = 0;  // >= 0
+  Duration length{0};       // > 0
+  Duration long_length{0};  // 0: short
+  // What of earlier long leases is held no more, and, on Redis's clock, when the first of
+  // those ends. After that it is not believed.
+  std::int64_t settled = 0;
+  Instant settled_until{};
+};
+
+struct Lease {
+  Decision decision;       // of the key after that; if less was granted than needed, a denial
+  std::int64_t units = 0;  // 0: denied
+  Duration length{0};      // they may be spent until so long after Redis's time
+  bool is_long = false;
+};
+
+// The numbers of src/algo's state: start and count; start, previous and current; or TAT in
+// microseconds and its ticks.
+using SyncedState = std::array<std::int64_t, 3>;
+
+// Why a batch has no decisions. Nothing of it was charged.
+enum class ChargeFailure : std::uint8_t {
+  kNone,
+  kForeignType,  // under a key's name is something else, such as a list
+  kUnreadable,   // a string, but no state of ours, or of another algorithm
+  kUnsupported,  // exponential_backoff has no leases, and logs are not synced
+  kMalformed,    // the reply is not what the script answers
+};
+
+// The words of one call. Several batches share it; a key that comes twice is sent once.
+class ChargeCall {
+ public:
+  static constexpr std::size_t kChargesMax = 256;
+
+  // REQUIRES: no { in the prefix
+  explicit ChargeCall(std::string_view prefix);
+
+  std::size_t charges() const { return charges_; }
+  bool has_room(std::size_t charges) const { return charges_ + charges <= kChargesMax; }
+  void clear();
+
+  // A batch. REQUIRES: neither kLease nor kReturn; has_room(charges.size()); 1 to
+  // Batch::kChargesMax charges, whose keys are in the slot of those already there, if the
+  // Redis is a cluster
+  void add(ScriptOperation operation, std::span<const Charge> charges);
+  // REQUIRES: as above, and positive costs
+  void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);
+  // After `end`, on Redis's clock, nothing goes back: what was charged has gone by then,
+  // and others have been charged in its place. `settled`: of long leases, what comes back and
+  // what was spent. REQUIRES: as above, and negative costs
+  void add_return(std::span<const Charge> charges, Instant end, std::int64_t settled = 0);
+
+  // The command: EVALSHA. Valid until the next call of any method.
+  std::span<const std::string_view> words();
+  // The same as EVAL, with the script's text in place of its hash.
+  std::span<const std::string_view> words_with_text();
+
+  // A test's time in place of Redis's own.
+  void set_time(Instant now);
+
+ private:
+  // A place in `slots_`, which finds the keys that are there already.
+  static constexpr std::size_t kSlots = 2 * kChargesMax;
+  static constexpr std::size_t kWordsBefore = 3;  // the keys: EVALSHA, the hash, their number
+
+  std::size_t number_of(const Charge& charge);
+  void add_header(ScriptOperation operation, std::size_t charges);
+  void add_charges(std::span<const Charge> charges);
+  std::span<const std::string_view> finish(std::string_view command, std::string_view script);
+
+  struct Name {
+    KeyHash key;
+    std::uint64_t tag = 0;
+  };
+
+  const std::string prefix_;
+  const std::size_t name_size_max_;
+  std::unique_ptr<char[]> names_;  // name_size_max_ bytes for each key
+  std::array<Name, kChargesMax> keys_;
+  std::array<std::uint16_t, kSlots> slots_{};  // 0, or the number of a key, from 1
+  std::size_t charges_ = 0;
+  std::size_t key_count_ = 0;
+  std::string batches_;
+  std::string time_;
+  std::array<char, 8> key_count_text_{};
+  std::array<std::string_view, kWordsBefore + kChargesMax + 2> words_;  // time and batches last
+};
+
+// What the batches of a call were answered, one after the other.
+class ChargeReplies {
+ public:
+  // `reply` must outlive this.
+  explicit ChargeReplies(const resp::Reply& reply);
+
+  // Redis's, when it decided. Instant{}: the reply is malformed.
+  Instant time() const { return time_; }
+
+  // The next batch: `charges` as they were added, in the order they were added. After
+  // kMalformed all that follow are, too.
+  ChargeFailure read(std::span<const Charge> charges, std::span<Decision> decisions);
+  // A batch that nobody waits for any more.
+  ChargeFailure skip(std::size_t charges);
+  ChargeFailure read_leases(std::span<const Charge> charges, std::span<Lease> leases);
+  ChargeFailure read_states(std::span<SyncedState> states);
+
+ private:
+  // The next number, at least 0; -1 if there is none.
+  std::int64_t next();
+  ChargeFailure read_decision(const Charge& charge, Decision& decision);
+
+  resp::Reply::Iterator at_;
+  resp::Reply::Iterator end_;
+  Instant time_;
+};
+
+}  // namespace weir

@@ -1,0 +1,497 @@
+// The store over a client that does as the test says.
+
+#include "store/redis/strict/redis_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "proto/resp/reply_reader.h"
+#include "store/redis/calls/manual_reactor.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
+
+class FakeClient final : public RedisClient {
+ public:
+  struct Sent {
+    std::vector<std::string> words;
+    std::uint16_t slot;
+    Instant deadline;
+    RedisCall* call;
+  };
+
+  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                  Instant deadline, RedisCall& call, Instant) override {
+    if (refusal) return refusal;
+    ++calls;
+    sent.push_back({{words.begin(), words.end()}, slot, deadline, &call});
+    return std::nullopt;
+  }
+  void forget(RedisCall& call) override {
+    std::erase_if(sent, [&](const Sent& one) { return one.call == &call; });
+  }
+  const LinkState& state() const override { return link; }
+
+  Sent take() {
+    Sent first = std::move(sent.front());
+    sent.pop_front();
+    return first;
+  }
+  void reply(const std::string& text, Instant now) {
+    resp::ReplyReader reader;
+    EXPECT_EQ(reader.read(text), resp::ReplyReader::Status::kReply);
+    take().call->replied(reader.reply(), now);
+  }
+  void answer(const std::vector<std::int64_t>& numbers, Instant now) {
+    std::string text = "*" + std::to_string(numbers.size()) + "\r\n";
+    for (const auto number : numbers) text += ":" + std::to_string(number) + "\r\n";
+    reply(text, now);
+  }
+  void fail(CallFailure why, Instant now) { take().call->failed(why, now); }
+
+  LinkState link{LinkState::Phase::kConnected, "", kStart};
+  std::optional<CallFailure> refusal;
+  std::deque<Sent> sent;
+  int calls = 0;
+};
+
+struct Journal final : RedisStoreListener {
+  void redis_failed(RedisFailure failure, std::string_view, Instant) override {
+    text += std::string(failure_name(failure)) + " ";
+  }
+  void breaker_changed(Instant) override { text += "breaker "; }
+  std::string text;
+};
+
+// A batch and how often it was answered.
+struct Asked {
+  explicit Asked(std::vector<Charge> of, Operation operation = Operation::kSpendEach)
+      : charges(std::move(of)), decisions(charges.size()) {
+    batch.operation = operation;
+    batch.charges = charges;
+    batch.decisions = decisions;
+    batch.context = this;
+    batch.on_done = [](Batch& done) noexcept {
+      auto& asked = *static_cast<Asked*>(done.context);
+      ++asked.answers;
+      if (asked.then) asked.then();
+    };
+  }
+  bool is_allowed() const { return answers == 1 && batch.error == StoreError::kNone; }
+  bool has_failed() const { return answers == 1 && batch.error == StoreError::kUnavailable; }
+
+  std::vector<Charge> charges;
+  std::vector<Decision> decisions;
+  Batch batch;
+  int answers = 0;
+  std::function<void()> then;
+};
+
+class RedisStoreTest : public ::testing::Test {
+ protected:
+  Charge charge(std::uint64_t key = 1, std::int64_t cost = 1) {
+    return {{key, key}, &quota_, cost};
+  }
+  void ask(Asked& asked, Instant now) { store_->decide(asked.batch, now); }
+  // In a round of the loop of its own.
+  void ask_alone(Asked& asked, Instant now) {
+    ask(asked, now);
+    reactor_.run(now);
+  }
+  void start(const RedisStoreOptions& options) {
+    store_.emplace(options, client_, reactor_, journal_);
+  }
+  // Calls fail until the breaker opens.
+  void break_down(Instant now) {
+    for (int i = Breaker::kFailuresMax; i > 0; --i) {
+      const Instant at = now - (i - 1) * 1us;
+      Asked asked({charge()});
+      ask_alone(asked, at);
+      client_.fail(CallFailure::kTimedOut, at);
+      EXPECT_TRUE(asked.has_failed());
+    }
+    EXPECT_FALSE(store_->breaker().closed());
+  }
+
+  const Quota quota_ = *Quota::make({Algorithm::kFixedWindow, 10, 1min});
+  ManualReactor reactor_;
+  FakeClient client_;
+  Journal journal_;
+  std::optional<RedisStore> store_{std::in_place, RedisStoreOptions{}, client_, reactor_, journal_};
+};
+
+const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // as a batch of one is told
+
+TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
+  Asked one({charge(1)});
+  Asked two({charge(2), charge(3)}, Operation::kLook);
+  ask(one, kStart);
+  ask(two, kStart);
+  EXPECT_EQ(client_.calls, 0);
+  reactor_.run(kStart);
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_EQ(client_.sent[0].words[2], "3");
+  EXPECT_EQ(client_.sent[0].deadline, kStart + 20ms);
+  client_.answer({1, 9 * 64, 50, 8 * 64, 51, 1, 52, 53}, kStart + 1ms);
+  EXPECT_TRUE(one.is_allowed());
+  EXPECT_TRUE(two.is_allowed());
+  EXPECT_EQ(one.decisions[0].remaining, 9);
+  EXPECT_EQ(two.decisions[0].reset_after, 51us);
+  EXPECT_EQ(two.decisions[1].retry_after, 53us);
+  EXPECT_EQ(store_->counts().charges, 3u);
+}
+
+TEST_F(RedisStoreTest, GathersWhileACallIsOut) {
+  std::deque<Asked> asked;
+  for (std::uint64_t key = 1; key <= 4; ++key) {
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
+  }
+  EXPECT_EQ(client_.calls, 1);
+  client_.answer(kAllowed, kStart + 500us);
+  reactor_.run(kStart + 500us);
+  EXPECT_EQ(client_.calls, 2);
+  EXPECT_EQ(client_.sent[0].words[2], "3");
+}
+
+TEST_F(RedisStoreTest, GathersNotForLong) {
+  Asked first({charge(1)});
+  Asked second({charge(2)});
+  Asked third({charge(3)});
+  ask_alone(first, kStart);
+  ask_alone(second, kStart + 100us);
+  ask_alone(third, kStart + 900us);
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_EQ(reactor_.next(), kStart + 100us + RedisStore::kGatherMax);
+  reactor_.run(reactor_.next());
+  ASSERT_EQ(client_.calls, 2);
+  EXPECT_EQ(client_.sent[1].words[2], "2");
+}
+
+TEST_F(RedisStoreTest, GathersForAPartOfTheDeadline) {
+  start({.deadline = 2ms});
+  Asked first({charge(1)});
+  Asked second({charge(2)});
+  ask_alone(first, kStart);
+  ask_alone(second, kStart + 100us);
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_EQ(reactor_.next(), kStart + 600us);
+}
+
+TEST_F(RedisStoreTest, AsksNothingThatIsTooLate) {
+  Asked first({charge(1)});
+  Asked late({charge(2)});
+  ask_alone(first, kStart);
+  ask(late, kStart);
+  reactor_.run(kStart + 20ms);  // after a long pause
+  EXPECT_EQ(client_.calls, 1);
+  EXPECT_TRUE(late.has_failed());
+}
+
+TEST_F(RedisStoreTest, GathersNoMoreThanIsWorthACall) {
+  std::deque<Asked> asked;
+  for (std::uint64_t key = 1; key <= 1 + RedisStore::kChargesWorthACall; ++key) {
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
+  }
+  EXPECT_EQ(client_.calls, 2);
+}
+
+TEST_F(RedisStoreTest, ACallHoldsSoManyCharges) {
+  std::deque<Asked> asked;
+  for (std::uint64_t key = 1; key <= 320; ++key) {
+    ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
+  }
+  reactor_.run(kStart);
+  ASSERT_EQ(client_.calls, 2);
+  EXPECT_EQ(client_.sent[0].words[2], "256");
+  EXPECT_EQ(client_.sent[1].words[2], "64");
+}
+
+TEST_F(RedisStoreTest, InAClusterACallIsOfOneSlot) {
+  start({.spread = KeySpread::kCluster});
+  Asked one({charge(1)});
+  Asked two({charge(2)});
+  Asked again({charge(1)});
+  for (Asked* asked : {&one, &two, &again}) ask(*asked, kStart);
+  reactor_.run(kStart);
+  ASSERT_EQ(client_.calls, 2);
+  EXPECT_EQ(client_.sent[0].words[2], "1");  // one key, charged twice
+  EXPECT_NE(client_.sent[0].slot, client_.sent[1].slot);
+  EXPECT_EQ(store_->counts().charges, 3u);
+}
+
+// The costs of a call's charges, as charge_script.cc packs batches of one.
+std::vector<int> costs_in(const std::string& batches) {
+  constexpr std::size_t kBatchSize = 2 + 43;
+  constexpr std::size_t kCostAt = 2 + 3;
+  std::vector<int> costs;
+  for (std::size_t at = 0; at < batches.size(); at += kBatchSize) {
+    costs.push_back(static_cast<unsigned char>(batches[at + kCostAt]));
+  }
+  return costs;
+}
+
+TEST_F(RedisStoreTest, InAClusterChargesOfOneKeyKeepTheirOrder) {
+  start({.spread = KeySpread::kCluster});
+  std::deque<Asked> asked;
+  std::vector<int> in_order;
+  for (int i = 0; i < 100; ++i) {
+    ask(asked.emplace_back(std::vector<Charge>{charge(1, i)}), kStart);
+    ask(asked.emplace_back(std::vector<Charge>{charge(2 + asked.size() % 8)}), kStart);
+    in_order.push_back(i);
+  }
+  reactor_.run(kStart);
+  const std::uint16_t slot = slot_of(charge(1));
+  const auto sent = std::ranges::find(client_.sent, slot, &FakeClient::Sent::slot);
+  ASSERT_NE(sent, client_.sent.end());
+  EXPECT_EQ(costs_in(sent->words.back()), in_order);
+}
+
+TEST_F(RedisStoreTest, FailsAtTheDeadlineAndThrowsTheLateReplyAway) {
+  Asked early({charge(1)});
+  Asked late({charge(2)});
+  ask(early, kStart);
+  ask(late, kStart + 5ms);
+  reactor_.run(kStart + 5ms);
+  EXPECT_EQ(reactor_.next(), kStart + 20ms);
+  reactor_.run(kStart + 20ms);
+  EXPECT_TRUE(early.has_failed());
+  EXPECT_EQ(late.answers, 0);
+  client_.answer({1, 9 * 64, 50, 7 * 64, 50}, kStart + 21ms);
+  EXPECT_TRUE(late.is_allowed());
+  EXPECT_EQ(late.decisions[0].remaining, 7);
+  EXPECT_EQ(early.answers, 1);
+  EXPECT_EQ(journal_.text, "timed_out ");
+}
+
+TEST_F(RedisStoreTest, FailsAtTheDeadlineWhatHasNotEvenLeft) {
+  std::deque<Asked> asked;
+  for (std::uint64_t key = 1; key <= 3; ++key) {
+    ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
+  }
+  reactor_.run(kStart + 20ms);
+  for (const Asked& one : asked) EXPECT_TRUE(one.has_failed());
+}
+
+TEST_F(RedisStoreTest, FailsAtOnceWithoutAConnection) {
+  client_.link.phase = LinkState::Phase::kDisconnected;
+  Asked asked({charge()});
+  ask(asked, kStart);
+  EXPECT_TRUE(asked.has_failed());
+  client_.link.phase = LinkState::Phase::kConnected;
+  client_.refusal = CallFailure::kOverloaded;
+  Asked refused({charge()});
+  ask_alone(refused, kStart);
+  EXPECT_TRUE(refused.has_failed());
+  EXPECT_EQ(journal_.text, "disconnected overloaded ");
+}
+
+TEST_F(RedisStoreTest, LoadsTheScriptWhenItIsNotThere) {
+  Asked asked({charge()});
+  ask_alone(asked, kStart);
+  const auto words = client_.sent[0].words;
+  client_.reply("-NOSCRIPT No matching script. Please use EVAL.\r\n", kStart + 1ms);
+  EXPECT_EQ(asked.answers, 0);
+  ASSERT_EQ(client_.sent.size(), 1u);
+  EXPECT_EQ(client_.sent[0].words[0], "EVAL");
+  EXPECT_EQ(client_.sent[0].words[1], charge_script());
+  EXPECT_EQ(client_.sent[0].words[3], words[3]);
+  EXPECT_EQ(client_.sent[0].words.back(), words.back());
+  EXPECT_EQ(client_.sent[0].deadline, kStart + 20ms);
+  client_.answer(kAllowed, kStart + 2ms);
+  EXPECT_TRUE(asked.is_allowed());
+  EXPECT_EQ(store_->counts().reloads, 1u);
+}
+
+TEST_F(RedisStoreTest, DoesNotLoadTheScriptForEver) {
+  Asked asked({charge()});
+  ask_alone(asked, kStart);
+  client_.reply("-NOSCRIPT\r\n", kStart + 1ms);
+  client_.reply("-NOSCRIPT\r\n", kStart + 1ms);
+  EXPECT_TRUE(asked.has_failed());
+  EXPECT_TRUE(client_.sent.empty());
+}
+
+TEST_F(RedisStoreTest, NamesWhatRedisSaysOnceAMinute) {
+  for (const Duration at : {0s, 1s, 30s, 59s, 200s}) {
+    Asked asked({charge()});
+    ask_alone(asked, kStart + at);
+    client_.reply("-OOM command not allowed\r\n", kStart + at);
+    EXPECT_TRUE(asked.has_failed());
+    Asked good({charge()});
+    ask_alone(good, kStart + at);
+    client_.answer(kAllowed, kStart + at);
+    EXPECT_TRUE(good.is_allowed());
+  }
+  EXPECT_EQ(journal_.text, "out_of_memory out_of_memory ");
+  EXPECT_EQ(store_->counts().failures[static_cast<std::size_t>(RedisFailure::kOutOfMemory)], 5u);
+}
+
+TEST_F(RedisStoreTest, AForeignKeyFailsItsBatchOnly) {
+  Asked bad({charge(1), charge(2)});
+  Asked good({charge(3)});
+  ask(bad, kStart);
+  ask(good, kStart);
+  reactor_.run(kStart);
+  client_.answer({1, 3 + 4, 9 * 64, 50}, kStart);
+  EXPECT_TRUE(bad.has_failed());
+  EXPECT_TRUE(good.is_allowed());
+  EXPECT_EQ(journal_.text, "foreign_type ");
+}
+
+TEST_F(RedisStoreTest, RepliesThatMakeNoSenseAreFailures) {
+  for (const std::string text : {"+OK\r\n", "*0\r\n", "$-1\r\n", "*2\r\n:1\r\n:3\r\n"}) {
+    Asked asked({charge()});
+    ask_alone(asked, kStart);
+    client_.reply(text, kStart);
+    EXPECT_TRUE(asked.has_failed()) << text;
+  }
+}
+
+TEST_F(RedisStoreTest, StopsAskingAndTriesAgainByItself) {
+  break_down(kStart);
+  EXPECT_EQ(journal_.text, "timed_out breaker ");
+  Asked refused({charge()});
+  ask(refused, kStart + 1ms);
+  EXPECT_TRUE(refused.has_failed());
+  EXPECT_TRUE(client_.sent.empty());
+
+  const Instant probe_at = store_->breaker().probe_at();
+  EXPECT_EQ(reactor_.next(), probe_at);
+  reactor_.run(probe_at);
+  ASSERT_EQ(client_.sent.size(), 1u);
+  client_.reply("-READONLY You can't write\r\n", probe_at);
+  EXPECT_FALSE(store_->breaker().closed());
+  const Instant second = store_->breaker().probe_at();
+  EXPECT_GT(second, probe_at);
+  reactor_.run(second);
+  client_.answer(kAllowed, second);
+  EXPECT_TRUE(store_->breaker().closed());
+  EXPECT_EQ(journal_.text, "timed_out breaker breaker ");
+
+  Asked asked({charge()});
+  ask_alone(asked, second);
+  client_.answer(kAllowed, second);
+  EXPECT_TRUE(asked.is_allowed());
+}
+
+TEST_F(RedisStoreTest, ARefusedProbeIsTriedAgain) {
+  break_down(kStart);
+  client_.refusal = CallFailure::kDisconnected;
+  Instant now = kStart;
+  for (int probe = 0; probe < 5; ++probe) {
+    const Instant next = store_->breaker().probe_at();
+    EXPECT_GT(next, now);
+    EXPECT_LE(next, now + 1s);
+    now = next;
+    reactor_.run(now);
+  }
+  client_.refusal.reset();
+  reactor_.run(store_->breaker().probe_at());
+  client_.answer(kAllowed, now);
+  EXPECT_TRUE(store_->breaker().closed());
+}
+
+TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
+  Asked denied({charge()});
+  ask_alone(denied, kStart);
+  client_.answer({1, 1, 500'000, 500'000}, kStart + 2ms);
+  Asked again({charge()});
+  ask(again, kStart + 300ms);
+  EXPECT_EQ(again.decisions[0].verdict, Verdict::kDenied);
+  EXPECT_EQ(again.decisions[0].retry_after, 200ms);
+  EXPECT_EQ(again.answers, 1);
+  EXPECT_EQ(store_->remembered(), 1u);
+
+  Asked look({charge()}, Operation::kLook);
+  ask(look, kStart + 300ms);
+  EXPECT_EQ(look.answers, 0);
+  Asked later({charge()});
+  ask(later, kStart + 500ms);
+  EXPECT_EQ(later.answers, 0);
+}
+
+TEST_F(RedisStoreTest, ResetsAndRefundsForgetADenial) {
+  for (const bool resets : {true, false}) {
+    Asked denied({charge()});
+    ask_alone(denied, kStart);
+    client_.answer({1, 1, 500'000, 500'000}, kStart);
+    Asked frees({charge(1, resets ? 1 : -1)}, resets ? Operation::kReset : Operation::kSpendEach);
+    ask(frees, kStart);
+    Asked again({charge()});
+    ask(again, kStart);
+    EXPECT_EQ(again.answers, 0);
+    reactor_.run(kStart);
+    client_.answer({1, 640, 0, 9 * 64, 50}, kStart);
+    EXPECT_TRUE(again.is_allowed());
+  }
+}
+
+TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
+  Asked second({charge(2)});
+  Asked first({charge(1)});
+  first.then = [&] { ask(second, kStart + 1ms); };
+  ask_alone(first, kStart);
+  client_.answer(kAllowed, kStart + 1ms);
+  reactor_.run(kStart + 1ms);
+  client_.answer(kAllowed, kStart + 2ms);
+  EXPECT_TRUE(second.is_allowed());
+
+  Asked third({charge(3)});
+  Asked failing({charge(4)});
+  failing.then = [&] { ask(third, kStart + 3ms); };
+  ask_alone(failing, kStart + 2ms);
+  client_.fail(CallFailure::kDisconnected, kStart + 3ms);
+  EXPECT_TRUE(failing.has_failed());
+  reactor_.run(kStart + 3ms);
+  client_.answer(kAllowed, kStart + 4ms);
+  EXPECT_TRUE(third.is_allowed());
+}
+
+TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
+  Asked flying({charge(1)});
+  Asked waiting({charge(2)});
+  ask_alone(flying, kStart);
+  ask(waiting, kStart);
+  store_.reset();
+  EXPECT_TRUE(client_.sent.empty());
+  EXPECT_EQ(reactor_.next(), Instant::max());
+  EXPECT_EQ(flying.answers + waiting.answers, 0);
+}
+
+TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
+  Asked answered({charge(3)});
+  ask_alone(answered, kStart);
+  client_.answer(kAllowed, kStart);
+  Asked flying({charge(1)});
+  Asked waiting({charge(2)});
+  ask_alone(flying, kStart);
+  ask(waiting, kStart);
+  store_->give_up();
+  EXPECT_TRUE(answered.is_allowed());
+  EXPECT_TRUE(flying.has_failed());
+  EXPECT_TRUE(waiting.has_failed());
+}
+
+TEST_F(RedisStoreTest, WaitingIsBounded) {
+  client_.refusal.reset();
+  std::deque<Asked> asked;
+  for (std::uint64_t key = 0; key <= RedisStore::kWaitingMax; ++key) {
+    ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
+  }
+  EXPECT_TRUE(asked.back().has_failed());
+  EXPECT_EQ(asked.front().answers, 0);
+  reactor_.run(kStart);
+  EXPECT_EQ(client_.calls, static_cast<int>(RedisStore::kWaitingMax / ChargeCall::kChargesMax));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,59 @@
+// SplitStore: lets a batch have charges in several slots of a cluster, of which one call
+// of the script can have only one.
+//
+// Each slot decides its charges for itself. What they have charged in vain is given back in
+// a second trip, for which the batch does not wait:
+//   kSpendAll   if some are denied or fail, what the others have charged
+//   kSpendEach  if some fail, what the others have charged: the batch has one error for all,
+//               so its caller decides all of it anew, and nothing may count twice
+// So it is never charged too little: until then others may be denied, and what a token
+// bucket would have earned meanwhile may be lost to it. A charge that ran out of time may
+// stay charged, and so does one whose window is about to end, as the refund would go to
+// the next; refunds by a failed batch stay.
+//
+// Batches of one slot pass as they are. A request's charges have a common tag, so that this
+// is what nearly all do.
+//
+// Thread rule: the store's core. Tested by split_store_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "proto/reactor.h"
+#include "weir/store.h"
+
+namespace weir {
+
+class SplitStore final : public Store {
+ public:
+  static constexpr std::size_t kSplitsMax = 4096;  // at a time
+
+  // `reactor` outlives this.
+  SplitStore(std::unique_ptr<Store> store, Reactor& reactor);
+  // As the store's: what waits is dropped.
+  ~SplitStore() override;
+
+  void decide(Batch& batch, Instant now) noexcept override;
+
+ private:
+  struct Split;
+
+  Split* free_split();
+  void send(Split& split, Instant now);
+  void part_done(Split& split);
+  void answer(Split& split, Batch& whole);
+  bool becomes_what_is_given_back(Split& split);
+  void give_back(Instant now);
+  static void keep_what_is_late(Split& split, Instant now);
+
+  std::vector<std::unique_ptr<Split>> splits_;
+  std::vector<Split*> free_;
+  std::vector<Split*> to_give_back_;  // at the end of the round
+  std::unique_ptr<Alarm> round_end_;
+  std::unique_ptr<Store> store_;  // goes first: it knows our batches
+};
+
+}  // namespace weir
