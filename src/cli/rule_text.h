@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/rule_set.h"
@@ -15,7 +16,7 @@
 namespace weir {
 
 // "1 rule", "3 rules"
-std::string count_rules(std::size_t count);
+std::string count_of(std::size_t count, std::string_view what);
 
 // "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
 std::string describe(const Rule& rule);

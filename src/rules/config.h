@@ -22,64 +22,18 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "base/ip_address.h"
 #include "rules/rule_set.h"
+#include "rules/setting_values.h"
 #include "rules/yaml_text.h"
 
 namespace weir {
-
-// How Envoy's rate limit service behaves.
-struct EnvoySettings {
-  std::string config;  // a file or folder of the reference service's; empty: none
-  Algorithm algorithm = Algorithm::kFixedWindow;  // of its limits that don't say
-  bool all_or_nothing = false;                    // a denial charges no descriptor
-  bool response_headers = false;                  // for Envoy to add
-  std::string limit_header = "RateLimit-Limit";   // their names
-  std::string remaining_header = "RateLimit-Remaining";
-  std::string reset_header = "RateLimit-Reset";
-  bool response_metadata = false;  // `metadata` of the rules that matched
-  bool shadow_mode = false;        // every answer is OK
-};
-
-// PEM files.
-struct TlsSettings {
-  std::string certificate;  // empty: none of it is set
-  std::string key;
-  std::string client_ca;  // empty: clients need no certificate
-};
-
-// What tokens are verified with: at most one of the files.
-struct TokenSettings {
-  std::string secret_file;      // HS256
-  std::string public_key_file;  // RS256, PEM
-  TextPlace file_place;
-
-  bool has_key() const { return !secret_file.empty() || !public_key_file.empty(); }
-};
-
-struct CountrySettings {
-  std::string database_file;  // empty: none
-  TextPlace file_place;
-};
-
-// The Redis through which nodes share limits. What is not set has its built-in default.
-struct StoreSettings {
-  std::string redis;  // its URL; empty: none
-  TextPlace redis_place;
-  std::optional<Mode> mode;
-  std::optional<Duration> deadline;
-  std::optional<Duration> sync_interval;
-  std::optional<std::string> prefix;
-};
 
 // Where a rule stands in the file.
 struct RulePlaces {
@@ -94,31 +48,18 @@ struct RulePlaces {
 };
 
 struct Config {
-  // The command line wins over these; what neither sets has its built-in default.
-  // What `listen` says: the name of the field ("http") -> the address, checked.
-  std::map<std::string, std::string, std::less<>> listen;
-  std::optional<Duration> http2_age_max;
-  // The fields of `listen` whose connections begin with a PROXY header.
-  std::vector<std::string> proxy_protocol;
-  TlsSettings tls;
-  std::optional<int> threads;  // 1 to 256
-  std::optional<std::uint64_t> max_keys;
+  SettingValues settings;  // checked
   std::vector<Rule> rules;
-  std::vector<RulePlaces> rule_places;       // parallel to `rules`, as they were read
-  std::vector<std::string> trusted_headers;  // that clients cannot send as they like
-  std::optional<std::vector<IpPrefix>> trusted_proxies;
-  EnvoySettings envoy;
-  StoreSettings store;
-  std::string state_file;  // empty: none
-  bool watch = false;
-  TokenSettings token;
-  CountrySettings country;
-  // For rules. parse_config() does not read files, so token_key and country_database are
-  // load_config()'s to add.
+  std::vector<RulePlaces> rule_places;  // parallel to `rules`, as they were read
+  // For rules. parse_config() does not read files, so load_config() adds token_key and
+  // country_database.
   RequestSources sources;
 
   bool knows_countries() const {
-    return !sources.country_header.empty() || !country.database_file.empty();
+    return settings.is_set("country_header") || settings.is_set("country_database");
+  }
+  bool verifies_tokens() const {
+    return settings.is_set("jwt.secret_file") || settings.is_set("jwt.public_key_file");
   }
 };
 

@@ -1,8 +1,11 @@
 // The fields of a configuration file, in one table.
 //
-// The loader's checks, its messages and the JSON Schema are all made from it, so they
-// cannot disagree. To add a field: add it to the table, read it in config.cc, and run
-// config_test, which says what else to refresh (docs/weir.schema.json).
+// A row is a whole setting: the loader's checks and messages, the JSON Schema, the option
+// of `weir serve`, the environment variable, the default, the warning that only a restart
+// changes it, and the table in docs/configuration.md come from it. To add one: add its row,
+// refresh both documents with WEIR_UPDATE_EXPECTED=1 config_test, and read the value where
+// it is used, by name: settings.get<Duration>("store.deadline"). The fields of rules have
+// rows alike (rule_fields.cc); rule_config.cc reads them.
 //
 // Thread rule: constants. Tested by config_fields_test.cc and config_schema_test.py.
 
@@ -51,8 +54,16 @@ struct Condition {
   std::string_view value;
 };
 
+// How `weir serve` takes a setting beside the file.
+struct Option {
+  std::string_view name;  // "--sync-interval"; empty: the file alone has it
+  std::string_view help;
+  std::string_view variable{};  // of the environment; the option wins over it
+};
+
 struct Field {
   enum class Presence : std::uint8_t { kOptional, kRequired };
+  enum class Change : std::uint8_t { kByReload, kByRestart };
 
   std::string_view name;
   FieldType type;
@@ -66,6 +77,8 @@ struct Field {
   // As it would stand in the file. Empty: required, or decided elsewhere.
   std::string_view default_text{};
   std::string_view description;
+  Option option{};
+  Change change = Change::kByReload;
 };
 
 struct Section {

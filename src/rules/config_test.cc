@@ -1,7 +1,7 @@
 // The files in testdata/ are the specification: each in good/ must load, and each in
 // broken/ must give exactly the lines of its .expected file. After a deliberate change of
-// messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files and
-// docs/weir.schema.json, to be read through in the diff.
+// messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files,
+// docs/weir.schema.json and the table in docs/configuration.md: read the diff.
 
 #include "rules/config.h"
 #include "rules/config_warnings.h"
@@ -17,8 +17,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/duration_text.h"
 #include "rules/config_fields.h"
 #include "rules/country_file.h"
+#include "rules/field_value.h"
 
 namespace weir {
 namespace {
@@ -100,9 +102,9 @@ TEST(Config, HoldsEveryField) {
   const auto parsed = load_config("testdata/good/full.yaml");
   ASSERT_TRUE(std::holds_alternative<Config>(parsed));
   const Config& config = std::get<Config>(parsed);
-  EXPECT_EQ(config.listen.at("http"), "127.0.0.1:8080");
-  EXPECT_EQ(config.threads, 2);
-  EXPECT_EQ(config.max_keys, 1'048'576u);
+  EXPECT_EQ(config.settings.get<std::string>("listen.http"), "127.0.0.1:8080");
+  EXPECT_EQ(config.settings.get<std::int64_t>("threads"), 2);
+  EXPECT_EQ(config.settings.get<std::int64_t>("max_keys"), 1'048'576);
   ASSERT_THAT(config.rules, SizeIs(5));
 
   const Rule& login = config.rules[0];
@@ -146,11 +148,12 @@ TEST(Config, HoldsHowEnvoyIsAnswered) {
       "test");
   ASSERT_TRUE(std::holds_alternative<Config>(parsed));
   const Config& config = std::get<Config>(parsed);
-  EXPECT_EQ(config.http2_age_max, 1h);
-  EXPECT_TRUE(config.envoy.response_headers);
-  EXPECT_EQ(config.envoy.limit_header, "X-Limit");
-  EXPECT_EQ(config.envoy.reset_header, "RateLimit-Reset");
-  EXPECT_TRUE(config.envoy.response_metadata);
+  const auto& settings = config.settings;
+  EXPECT_EQ(settings.get<Duration>("listen.http2_age_max"), 1h);
+  EXPECT_TRUE(settings.get<bool>("envoy.response_headers"));
+  EXPECT_EQ(settings.get<std::string>("envoy.limit_header"), "X-Limit");
+  EXPECT_EQ(settings.get<std::string>("envoy.reset_header"), "RateLimit-Reset");
+  EXPECT_TRUE(settings.get<bool>("envoy.response_metadata"));
 }
 
 // Only load_config() reads the key, so that a text alone can be checked anywhere.
@@ -209,9 +212,9 @@ TEST(Config, LeavesUnsetFieldsUnset) {
     const auto parsed = parse_config(text, "weir.yaml");
     ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << text;
     const Config& config = std::get<Config>(parsed);
-    EXPECT_TRUE(config.listen.empty());
-    EXPECT_EQ(config.threads, std::nullopt);
-    EXPECT_EQ(config.max_keys, std::nullopt);
+    for (const auto& setting : settings_of()) {
+      EXPECT_FALSE(config.settings.is_set(setting.name)) << setting.name;
+    }
     EXPECT_THAT(config.rules, IsEmpty());
   }
 }
@@ -263,19 +266,61 @@ TEST(Config, ReportsAMistakeBehindAnAliasWhereItStands) {
                           "1000000000000, but is the text 'ten'"));
 }
 
-TEST(ConfigManual, HasARowForEveryField) {
+std::string in_code(std::string_view text) { return "`" + std::string(text) + "`"; }
+
+std::string value_cell(const Field& field) {
+  switch (field.type) {
+    case FieldType::kInteger: return std::to_string(field.min) + " to " + std::to_string(field.max);
+    case FieldType::kDuration:
+      return "a duration, " + format_duration(Duration(field.min)) + " to " +
+             format_duration(Duration(field.max));
+    case FieldType::kListenAddress: return "HOST:PORT or `unix:/path`";
+    default: return expected_text(field);
+  }
+}
+
+std::string default_cell(const Field& field) {
+  if (field.presence == Field::Presence::kRequired) return "required in its section";
+  return field.default_text.empty() ? "none" : in_code(field.default_text);
+}
+
+std::string option_cell(const Option& option) {
+  if (option.name.empty()) return "";
+  return in_code(option.name) + (option.variable.empty() ? "" : ", " + in_code(option.variable));
+}
+
+std::string settings_table() {
+  std::string table =
+      "| setting | value | default | option, variable | changed by | meaning |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const auto& [name, field] : settings_of()) {
+    const bool by_restart = field.change == Field::Change::kByRestart;
+    for (const auto& cell :
+         {in_code(name), value_cell(field), default_cell(field), option_cell(field.option),
+          std::string(by_restart ? "restart" : "reload"), std::string(field.description)}) {
+      table += "| " + cell + " ";
+    }
+    table += "|\n";
+  }
+  return table;
+}
+
+TEST(ConfigManual, HasTheTableOfSettings) {
+  const std::string path = "../../docs/configuration.md";
+  const std::string manual = read_file(path);
+  const std::string begin = "<!-- settings -->\n";
+  const auto start = manual.find(begin) + begin.size();
+  const auto end = manual.find("<!-- end of settings -->");
+  ASSERT_LE(start, end);
+  ASSERT_NE(end, std::string::npos);
+  expect_file(path, manual.substr(0, start) + settings_table() + manual.substr(end));
+}
+
+TEST(ConfigManual, HasARowForEveryFieldOfARule) {
   const std::string manual = read_file("../../docs/configuration.md");
-  const auto expect_row = [&](std::string_view name) {
-    EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(name) + "` |"));
-  };
-  for (const Field& field : config_section().fields) {
-    if (field.type != FieldType::kSection) expect_row(field.name);
+  for (const Field& field : rule_section().fields) {
+    EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
   }
-  for (const Field& field : listen_section().fields) {
-    expect_row("listen." + std::string(field.name));
-  }
-  for (const Field& field : tls_section().fields) expect_row("tls." + std::string(field.name));
-  for (const Field& field : rule_section().fields) expect_row(field.name);
 }
 
 // docs/weir.schema.json is what editors download.

@@ -30,7 +30,10 @@ struct Choice {
 
 class Warnings {
  public:
-  Warnings(const Config& config, const std::string& file) : config_(config), found_(file) {}
+  Warnings(const Config& config, const std::string& file)
+      : config_(config),
+        trusted_headers_(config.settings.get<std::vector<std::string>>("trusted_headers")),
+        found_(file) {}
 
   ConfigErrors all() {
     for (std::size_t i = 0; i < config_.rules.size() && !found_.full(); ++i) {
@@ -153,7 +156,7 @@ class Warnings {
   }
 
   Mode mode_of(const Rule& rule) const {
-    return rule.mode.value_or(config_.store.mode.value_or(Mode::kStrict));
+    return rule.mode.value_or(*mode_from_name(config_.settings.get<std::string>("store.mode")));
   }
 
   // A condition that anybody can meet, on a rule that allows more than the one that would
@@ -235,14 +238,14 @@ class Warnings {
   }
 
   std::optional<Choice> header_choice(const std::string& name) const {
-    const bool trusted = std::ranges::any_of(config_.trusted_headers, [&](const auto& other) {
-      return equal_ignoring_case(other, name);
-    });
+    const bool trusted = std::ranges::any_of(
+        trusted_headers_, [&](const auto& other) { return equal_ignoring_case(other, name); });
     if (name.empty() || trusted) return std::nullopt;
     return Choice{kHeaderText, name};
   }
 
   const Config& config_;
+  const std::vector<std::string> trusted_headers_;
   Mistakes found_;
   MatchCover cover_;
 };

@@ -106,7 +106,7 @@ class MatchReader {
       auto& claims = unverified ? match.unverified_claims : match.claims;
       claims.push_back({.name = *item.get<std::string>("claim"),
                         .value = TextPattern(item.get<std::string>("value").value_or("*"))});
-      if (unverified || config_.token.has_key()) return;
+      if (unverified || config_.verifies_tokens()) return;
       mistakes_.add(item.place_of("claim"),
                     std::string(kNoTokenKey) + ", or 'unverified: true' here");
     });
@@ -180,7 +180,7 @@ void check_source(const KeyPart& part, const TextPlace& place, const Config& con
   if (part.property == kCountry && !config.knows_countries()) {
     mistakes.add(place, std::string(kNoCountry));
   }
-  if (part.property == kClaim && !config.token.has_key()) {
+  if (part.property == kClaim && !config.verifies_tokens()) {
     mistakes.add(place, std::string(kNoTokenKey));
   }
 }
