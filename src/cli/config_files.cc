@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "rules/config_file.h"
-#include "rules/envoy_config.h"
+#include "config/config_file.h"
+#include "config/envoy_config.h"
+#include "config/yaml_text.h"
 #include "rules/rule_conflicts.h"
-#include "rules/yaml_text.h"
 #include "store/redis/client/redis_url.h"
 
 namespace weir {

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "cli/settings.h"
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 

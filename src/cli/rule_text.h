@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "config/rule_sources.h"
 #include "rules/rule_set.h"
-#include "rules/rule_sources.h"
 
 namespace weir {
 

@@ -23,9 +23,9 @@
 #include "cli/rule_text.h"
 #include "cli/settings.h"
 #include "cli/state_file.h"
+#include "config/config.h"
 #include "net/file_watch.h"
 #include "net/signals.h"
-#include "rules/config.h"
 #include "weir/version.h"
 
 namespace weir {

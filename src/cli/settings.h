@@ -12,12 +12,12 @@
 #include <variant>
 #include <vector>
 
+#include "config/setting_values.h"
 #include "net/address.h"
 #include "net/doorway.h"
 #include "net/tls_context.h"
 #include "proto/exposure.h"
 #include "rules/client_address.h"
-#include "rules/setting_values.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/time.h"
 

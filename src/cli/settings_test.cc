@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "cli/settings_testing.h"
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 namespace {

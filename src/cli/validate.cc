@@ -12,9 +12,9 @@
 #include "cli/commands.h"
 #include "cli/config_files.h"
 #include "cli/rule_text.h"
-#include "rules/config.h"
-#include "rules/config_warnings.h"
-#include "rules/envoy_config.h"
+#include "config/config.h"
+#include "config/config_warnings.h"
+#include "config/envoy_config.h"
 
 namespace weir {
 namespace {
