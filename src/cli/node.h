@@ -41,7 +41,7 @@
 
 namespace weir {
 
-// Whom to let in: reads the certificate, if one is needed.
+// Reads the certificate, if a door needs one, and says which clients may connect.
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const Settings& settings);
 
 class Node {

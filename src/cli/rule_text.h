@@ -29,7 +29,7 @@ struct DescribedRules {
 
 // One line a change, in the order of the files: "added login: sliding_window 5 per 1m",
 // "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m",
-// "changed login: match, key". Of other fields than the limit only the names are told.
+// "changed login: match, key". Fields other than the limit appear by name only.
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after);
 

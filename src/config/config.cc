@@ -53,7 +53,7 @@ void check_networks(const SectionReader& reader, std::string_view field, Mistake
   }
 }
 
-// What is wrong with a file that is named in this one is a mistake where it is named.
+// Reports a mistake in another file at the place that names it.
 void add_file_mistake(const TextPlace& place, const std::string& path, const std::string& text,
                       Mistakes& mistakes) {
   mistakes.add(place, "'" + path + "' cannot be used: " + text);

@@ -40,7 +40,7 @@ struct RulePlaces {
   TextPlace rule;
   std::map<std::string, TextPlace, std::less<>> fields;
 
-  // Of the rule, if it has no such field.
+  // The place of the field, or of the rule if it lacks the field.
   const TextPlace& of(std::string_view field) const {
     const auto found = fields.find(field);
     return found == fields.end() ? rule : found->second;

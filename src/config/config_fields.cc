@@ -56,7 +56,7 @@ constexpr Field kListenFields[] = {
      .max = kWindowMax.count(),
      .default_text = "1d",
      .description = "How old a connection of HTTP/2 may get, a tenth more or less, before its "
-                    "client is asked to connect again, and so to find other nodes.",
+                    "server asks its client to connect again, so that it finds other nodes.",
      .change = Change::kByRestart},
     {.name = "proxy_protocol",
      .type = FieldType::kTextList,
@@ -174,7 +174,7 @@ const Field kStoreFields[] = {
      .min = std::int64_t{10'000},
      .max = std::int64_t{10'000'000},
      .default_text = "100ms",
-     .description = "How often what was counted in mode async is exchanged, and blocks are.",
+     .description = "How often nodes exchange blocks and the counts of mode async.",
      .option = {.name = "--sync-interval",
                 .help = "How often async counts and blocks are exchanged"},
      .change = Change::kByRestart},
@@ -314,7 +314,7 @@ const Field kConfigFields[] = {
     {.name = "trusted_proxies",
      .type = FieldType::kTextList,
      .form = &network_form(),
-     .description = "Whose word counts about who a client is: networks in CIDR notation. "
+     .description = "The proxies that say who a client is: networks in CIDR notation. "
                     "Without it, 127.0.0.0/8 and ::1, which is the proxy on the same machine; "
                     "a Unix socket is always trusted. An empty list trusts nobody.",
      .change = Change::kByRestart},

@@ -18,14 +18,14 @@ namespace {
 
 namespace json = boost::json;
 
-// The forms of base/duration_text.h. What is too long for a window is left to the loader.
+// The forms of base/duration_text.h. The loader refuses what is too long for a window.
 constexpr std::string_view kDurationPattern =
     "^([0-9]+(\\.[0-9]{1,6})?"
     "|(?=[0-9])([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?([0-9]+us)?)$";
 
 constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
 
-// Close to config/listen_address.h: what is within an IP address is left to the loader.
+// Close to config/listen_address.h: the loader checks the inside of an IP address.
 constexpr std::string_view kListenAddressPattern =
     "^((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
     ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"

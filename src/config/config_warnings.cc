@@ -79,7 +79,7 @@ class Warnings {
     });
   }
 
-  // Of a pattern the segments before the first '*' are looked at.
+  // Looks at a pattern's segments before its first '*'.
   void warn_of_spelling(const TextPattern& path, const TextPlace& place) {
     const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
     const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;

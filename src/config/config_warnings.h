@@ -1,4 +1,4 @@
-// What is allowed in a configuration, and probably not meant: rules that never apply,
+// Warns of what a configuration may say and probably does not mean: rules that never apply,
 // limits that all clients share, and trust in what anybody can send.
 //
 // Thread rule: pure. Tested by config_test.cc and the files in testdata/warned.

@@ -23,7 +23,7 @@ constexpr std::size_t kDenyHeadersMax = 16;
 // More steps than anybody tells apart.
 constexpr std::size_t kBlockLengthsMax = 16;
 
-// Of a rule, a tier or an override. Nothing, and a mistake, if it cannot be enforced.
+// Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
 std::optional<Quota> read_quota(SectionReader& reader, Algorithm inherited) {
   const auto named = reader.get<std::string>("algorithm");
   const auto quota = Quota::make({.algorithm = named ? *algorithm_from_name(*named) : inherited,

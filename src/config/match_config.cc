@@ -27,8 +27,8 @@ std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_
   return patterns;
 }
 
-// Of 10.1.2.3/8 the network that the address is in; of an IPv4 address in the form of IPv6,
-// whose bits count from 96, the one of IPv4.
+// Names the network that 10.1.2.3/8 lies in. An IPv4 address in the form of IPv6 counts its
+// bits from 96; the answer is the IPv4 network.
 std::optional<std::string> network_meant(std::string_view text) {
   const auto slash = text.find('/');
   const auto address = IpAddress::parse(text.substr(0, slash));
@@ -43,7 +43,7 @@ std::optional<std::string> network_meant(std::string_view text) {
   return address->network(bits).to_string() + "/" + std::to_string(bits);
 }
 
-// What is left to read of a match once its fields have been checked.
+// Reads a match after SectionReader has checked its fields.
 class MatchReader {
  public:
   MatchReader(const Config& config, Mistakes& mistakes) : config_(config), mistakes_(mistakes) {}

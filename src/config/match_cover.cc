@@ -15,7 +15,7 @@ bool covers_text(const TextPattern& pattern, const TextPattern& other) {
   return pattern.matches(other.text);
 }
 
-// Of a list one is enough, and an empty one says nothing.
+// One item of a list has to hold; an empty list always holds.
 template <typename T, typename Covers>
 bool covers_list(const std::vector<T>& list, const std::vector<T>& other, Covers covers_one) {
   if (list.empty()) return true;
@@ -38,7 +38,7 @@ bool covers_properties(const std::vector<PropertyMatch>& properties,
   });
 }
 
-// Whether one text may fit both. Of two with '*' only their ends are compared.
+// Whether one text may fit both. Two patterns with '*' compare by their ends only.
 bool overlap(const TextPattern& one, const TextPattern& other) {
   if (one.is_exact) return other.matches(one.text);
   if (other.is_exact) return one.matches(other.text);

@@ -1,6 +1,6 @@
-// MatchCover: what can be told of matches without a request.
+// MatchCover compares matches without a request: does one cover the other?
 //
-// Says yes only where it is sure: whether a rule can never apply is asked to warn of it.
+// Says yes only where it is sure, because config_warnings.h warns of rules that never apply.
 //
 // Thread rule: one thread; it keeps the expressions that it has compiled. Tested by
 // match_cover_test.cc.

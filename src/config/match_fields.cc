@@ -173,8 +173,8 @@ const Field kMatchFields[] = {
 const Section kMatch = {
     .name = "'match'",
     .description =
-        "What a request must look like. All that is given must hold; nothing given "
-        "holds for every request.",
+        "How a request must look. All fields must hold; without any, the match holds "
+        "for every request.",
     .fields = kMatchFields,
 };
 

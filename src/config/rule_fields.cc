@@ -136,7 +136,7 @@ const Field kRuleFields[] = {
                     "decides by its share of the limit), allow or deny."},
     {.name = "group",
      .type = FieldType::kName,
-     .description = "Of the rules of one group, the first that matches a request applies. "
+     .description = "In each group, the first rule that matches a request applies. "
                     "Without it, the group of all rules that have none. At most 16 groups."},
     {.name = "active",
      .type = FieldType::kSection,
@@ -171,7 +171,7 @@ const Field kRuleFields[] = {
     {.name = "tiers",
      .type = FieldType::kSectionList,
      .section = &tier_section(),
-     .description = "Limits of tiers, instead of the rule's own. Who belongs to none has the "
+     .description = "Limits of tiers, instead of the rule's own. Keys of no tier have the "
                     "rule's own."},
     {.name = "overrides",
      .type = FieldType::kSectionList,

@@ -34,7 +34,7 @@ struct ConfigSources {
   std::vector<RuleSource> rules;
 };
 
-// REQUIRES: parse_config(text) has no errors. What is too large for JSON is left out.
+// REQUIRES: parse_config(text) has no errors. A rule too large for JSON is missing.
 ConfigSources config_sources(std::string_view text);
 
 // A configuration of these. Line i + 2 is that of rule i.

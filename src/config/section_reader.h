@@ -60,10 +60,10 @@ class SectionReader {
     return value == nullptr ? std::nullopt : std::optional<T>(*value);
   }
 
-  // Of a kTextList: its texts, in order; none if it is not set.
+  // The texts of a kTextList, in order; none if the file does not set it.
   std::vector<const YamlNode*> texts(std::string_view field) const;
 
-  // Of the field's value, or of the section if it is not set.
+  // The place of the field's value, or of the section if the file does not set the field.
   TextPlace place_of(std::string_view field) const;
 
   // For a mistake that only shows when fields are seen together.

@@ -142,7 +142,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     count_in(node, node.place);
   }
 
-  // Who reads a configuration walks what an alias stands for each time it is met.
+  // The loader walks what an alias stands for each time it meets the alias.
   void count_in(const YamlNode& node, const TextPlace& place) {
     if (open_.empty()) return;
     std::size_t& sum = open_.back()->written_out;
@@ -160,8 +160,8 @@ class YamlTreeBuilder final : public YAML::EventHandler {
 
 namespace {
 
-// Never more than two documents: asked for all, yaml-cpp 0.7 offers the same stray comma
-// forever.
+// Reads two documents at most: yaml-cpp 0.7 returns the same stray comma forever to a caller
+// that wants all.
 void parse_into(YamlTreeBuilder& builder, std::string_view text) {
   std::istringstream stream{std::string(text)};
   YAML::Parser parser(stream);

@@ -37,7 +37,7 @@ struct YamlNode {
 
   Kind kind = Kind::kEmpty;
   Style style = Style::kPlain;
-  // Of an empty node, where the next thing stands: use its key's instead.
+  // An empty node has the place of what follows it: use its key's instead.
   TextPlace place;
   std::string text;                    // kText
   std::vector<const YamlNode*> items;  // kList

@@ -1,7 +1,7 @@
 // The first look at a YAML file: is it text at all, and of a form that every reader of
 // YAML understands alike?
 //
-// What is refused here either makes yaml-cpp guess (other encodings, control characters:
+// Each refused form either makes yaml-cpp guess (other encodings, control characters:
 // it takes byte 4 for the end of the file) or makes it complain about something else
 // than the cause (tabs).
 //
