@@ -261,9 +261,10 @@ class Serve {
       spdlog::warn("second signal: stopping at once");
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
-    spdlog::info("stopping, within {}; open connections: {}",
-                 format_duration(options_.drain_timeout), node_->server().connections().open);
-    node_->drain(options_.drain_timeout);
+    const auto patience = settings_.values.get<Duration>("drain_timeout");
+    spdlog::info("stopping, within {}; open connections: {}", format_duration(patience),
+                 node_->server().connections().open);
+    node_->drain(patience);
   }
 
   void say_goodbye() const {
@@ -298,10 +299,6 @@ void serve(const ServeOptions& options) {
   Serve(options, std::move(text), std::move(std::get<Config>(config))).run(signals);
 }
 
-std::string check_positive_duration(const std::string& text) {
-  return parse_duration(text) ? "" : "'" + text + "' is no duration; write 10s, 500ms or 1m30s";
-}
-
 }  // namespace
 
 void add_serve_command(CLI::App& app) {
@@ -314,12 +311,6 @@ void add_serve_command(CLI::App& app) {
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
   command->add_option("--resp-password-file", options->resp_password_file,
                       "File with the password of Redis clients; else WEIR_RESP_PASSWORD");
-  command
-      ->add_option_function<std::string>(
-          "--drain-timeout",
-          [options](const std::string& text) { options->drain_timeout = *parse_duration(text); },
-          "At SIGTERM, how long to wait for requests under way [10s]")
-      ->check(check_positive_duration);
   command->callback([options] { serve(*options); });
 }
 

@@ -52,7 +52,6 @@ struct ServeOptions {
   std::string config_file;         // empty: none
   std::string admin_token_file;    // empty: none
   std::string resp_password_file;  // empty: none
-  Duration drain_timeout = std::chrono::seconds(10);
 };
 
 // Adds an option for each setting that has one; `said` must outlive the command.
