@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/assert.h"
-#include "rules/config.h"
+#include "config/config.h"
 #include "rules/rule_set.h"
 
 namespace weir {

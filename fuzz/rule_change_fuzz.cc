@@ -12,8 +12,8 @@
 
 #include "base/assert.h"
 #include "cli/rulebook.h"
-#include "rules/config.h"
-#include "rules/rule_sources.h"
+#include "config/config.h"
+#include "config/rule_sources.h"
 
 namespace weir {
 namespace {

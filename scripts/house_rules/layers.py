@@ -15,6 +15,7 @@ ROWS = [
     ["observe"],
     ["algo"],
     ["rules"],
+    ["config"],
     ["engine", "proto"],
     ["rls"],
     ["net", "server/*", "console", "sim", "load", "store/*"],
@@ -31,8 +32,8 @@ OUTSIDE = [
      {"base", "net", "load", "cli"},
      "addresses are read and written by base/ip_address.h"),
     (r"(thread|mutex|shared_mutex|condition_variable|future|semaphore)$",
-     {"observe", "rules", "engine", "proto", "rls", "net", "server/*", "console", "sim", "load",
-      "store/*", "cli"},
+     {"observe", "rules", "config", "engine", "proto", "rls", "net", "server/*", "console", "sim",
+      "load", "store/*", "cli"},
      "base and algo have no threads, so that they compile to WebAssembly"),
 ]
 

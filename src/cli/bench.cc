@@ -101,7 +101,8 @@ void add_workload_options(CLI::App& command, Workload& workload) {
                   "Requests a second on a fixed schedule (open loop); without it each "
                   "connection waits for its replies (closed loop)")
       ->check(CLI::PositiveNumber);
-  command.add_option("--seed", plan.seed, "Of the keys' random choice")->capture_default_str();
+  command.add_option("--seed", plan.seed, "Seed of the random choice of keys")
+      ->capture_default_str();
   command.add_flag("--allow-remote", workload.allow_remote, "Load a server on another machine");
   command.add_flag("--json", workload.json, "Print one line of JSON");
 }

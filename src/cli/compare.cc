@@ -39,7 +39,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint64_t kRequests = 1'000;
 constexpr std::int64_t kLimit = 100;
 constexpr std::size_t kAtOnce = 16;
-// So long that nothing is earned back meanwhile.
+// Long enough that no key earns anything back meanwhile.
 constexpr Duration kWindow = std::chrono::hours(24 * 7);
 constexpr std::array kAlgorithms{Algorithm::kFixedWindow, Algorithm::kSlidingLog,
                                  Algorithm::kSlidingWindow, Algorithm::kTokenBucket,

@@ -8,22 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "rules/config_file.h"
-#include "rules/envoy_config.h"
+#include "config/config_file.h"
+#include "config/envoy_config.h"
+#include "config/yaml_text.h"
 #include "rules/rule_conflicts.h"
-#include "rules/yaml_text.h"
 #include "store/redis/client/redis_url.h"
 
 namespace weir {
 namespace {
-
-void apply(const EnvoyOptions& options, EnvoySettings& envoy) {
-  if (!options.config.empty()) envoy.config = options.config;
-  if (options.algorithm) envoy.algorithm = *options.algorithm;
-  envoy.all_or_nothing |= options.all_or_nothing;
-  envoy.response_headers |= options.response_headers;
-  envoy.shadow_mode |= options.shadow_mode;
-}
 
 // Length and all: "ab" and "c" are not "a" and "bc".
 void append_file(const std::filesystem::path& path, std::string& texts) {
@@ -65,11 +57,11 @@ std::string config_file_text(const ServeOptions& options) {
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {
   auto loaded = load_config(file);
   const auto* config = std::get_if<Config>(&loaded);
-  if (config == nullptr || config->store.redis.empty()) return loaded;
-  const auto url = RedisUrl::parse(config->store.redis);
+  if (config == nullptr || !config->settings.is_set("store.redis")) return loaded;
+  const auto url = RedisUrl::parse(config->settings.get<std::string>("store.redis"));
   const auto* error = std::get_if<RedisUrlError>(&url);
   if (error == nullptr) return loaded;
-  const auto& place = config->store.redis_place;
+  const auto place = config->settings.place_of("store.redis");
   return ConfigErrors{{.file = file,
                        .line = place.line,
                        .column = place.column,
@@ -83,22 +75,28 @@ std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options
     if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
     config = std::get<Config>(std::move(loaded));
   }
-  apply(options.envoy, config.envoy);
-  if (config.envoy.config.empty()) return config;
+  config.settings.override_with(options.settings);
+  const auto envoy_files = config.settings.get<std::string>("envoy.config");
+  if (envoy_files.empty()) return config;
 
-  auto loaded = load_envoy_config(config.envoy.config, config.envoy.algorithm);
+  auto loaded = load_envoy_config(envoy_files, envoy_algorithm(config.settings));
   if (auto* errors = std::get_if<ConfigErrors>(&loaded)) return std::move(*errors);
   auto& rules = std::get<std::vector<Rule>>(loaded);
   std::move(rules.begin(), rules.end(), std::back_inserter(config.rules));
   if (auto conflict = descriptor_conflict(config.rules)) {
-    return ConfigErrors{{.file = config.envoy.config, .message = std::move(*conflict)}};
+    return ConfigErrors{{.file = envoy_files, .message = std::move(*conflict)}};
   }
   return config;
 }
 
-std::string describe_config_files(const ServeOptions& options, const EnvoySettings& envoy) {
-  const bool both = !options.config_file.empty() && !envoy.config.empty();
-  return options.config_file + (both ? " and " : "") + envoy.config;
+Algorithm envoy_algorithm(const SettingValues& settings) {
+  return *algorithm_from_name(settings.get<std::string>("envoy.algorithm"));
+}
+
+std::string describe_config_files(const ServeOptions& options, const SettingValues& settings) {
+  const auto envoy_files = settings.get<std::string>("envoy.config");
+  const bool both = !options.config_file.empty() && !envoy_files.empty();
+  return options.config_file + (both ? " and " : "") + envoy_files;
 }
 
 }  // namespace weir

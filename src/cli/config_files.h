@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "cli/settings.h"
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 
@@ -21,15 +21,17 @@ std::string config_file_text(const ServeOptions& options);
 // As load_config(), and what only a command can tell: whether the Redis has a URL.
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file);
 
-// The configuration with all rules in it; what the command line says of Envoy wins.
-// The empty configuration without a file.
+// The configuration with all rules and settings in it; the command line wins over the file.
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options);
+
+// What limits in Envoy's files mean where they do not say.
+Algorithm envoy_algorithm(const SettingValues& settings);
 
 // Another number if the text of any of these files, or of the files in these folders, is
 // another one.
 std::uint64_t fingerprint(std::span<const std::string> paths);
 
 // "weir.yaml and ratelimit.yaml"; empty if there are none.
-std::string describe_config_files(const ServeOptions& options, const EnvoySettings& envoy);
+std::string describe_config_files(const ServeOptions& options, const SettingValues& settings);
 
 }  // namespace weir

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/settings_testing.h"
+
 namespace weir {
 namespace {
 
@@ -55,29 +57,31 @@ TEST_F(ConfigFilesTest, EnvoysRulesJoinOurs) {
   EXPECT_EQ(config.rules[0].id, "mine");
   EXPECT_EQ(config.rules[2].id, "edge/a");
   EXPECT_EQ(config.rules[2].quota.algorithm(), Algorithm::kFixedWindow);
-  EXPECT_EQ(describe_config_files(options, config.envoy), options.config_file + " and " + envoy);
+  EXPECT_EQ(describe_config_files(options, config.settings), options.config_file + " and " + envoy);
 }
 
 TEST_F(ConfigFilesTest, TheCommandLineWins) {
   const Config config =
-      load({.config_file = write("weir.yaml", "envoy: {config: /nowhere, shadow_mode: true}\n"),
-            .envoy = {.config = write("rl.yaml", kEnvoy),
-                      .algorithm = Algorithm::kSlidingWindow,
-                      .response_headers = true}});
+      load({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy), "--envoy-algorithm",
+                              "sliding_window", "--envoy-response-headers"}),
+            .config_file = write("weir.yaml", "envoy: {config: /nowhere, shadow_mode: true}\n")});
+  const auto is = [&](const char* name) { return config.settings.get<bool>(name); };
   EXPECT_EQ(config.rules.back().quota.algorithm(), Algorithm::kSlidingWindow);
-  EXPECT_TRUE(config.envoy.response_headers);
-  EXPECT_TRUE(config.envoy.shadow_mode);
-  EXPECT_FALSE(config.envoy.all_or_nothing);
+  EXPECT_TRUE(is("envoy.response_headers"));
+  EXPECT_TRUE(is("envoy.shadow_mode"));
+  EXPECT_FALSE(is("envoy.all_or_nothing"));
 }
 
 TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {
-  EXPECT_THAT(mistake({.envoy = {.config = write("rl.yaml", "domain: edge\nlimits: []\n")}}),
+  EXPECT_THAT(mistake({.settings = said(
+                           {"--envoy-config", write("rl.yaml", "domain: edge\nlimits: []\n")})}),
               HasSubstr("rl.yaml:2:1: unknown key 'limits'"));
   EXPECT_THAT(mistake({.config_file = (folder_ / "none.yaml").string()}), HasSubstr("none.yaml"));
   const auto ours = write("weir.yaml",
                           "rules: [{id: mine, limit: 1, window: 1s, "
                           "descriptor: {domain: edge, entries: [{key: a}]}}]\n");
-  EXPECT_THAT(mistake({.config_file = ours, .envoy = {.config = write("rl.yaml", kEnvoy)}}),
+  EXPECT_THAT(mistake({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy)}),
+                       .config_file = ours}),
               HasSubstr("the rules 'mine' and 'edge/a' are for the same descriptor"));
 }
 

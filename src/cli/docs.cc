@@ -8,8 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/rule_docs.h"
-#include "rules/config.h"
-#include "rules/config_file.h"
+#include "config/config.h"
+#include "config/config_file.h"
 
 namespace weir {
 namespace {

@@ -45,14 +45,18 @@ std::string node_name() {
   return name;
 }
 
-RlsOptions rls_options(const EnvoySettings& envoy, DetailedCounts& detailed_counts) {
-  return {.all_or_nothing = envoy.all_or_nothing,
-          .shadow_mode = envoy.shadow_mode,
-          .response_headers = envoy.response_headers,
-          .limit_header = envoy.limit_header,
-          .remaining_header = envoy.remaining_header,
-          .reset_header = envoy.reset_header,
-          .response_metadata = envoy.response_metadata,
+std::uint64_t max_keys_of(const Settings& settings) {
+  return static_cast<std::uint64_t>(settings.values.get<std::int64_t>("max_keys"));
+}
+
+RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_counts) {
+  return {.all_or_nothing = values.get<bool>("envoy.all_or_nothing"),
+          .shadow_mode = values.get<bool>("envoy.shadow_mode"),
+          .response_headers = values.get<bool>("envoy.response_headers"),
+          .limit_header = values.get<std::string>("envoy.limit_header"),
+          .remaining_header = values.get<std::string>("envoy.remaining_header"),
+          .reset_header = values.get<std::string>("envoy.reset_header"),
+          .response_metadata = values.get<bool>("envoy.response_metadata"),
           .detailed_counts = &detailed_counts};
 }
 
@@ -73,7 +77,7 @@ Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
     : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
       http(*node.http_, engine, node.blocks_, rules),
       grpc(node.grpc_, engine, node.blocks_, rules,
-           rls_options(node.settings_.envoy, node.detailed_counts_)),
+           rls_options(node.settings_.values, node.detailed_counts_)),
       grpc_alone(grpc, node.http2_options()),
       routes(grpc, http),
       http2(routes, node.http2_options()),
@@ -96,27 +100,28 @@ void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
 }
 
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
+                                                           const std::string& config_file,
                                                            const Secrets& secrets,
                                                            Rulebook::Content rules) {
   try {
-    auto node = std::unique_ptr<Node>(new Node(settings, secrets));
+    auto node = std::unique_ptr<Node>(new Node(settings, config_file, secrets));
     node->rulebook_.load(std::move(rules), node->clock_.now());
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
-    return StartError{"there is not enough memory for " + std::to_string(settings.max_keys) +
+    return StartError{"there is not enough memory for " + settings.values.text("max_keys") +
                       " keys; lower --max-keys"};
   }
 }
 
-Node::Node(const Settings& settings, const Secrets& secrets)
+Node::Node(const Settings& settings, const std::string& config_file, const Secrets& secrets)
     : settings_(settings),
-      store_(make_memory_store({.max_keys = settings.max_keys}, clock_.now())),
+      store_(make_memory_store({.max_keys = max_keys_of(settings)}, clock_.now())),
       secret_(HashSecret::random()),
       hasher_(secret_),
       blocks_(hasher_),
       rulebook_(
-          settings.config_file,
+          config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
@@ -125,9 +130,9 @@ Node::Node(const Settings& settings, const Secrets& secrets)
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
                .threads = static_cast<int>(settings.threads),
-               .max_keys = settings.max_keys},
+               .max_keys = max_keys_of(settings)},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
-      .rls = rls_options(settings.envoy, detailed_counts_),
+      .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); },
@@ -210,7 +215,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
 // Closing times need not be unpredictable, but those of doors not be alike.
 Http2Options Node::http2_options() const {
   const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
-  return {.age_max = settings_.http2_age_max, .seed = seed};
+  return {.age_max = settings_.values.get<Duration>("listen.http2_age_max"), .seed = seed};
 }
 
 ListenerFigures Node::listener_figures() const {

@@ -41,13 +41,15 @@
 
 namespace weir {
 
-// Whom to let in: reads the certificate, if one is needed.
+// Reads the certificate, if a door needs one, and says which clients may connect.
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const Settings& settings);
 
 class Node {
  public:
   // Reserves the memory and listens. Nobody is answered until server().start().
+  // An empty `config_file`: there is none.
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
+                                                              const std::string& config_file,
                                                               const Secrets& secrets,
                                                               Rulebook::Content rules);
 
@@ -93,7 +95,7 @@ class Node {
     std::optional<WallFollower> wall;  // while the core serves
   };
 
-  Node(const Settings& settings, const Secrets& secrets);
+  Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void apply(const RuleSetPtr& rules);
   std::optional<StartError> listen();

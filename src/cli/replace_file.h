@@ -13,7 +13,7 @@
 
 namespace weir {
 
-// Who may read and write. A file of ours alone, or as the file that is replaced.
+// The permissions of the new file: for its owner alone, or as the old file has them.
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kAsBefore = 0;
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 namespace {

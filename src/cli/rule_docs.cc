@@ -22,7 +22,7 @@ namespace json = boost::json;
 constexpr std::array<std::string_view, 8> kOperations = {"get",     "put",  "post",  "delete",
                                                          "options", "head", "patch", "trace"};
 
-// What is told of one rule.
+// The documentation of one rule.
 struct Entry {
   const Rule* rule;
   std::vector<std::string> methods;

@@ -15,8 +15,8 @@
 #include <span>
 #include <string>
 
+#include "config/rule_sources.h"
 #include "rules/rule.h"
-#include "rules/rule_sources.h"
 
 namespace weir {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 namespace {

@@ -40,8 +40,8 @@ std::string changed_fields(const boost::json::object& before, const boost::json:
 
 }  // namespace
 
-std::string count_rules(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " rule" : " rules");
+std::string count_of(std::size_t count, std::string_view what) {
+  return std::to_string(count) + " " + std::string(what) + (count == 1 ? "" : "s");
 }
 
 std::string describe(const Rule& rule) {

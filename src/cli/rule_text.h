@@ -7,15 +7,16 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "config/rule_sources.h"
 #include "rules/rule_set.h"
-#include "rules/rule_sources.h"
 
 namespace weir {
 
 // "1 rule", "3 rules"
-std::string count_rules(std::size_t count);
+std::string count_of(std::size_t count, std::string_view what);
 
 // "sliding_window 5 per 1m", "token_bucket 10 per 1s, burst 20, disabled"
 std::string describe(const Rule& rule);
@@ -28,7 +29,7 @@ struct DescribedRules {
 
 // One line a change, in the order of the files: "added login: sliding_window 5 per 1m",
 // "removed search", "changed login: sliding_window 5 per 1m, now sliding_window 6 per 1m",
-// "changed login: match, key". Of other fields than the limit only the names are told.
+// "changed login: match, key". Fields other than the limit appear by name only.
 std::vector<std::string> describe_changes(const DescribedRules& before,
                                           const DescribedRules& after);
 

@@ -18,9 +18,9 @@ Rule rule(const char* id, std::int64_t limit) {
 RuleSet set_of(std::vector<Rule> rules) { return RuleSet(std::move(rules)); }
 
 TEST(RuleText, CountsAsOneReadsIt) {
-  EXPECT_EQ(count_rules(0), "0 rules");
-  EXPECT_EQ(count_rules(1), "1 rule");
-  EXPECT_EQ(count_rules(2), "2 rules");
+  EXPECT_EQ(count_of(0, "rule"), "0 rules");
+  EXPECT_EQ(count_of(1, "rule"), "1 rule");
+  EXPECT_EQ(count_of(2, "change"), "2 changes");
 }
 
 TEST(RuleText, DescribesWhatARuleSays) {

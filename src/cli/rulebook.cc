@@ -11,7 +11,7 @@
 
 #include "cli/replace_file.h"
 #include "cli/rule_text.h"
-#include "rules/config_file.h"
+#include "config/config_file.h"
 #include "rules/rule_conflicts.h"
 
 namespace weir {

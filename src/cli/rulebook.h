@@ -22,9 +22,9 @@
 #include <variant>
 #include <vector>
 
-#include "rules/config.h"
+#include "config/config.h"
+#include "config/rule_sources.h"
 #include "rules/rule_set.h"
-#include "rules/rule_sources.h"
 #include "server/http/rule_desk.h"
 
 namespace weir {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 namespace {

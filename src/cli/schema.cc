@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "rules/config.h"
+#include "config/config.h"
 
 namespace weir {
 

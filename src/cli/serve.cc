@@ -23,11 +23,9 @@
 #include "cli/rule_text.h"
 #include "cli/settings.h"
 #include "cli/state_file.h"
+#include "config/config.h"
 #include "net/file_watch.h"
 #include "net/signals.h"
-#include "rules/config.h"
-#include "rules/config_fields.h"
-#include "rules/field_value.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -72,13 +70,13 @@ class Serve {
  public:
   Serve(const ServeOptions& options, std::string text, Config config)
       : options_(options),
-        settings_(value_or_fail(settle(options, config))),
-        files_(describe_config_files(options, config.envoy)) {
+        settings_(value_or_fail(settle(config.settings))),
+        files_(describe_config_files(options, config.settings)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
-    node_ = value_or_fail(
-        Node::make(settings_, secrets, content_of(std::move(text), std::move(config))));
-    state_.emplace(settings_.state_file, node_->blocks());
+    node_ = value_or_fail(Node::make(settings_, options.config_file, secrets,
+                                     content_of(std::move(text), std::move(config))));
+    state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
     state_->load(node_->now());
     watch_files();
   }
@@ -134,7 +132,7 @@ class Serve {
   }
 
   bool is_own_change() const {
-    return !node_->rulebook().file_has_changed() && settings_.envoy.config.empty();
+    return !node_->rulebook().file_has_changed() && envoy_files().empty();
   }
 
   // Not in this thread: signals are not to wait for thousands of rules.
@@ -147,9 +145,11 @@ class Serve {
     });
   }
 
+  std::string envoy_files() const { return settings_.values.get<std::string>("envoy.config"); }
+
   std::vector<std::string> watched_files() const {
     auto files = std::vector<std::string>();
-    for (const auto& file : {options_.config_file, settings_.envoy.config}) {
+    for (const auto& file : {options_.config_file, envoy_files()}) {
       if (!file.empty()) files.push_back(file);
     }
     return files;
@@ -157,7 +157,7 @@ class Serve {
 
   // First watch, then look, then read: so no change can be missed.
   void watch_files() {
-    if (!settings_.watch || files_.empty()) return;
+    if (!settings_.values.get<bool>("watch") || files_.empty()) return;
     watch_.emplace(watched_files());
     seen_ = fingerprint(watched_files());
   }
@@ -171,7 +171,8 @@ class Serve {
     if (files_.empty()) {
       spdlog::info("no configuration file: each check brings its own limit");
     } else {
-      spdlog::info("{} from {}", count_rules(node_->rulebook().rules()->rules().size()), files_);
+      spdlog::info("{} from {}", count_of(node_->rulebook().rules()->rules().size(), "rule"),
+                   files_);
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
@@ -200,7 +201,7 @@ class Serve {
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
-    auto settled = settle(options_, *config);
+    auto settled = settle(config->settings);
     if (auto* error = std::get_if<StartError>(&settled)) return log_refusal(*error);
     auto& settings = std::get<Settings>(settled);
     // The addresses that listen under TLS do so until a restart, and need their certificate.
@@ -242,12 +243,13 @@ class Serve {
       return spdlog::error("certificate not reloaded: the one in force stays");
     }
     spdlog::error("{} not reloaded: the {} in force stay", files_,
-                  count_rules(node_->rulebook().rules()->rules().size()));
+                  count_of(node_->rulebook().rules()->rules().size(), "rule"));
   }
 
   void log_changes(const std::vector<std::string>& changes, const Settings& wanted) const {
-    spdlog::info("{} reloaded: {}, {} changes", files_,
-                 count_rules(node_->rulebook().rules()->rules().size()), changes.size());
+    spdlog::info("{} reloaded: {}, {}", files_,
+                 count_of(node_->rulebook().rules()->rules().size(), "rule"),
+                 count_of(changes.size(), "change"));
     for (const auto& change : changes) spdlog::info("{}", change);
     for (const auto& sentence : needs_restart(settings_, wanted)) {
       spdlog::warn("{}", sentence);
@@ -259,9 +261,10 @@ class Serve {
       spdlog::warn("second signal: stopping at once");
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
-    spdlog::info("stopping, within {}; open connections: {}",
-                 format_duration(options_.drain_timeout), node_->server().connections().open);
-    node_->drain(options_.drain_timeout);
+    const auto patience = settings_.values.get<Duration>("drain_timeout");
+    spdlog::info("stopping, within {}; open connections: {}", format_duration(patience),
+                 node_->server().connections().open);
+    node_->drain(patience);
   }
 
   void say_goodbye() const {
@@ -296,134 +299,18 @@ void serve(const ServeOptions& options) {
   Serve(options, std::move(text), std::move(std::get<Config>(config))).run(signals);
 }
 
-std::string check_positive_duration(const std::string& text) {
-  return parse_duration(text) ? "" : "'" + text + "' is no duration; write 10s, 500ms or 1m30s";
-}
-
-// Where to listen, and how.
-void add_listen_options(CLI::App& command, ServeOptions& options) {
-  for (const auto& option : kListenOptions) {
-    auto flag = "--" + std::string(option.name);
-    std::ranges::replace(flag, '_', '-');
-    auto help = "Listen for " + std::string(option.speaks) + ", likewise";
-    if (option.name == "http") {
-      help = std::string(
-                 "Listen for HTTP on HOST:PORT (port 0 takes any free one) or "
-                 "unix:/path [") +
-             kDefaultHttp + "]";
-    }
-    command.add_option_function<std::string>(
-        flag,
-        [&options, &option](const std::string& address) {
-          options.listen.insert_or_assign(std::string(option.name), address);
-        },
-        help);
-  }
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--proxy-protocol",
-          [&options](const std::vector<std::string>& names) {
-            options.proxy_protocol.emplace();
-            for (auto name : names) {
-              std::ranges::replace(name, '-', '_');
-              options.proxy_protocol->push_back(std::move(name));
-            }
-          },
-          "Addresses where connections begin with a PROXY header, as in http,http-tls")
-      ->delimiter(',');
-  command.add_option("--tls-certificate", options.tls.certificate,
-                     "PEM file of the certificate of the addresses under TLS");
-  command.add_option("--tls-key", options.tls.key, "PEM file of its key");
-  command.add_option("--tls-client-ca", options.tls.client_ca,
-                     "PEM file of authorities; clients then need a certificate by one of them");
-}
-
-template <typename Value>
-auto take_duration(std::optional<Value>& target) {
-  return [&target](const std::string& text) { target = *parse_duration(text); };
-}
-
-// The same values as that field of `store:` takes, and the same words for others.
-auto check_store_field(std::string_view name) {
-  return [&field = *store_section().find(name)](const std::string& text) {
-    const YamlNode node{
-        .kind = YamlNode::Kind::kText, .style = YamlNode::Style::kQuoted, .text = text};
-    return check_value(field, node).mistake;
-  };
-}
-
-// The Redis that limits are shared through.
-void add_store_options(CLI::App& command, StoreSettings& store) {
-  command
-      .add_option("--redis", store.redis,
-                  "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
-                  "redis-cluster:// or unix://")
-      ->envname("WEIR_REDIS_URL");
-  command
-      .add_option_function<std::string>(
-          "--mode", [&store](const std::string& name) { store.mode = mode_from_name(name); },
-          "The mode of rules and calls that name none [strict]")
-      ->check(CLI::IsMember(std::vector<std::string>(kModeNames.begin(), kModeNames.end())));
-  command
-      .add_option_function<std::string>("--redis-deadline", take_duration(store.deadline),
-                                        "How long a check may wait for the Redis [20ms]")
-      ->check(check_store_field("deadline"));
-  command
-      .add_option_function<std::string>("--sync-interval", take_duration(store.sync_interval),
-                                        "How often async counts and blocks are exchanged [100ms]")
-      ->check(check_store_field("sync_interval"));
-  command
-      .add_option("--redis-prefix", store.prefix,
-                  "What the names of all keys in the Redis begin with [weir:]")
-      ->check(check_store_field("prefix"));
-}
-
-void add_envoy_options(CLI::App& command, EnvoyOptions& options) {
-  command.add_option("--envoy-config", options.config,
-                     "File or folder in the YAML of Envoy's reference rate limit service");
-  command
-      .add_option_function<std::string>(
-          "--envoy-algorithm",
-          [&options](const std::string& name) { options.algorithm = algorithm_from_name(name); },
-          "What its limits mean where they don't say [fixed_window]")
-      ->check(CLI::IsMember(
-          std::vector<std::string>(algorithm_names().begin(), algorithm_names().end())));
-  command.add_flag("--envoy-all-or-nothing", options.all_or_nothing,
-                   "A denied descriptor keeps the others of its request from being charged");
-  command.add_flag("--envoy-response-headers", options.response_headers,
-                   "Ask Envoy to add RateLimit-* to the response");
-  command.add_flag("--envoy-shadow-mode", options.shadow_mode,
-                   "Answer OK to Envoy, whatever was decided");
-}
-
 }  // namespace
 
 void add_serve_command(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Run the server");
   const auto options = std::make_shared<ServeOptions>();
-  add_listen_options(*command, *options);
-  add_store_options(*command, options->store);
-  add_envoy_options(*command, options->envoy);
-  command->add_option("--threads", options->threads, "Threads that serve [one a core]")
-      ->check(CLI::Range(1, 256));
-  command->add_option("--max-keys", options->max_keys, "Keys to reserve memory for [1048576]")
-      ->check(CLI::Range(std::uint64_t{1'024}, std::uint64_t{1} << 32));
+  add_setting_options(*command, options->settings);
   command->add_option("--config", options->config_file,
                       "YAML file with rules and settings; options given here win over it");
-  command->add_flag("--watch", options->watch,
-                    "Read the configuration again as soon as its files change");
-  command->add_option("--state-file", options->state_file,
-                      "File in which blocks are kept over a restart");
   command->add_option("--admin-token-file", options->admin_token_file,
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
   command->add_option("--resp-password-file", options->resp_password_file,
                       "File with the password of Redis clients; else WEIR_RESP_PASSWORD");
-  command
-      ->add_option_function<std::string>(
-          "--drain-timeout",
-          [options](const std::string& text) { options->drain_timeout = *parse_duration(text); },
-          "At SIGTERM, how long to wait for requests under way [10s]")
-      ->check(check_positive_duration);
   command->callback([options] { serve(*options); });
 }
 

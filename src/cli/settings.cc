@@ -7,7 +7,8 @@
 #include <fstream>
 #include <thread>
 
-#include "base/duration_text.h"
+#include "base/ip_address.h"
+#include "rules/mode.h"
 
 namespace weir {
 namespace {
@@ -65,52 +66,16 @@ MaybeSecret read_secret(const SecretKind& kind, const std::string& file) {
   return checked_secret(std::move(line), kind, file);
 }
 
-// What the command line says, else the file, else the default; null if nothing does.
-const std::string* address_text(const ServeOptions& options, const Config& config,
-                                std::string_view name) {
-  for (const auto* given : {&options.listen, &config.listen}) {
-    if (const auto found = given->find(name); found != given->end()) return &found->second;
-  }
-  return nullptr;
-}
-
 // Whether connections to this address begin with a PROXY header.
-ProxyProtocol proxy_protocol_of(const ServeOptions& options, const Config& config,
-                                std::string_view name) {
-  const auto& names = options.proxy_protocol ? *options.proxy_protocol : config.proxy_protocol;
+ProxyProtocol proxy_protocol_of(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end() ? ProxyProtocol::kRequired
                                                        : ProxyProtocol::kNone;
 }
 
-// A name that matches no address would leave one open that was meant to be closed.
-std::optional<StartError> check_proxy_protocol(const ServeOptions& options, const Config& config,
-                                               const Settings& settings) {
-  const auto& names = options.proxy_protocol ? *options.proxy_protocol : config.proxy_protocol;
-  for (const auto& name : names) {
-    const auto is_named = [&](const Listening& listening) {
-      return listening.option->name == name;
-    };
-    if (std::ranges::none_of(settings.listening, is_named)) {
-      return StartError{"proxy_protocol names '" + name + "', but nothing listens under that name"};
-    }
-  }
-  return std::nullopt;
-}
-
-// Neither of the two addresses of HTTP is given.
-bool needs_default_http(const ServeOptions& options, const Config& config) {
-  return address_text(options, config, "http") == nullptr &&
-         address_text(options, config, "http_tls") == nullptr;
-}
-
-std::optional<StartError> settle_tls(const ServeOptions& options, const Config& config,
-                                     Settings& settings) {
-  const auto given = [](const std::string& option, const std::string& field) {
-    return option.empty() ? field : option;
-  };
-  settings.tls = {.certificate = given(options.tls.certificate, config.tls.certificate),
-                  .key = given(options.tls.key, config.tls.key),
-                  .client_ca = given(options.tls.client_ca, config.tls.client_ca)};
+std::optional<StartError> settle_tls(const SettingValues& values, Settings& settings) {
+  settings.tls = {.certificate = values.get<std::string>("tls.certificate"),
+                  .key = values.get<std::string>("tls.key"),
+                  .client_ca = values.get<std::string>("tls.client_ca")};
   if (!settings.needs_tls()) return std::nullopt;
   if (!settings.tls.certificate.empty() && !settings.tls.key.empty()) return std::nullopt;
   return StartError{
@@ -118,64 +83,73 @@ std::optional<StartError> settle_tls(const ServeOptions& options, const Config& 
       "'tls:' in the file"};
 }
 
-std::optional<StartError> settle_listening(const ServeOptions& options, const Config& config,
-                                           Settings& settings) {
+std::optional<StartError> settle_listening(const SettingValues& values, Settings& settings) {
+  const auto behind_proxy = values.get<std::vector<std::string>>("listen.proxy_protocol");
   for (const auto& option : kListenOptions) {
-    const auto* text = address_text(options, config, option.name);
-    const bool by_default = option.name == "http" && needs_default_http(options, config);
-    if (text == nullptr && !by_default) continue;
-    auto address = Address::parse(text != nullptr ? *text : kDefaultHttp);
+    const auto name = "listen." + std::string(option.name);
+    // HTTP listens in clear by default, unless it listens under TLS.
+    const bool by_default = option.name == "http" && !values.is_set("listen.http_tls");
+    if (!values.is_set(name) && !by_default) continue;
+    auto address = Address::parse(values.get<std::string>(name));
     if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
-    settings.listening.push_back(
-        {.option = &option,
-         .address = std::get<Address>(address),
-         .proxy_protocol = proxy_protocol_of(options, config, option.name)});
+    settings.listening.push_back({.option = &option,
+                                  .address = std::get<Address>(address),
+                                  .proxy_protocol = proxy_protocol_of(behind_proxy, option.name)});
   }
-  if (auto error = check_proxy_protocol(options, config, settings)) return error;
-  return settle_tls(options, config, settings);
+  // A name that matches no address would leave one open that was meant to be closed.
+  for (const auto& name : behind_proxy) {
+    const auto is_named = [&](const Listening& place) { return place.option->name == name; };
+    if (std::ranges::none_of(settings.listening, is_named)) {
+      return StartError{"proxy_protocol names '" + name + "', but nothing listens under that name"};
+    }
+  }
+  return settle_tls(values, settings);
 }
 
-// The command line wins field by field.
-std::optional<StartError> settle_store(const ServeOptions& options, const Config& config,
-                                       Settings& settings) {
-  const StoreSettings& given = options.store;
-  const StoreSettings& file = config.store;
-  const auto& url = given.redis.empty() ? file.redis : given.redis;
-  if (url.empty()) {
-    if (!given.mode) return std::nullopt;
+std::optional<StartError> settle_store(const SettingValues& values, Settings& settings) {
+  if (!values.is_set("store.redis")) {
+    if (!values.is_set("store.mode")) return std::nullopt;
     return StartError{
         "--mode is about a store that is shared: give --redis, or 'store:' in the file"};
   }
-  auto parsed = RedisUrl::parse(url);
+  auto parsed = RedisUrl::parse(values.get<std::string>("store.redis"));
   if (const auto* error = std::get_if<RedisUrlError>(&parsed)) {
     return StartError{"the URL of the Redis: " + error->message};
   }
   auto& fleet = settings.fleet.emplace();
   fleet.url = std::get<RedisUrl>(std::move(parsed));
-  fleet.mode = given.mode.value_or(file.mode.value_or(fleet.mode));
-  fleet.deadline = given.deadline.value_or(file.deadline.value_or(fleet.deadline));
-  fleet.sync_interval =
-      given.sync_interval.value_or(file.sync_interval.value_or(fleet.sync_interval));
-  fleet.prefix = given.prefix.value_or(file.prefix.value_or(fleet.prefix));
+  fleet.mode = *mode_from_name(values.get<std::string>("store.mode"));
+  fleet.deadline = values.get<Duration>("store.deadline");
+  fleet.sync_interval = values.get<Duration>("store.sync_interval");
+  fleet.prefix = values.get<std::string>("store.prefix");
   return std::nullopt;
 }
 
-// "redis://10.0.0.5, mode strict, ..."
-std::string store_text(const Settings& settings) {
-  if (!settings.fleet) return "off";
-  const auto& fleet = *settings.fleet;
-  return fleet.url.to_string() + " in mode " + std::string(mode_name(fleet.mode)) + ", deadline " +
-         format_duration(fleet.deadline) + ", sync_interval " +
-         format_duration(fleet.sync_interval) + ", prefix '" + fleet.prefix + "'";
+std::vector<IpPrefix> networks_of(const std::vector<std::string>& texts) {
+  auto networks = std::vector<IpPrefix>();
+  for (const auto& text : texts) {
+    if (const auto network = IpPrefix::parse(text)) networks.push_back(*network);
+  }
+  return networks;
 }
 
-std::string address_in(const Settings& settings, const ListenOption& option) {
+std::string address_in(const Settings& settings, std::string_view name) {
   for (const auto& listening : settings.listening) {
-    if (listening.option != &option) continue;
-    const bool with_header = listening.proxy_protocol == ProxyProtocol::kRequired;
-    return listening.address.to_string() + (with_header ? " with PROXY headers" : "");
+    if (listening.option->name == name) return listening.address.to_string();
   }
   return "off";
+}
+
+// As a sentence may repeat it.
+std::string shown(const Settings& settings, const Setting& setting) {
+  if (setting.field.type == FieldType::kListenAddress) {
+    return address_in(settings, setting.field.name);
+  }
+  if (setting.name == "store.redis") {  // without its password
+    return settings.fleet ? settings.fleet->url.to_string() : "off";
+  }
+  if (setting.name == "threads") return std::to_string(settings.threads);
+  return settings.values.text(setting.name);
 }
 
 }  // namespace
@@ -197,53 +171,31 @@ Exposure Settings::exposure() const {
                                                              : Exposure::kNetwork;
 }
 
-std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config) {
-  auto settings = Settings();
-  if (auto error = settle_listening(options, config, settings)) return std::move(*error);
-  if (auto error = settle_store(options, config, settings)) return std::move(*error);
-  if (config.trusted_proxies) settings.trusted_proxies = TrustedProxies(*config.trusted_proxies);
-  settings.envoy = config.envoy;
-  settings.state_file = options.state_file.empty() ? config.state_file : options.state_file;
-  settings.config_file = options.config_file;
-  settings.watch = options.watch || config.watch;
-  settings.threads = available_cores();
-  if (config.threads) settings.threads = static_cast<std::size_t>(*config.threads);
-  if (options.threads) settings.threads = static_cast<std::size_t>(*options.threads);
-  settings.http2_age_max = config.http2_age_max.value_or(kDefaultHttp2AgeMax);
-  settings.max_keys = options.max_keys.value_or(config.max_keys.value_or(kDefaultMaxKeys));
+std::variant<Settings, StartError> settle(const SettingValues& values) {
+  auto settings = Settings{.values = values};
+  if (auto error = settle_listening(values, settings)) return std::move(*error);
+  if (auto error = settle_store(values, settings)) return std::move(*error);
+  if (values.is_set("trusted_proxies")) {
+    settings.trusted_proxies =
+        TrustedProxies(networks_of(values.get<std::vector<std::string>>("trusted_proxies")));
+  }
+  settings.threads = values.is_set("threads")
+                         ? static_cast<std::size_t>(values.get<std::int64_t>("threads"))
+                         : available_cores();
   return settings;
 }
 
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted) {
   auto sentences = std::vector<std::string>();
-  const auto compare = [&](const std::string& name, const std::string& is, const std::string& to) {
-    if (is != to) sentences.push_back(name + " " + to + " needs a restart; it stays " + is);
-  };
-  for (const auto& option : kListenOptions) {
-    compare("listen." + std::string(option.name), address_in(running, option),
-            address_in(wanted, option));
+  for (const auto& setting : settings_of()) {
+    if (setting.field.change != Field::Change::kByRestart) continue;
+    const auto is = shown(running, setting);
+    const auto to = shown(wanted, setting);
+    if (is == to) continue;
+    sentences.push_back(setting.field.type == FieldType::kTextList
+                            ? setting.name + " has changed and needs a restart; it stays as it was"
+                            : setting.name + " " + to + " needs a restart; it stays " + is);
   }
-  compare("threads", std::to_string(running.threads), std::to_string(wanted.threads));
-  compare("max_keys", std::to_string(running.max_keys), std::to_string(wanted.max_keys));
-  compare("store", store_text(running), store_text(wanted));
-  compare("state_file", running.state_file.empty() ? "off" : running.state_file,
-          wanted.state_file.empty() ? "off" : wanted.state_file);
-  if (running.trusted_proxies != wanted.trusted_proxies) {
-    sentences.push_back("trusted_proxies has changed and needs a restart; it stays as it was");
-  }
-  compare("listen.http2_age_max", format_duration(running.http2_age_max),
-          format_duration(wanted.http2_age_max));
-  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
-  compare("watch", text(running.watch), text(wanted.watch));
-  const auto& is = running.envoy;
-  const auto& to = wanted.envoy;
-  compare("envoy.all_or_nothing", text(is.all_or_nothing), text(to.all_or_nothing));
-  compare("envoy.response_headers", text(is.response_headers), text(to.response_headers));
-  compare("envoy.limit_header", is.limit_header, to.limit_header);
-  compare("envoy.remaining_header", is.remaining_header, to.remaining_header);
-  compare("envoy.reset_header", is.reset_header, to.reset_header);
-  compare("envoy.response_metadata", text(is.response_metadata), text(to.response_metadata));
-  compare("envoy.shadow_mode", text(is.shadow_mode), text(to.shadow_mode));
   return sentences;
 }
 

@@ -6,22 +6,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "config/setting_values.h"
 #include "net/address.h"
 #include "net/doorway.h"
 #include "net/tls_context.h"
 #include "proto/exposure.h"
 #include "rules/client_address.h"
-#include "rules/config.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/time.h"
+
+namespace CLI {
+class App;
+}
 
 namespace weir {
 
@@ -31,64 +33,29 @@ enum class Door : std::uint8_t { kHttp, kGrpc, kResp };
 struct ListenOption {
   std::string_view name;    // "http_tls" is --http-tls
   std::string_view scheme;  // of the URL in the log
-  std::string_view speaks;  // for the help
   Door door;
   Security security = Security::kClear;
 };
 
 inline constexpr ListenOption kListenOptions[] = {
-    {.name = "http", .scheme = "http", .speaks = "HTTP", .door = Door::kHttp},
-    {.name = "grpc", .scheme = "grpc", .speaks = "gRPC", .door = Door::kGrpc},
-    {.name = "resp", .scheme = "redis", .speaks = "Redis clients", .door = Door::kResp},
-    {.name = "http_tls",
-     .scheme = "https",
-     .speaks = "HTTP under TLS",
-     .door = Door::kHttp,
-     .security = Security::kTls},
-    {.name = "grpc_tls",
-     .scheme = "grpcs",
-     .speaks = "gRPC under TLS",
-     .door = Door::kGrpc,
-     .security = Security::kTls},
-    {.name = "resp_tls",
-     .scheme = "rediss",
-     .speaks = "Redis clients under TLS",
-     .door = Door::kResp,
-     .security = Security::kTls},
+    {.name = "http", .scheme = "http", .door = Door::kHttp},
+    {.name = "grpc", .scheme = "grpc", .door = Door::kGrpc},
+    {.name = "resp", .scheme = "redis", .door = Door::kResp},
+    {.name = "http_tls", .scheme = "https", .door = Door::kHttp, .security = Security::kTls},
+    {.name = "grpc_tls", .scheme = "grpcs", .door = Door::kGrpc, .security = Security::kTls},
+    {.name = "resp_tls", .scheme = "rediss", .door = Door::kResp, .security = Security::kTls},
 };
 
-// Where HTTP listens in clear unless it is said where HTTP listens, in clear or not.
-inline constexpr const char* kDefaultHttp = "127.0.0.1:8080";
-
-inline constexpr std::uint64_t kDefaultMaxKeys = std::uint64_t{1} << 20;
-inline constexpr Duration kDefaultHttp2AgeMax = std::chrono::hours(24);
-inline constexpr Duration kDefaultDrainTimeout = std::chrono::seconds(10);
-
-// What the command line says of Envoy's rate limit service. What is set wins.
-struct EnvoyOptions {
-  std::string config{};  // empty: not said
-  std::optional<Algorithm> algorithm{};
-  bool all_or_nothing = false;
-  bool response_headers = false;
-  bool shadow_mode = false;
-};
-
-// What the command line said.
+// What the command line and the environment say.
 struct ServeOptions {
-  std::map<std::string, std::string, std::less<>> listen;  // as in Config
-  std::optional<std::vector<std::string>> proxy_protocol;
-  TlsFiles tls;  // what is empty is not given
-  std::optional<int> threads;
-  std::optional<std::uint64_t> max_keys;
+  SettingValues settings;
   std::string config_file;         // empty: none
   std::string admin_token_file;    // empty: none
   std::string resp_password_file;  // empty: none
-  EnvoyOptions envoy;
-  std::string state_file;  // empty: not said
-  StoreSettings store;     // likewise
-  bool watch = false;
-  Duration drain_timeout = kDefaultDrainTimeout;
 };
+
+// Adds an option for each setting that has one; `said` must outlive the command.
+void add_setting_options(CLI::App& command, SettingValues& said);
 
 // One address that is listened on.
 struct Listening {
@@ -100,17 +67,12 @@ struct Listening {
 };
 
 struct Settings {
+  SettingValues values;              // of the file and the command line
   std::vector<Listening> listening;  // in the order of kListenOptions; at least one
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
-  EnvoySettings envoy;
-  std::string config_file;  // empty: none
-  std::string state_file;   // likewise
-  bool watch = false;
   std::optional<RedisFleetOptions> fleet;  // none: alone
   std::size_t threads = 1;
-  std::uint64_t max_keys = kDefaultMaxKeys;
-  Duration http2_age_max = kDefaultHttp2AgeMax;
 
   bool needs_tls() const;
   // Whoever reaches one address may try the admin routes, so the most exposed one counts.
@@ -118,13 +80,13 @@ struct Settings {
   Exposure exposure() const;
 };
 
-// The command line wins over the file, the file over the defaults.
-std::variant<Settings, StartError> settle(const ServeOptions& options, const Config& config);
+// Makes of the values what a node needs. The error says which of them do not go together.
+std::variant<Settings, StartError> settle(const SettingValues& values);
 
-// What of `wanted` only a restart can bring about, one sentence each.
+// One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
 
-// What clients show to be let in. None: nobody needs to, as far as that goes.
+// What clients show to be let in. None: that door is open.
 struct Secrets {
   std::optional<std::string> admin_token;
   std::optional<std::string> resp_password;

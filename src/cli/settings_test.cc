@@ -6,6 +6,9 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "cli/settings_testing.h"
+#include "config/config.h"
+
 namespace weir {
 namespace {
 
@@ -13,9 +16,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Settings settled(const ServeOptions& options, const Config& config) {
-  return std::get<Settings>(settle(options, config));
+// What a file sets.
+SettingValues in_file(const std::string& text) {
+  return std::get<Config>(parse_config(text, "weir.yaml")).settings;
 }
+
+Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
 
 std::vector<std::string> urls(const Settings& settings) {
   auto texts = std::vector<std::string>();
@@ -26,108 +32,166 @@ std::vector<std::string> urls(const Settings& settings) {
 }
 
 TEST(Settings, DefaultsServeThisMachineWithAllItsCores) {
-  const auto settings = settled({}, {});
+  const auto settings = settled({});
   EXPECT_THAT(urls(settings), ElementsAre("http://127.0.0.1:8080"));
   EXPECT_GE(settings.threads, 1);
-  EXPECT_EQ(settings.max_keys, 1'048'576);
+  EXPECT_EQ(settings.values.get<std::int64_t>("max_keys"), 1'048'576);
 }
 
 TEST(Settings, TheFileWinsOverDefaultsAndTheCommandLineOverTheFile) {
-  const auto config = Config{.listen = {{"http", "127.0.0.1:1"}}, .threads = 2, .max_keys = 2'048};
-  const auto from_file = settled({}, config);
+  auto values = in_file("{listen: {http: '127.0.0.1:1'}, threads: 2, max_keys: 2048}");
+  const auto from_file = settled(values);
   EXPECT_THAT(urls(from_file), ElementsAre("http://127.0.0.1:1"));
   EXPECT_EQ(from_file.threads, 2);
-  EXPECT_EQ(from_file.max_keys, 2'048);
+  EXPECT_EQ(from_file.values.get<std::int64_t>("max_keys"), 2'048);
 
-  const auto given =
-      settled({.listen = {{"http", "[::1]:3"}}, .threads = 4, .max_keys = 4'096}, config);
+  values.override_with(said({"--http", "[::1]:3", "--threads", "4", "--max-keys", "4096"}));
+  const auto given = settled(values);
   EXPECT_THAT(urls(given), ElementsAre("http://[::1]:3"));
   EXPECT_EQ(given.threads, 4);
-  EXPECT_EQ(given.max_keys, 4'096);
+  EXPECT_EQ(given.values.get<std::int64_t>("max_keys"), 4'096);
+}
+
+// A row of the table is the whole setting: nothing else names this option or variable.
+TEST(Settings, ComeFromTheirRowOfTheTable) {
+  for (const auto& setting : settings_of()) {
+    const auto& field = setting.field;
+    if (field.option.name.empty() || field.default_text.empty()) continue;
+    if (field.type == FieldType::kBoolean) {
+      EXPECT_TRUE(said({std::string(field.option.name)}).get<bool>(setting.name));
+      continue;
+    }
+    const auto values = said({std::string(field.option.name), std::string(field.default_text)});
+    EXPECT_TRUE(values.is_set(setting.name)) << setting.name;
+    EXPECT_EQ(values.text(setting.name), field.default_text);
+    EXPECT_EQ(SettingValues().text(setting.name), field.default_text);
+  }
+}
+
+TEST(Settings, TheOptionWinsOverTheEnvironment) {
+  ::setenv("WEIR_REDIS_URL", "redis://from-the-environment", 1);
+  EXPECT_EQ(said({}).text("store.redis"), "redis://from-the-environment");
+  EXPECT_EQ(said({"--redis", "redis://given"}).text("store.redis"), "redis://given");
+  ::unsetenv("WEIR_REDIS_URL");
+  EXPECT_FALSE(said({}).is_set("store.redis"));
+}
+
+TEST(Settings, AnEmptyOptionLeavesTheFilesValue) {
+  auto values = in_file("state_file: blocks.json");
+  values.override_with(said({"--state-file", ""}));
+  EXPECT_EQ(values.text("state_file"), "blocks.json");
+}
+
+TEST(Settings, RefusesAnOptionInTheWordsOfTheFile) {
+  const auto refusal = [](const char* option, const char* text) {
+    try {
+      said({option, text});
+    } catch (const CLI::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal("--threads", "0"), HasSubstr("'threads' must be from 1 to 256, but is 0"));
+  EXPECT_THAT(refusal("--mode", "stric"), HasSubstr("did you mean 'strict'?"));
+  EXPECT_THAT(refusal("--redis-prefix", ""), HasSubstr("without spaces and braces"));
+}
+
+std::string refusal(const SettingValues& values) {
+  return std::get<StartError>(settle(values)).message;
 }
 
 TEST(Settings, RefusesAnAddressThatIsNone) {
-  const auto result = settle({.listen = {{"http", "example.com:80"}}}, {});
-  EXPECT_THAT(std::get<StartError>(result).message, HasSubstr("'example.com:80'"));
+  EXPECT_THAT(refusal(said({"--http", "example.com:80"})), HasSubstr("'example.com:80'"));
 }
 
-std::string refusal(const ServeOptions& options, const Config& config = {}) {
-  return std::get<StartError>(settle(options, config)).message;
+TEST(Settings, RefusesAModeWithoutAStore) {
+  EXPECT_THAT(refusal(said({"--mode", "leased"})), HasSubstr("--mode is about a store"));
 }
 
 TEST(Settings, HttpListensInClearUnlessItIsGivenAnAddress) {
-  const TlsFiles files{.certificate = "c.pem", .key = "k.pem"};
-  EXPECT_THAT(urls(settled({.listen = {{"http_tls", "[::]:443"}}, .tls = files}, {})),
+  const std::string tls = "tls: {certificate: c.pem, key: k.pem}\n";
+  EXPECT_THAT(urls(settled(in_file(tls + "listen: {http_tls: '[::]:443'}"))),
               ElementsAre("https://[::]:443"));
-  const auto both =
-      settled({.listen = {{"http", "[::]:80"}, {"http_tls", "[::]:443"}}, .tls = files}, {});
+  const auto both = settled(in_file(tls + "listen: {http: '[::]:80', http_tls: '[::]:443'}"));
   EXPECT_THAT(urls(both), ElementsAre("http://[::]:80", "https://[::]:443"));
   EXPECT_TRUE(both.needs_tls());
 }
 
 TEST(Settings, TlsNeedsACertificateAndAKeyFromTheFileOrTheCommandLine) {
-  auto config = Config{.listen = {{"http_tls", "[::]:443"}}};
-  EXPECT_THAT(refusal({}, config), HasSubstr("TLS needs a certificate and its key"));
-  EXPECT_THAT(refusal({.tls = {.certificate = "c"}}, config), HasSubstr("TLS needs"));
-  config.tls = {.certificate = "c", .key = "k", .client_ca = "a"};
-  const auto settings = settled({.tls = {.key = "mine"}}, config);
-  EXPECT_EQ(settings.tls, (TlsFiles{.certificate = "c", .key = "mine", .client_ca = "a"}));
+  EXPECT_THAT(refusal(in_file("listen: {http_tls: '[::]:443'}")),
+              HasSubstr("TLS needs a certificate and its key"));
+  EXPECT_THAT(refusal(said({"--http-tls", "[::]:443", "--tls-certificate", "c"})),
+              HasSubstr("TLS needs"));
+  auto values = in_file("tls: {certificate: c, key: k, client_ca: a}");
+  values.override_with(said({"--http-tls", "[::]:443", "--tls-key", "mine"}));
+  EXPECT_EQ(settled(values).tls, (TlsFiles{.certificate = "c", .key = "mine", .client_ca = "a"}));
 }
 
 TEST(Settings, ProxyHeadersAreForTheAddressesNamed) {
-  const auto wants = [](const Settings& settings) {
-    return settings.listening[0].proxy_protocol == ProxyProtocol::kRequired;
+  const auto wants = [](const SettingValues& values) {
+    return settled(values).listening[0].proxy_protocol == ProxyProtocol::kRequired;
   };
-  const auto config = Config{.proxy_protocol = {"http"}};
-  EXPECT_TRUE(wants(settled({}, config)));
-  EXPECT_FALSE(wants(settled({.proxy_protocol = std::vector<std::string>()}, config)));
-  EXPECT_FALSE(wants(settled({}, {})));
-  EXPECT_THAT(refusal({.proxy_protocol = {{"http_tls"}}}),
+  EXPECT_TRUE(wants(in_file("listen: {proxy_protocol: http}")));
+  EXPECT_TRUE(wants(said({"--http-tls", "[::]:443", "--tls-key", "k", "--tls-certificate", "c",
+                          "--proxy-protocol", "http-tls"})));
+  EXPECT_FALSE(wants({}));
+  EXPECT_THAT(refusal(said({"--proxy-protocol", "http-tls"})),
               HasSubstr("proxy_protocol names 'http_tls', but nothing listens"));
 }
 
 TEST(Settings, TheMostExposedAddressCounts) {
-  const auto exposure = [](const ServeOptions& options) { return settled(options, {}).exposure(); };
+  const auto exposure = [](std::vector<std::string> arguments) {
+    return settled(said(std::move(arguments))).exposure();
+  };
   EXPECT_EQ(exposure({}), Exposure::kLoopback);
-  EXPECT_EQ(exposure({.listen = {{"http", "unix:/run/weir.sock"}, {"resp", "[::1]:6380"}}}),
+  EXPECT_EQ(exposure({"--http", "unix:/run/weir.sock", "--resp", "[::1]:6380"}),
             Exposure::kLoopback);
-  EXPECT_EQ(exposure({.listen = {{"resp", "0.0.0.0:6380"}}}), Exposure::kNetwork);
-  EXPECT_EQ(exposure({.proxy_protocol = {{"http"}}}), Exposure::kNetwork);
+  EXPECT_EQ(exposure({"--resp", "0.0.0.0:6380"}), Exposure::kNetwork);
+  EXPECT_EQ(exposure({"--proxy-protocol", "http"}), Exposure::kNetwork);
 }
 
 TEST(Settings, AUnixSocketsUrlNamesItsPath) {
-  EXPECT_THAT(urls(settled({.listen = {{"http", "unix:/run/weir.sock"}}}, {})),
+  EXPECT_THAT(urls(settled(said({"--http", "unix:/run/weir.sock"}))),
               ElementsAre("http://unix:/run/weir.sock"));
 }
 
 TEST(Settings, NamesAddressesThatOnlyARestartChanges) {
-  const auto running = settled({}, {});
-  const auto wanted =
-      settled({.listen = {{"http_tls", "[::]:443"}}, .tls = {.certificate = "c", .key = "k"}}, {});
-  EXPECT_THAT(needs_restart(running, wanted),
+  const auto running = settled({});
+  const auto tls = in_file("{listen: {http_tls: '[::]:443'}, tls: {certificate: c, key: k}}");
+  EXPECT_THAT(needs_restart(running, settled(tls)),
               ElementsAre("listen.http off needs a restart; it stays 127.0.0.1:8080",
                           "listen.http_tls [::]:443 needs a restart; it stays off"));
-  EXPECT_THAT(needs_restart(running, settled({.proxy_protocol = {{"http"}}}, {})),
-              ElementsAre("listen.http 127.0.0.1:8080 with PROXY headers needs a restart; it "
-                          "stays 127.0.0.1:8080"));
+  EXPECT_THAT(needs_restart(running, settled(said({"--proxy-protocol", "http"}))),
+              ElementsAre("listen.proxy_protocol has changed and needs a restart; it stays as it "
+                          "was"));
 }
 
 TEST(Settings, NamesWhatOnlyARestartChanges) {
-  const auto running = settled({.threads = 2}, {});
-  EXPECT_THAT(needs_restart(running, settled({.threads = 2}, {})), IsEmpty());
-  EXPECT_THAT(needs_restart(running, settled({.threads = 3, .max_keys = 2'048}, {})),
-              ElementsAre("threads 3 needs a restart; it stays 2",
-                          "max_keys 2048 needs a restart; it stays 1048576"));
-  const Config other{.http2_age_max = std::chrono::hours(1),
-                     .trusted_proxies = std::vector<IpPrefix>(),
-                     .envoy = {.reset_header = "X-Reset", .shadow_mode = true},
-                     .watch = true};
-  EXPECT_THAT(needs_restart(running, settled({.threads = 2}, other)),
-              ElementsAre("trusted_proxies has changed and needs a restart; it stays as it was",
-                          "listen.http2_age_max 1h needs a restart; it stays 1d",
+  const auto running = settled(in_file("threads: 2"));
+  EXPECT_THAT(needs_restart(running, settled(in_file("threads: 2"))), IsEmpty());
+  const auto wanted = settled(
+      in_file("{threads: 3, max_keys: 2048, trusted_proxies: [], listen: {http2_age_max: 1h},\n"
+              " watch: true, envoy: {reset_header: X-Reset, shadow_mode: true}}"));
+  EXPECT_THAT(needs_restart(running, wanted),
+              ElementsAre("listen.http2_age_max 1h needs a restart; it stays 1d",
+                          "threads 3 needs a restart; it stays 2",
+                          "max_keys 2048 needs a restart; it stays 1048576",
                           "watch true needs a restart; it stays false",
+                          "trusted_proxies has changed and needs a restart; it stays as it was",
                           "envoy.reset_header X-Reset needs a restart; it stays RateLimit-Reset",
                           "envoy.shadow_mode true needs a restart; it stays false"));
+}
+
+TEST(Settings, NamesTheFieldOfTheStoreThatOnlyARestartChangesAndNoPassword) {
+  const auto with = [](const std::string& more) {
+    return settled(in_file("store: {redis: 'redis://:secret@10.0.0.5'" + more + "}"));
+  };
+  EXPECT_THAT(needs_restart(with(""), with(", sync_interval: 200ms")),
+              ElementsAre("store.sync_interval 200ms needs a restart; it stays 100ms"));
+  EXPECT_THAT(needs_restart(settled({}), with("")),
+              ElementsAre(testing::AllOf(HasSubstr("store.redis redis://"),
+                                         HasSubstr("needs a restart; it stays off"),
+                                         testing::Not(HasSubstr("secret")))));
 }
 
 class AdminToken : public testing::Test {

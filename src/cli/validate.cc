@@ -12,9 +12,9 @@
 #include "cli/commands.h"
 #include "cli/config_files.h"
 #include "cli/rule_text.h"
-#include "rules/config.h"
-#include "rules/config_warnings.h"
-#include "rules/envoy_config.h"
+#include "config/config.h"
+#include "config/config_warnings.h"
+#include "config/envoy_config.h"
 
 namespace weir {
 namespace {
@@ -34,7 +34,7 @@ struct ValidateOptions {
 
 std::size_t count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
-    const auto loaded = load_envoy_config(options.file, EnvoySettings().algorithm);
+    const auto loaded = load_envoy_config(options.file, envoy_algorithm({}));
     if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
     const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
     return static_cast<std::size_t>(
@@ -58,7 +58,7 @@ void add_validate_command(CLI::App& app) {
                     "FILE is one, or a folder, of Envoy's reference rate limit service");
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   command->callback([options] {
-    const auto rules = count_rules(count_rules_in(*options));
+    const auto rules = count_of(count_rules_in(*options), "rule");
     std::cout << options->file << ": ok, " << rules << '\n';
   });
 }

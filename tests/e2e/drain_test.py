@@ -54,7 +54,7 @@ class Drain(unittest.TestCase):
             self.assertEqual((reply.status, reply.json()["status"]), (503, "draining"))
 
     def test_who_does_not_finish_is_cut_off(self):
-        with Weir("--drain-timeout", "100ms") as weir, weir.connect() as connection:
+        with Weir(config="drain_timeout: 100ms\n") as weir, weir.connect() as connection:
             connection.send(REQUEST[:40])
             wait_until(lambda: weir.metric("weir_connections") >= 2, "the server has it")
             weir.signal(signal.SIGTERM)

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/rule_sources.h"
+#include "config/rule_sources.h"
 #include "weir/time.h"
 
 namespace weir {

@@ -1,0 +1,84 @@
+// The options of `weir serve` that stand for settings: each from its row of the table.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cli/settings.h"
+
+namespace weir {
+namespace {
+
+// An empty text is no value, unless there is a default that it would hide.
+bool is_left_out(const Field& field, const std::string& text) {
+  return text.empty() && field.default_text.empty();
+}
+
+// settle() reads addresses, and says more about them.
+std::string mistake_in(const Field& field, const std::string& text) {
+  if (field.type == FieldType::kListenAddress || is_left_out(field, text)) return {};
+  const auto read = read_setting(field, text);
+  const auto* error = std::get_if<SettingError>(&read);
+  return error == nullptr ? std::string() : error->message;
+}
+
+std::string type_name(const Field& field) {
+  if (field.type == FieldType::kInteger) {
+    return "INT in [" + std::to_string(field.min) + " - " + std::to_string(field.max) + "]";
+  }
+  std::string choices;
+  for (const auto choice : field.choices) {
+    choices.append(choices.empty() ? "TEXT:{" : ",").append(choice);
+  }
+  return choices.empty() ? "TEXT" : choices + "}";
+}
+
+// Their items are names of options or of fields: http-tls is http_tls.
+void take_list(const std::string& name, std::vector<std::string> texts, SettingValues& said) {
+  for (auto& text : texts) std::ranges::replace(text, '-', '_');
+  said.set(name, std::move(texts));
+}
+
+void take(const Setting& setting, const std::string& text, SettingValues& said) {
+  if (setting.field.type == FieldType::kListenAddress) return said.set(setting.name, text);
+  if (is_left_out(setting.field, text)) return;
+  said.set(setting.name, std::get<SettingValue>(read_setting(setting.field, text)));
+}
+
+CLI::Option* add_option(CLI::App& command, const Setting& setting, SettingValues& said) {
+  const auto& field = setting.field;
+  const auto flag = std::string(field.option.name);
+  auto help = std::string(field.option.help);
+  if (field.type == FieldType::kBoolean) {
+    const auto& name = setting.name;
+    return command.add_flag_callback(
+        flag, [name, &said] { said.set(name, true); }, help);
+  }
+  if (!field.default_text.empty()) help.append(" [").append(field.default_text).append("]");
+  if (field.type == FieldType::kTextList) {
+    const auto take_texts = [name = setting.name, &said](const std::vector<std::string>& texts) {
+      take_list(name, texts, said);
+    };
+    return command.add_option_function<std::vector<std::string>>(flag, take_texts, help)
+        ->delimiter(',');
+  }
+  const auto take_text = [setting, &said](const std::string& text) { take(setting, text, said); };
+  return command.add_option_function<std::string>(flag, take_text, help)
+      ->type_name(type_name(field))
+      ->check([&field](const std::string& text) { return mistake_in(field, text); });
+}
+
+}  // namespace
+
+void add_setting_options(CLI::App& command, SettingValues& said) {
+  for (const auto& setting : settings_of()) {
+    const auto& option = setting.field.option;
+    if (option.name.empty()) continue;
+    add_option(command, setting, said)->envname(std::string(option.variable));
+  }
+}
+
+}  // namespace weir

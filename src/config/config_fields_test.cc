@@ -1,0 +1,101 @@
+#include "config/config_fields.h"
+
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "config/field_value.h"
+#include "weir/quota.h"
+
+namespace weir {
+namespace {
+
+std::vector<const Section*> all_sections() {
+  return {&config_section(),
+          &listen_section(),
+          &tls_section(),
+          &envoy_section(),
+          &rule_section(),
+          &more_limits_section(),
+          &tier_section(),
+          &override_section(),
+          &on_deny_section(),
+          &deny_header_section(),
+          &match_section(),
+          &header_match_section(),
+          &named_match_section(),
+          &claim_match_section(),
+          &active_section(),
+          &jwt_section(),
+          &descriptor_match_section(),
+          &descriptor_entry_section()};
+}
+
+TEST(ConfigFields, AreDescribedAndNamedOnce) {
+  for (const Section* section : all_sections()) {
+    EXPECT_FALSE(section->description.empty()) << section->name;
+    std::set<std::string_view> names;
+    for (const Field& field : section->fields) {
+      EXPECT_FALSE(field.description.empty()) << field.name;
+      EXPECT_TRUE(names.insert(field.name).second) << field.name;
+      EXPECT_EQ(section->find(field.name), &field);
+    }
+  }
+}
+
+TEST(ConfigFields, HaveWhatTheirTypeNeeds) {
+  for (const Section* section : all_sections()) {
+    for (const Field& field : section->fields) {
+      const bool bounded = field.type == FieldType::kInteger || field.type == FieldType::kDuration;
+      const bool nested =
+          field.type == FieldType::kSection || field.type == FieldType::kSectionList;
+      EXPECT_EQ(field.min < field.max, bounded) << field.name;
+      EXPECT_EQ(field.section != nullptr, nested) << field.name;
+      EXPECT_EQ(!field.choices.empty(), field.type == FieldType::kChoice) << field.name;
+    }
+  }
+}
+
+TEST(ConfigFields, HaveDefaultsThatAreValid) {
+  for (const Section* section : all_sections()) {
+    for (const Field& field : section->fields) {
+      if (field.default_text.empty()) continue;
+      YamlNode node;
+      node.kind = YamlNode::Kind::kText;
+      node.text = field.default_text;
+      EXPECT_EQ(check_value(field, node).mistake, "");
+      EXPECT_EQ(field.presence, Field::Presence::kOptional) << field.name;
+    }
+  }
+}
+
+TEST(ConfigFields, DependOnlyOnChoicesOfTheirSection) {
+  for (const Section* section : all_sections()) {
+    for (const Field& field : section->fields) {
+      if (field.only_if.field.empty()) continue;
+      const Field* decider = section->find(field.only_if.field);
+      ASSERT_NE(decider, nullptr) << field.name;
+      EXPECT_EQ(decider->type, FieldType::kChoice) << field.name;
+    }
+  }
+}
+
+TEST(ConfigFields, OfferEveryAlgorithmByItsName) {
+  const Field& algorithm = *rule_section().find("algorithm");
+  ASSERT_EQ(algorithm.choices.size(), static_cast<std::size_t>(kAlgorithmCount));
+  for (std::size_t i = 0; i < algorithm.choices.size(); ++i) {
+    EXPECT_EQ(algorithm.choices[i], algorithm_name(static_cast<Algorithm>(i)));
+  }
+  EXPECT_EQ(algorithm.default_text, algorithm_name(QuotaSpec{}.algorithm));
+}
+
+TEST(ConfigFields, AreFoundByTheirExactName) {
+  EXPECT_NE(rule_section().find("limit"), nullptr);
+  EXPECT_EQ(rule_section().find("Limit"), nullptr);
+  EXPECT_EQ(config_section().find("limit"), nullptr);
+}
+
+}  // namespace
+}  // namespace weir

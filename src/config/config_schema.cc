@@ -1,0 +1,196 @@
+// The JSON Schema of the configuration, made from the table in config_fields.h.
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "config/config.h"
+#include "config/config_fields.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+// The forms of base/duration_text.h. The loader refuses what is too long for a window.
+constexpr std::string_view kDurationPattern =
+    "^([0-9]+(\\.[0-9]{1,6})?"
+    "|(?=[0-9])([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?([0-9]+us)?)$";
+
+constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
+
+// Close to config/listen_address.h: the loader checks the inside of an IP address.
+constexpr std::string_view kListenAddressPattern =
+    "^((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
+    ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
+    "|unix:/.*[^/])$";
+
+// boost::json::string_view is not std::string_view in 1.81.
+json::string_view view(std::string_view text) { return {text.data(), text.size()}; }
+
+json::object section_schema(const Section& section);
+
+// A match may hold matches, so it is defined once and referred to.
+json::object section_or_reference(const Section& section) {
+  if (&section == &match_section()) return {{"$ref", "#/$defs/match"}};
+  return section_schema(section);
+}
+
+json::value choice_array(const Field& field) {
+  json::array choices;
+  for (const std::string_view choice : field.choices) choices.emplace_back(view(choice));
+  return choices;
+}
+
+json::object text_schema(const Field& field) {
+  if (field.form == nullptr) return {{"type", {"string", "number", "boolean"}}};
+  return {{"type", "string"}, {"pattern", view(field.form->pattern)}};
+}
+
+// What a value of the field looks like, without its description.
+json::object type_schema(const Field& field) {
+  switch (field.type) {
+    case FieldType::kSection: return section_or_reference(*field.section);
+    case FieldType::kSectionList: {
+      json::object items = section_or_reference(*field.section);
+      items["type"] = "object";  // here an empty one is a mistake
+      return {{"type", {"array", "null"}}, {"items", std::move(items)}};
+    }
+    case FieldType::kInteger:
+      return {{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
+    case FieldType::kBoolean: return {{"type", "boolean"}};
+    case FieldType::kChoice: return {{"enum", choice_array(field)}};
+    case FieldType::kName: return {{"type", "string"}, {"pattern", view(kNamePattern)}};
+    case FieldType::kDuration: {
+      constexpr double kSecondUs = 1e6;
+      return {{"type", {"string", "number"}},
+              {"pattern", view(kDurationPattern)},
+              {"minimum", static_cast<double>(field.min) / kSecondUs},
+              {"maximum", static_cast<double>(field.max) / kSecondUs}};
+    }
+    case FieldType::kText: return text_schema(field);
+    case FieldType::kTextList: {
+      json::object list{
+          {"type", "array"}, {"maxItems", kTextListMax}, {"items", text_schema(field)}};
+      return {{"anyOf", {text_schema(field), std::move(list)}}};
+    }
+    case FieldType::kTree: return {{"type", {"object", "null"}}};
+    case FieldType::kListenAddress:
+      return {{"type", "string"}, {"pattern", view(kListenAddressPattern)}};
+  }
+  return {};
+}
+
+json::value default_value(const Field& field) {
+  if (field.type == FieldType::kBoolean) return field.default_text == "true";
+  if (field.type == FieldType::kInteger) {
+    std::int64_t number = 0;
+    const std::string_view text = field.default_text;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  }
+  return json::value(view(field.default_text));
+}
+
+json::object field_schema(const Field& field) {
+  json::object schema{{"description", view(field.description)}};
+  for (const auto& member : type_schema(field)) {
+    if (member.key() != "description") schema.insert(member);
+  }
+  if (!field.default_text.empty()) schema["default"] = default_value(field);
+  return schema;
+}
+
+// "Only if the algorithm is token_bucket may there be a burst."
+json::object condition_schema(const Field& field, const Section& section) {
+  const Condition& condition = field.only_if;
+  json::object decider{{"const", view(condition.value)}};
+  json::object when{{"properties", {{view(condition.field), std::move(decider)}}}};
+  // Unset, the default decides.
+  const Field* decided_by = section.find(condition.field);
+  if (decided_by->default_text != condition.value) {
+    when["required"] = json::array{view(condition.field)};
+  }
+  return {{"if", std::move(when)}, {"else", {{"properties", {{view(field.name), false}}}}}};
+}
+
+json::object section_schema(const Section& section) {
+  json::object properties;
+  json::array required;
+  json::array conditions;
+  for (const Field& field : section.fields) {
+    properties[view(field.name)] = field_schema(field);
+    if (field.presence == Field::Presence::kRequired) required.emplace_back(view(field.name));
+    if (!field.only_if.field.empty()) conditions.push_back(condition_schema(field, section));
+  }
+  json::object schema{{"description", view(section.description)},
+                      {"type", {"object", "null"}},
+                      {"additionalProperties", false},
+                      {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  if (!conditions.empty()) schema["allOf"] = std::move(conditions);
+  return schema;
+}
+
+void print(const json::value& value, std::size_t depth, std::string& out);
+
+void print_indent(std::size_t depth, std::string& out) {
+  out += '\n';
+  out.append(2 * depth, ' ');
+}
+
+void print_object(const json::object& object, std::size_t depth, std::string& out) {
+  std::string_view separator = "{";
+  for (const auto& member : object) {
+    out += separator;
+    print_indent(depth + 1, out);
+    out += json::serialize(member.key()) + ": ";
+    print(member.value(), depth + 1, out);
+    separator = ",";
+  }
+  print_indent(depth, out);
+  out += '}';
+}
+
+void print_array(const json::array& array, std::size_t depth, std::string& out) {
+  std::string_view separator = "[";
+  for (const json::value& item : array) {
+    out += separator;
+    print_indent(depth + 1, out);
+    print(item, depth + 1, out);
+    separator = ",";
+  }
+  print_indent(depth, out);
+  out += ']';
+}
+
+// Boost 1.81 prints without spaces only.
+void print(const json::value& value, std::size_t depth, std::string& out) {
+  if (value.is_object() && !value.get_object().empty()) {
+    print_object(value.get_object(), depth, out);
+  } else if (value.is_array() && !value.get_array().empty()) {
+    print_array(value.get_array(), depth, out);
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+}  // namespace
+
+std::string config_schema() {
+  json::object schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"title", "weir.yaml"}};
+  for (const auto& member : section_schema(config_section())) schema.insert(member);
+  schema["$defs"] = {{"match", section_schema(match_section())}};
+  std::string out;
+  print(schema, 0, out);
+  return out + '\n';
+}
+
+}  // namespace weir

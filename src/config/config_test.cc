@@ -1,0 +1,332 @@
+// The files in testdata/ are the specification: each in good/ must load, and each in
+// broken/ must give exactly the lines of its .expected file. After a deliberate change of
+// messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files,
+// docs/weir.schema.json and the table in docs/configuration.md: read the diff.
+
+#include "config/config.h"
+#include "config/config_warnings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/duration_text.h"
+#include "config/config_fields.h"
+#include "config/field_value.h"
+#include "rules/country_file.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void expect_file(const fs::path& path, const std::string& actual) {
+  if (std::getenv("WEIR_UPDATE_EXPECTED") != nullptr) {
+    std::ofstream(path, std::ios::binary) << actual;
+  }
+  EXPECT_EQ(read_file(path), actual) << path;
+}
+
+std::vector<fs::path> yaml_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<std::string> mistakes_of(std::string_view text) {
+  std::vector<std::string> lines;
+  const auto parsed = parse_config(text, "weir.yaml");
+  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+    for (const ConfigError& error : *errors) lines.push_back(error.to_string());
+  }
+  return lines;
+}
+
+TEST(BrokenConfigs, GiveTheExpectedMessages) {
+  const auto files = yaml_files("testdata/broken");
+  EXPECT_GE(files.size(), 20u);
+  for (const fs::path& path : files) {
+    const auto parsed = parse_config(read_file(path), path.filename().string());
+    std::string lines;
+    if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+      for (const ConfigError& error : *errors) lines += error.to_string() + '\n';
+    }
+    EXPECT_NE(lines, "") << path << " is accepted";
+    expect_file(fs::path(path).replace_extension(".expected"), lines);
+  }
+}
+
+TEST(WarnedConfigs, GiveTheExpectedWarnings) {
+  const auto files = yaml_files("testdata/warned");
+  EXPECT_GE(files.size(), 3u);
+  for (const fs::path& path : files) {
+    const auto parsed = parse_config(read_file(path), path.filename().string());
+    ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << path;
+    std::string lines;
+    const auto name = path.filename().string();
+    for (const ConfigError& warning : config_warnings(std::get<Config>(parsed), name)) {
+      lines += warning.to_string() + '\n';
+    }
+    expect_file(fs::path(path).replace_extension(".expected"), lines);
+  }
+}
+
+TEST(GoodConfigs, Load) {
+  const auto files = yaml_files("testdata/good");
+  EXPECT_GE(files.size(), 5u);
+  for (const fs::path& path : files) {
+    EXPECT_THAT(mistakes_of(read_file(path)), IsEmpty()) << path;
+  }
+}
+
+TEST(Config, HoldsEveryField) {
+  const auto parsed = load_config("testdata/good/full.yaml");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  const Config& config = std::get<Config>(parsed);
+  EXPECT_EQ(config.settings.get<std::string>("listen.http"), "127.0.0.1:8080");
+  EXPECT_EQ(config.settings.get<std::int64_t>("threads"), 2);
+  EXPECT_EQ(config.settings.get<std::int64_t>("max_keys"), 1'048'576);
+  ASSERT_THAT(config.rules, SizeIs(5));
+
+  const Rule& login = config.rules[0];
+  EXPECT_EQ(login.id, "login");
+  EXPECT_EQ(login.quota.algorithm(), Algorithm::kSlidingWindow);
+  EXPECT_EQ(login.quota.limit(), 5);
+  EXPECT_EQ(login.quota.window(), 1min);
+  EXPECT_TRUE(login.enabled);
+
+  EXPECT_EQ(config.rules[1].quota.algorithm(), Algorithm::kFixedWindow);
+  EXPECT_EQ(config.rules[2].quota.algorithm(), Algorithm::kSlidingLog);
+  EXPECT_FALSE(config.rules[2].enabled);
+  EXPECT_EQ(config.rules[3].quota.algorithm(), Algorithm::kTokenBucket);
+  EXPECT_EQ(config.rules[3].quota.capacity(), 250);
+  EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
+}
+
+// As an editor leaves it for a moment.
+TEST(Config, RefusesAFileOfNoBytes) {
+  const auto loaded = load_config("/dev/null");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(loaded));
+  EXPECT_EQ(std::get<ConfigErrors>(loaded).front().to_string(),
+            "/dev/null: the file is empty; if no rules are meant, write 'rules: []' or a comment");
+}
+
+// Else the third block, a day, would have outlived the memory of the first two.
+TEST(Config, RemembersBlocksBeyondTheirOwnLength) {
+  const auto parsed = parse_config(
+      "rules: [{id: a, limit: 1, window: 1s, on_deny: {block: [5m, 1h, 1d]}},\n"
+      "  {id: b, limit: 1, window: 1s, on_deny: {block: [5m, 366d], block_memory: 366d}}]",
+      "test");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  EXPECT_EQ(std::get<Config>(parsed).rules[0].denial.block_memory, 24h + 3 * 24h);
+  EXPECT_EQ(std::get<Config>(parsed).rules[1].denial.block_memory, kWindowMax);
+}
+
+TEST(Config, HoldsHowEnvoyIsAnswered) {
+  const auto parsed = parse_config(
+      "listen: {http2_age_max: 1h}\n"
+      "envoy: {response_headers: true, limit_header: X-Limit, response_metadata: true}",
+      "test");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  const Config& config = std::get<Config>(parsed);
+  const auto& settings = config.settings;
+  EXPECT_EQ(settings.get<Duration>("listen.http2_age_max"), 1h);
+  EXPECT_TRUE(settings.get<bool>("envoy.response_headers"));
+  EXPECT_EQ(settings.get<std::string>("envoy.limit_header"), "X-Limit");
+  EXPECT_EQ(settings.get<std::string>("envoy.reset_header"), "RateLimit-Reset");
+  EXPECT_TRUE(settings.get<bool>("envoy.response_metadata"));
+}
+
+// Only load_config() reads the key, so that a text alone can be checked anywhere.
+TEST(Config, SaysWhatIsWrongWithTheKeyOfTokens) {
+  const fs::path folder = fs::path(testing::TempDir()) / "weir_config_test_jwt";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& field, const std::string& key) {
+    std::ofstream(folder / "key", std::ios::binary) << key;
+    std::ofstream(folder / "weir.yaml", std::ios::binary)
+        << "jwt:\n  " << field << ": " << (folder / "key").string() << "\n";
+    return load_config((folder / "weir.yaml").string());
+  };
+  const auto mistake = [&](const std::string& field, const std::string& key) {
+    const auto loaded = load(field, key);
+    const auto* errors = std::get_if<ConfigErrors>(&loaded);
+    return errors == nullptr ? std::string() : errors->front().to_string();
+  };
+  EXPECT_THAT(mistake("secret_file", "short\n"),
+              testing::AllOf(testing::HasSubstr("weir.yaml:2:16: "),
+                             testing::HasSubstr("shorter than 32 bytes")));
+  EXPECT_THAT(mistake("public_key_file", "no key"), testing::HasSubstr("holds no public key"));
+  const auto good = load("secret_file", std::string(32, 's') + "\n");
+  ASSERT_TRUE(std::holds_alternative<Config>(good));
+  EXPECT_NE(std::get<Config>(good).sources.token_key, nullptr);
+  fs::remove_all(folder);
+  EXPECT_THAT(mistakes_of("jwt: {secret_file: /no/such/file}"), IsEmpty());
+}
+
+TEST(Config, OpensTheDatabaseOfCountries) {
+  const fs::path folder = fs::path(testing::TempDir()) / "weir_config_test_countries";
+  fs::create_directories(folder);
+  const auto load = [&](const std::string& database) {
+    fs::remove(folder / "db");
+    std::ofstream(folder / "db", std::ios::binary) << database;
+    std::ofstream(folder / "weir.yaml", std::ios::binary)
+        << "rules: [{id: a, limit: 500, window: 1m, match: {country: DE}}]\n"
+        << "country_database: " << (folder / "db").string() << "\n";
+    return load_config((folder / "weir.yaml").string());
+  };
+  constexpr CountryNetwork kNetworks[] = {{"192.0.2.0", 24, "DE"}};
+  const auto good = load(country_file(kNetworks));
+  ASSERT_TRUE(std::holds_alternative<Config>(good));
+  EXPECT_EQ(
+      std::get<Config>(good).sources.country_database->country(*IpAddress::parse("192.0.2.1")),
+      "DE");
+  const auto broken = load("DE");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(broken));
+  EXPECT_THAT(std::get<ConfigErrors>(broken).front().to_string(),
+              testing::AllOf(testing::HasSubstr("weir.yaml:2:19: "),
+                             testing::HasSubstr("no database in MaxMind's format")));
+  fs::remove_all(folder);
+}
+
+TEST(Config, LeavesUnsetFieldsUnset) {
+  for (const std::string_view text : {"", "# nothing\n", "---\n", "{}", "rules:\nlisten:\n"}) {
+    const auto parsed = parse_config(text, "weir.yaml");
+    ASSERT_TRUE(std::holds_alternative<Config>(parsed)) << text;
+    const Config& config = std::get<Config>(parsed);
+    for (const auto& setting : settings_of()) {
+      EXPECT_FALSE(config.settings.is_set(setting.name)) << setting.name;
+    }
+    EXPECT_THAT(config.rules, IsEmpty());
+  }
+}
+
+TEST(Config, ReadsWindowsToTheMicrosecond) {
+  const auto parsed = load_config("testdata/good/windows.yaml");
+  ASSERT_TRUE(std::holds_alternative<Config>(parsed));
+  std::vector<Duration> windows;
+  for (const Rule& rule : std::get<Config>(parsed).rules) windows.push_back(rule.quota.window());
+  EXPECT_THAT(windows, ElementsAre(60s, 1500ms, 60s, 90min, 9 * 24h + 3h + 4min + 5s + 6ms + 7us,
+                                   500ms, 1001us));
+}
+
+TEST(Config, ReportsAFileThatCannotBeReadWithoutALine) {
+  const auto parsed = load_config("testdata/no_such_file.yaml");
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(parsed));
+  const ConfigErrors& errors = std::get<ConfigErrors>(parsed);
+  ASSERT_THAT(errors, SizeIs(1));
+  EXPECT_EQ(errors[0].line, 0u);
+  EXPECT_EQ(errors[0].to_string(),
+            "testdata/no_such_file.yaml: cannot be read: No such file or directory");
+  EXPECT_TRUE(std::holds_alternative<ConfigErrors>(load_config("testdata")));
+}
+
+TEST(Config, RefusesAFileBeyondItsBound) {
+  const std::string full(std::size_t{1} << 20, '#');
+  EXPECT_THAT(mistakes_of(full), IsEmpty());
+  EXPECT_THAT(mistakes_of(full + '#'),
+              ElementsAre("weir.yaml:1:1: the file is larger than 1 MiB, more than a "
+                          "configuration can be"));
+}
+
+TEST(Config, StopsReportingAfterAHundredMistakes) {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  EXPECT_THAT(mistakes_of(text), SizeIs(100));
+  const auto lines = mistakes_of(text + "y: 1\nz: 1\n");
+  EXPECT_THAT(lines, SizeIs(101));
+  EXPECT_EQ(lines.back(), "weir.yaml:101:1: more mistakes follow; mend the ones above first");
+}
+
+TEST(Config, ReportsAMistakeBehindAnAliasWhereItStands) {
+  EXPECT_THAT(mistakes_of("rules:\n"
+                          "  - {id: a, limit: &limit ten, window: 1m}\n"
+                          "  - {id: b, limit: *limit, window: 1m}\n"),
+              ElementsAre("weir.yaml:2:20: 'limit' must be a whole number from 0 to "
+                          "1000000000000, but is the text 'ten'",
+                          "weir.yaml:2:20: 'limit' must be a whole number from 0 to "
+                          "1000000000000, but is the text 'ten'"));
+}
+
+std::string in_code(std::string_view text) { return "`" + std::string(text) + "`"; }
+
+std::string value_cell(const Field& field) {
+  switch (field.type) {
+    case FieldType::kInteger: return std::to_string(field.min) + " to " + std::to_string(field.max);
+    case FieldType::kDuration:
+      return "a duration, " + format_duration(Duration(field.min)) + " to " +
+             format_duration(Duration(field.max));
+    case FieldType::kListenAddress: return "HOST:PORT or `unix:/path`";
+    default: return expected_text(field);
+  }
+}
+
+std::string default_cell(const Field& field) {
+  if (field.presence == Field::Presence::kRequired) return "required in its section";
+  return field.default_text.empty() ? "none" : in_code(field.default_text);
+}
+
+std::string option_cell(const Option& option) {
+  if (option.name.empty()) return "";
+  return in_code(option.name) + (option.variable.empty() ? "" : ", " + in_code(option.variable));
+}
+
+std::string settings_table() {
+  std::string table =
+      "| setting | value | default | option, variable | changed by | meaning |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const auto& [name, field] : settings_of()) {
+    const bool by_restart = field.change == Field::Change::kByRestart;
+    for (const auto& cell :
+         {in_code(name), value_cell(field), default_cell(field), option_cell(field.option),
+          std::string(by_restart ? "restart" : "reload"), std::string(field.description)}) {
+      table += "| " + cell + " ";
+    }
+    table += "|\n";
+  }
+  return table;
+}
+
+TEST(ConfigManual, HasTheTableOfSettings) {
+  const std::string path = "../../docs/configuration.md";
+  const std::string manual = read_file(path);
+  const std::string begin = "<!-- settings -->\n";
+  const auto start = manual.find(begin) + begin.size();
+  const auto end = manual.find("<!-- end of settings -->");
+  ASSERT_LE(start, end);
+  ASSERT_NE(end, std::string::npos);
+  expect_file(path, manual.substr(0, start) + settings_table() + manual.substr(end));
+}
+
+TEST(ConfigManual, HasARowForEveryFieldOfARule) {
+  const std::string manual = read_file("../../docs/configuration.md");
+  for (const Field& field : rule_section().fields) {
+    EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
+  }
+}
+
+// docs/weir.schema.json is what editors download.
+TEST(ConfigSchema, IsTheOneInTheDocumentation) {
+  expect_file("../../docs/weir.schema.json", config_schema());
+}
+
+}  // namespace
+}  // namespace weir

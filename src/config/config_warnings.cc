@@ -1,0 +1,259 @@
+#include "config/config_warnings.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/ascii.h"
+#include "config/match_cover.h"
+#include "config/section_reader.h"
+#include "rules/mode.h"
+#include "rules/request_path.h"
+
+namespace weir {
+namespace {
+
+// A limit for all clients together is meant to be larger.
+constexpr std::int64_t kSharedLimitMin = 100;
+
+constexpr std::string_view kHeaderText = "header";
+
+// What a client chooses as it likes.
+struct Choice {
+  std::string_view what;
+  std::string name;
+};
+
+class Warnings {
+ public:
+  Warnings(const Config& config, const std::string& file)
+      : config_(config),
+        trusted_headers_(config.settings.get<std::vector<std::string>>("trusted_headers")),
+        found_(file) {}
+
+  ConfigErrors all() {
+    for (std::size_t i = 0; i < config_.rules.size() && !found_.full(); ++i) {
+      const Rule& rule = config_.rules[i];
+      const RulePlaces& places = config_.rule_places[i];
+      if (!rule.match || !rule.enabled) continue;
+      warn_of_match(*rule.match, places);
+      warn_of_earlier(i);
+      warn_of_choice(i);
+      warn_of_mode(i);
+      warn_of_key(rule, places);
+      warn_of_overrides(rule, places);
+      warn_of_cost(rule, places);
+      if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
+      if (rule.cost_from)
+        warn_of_trust(choice(*rule.cost_from), places.of("cost"), "choose the cost");
+    }
+    return found_.empty() ? ConfigErrors() : found_.take();
+  }
+
+ private:
+  void warn(const TextPlace& place, const std::string& text) {
+    found_.add(place, "warning: " + text);
+  }
+
+  void warn_of_match(const RequestMatch& match, const RulePlaces& places) {
+    const TextPlace& place = places.of("match");
+    if (cover_.is_contradiction(match)) {
+      warn(place, "the rule never applies: its conditions exclude one another");
+    }
+    for_each_match(match, [&](const RequestMatch& inner) {
+      for (const TextPattern& path : inner.paths) warn_of_spelling(path, place);
+      for (const TextPattern& host : inner.hosts) {
+        if (!host.text.ends_with('.')) continue;
+        warn(place, "no request has the host '" + printable(host.text) +
+                        "': hosts are compared without the dot at their end");
+      }
+      for (const PathRegex& regex : inner.path_regexes) {
+        if (cover_.regex(regex.pattern).matches_paths()) continue;
+        warn(place, "no path matches '" + printable(regex.pattern) +
+                        "': the whole path has to, from its first '/'");
+      }
+    });
+  }
+
+  // Looks at a pattern's segments before its first '*'.
+  void warn_of_spelling(const TextPattern& path, const TextPlace& place) {
+    const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
+    const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;
+    const std::string_view begin = std::string_view(known).substr(0, end);
+    std::string scratch;
+    if (begin.empty() || normal_path(begin, scratch) == begin) return;
+    warn(place, "no request has the path '" + printable(path.text) +
+                    "': paths are compared in one spelling, here '" +
+                    printable(scratch + path.text.substr(end)) + "'");
+  }
+
+  // Clients are counted by addresses and networks in one spelling.
+  void warn_of_overrides(const Rule& rule, const RulePlaces& places) {
+    const bool by_client =
+        rule.key_parts.size() == 1 && rule.key_parts.front().property == KeyPart::Property::kClient;
+    if (!by_client) return;
+    const std::map<std::string_view, std::span<const Quota>> in_order(rule.overrides.begin(),
+                                                                      rule.overrides.end());
+    for (const auto& [key, limits] : in_order) {
+      const Request request{.client = IpAddress::parse(key.substr(0, key.find('/')))};
+      PartScratch scratch{};
+      const auto counted = part_text(rule.key_parts.front(), request, scratch);
+      if (counted == key) continue;
+      std::string text = "no client has the key '" + printable(key) + "'";
+      if (request.client) text += "; this one is counted as '" + std::string(counted) + "'";
+      warn(places.of("overrides"), text);
+    }
+  }
+
+  void warn_of_cost(const Rule& rule, const RulePlaces& places) {
+    const auto limits = rule.limits_for({}, {});
+    const auto least = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+    if (rule.cost_from || least == 0 || rule.cost <= least) return;
+    warn(places.of("cost"), "every request is denied: it costs " + std::to_string(rule.cost) +
+                                ", and no key can spend more than " + std::to_string(least) +
+                                " at once");
+  }
+
+  void warn_of_earlier(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    for (std::size_t i = 0; i < index; ++i) {
+      const Rule& earlier = config_.rules[i];
+      const bool decides = earlier.match && earlier.enabled && !earlier.active;
+      if (!decides || earlier.group != rule.group || !cover_.covers(*earlier.match, *rule.match)) {
+        continue;
+      }
+      const auto line = std::to_string(config_.rule_places[i].rule.line);
+      return warn(config_.rule_places[index].of("match"),
+                  "the rule never applies: '" + earlier.id + "' (line " + line +
+                      ") comes first and matches all that it matches; put it before that one, "
+                      "or into another group");
+    }
+  }
+
+  // Shared rules of one request are decided together, in the strictest mode among them.
+  void warn_of_mode(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const Mode mode = mode_of(rule);
+    if (mode == Mode::kLocal) return;
+    std::size_t strictest = index;
+    for (std::size_t i = 0; i < config_.rules.size(); ++i) {
+      const Rule& other = config_.rules[i];
+      const bool is_stricter = mode_of(other) > mode_of(config_.rules[strictest]);
+      const bool may_apply = other.match && other.enabled && other.group != rule.group;
+      if (is_stricter && may_apply && cover_.may_meet(*rule.match, *other.match)) strictest = i;
+    }
+    if (strictest == index) return;
+    const auto line = std::to_string(config_.rule_places[strictest].rule.line);
+    warn(config_.rule_places[index].of("mode"),
+         "where '" + config_.rules[strictest].id + "' (line " + line +
+             ") applies as well, both are decided in its mode, '" +
+             std::string(mode_name(mode_of(config_.rules[strictest]))) + "', and not in '" +
+             std::string(mode_name(mode)) + "'; give both one mode, or put them into one group");
+  }
+
+  Mode mode_of(const Rule& rule) const {
+    return rule.mode.value_or(*mode_from_name(config_.settings.get<std::string>("store.mode")));
+  }
+
+  // A condition that anybody can meet, on a rule that allows more than the one that would
+  // apply otherwise.
+  void warn_of_choice(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const auto met = met_by_choice(*rule.match);
+    if (!met) return;
+    for (std::size_t i = index + 1; i < config_.rules.size(); ++i) {
+      const Rule& later = config_.rules[i];
+      const bool is_stricter = later.match && later.enabled && later.group == rule.group &&
+                               rate(later.quota) < rate(rule.quota);
+      if (!is_stricter || !cover_.covers(*later.match, *rule.match)) continue;
+      const auto line = std::to_string(config_.rule_places[i].rule.line);
+      return warn_of_trust(
+          met, config_.rule_places[index].of("match"),
+          "have this limit instead of the lower one of '" + later.id + "' (line " + line + ")");
+    }
+  }
+
+  // What anybody can send to meet the match. Nothing if it asks for more than that.
+  std::optional<Choice> met_by_choice(const RequestMatch& match) const {
+    if (!match.clients.empty() || !match.claims.empty()) return std::nullopt;
+    if (!match.unverified_claims.empty()) {
+      return Choice{"unverified claim", match.unverified_claims.front().name};
+    }
+    using enum KeyPart::Property;
+    for (const auto& [property, conditions] :
+         {std::pair(kHeader, &match.headers), std::pair(kQuery, &match.parameters),
+          std::pair(kCookie, &match.cookies)}) {
+      for (const PropertyMatch& condition : *conditions) {
+        if (auto met = choice({.property = property, .name = condition.name})) return met;
+      }
+    }
+    if (!match.countries.empty()) return choice({.property = kCountry});
+    for (const auto* list : {&match.all_of, &match.any_of}) {
+      for (const RequestMatch& inner : *list) {
+        if (auto met = met_by_choice(inner)) return met;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static double rate(const Quota& quota) {
+    return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
+  }
+
+  void warn_of_key(const Rule& rule, const RulePlaces& places) {
+    if (rule.key_parts.empty() && rule.quota.limit() > 0 && rule.quota.limit() < kSharedLimitMin) {
+      warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
+    }
+    const auto is_chosen = [&](const KeyPart& part) { return choice(part).has_value(); };
+    if (rule.key_parts.empty() || !std::ranges::all_of(rule.key_parts, is_chosen)) return;
+    warn_of_trust(choice(rule.key_parts.front()), places.of("key"),
+                  "get a counter of its own each time");
+  }
+
+  void warn_of_trust(const std::optional<Choice>& choice, const TextPlace& place,
+                     const std::string& effect) {
+    if (!choice) return;
+    std::string text = "anybody can send any " + std::string(choice->what) + " '" + choice->name +
+                       "', and so " + effect;
+    if (choice->what == kHeaderText) {
+      text += "; if a proxy sets or checks it, name it in 'trusted_headers'";
+    }
+    warn(place, text);
+  }
+
+  // What a client puts the property in as it likes; nothing if it cannot.
+  std::optional<Choice> choice(const KeyPart& part) const {
+    using enum KeyPart::Property;
+    switch (part.property) {
+      case kQuery: return Choice{"parameter", part.name};
+      case kCookie: return Choice{"cookie", part.name};
+      case kHeader: return header_choice(part.name);
+      case kCountry: return header_choice(config_.sources.country_header);
+      default: return std::nullopt;
+    }
+  }
+
+  std::optional<Choice> header_choice(const std::string& name) const {
+    const bool trusted = std::ranges::any_of(
+        trusted_headers_, [&](const auto& other) { return equal_ignoring_case(other, name); });
+    if (name.empty() || trusted) return std::nullopt;
+    return Choice{kHeaderText, name};
+  }
+
+  const Config& config_;
+  const std::vector<std::string> trusted_headers_;
+  Mistakes found_;
+  MatchCover cover_;
+};
+
+}  // namespace
+
+ConfigErrors config_warnings(const Config& config, const std::string& file) {
+  return Warnings(config, file).all();
+}
+
+}  // namespace weir

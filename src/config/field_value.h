@@ -1,0 +1,43 @@
+// One value of a configuration file, checked against its field.
+//
+// Types are those of YAML 1.2's core schema, which is what editors with the JSON Schema
+// check, too: limit: "5" is a text and not a number, enabled: yes is a text as well.
+//
+// Thread rule: pure functions. Tested by field_value_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "config/config_fields.h"
+#include "config/yaml_document.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// By the field's type: an integer; a boolean; the text of a choice, name or address; a
+// duration; the map of a section or tree, the list of a section list; of a text list the
+// text or the list. Empty sections are as good as absent: monostate.
+using FieldValue =
+    std::variant<std::monostate, std::int64_t, bool, std::string, Duration, const YamlNode*>;
+
+struct CheckedValue {
+  FieldValue value;
+  std::string mistake{};  // empty if there is none: what is wrong and what would be right
+  const YamlNode* culprit = nullptr;  // the item of a list that is wrong; null: the node itself
+};
+
+CheckedValue check_value(const Field& field, const YamlNode& node);
+
+// "a whole number from 1 to 256": what a message asks for.
+std::string expected_text(const Field& field);
+
+// "the text 'ten'", "a list", "5": what a message says there is.
+std::string found_text(const YamlNode& node);
+
+// "'threads' must be a whole number from 1 to 256, but is the text 'two'".
+std::string mismatch(const Field& field, const YamlNode& node);
+
+}  // namespace weir

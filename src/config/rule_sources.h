@@ -1,0 +1,55 @@
+// The rules of a configuration file as texts: for those who show rules, change one, and
+// write it back.
+//
+//   rules:                               {"id":"login","limit":5,"window":"1m"}
+//     - id: login      <->               in one line, with the file's own fields
+//       limit: 5
+//       window: 1m
+//
+// JSON is YAML, so what is shown can be sent back and goes through the same loader.
+//
+// Thread rule: pure functions. Tested by rule_sources_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/config.h"
+
+namespace weir {
+
+struct RuleSource {
+  std::string id;
+  std::string json;  // an object, in one line
+
+  friend bool operator==(const RuleSource&, const RuleSource&) = default;
+};
+
+struct ConfigSources {
+  std::string others = "{}";  // what is not rules, as a JSON object
+  std::vector<RuleSource> rules;
+};
+
+// REQUIRES: parse_config(text) has no errors. A rule too large for JSON is missing.
+ConfigSources config_sources(std::string_view text);
+
+// A configuration of these. Line i + 2 is that of rule i.
+std::string config_text(const ConfigSources& sources);
+
+// `text` with this rule written in place of the one that has its id, else behind the last
+// rule; or without the rule of this id, if there is no `json`. Nothing else changes, above
+// all no comment.
+struct RuleEdit {
+  std::string id;
+  std::optional<std::string> json{};
+};
+struct EditRefusal {
+  std::string reason;  // a sentence
+};
+std::variant<std::string, EditRefusal> edit_rule(std::string_view text, const RuleEdit& edit);
+
+}  // namespace weir

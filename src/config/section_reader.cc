@@ -1,0 +1,168 @@
+#include "config/section_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/nearest_name.h"
+
+namespace weir {
+namespace {
+
+std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'"; }
+
+// Which of the other sections has such a field; null if none has.
+const Section* home_of(std::string_view name, const Section& elsewhere) {
+  for (const Section* section :
+       {&config_section(), &listen_section(), &rule_section(), &match_section(), &tls_section()}) {
+    if (section != &elsewhere && section->find(name) != nullptr) return section;
+  }
+  return nullptr;
+}
+
+std::string unknown_key(const YamlNode& key, const Section& section) {
+  if (key.text == "<<") {
+    return "merge keys ('<<') are not supported; write the fields out";
+  }
+  const std::string message = "unknown key " + in_quotes(key.text);
+  const std::size_t colon = key.text.find(':');
+  if (colon != std::string::npos && section.find(key.text.substr(0, colon)) != nullptr) {
+    return message + "; put a space after the colon";
+  }
+  const std::vector<std::string_view> names = section.field_names();
+  const Section* home = home_of(key.text, section);
+  if (home != nullptr && nearest_name(key.text, names).empty()) {
+    return message + " here; it belongs to " + std::string(home->name);
+  }
+  return message + "; " + name_hint(key.text, names);
+}
+
+// What an empty value's own place is, yaml-cpp does not say.
+const TextPlace& place_of_value(const YamlNode& key, const YamlNode& value) {
+  return value.kind == YamlNode::Kind::kEmpty ? key.place : value.place;
+}
+
+}  // namespace
+
+void Mistakes::add(const TextPlace& place, std::string message) {
+  if (full_) return;
+  full_ = errors_.size() == kConfigErrorsMax;
+  if (full_) message = "more mistakes follow; mend the ones above first";
+  errors_.push_back({file_, place.line, place.column, std::move(message)});
+}
+
+ConfigErrors Mistakes::take() {
+  // What was noticed last stays last if it says that there are more.
+  const auto end = full_ ? errors_.end() - 1 : errors_.end();
+  std::stable_sort(errors_.begin(), end, [](const ConfigError& a, const ConfigError& b) {
+    return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+  });
+  return std::move(errors_);
+}
+
+SectionReader::SectionReader(const Section& section, const YamlNode& node, const TextPlace& place,
+                             Mistakes& mistakes)
+    : section_(section), place_(place), mistakes_(mistakes), slots_(section.fields.size()) {
+  WEIR_ASSERT(node.kind == YamlNode::Kind::kMap);
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (mistakes_.full()) break;
+    read_entry(entry);
+  }
+  check_required();
+  check_conditions();
+}
+
+void SectionReader::read_entry(const YamlNode::Entry& entry) {
+  const YamlNode& key = *entry.key;
+  if (key.kind != YamlNode::Kind::kText) {
+    return mistake(key.place, "a key must be a text, but is " + found_text(key));
+  }
+  const Field* field = section_.find(key.text);
+  if (field == nullptr) {
+    note_meant_field(key.text);
+    return mistake(key.place, unknown_key(key, section_));
+  }
+  Slot& slot = slots_[index_of(field->name)];
+  if (slot.key != nullptr) {
+    return mistake(key.place, "duplicate key " + in_quotes(key.text) +
+                                  "; it is already set in line " +
+                                  std::to_string(slot.key->place.line));
+  }
+  slot.key = entry.key;
+  slot.node = entry.value;
+  CheckedValue checked = check_value(*field, *entry.value);
+  slot.value = std::move(checked.value);
+  if (!checked.mistake.empty()) {
+    const YamlNode& culprit = checked.culprit != nullptr ? *checked.culprit : *entry.value;
+    mistake(place_of_value(key, culprit), std::move(checked.mistake));
+  }
+}
+
+// A mistyped field is not missing as well.
+void SectionReader::note_meant_field(std::string_view unknown) {
+  const std::string_view meant = nearest_name(unknown, section_.field_names());
+  if (!meant.empty()) slots_[index_of(meant)].mistyped = true;
+}
+
+void SectionReader::check_required() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Field& field = section_.fields[i];
+    const bool given = slots_[i].key != nullptr || slots_[i].mistyped;
+    if (field.presence != Field::Presence::kRequired || given) continue;
+    mistake(place_, std::string(section_.name) + " needs '" + std::string(field.name) +
+                        "': " + expected_text(field));
+  }
+}
+
+void SectionReader::check_conditions() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Field& field = section_.fields[i];
+    const Condition& condition = field.only_if;
+    if (condition.field.empty() || slots_[i].key == nullptr) continue;
+
+    const Slot& decider = slot(condition.field);
+    const auto* set = std::get_if<std::string>(&decider.value);
+    const bool wrong = (decider.key != nullptr && set == nullptr) || decider.mistyped;
+    if (wrong) continue;  // reported already
+    const std::string_view actual =
+        set != nullptr ? std::string_view(*set) : section_.find(condition.field)->default_text;
+    if (actual == condition.value) continue;
+
+    const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
+    mistake(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
+                                      "', but the " + std::string(condition.field) + " is " +
+                                      std::string(actual) + "; remove one or change the other");
+  }
+}
+
+TextPlace SectionReader::place_of(std::string_view field) const {
+  const Slot& found = slot(field);
+  return found.key == nullptr ? place_ : place_of_value(*found.key, *found.node);
+}
+
+std::vector<const YamlNode*> SectionReader::texts(std::string_view field) const {
+  const auto node = get<const YamlNode*>(field);
+  if (!node) return {};
+  if ((*node)->kind == YamlNode::Kind::kText) return {*node};
+  return (*node)->items;
+}
+
+void SectionReader::reject(std::string_view field, const std::string& expected) {
+  const Slot& found = slot(field);
+  std::string message = "'" + std::string(field) + "' must be " + expected;
+  if (found.node != nullptr) message += ", but is " + found_text(*found.node);
+  mistake(place_of(field), std::move(message));
+}
+
+std::size_t SectionReader::index_of(std::string_view field) const {
+  const Field* found = section_.find(field);
+  WEIR_ASSERT(found != nullptr);
+  return static_cast<std::size_t>(found - section_.fields.data());
+}
+
+void SectionReader::mistake(const TextPlace& place, std::string message) {
+  valid_ = false;
+  mistakes_.add(place, std::move(message));
+}
+
+}  // namespace weir

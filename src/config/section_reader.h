@@ -1,0 +1,95 @@
+// Reads one section of a configuration file: which fields it sets, and every mistake in it.
+//
+//   SectionReader rule(rule_section(), node, node.place, mistakes);
+//   if (rule.valid()) use(rule.get<std::int64_t>("limit"));
+//
+// Thread rule: one thread. Tested by config_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "config/config_fields.h"
+#include "config/field_value.h"
+#include "config/yaml_document.h"
+
+namespace weir {
+
+// The mistakes found in a file, up to kConfigErrorsMax of them.
+class Mistakes {
+ public:
+  explicit Mistakes(std::string file) : file_(std::move(file)) {}
+
+  void add(const TextPlace& place, std::string message);
+
+  bool empty() const { return errors_.empty(); }
+  // There were more than will be reported: no use looking for others.
+  bool full() const { return full_; }
+
+  // In the order of the file.
+  ConfigErrors take();
+
+ private:
+  std::string file_;
+  ConfigErrors errors_;
+  bool full_ = false;
+};
+
+class SectionReader {
+ public:
+  // Checks all of it at once and reports to `mistakes`. `place` is for what is missing.
+  // REQUIRES: `node` is a map, and outlives the reader like `mistakes`.
+  SectionReader(const Section& section, const YamlNode& node, const TextPlace& place,
+                Mistakes& mistakes);
+
+  // Every field is right, and none is missing.
+  bool valid() const { return valid_; }
+
+  // The field is there, be it empty.
+  bool is_set(std::string_view field) const { return slot(field).key != nullptr; }
+
+  // Nothing if the field is not set, or wrongly. REQUIRES: the section has the field.
+  template <typename T>
+  std::optional<T> get(std::string_view field) const {
+    const T* value = std::get_if<T>(&slot(field).value);
+    return value == nullptr ? std::nullopt : std::optional<T>(*value);
+  }
+
+  // The texts of a kTextList, in order; none if the file does not set it.
+  std::vector<const YamlNode*> texts(std::string_view field) const;
+
+  // The place of the field's value, or of the section if the file does not set the field.
+  TextPlace place_of(std::string_view field) const;
+
+  // For a mistake that only shows when fields are seen together.
+  void reject(std::string_view field, const std::string& expected);
+
+ private:
+  struct Slot {
+    const YamlNode* key = nullptr;  // null: not set
+    const YamlNode* node = nullptr;
+    bool mistyped = false;  // not set, but a key is there that looks like it
+    FieldValue value;
+  };
+
+  std::size_t index_of(std::string_view field) const;
+  const Slot& slot(std::string_view field) const { return slots_[index_of(field)]; }
+  void mistake(const TextPlace& place, std::string message);
+  void read_entry(const YamlNode::Entry& entry);
+  void note_meant_field(std::string_view unknown);
+  void check_required();
+  void check_conditions();
+
+  const Section& section_;
+  TextPlace place_;
+  Mistakes& mistakes_;
+  std::vector<Slot> slots_;  // parallel to section_.fields
+  bool valid_ = true;
+};
+
+}  // namespace weir

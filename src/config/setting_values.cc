@@ -1,0 +1,90 @@
+#include "config/setting_values.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/duration_text.h"
+#include "config/field_value.h"
+
+namespace weir {
+namespace {
+
+const Field& field_of(std::string_view name) {
+  const auto dot = name.find('.');
+  const Field* field = config_section().find(name.substr(0, dot));
+  if (dot != std::string_view::npos && field != nullptr && field->section != nullptr) {
+    field = field->section->find(name.substr(dot + 1));
+  }
+  WEIR_ASSERT(field != nullptr && field->section == nullptr);
+  return *field;
+}
+
+std::string text_of(const SettingValue& value) {
+  struct Text {
+    std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
+    std::string operator()(const std::string& text) const { return text; }
+    std::string operator()(Duration duration) const { return format_duration(duration); }
+    std::string operator()(const std::vector<std::string>& texts) const {
+      std::string list;
+      for (const auto& text : texts) list.append(list.empty() ? "" : ", ").append(text);
+      return list;
+    }
+  };
+  return std::visit(Text(), value);
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(const Section& section) {
+  std::vector<Setting> settings;
+  for (const Field& field : section.fields) {
+    if (field.type == FieldType::kSectionList) continue;
+    if (field.type != FieldType::kSection) {
+      settings.push_back({std::string(field.name), field});
+      continue;
+    }
+    for (auto& inner : settings_of(*field.section)) {
+      settings.push_back({std::string(field.name) + "." + inner.name, inner.field});
+    }
+  }
+  return settings;
+}
+
+std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text) {
+  using Style = YamlNode::Style;
+  const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kBoolean;
+  const YamlNode node{.kind = YamlNode::Kind::kText,
+                      .style = is_text ? Style::kQuoted : Style::kPlain,
+                      .text = text};
+  auto checked = check_value(field, node);
+  if (!checked.mistake.empty()) return SettingError{std::move(checked.mistake)};
+  if (field.type == FieldType::kTextList) return SettingValue(std::vector{text});
+  if (const auto* number = std::get_if<std::int64_t>(&checked.value)) return SettingValue(*number);
+  if (const auto* boolean = std::get_if<bool>(&checked.value)) return SettingValue(*boolean);
+  if (const auto* span = std::get_if<Duration>(&checked.value)) return SettingValue(*span);
+  return SettingValue(text);
+}
+
+void SettingValues::set(std::string_view name, SettingValue value, TextPlace place) {
+  field_of(name);
+  values_.insert_or_assign(std::string(name), Placed{std::move(value), place});
+}
+
+std::optional<SettingValue> SettingValues::find(std::string_view name) const {
+  const Field& field = field_of(name);
+  if (const auto found = values_.find(name); found != values_.end()) return found->second.value;
+  if (field.default_text.empty()) return std::nullopt;
+  return std::get<SettingValue>(read_setting(field, std::string(field.default_text)));
+}
+
+std::string SettingValues::text(std::string_view name) const {
+  const auto value = find(name);
+  return value ? text_of(*value) : "off";
+}
+
+void SettingValues::override_with(const SettingValues& other) {
+  for (const auto& [name, placed] : other.values_) values_.insert_or_assign(name, placed);
+}
+
+}  // namespace weir
