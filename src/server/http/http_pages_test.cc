@@ -155,8 +155,10 @@ TEST(HttpPages, StatsTellAll) {
             R"("allowed":0,"denied":0,"blocked":0,"shadow":0,)"
             R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
   EXPECT_EQ(json::serialize(stats["store"]),
-            R"({"max_keys":1024,"keys_capacity":1024,"evictions":5,"bytes":16384})");
-  EXPECT_EQ(json::serialize(stats["http"]), R"({"connections":1,"requests":{"/check":{"2xx":4}}})");
+            R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5})");
+  EXPECT_EQ(json::serialize(stats["http"]), R"({"requests":{"/check":{"2xx":4}},"connections":1})");
+  EXPECT_EQ(json::serialize(stats["listeners"]),
+            R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1})");
 }
 
 TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {

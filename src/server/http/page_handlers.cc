@@ -8,6 +8,7 @@
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/media_range.h"
+#include "server/http/metrics_json.h"
 #include "server/http/prometheus_text.h"
 #include "server/http/query.h"
 #include "server/http/routes.h"
@@ -39,19 +40,12 @@ bool wants_prometheus(const Exchange& exchange) {
   return text > quality_of(accept, "application/json");
 }
 
-void write_totals(JsonWriter& json, const TrafficSummary& traffic) {
+void write_totals(JsonWriter& json, const Figures& figures) {
+  const TrafficSummary& traffic = figures.traffic;
   json.key("totals").begin_object();
   json.key("requests").number(traffic.total_allowed() + traffic.total_denied());
   json.key("allowed").number(traffic.total_allowed()).key("denied").number(traffic.total_denied());
-  json.key("looks").number(traffic.looks).key("store_errors").number(traffic.store_errors);
-  json.end_object();
-
-  json.key("algorithms").begin_object();
-  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
-    json.key(algorithm_name(static_cast<Algorithm>(i))).begin_object();
-    json.key("allowed").number(traffic.allowed[i]).key("denied").number(traffic.denied[i]);
-    json.end_object();
-  }
+  write_section(json, "totals", figures);
   json.end_object();
 }
 
@@ -84,21 +78,6 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
   json.end_array();
 }
 
-void write_http(JsonWriter& json, const HttpCountsSummary& http) {
-  json.key("http").begin_object().key("connections").number(http.connections);
-  json.key("requests").begin_object();
-  for (std::size_t route = 0; route < kRouteIdCount; ++route) {
-    const auto& counts = http.requests[route];
-    if (std::ranges::all_of(counts, [](std::uint64_t count) { return count == 0; })) continue;
-    json.key(route_name(static_cast<RouteId>(route))).begin_object();
-    for (std::size_t status = 0; status < kStatusClassCount; ++status) {
-      if (counts[status] > 0) json.key(kStatusClassNames[status]).number(counts[status]);
-    }
-    json.end_object();
-  }
-  json.end_object().end_object();
-}
-
 // A node that has lost its Redis still decides; so this is no reason to send nobody here.
 void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
                         Instant now) {
@@ -113,43 +92,35 @@ void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures
   json.key("nodes").number(shared->live_nodes);
 }
 
-void write_shared_store(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
-                        std::uint64_t fallbacks, Instant now) {
-  if (!shared) return;
+void write_shared_store(JsonWriter& json, const Figures& figures) {
+  if (!figures.shared) return;
   json.key("shared_store").begin_object();
-  write_redis_health(json, shared, now);
-  json.key("mode").string(shared->mode);
-  json.key("calls").number(shared->calls).key("charges").number(shared->charges);
-  json.key("remembered").number(shared->remembered).key("fallbacks").number(fallbacks);
-  json.key("leases").number(shared->leases);
-  json.key("leased_granted").number(shared->leased_granted);
-  json.key("leased_returned").number(shared->leased_returned);
-  json.key("leased_expired").number(shared->leased_expired);
-  json.key("async_pushes").number(shared->async_pushes);
-  json.key("async_pushed").number(shared->async_pushed);
-  json.key("async_alone").number(shared->async_alone);
-  json.key("failures").begin_object();
-  for (const auto& [kind, count] : shared->failures) {
-    if (count > 0) json.key(kind).number(count);
-  }
-  json.end_object().end_object();
+  write_redis_health(json, figures.shared, figures.now);
+  json.key("mode").string(figures.shared->mode);
+  write_section(json, "shared_store", figures);
+  json.end_object();
 }
 
-void write_node(JsonWriter& json, const HttpNode& node, Instant now) {
+void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) {
   const ServerInfo& info = node.info();
   json.key("version").string(info.version);
-  json.key("uptime_seconds").number(seconds(now - info.started));
+  json.key("uptime_seconds").number(seconds(figures.uptime));
   json.key("threads").number(info.threads).key("draining").boolean(node.draining());
 
-  const ReloadFigures reload = node.reload_figures();
   json.key("config").begin_object();
-  json.key("last_reload_successful").boolean(reload.succeeded);
-  json.key("in_force_for_seconds").number(seconds(now - reload.last_success)).end_object();
+  json.key("last_reload_successful").boolean(figures.reload.succeeded);
+  json.key("in_force_for_seconds").number(seconds(figures.now - figures.reload.last_success));
+  json.end_object();
 
-  const StoreFigures store = node.store_figures();
   json.key("store").begin_object().key("max_keys").number(info.max_keys);
-  json.key("keys_capacity").number(store.capacity).key("evictions").number(store.evictions);
-  json.key("bytes").number(store.bytes).end_object();
+  write_section(json, "store", figures);
+  json.end_object();
+}
+
+void write_rates(JsonWriter& json, const TrafficSummary& traffic) {
+  json.key("req_per_sec").number(traffic.requests_per_second);
+  json.key("burst_ratio").number(traffic.burst_ratio);
+  json.key("deny_rate").number(traffic.denied_share);
 }
 
 }  // namespace
@@ -174,15 +145,14 @@ void handle_health(HttpCore& core, Exchange& exchange) {
 void handle_metrics(HttpCore& core, Exchange& exchange) {
   if (wants_prometheus(exchange)) {
     const std::string text =
-        prometheus_text(core.node(), {.rules = core.rules().rules(), .now = exchange.now});
+        prometheus_text(figures_of(core.node(), core.rules().rules(), exchange.now));
     return core.reply(
         exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
   }
   const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
   JsonWriter json;
-  json.begin_object().key("req_per_sec").number(traffic.requests_per_second);
-  json.key("burst_ratio").number(traffic.burst_ratio);
-  json.key("deny_rate").number(traffic.denied_share);
+  json.begin_object();
+  write_rates(json, traffic);
   json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
   json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
   json.key("total_denied").number(traffic.total_denied()).end_object();
@@ -190,17 +160,16 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
 }
 
 void handle_admin_stats(HttpCore& core, Exchange& exchange) {
-  const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
+  const Figures figures = figures_of(core.node(), core.rules().rules(), exchange.now);
   JsonWriter json;
   json.begin_object();
-  write_node(json, core.node(), exchange.now);
-  json.key("req_per_sec").number(traffic.requests_per_second);
-  json.key("burst_ratio").number(traffic.burst_ratio);
-  json.key("deny_rate").number(traffic.denied_share);
-  write_totals(json, traffic);
-  write_shared_store(json, core.node().shared_store(), traffic.fallbacks, exchange.now);
-  write_rules(json, core.rules(), core.node().traffic().rules(), exchange.now);
-  write_http(json, core.node().counts().summary());
+  write_node(json, core.node(), figures);
+  write_rates(json, figures.traffic);
+  write_totals(json, figures);
+  write_section(json, "", figures);
+  write_shared_store(json, figures);
+  write_rules(json, core.rules(), *figures.rule_counts, exchange.now);
+  write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
