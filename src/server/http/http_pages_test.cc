@@ -105,7 +105,13 @@ TEST(HttpPages, PrometheusTextIsWellFormed) {
            "weir_connections_stalled_total 3\n",
            "weir_tls_handshakes_failed_total 2\n",
            "weir_proxy_headers_refused_total 1\n",
+           "weir_connections_open 8\n",
+           "weir_connections_max 99\n",
+           "weir_resp_connections 4\n",
+           "weir_resp_commands_total 11\n",
+           "weir_blocks 0\n",
            "weir_keys_capacity 1024\n",
+           "weir_store_log_entries 7\n",
            "weir_store_bytes 16384\n",
            "weir_evictions_total 5\n",
            "weir_build_info{version=\"1.2.3\"} 1\n",
@@ -154,11 +160,15 @@ TEST(HttpPages, StatsTellAll) {
             R"("window_seconds":1.5E0,"burst":9,"enabled":false,)"
             R"("allowed":0,"denied":0,"blocked":0,"shadow":0,)"
             R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
-  EXPECT_EQ(json::serialize(stats["store"]),
-            R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5})");
+  EXPECT_EQ(
+      json::serialize(stats["store"]),
+      R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5,"log_entries":7})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"requests":{"/check":{"2xx":4}},"connections":1})");
   EXPECT_EQ(json::serialize(stats["listeners"]),
-            R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1})");
+            R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1,)"
+            R"("open":8,"max":99})");
+  EXPECT_EQ(json::serialize(stats["resp"]), R"({"connections":4,"accepted":6,"commands":11})");
+  EXPECT_EQ(stats["blocks"], 0);
 }
 
 TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
@@ -188,6 +198,8 @@ TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
   const std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 2\n"),
             std::string::npos);
+  EXPECT_NE(text.find("weir_rule_keys{rule=\"login\"} 2\n"), std::string::npos);
+  EXPECT_NE(text.find("weir_blocks 1\n"), std::string::npos);
 }
 
 TEST(HttpPages, RulesSayHowLongTheirAnswersTook) {
@@ -199,6 +211,12 @@ TEST(HttpPages, RulesSayHowLongTheirAnswersTook) {
   const json::object stats = page(door, "/admin/stats");
   EXPECT_EQ(json::serialize(stats.at("rules").at(0).at("latency")),
             R"({"timed":1,"p50_seconds":1.28E-4,"p99_seconds":1.28E-4})");
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  for (const std::string_view line :
+       {"weir_rule_answers_timed_total{rule=\"login\"} 1\n",
+        "weir_rule_latency_seconds{rule=\"login\",quantile=\"0.99\"} 0.000128"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
 }
 
 TEST(HttpPages, IndexPointsToTheRest) {

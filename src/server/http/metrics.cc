@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/http/http_core.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -37,6 +38,26 @@ void read_rule_outcomes(const Figures& figures, MetricSamples& samples) {
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
       add(samples, {rule.id, std::string(kRuleOutcomeNames[i])}, outcomes[i]);
     }
+  }
+}
+
+void read_rule_keys(const Figures& figures, MetricSamples& samples) {
+  for (const Rule& rule : rules_shown(figures)) {
+    add(samples, {rule.id}, figures.rule_counts->keys(rule.number, figures.now));
+  }
+}
+
+void read_rule_timed(const Figures& figures, MetricSamples& samples) {
+  for (const Rule& rule : rules_shown(figures)) {
+    add(samples, {rule.id}, figures.rule_counts->latency(rule.number).total());
+  }
+}
+
+void read_rule_latency(const Figures& figures, MetricSamples& samples) {
+  for (const Rule& rule : rules_shown(figures)) {
+    const LatencyFigures latency = figures.rule_counts->latency(rule.number);
+    samples.push_back({.labels = {rule.id, "0.5"}, .value = seconds(latency.quantile(0.5))});
+    samples.push_back({.labels = {rule.id, "0.99"}, .value = seconds(latency.quantile(0.99))});
   }
 }
 
@@ -82,6 +103,19 @@ constexpr Metric kRows[] = {
      .help = "What rules answered, of the first 1000 in force.",
      .samples = read_rule_outcomes,
      .labels = {{{"rule"}, {"decision", "allowed, denied, blocked, shadow"}}}},
+    {.name = "weir_rule_keys",
+     .help =
+         "Different keys that each rule has had in this minute and the one before it, estimated.",
+     .samples = read_rule_keys,
+     .labels = {{{"rule"}}}},
+    {.name = "weir_rule_answers_timed_total",
+     .help = "Answers of each rule whose latency was measured.",
+     .samples = read_rule_timed,
+     .labels = {{{"rule"}}}},
+    {.name = "weir_rule_latency_seconds",
+     .help = "What this share of the timed answers of each rule did not exceed, since the start.",
+     .samples = read_rule_latency,
+     .labels = {{{"rule"}, {"quantile", "0.5, 0.99"}}}},
     {.name = "weir_descriptor_requests_total",
      .help = "What Envoy's rules with detailed metrics answered, by the values of the descriptor.",
      .samples = read_details,
@@ -116,6 +150,30 @@ constexpr Metric kRows[] = {
              "not trusted.",
      .json = "listeners.refused_headers",
      .value = [](const Figures& figures) { return figures.listeners.refused_headers; }},
+    {.name = "weir_connections_open",
+     .help = "Connections open, of all doors.",
+     .json = "listeners.open",
+     .value = [](const Figures& figures) { return figures.listeners.open; }},
+    {.name = "weir_connections_max",
+     .help = "Connections that all doors may hold.",
+     .json = "listeners.max",
+     .value = [](const Figures& figures) { return figures.listeners.max; }},
+    {.name = "weir_resp_connections",
+     .help = "Connections open at the Redis doors.",
+     .json = "resp.connections",
+     .value = [](const Figures& figures) { return figures.resp.opened - figures.resp.closed; }},
+    {.name = "weir_resp_connections_accepted_total",
+     .help = "Connections that the Redis doors have had.",
+     .json = "resp.accepted",
+     .value = [](const Figures& figures) { return figures.resp.opened; }},
+    {.name = "weir_resp_commands_total",
+     .help = "Commands that the Redis doors answered.",
+     .json = "resp.commands",
+     .value = [](const Figures& figures) { return figures.resp.commands; }},
+    {.name = "weir_blocks",
+     .help = "Keys that are blocked.",
+     .json = "blocks",
+     .value = [](const Figures& figures) { return figures.blocks; }},
     {.name = "weir_keys_capacity",
      .help = "Keys that the store has room for.",
      .json = "store.keys_capacity",
@@ -128,6 +186,10 @@ constexpr Metric kRows[] = {
      .help = "Live keys that had to make room.",
      .json = "store.evictions",
      .value = [](const Figures& figures) { return figures.store.evictions; }},
+    {.name = "weir_store_log_entries",
+     .help = "Entries that sliding logs hold.",
+     .json = "store.log_entries",
+     .value = [](const Figures& figures) { return figures.store.log_entries; }},
     {.name = "weir_store_up",
      .help = "Whether shared decisions are made: 1 or 0.",
      .needs = Needs::kSharedStore,
@@ -156,6 +218,26 @@ constexpr Metric kRows[] = {
      .json = "shared_store.fallbacks",
      .needs = Needs::kSharedStore,
      .value = [](const Figures& figures) { return figures.traffic.fallbacks; }},
+    {.name = "weir_store_script_loads_total",
+     .help = "Times that the shared store lost the script and got it again.",
+     .json = "shared_store.script_loads",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->script_loads; }},
+    {.name = "weir_leased_batches_from_memory_total",
+     .help = "Batches that mode leased decided from its leases.",
+     .json = "shared_store.leased_from_memory",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->leased_from_memory; }},
+    {.name = "weir_leased_batches_waited_total",
+     .help = "Batches that waited for a lease.",
+     .json = "shared_store.leased_waited",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->leased_waited; }},
+    {.name = "weir_leased_batches_passed_on_total",
+     .help = "Batches that mode leased left to mode strict.",
+     .json = "shared_store.leased_passed_on",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->leased_passed_on; }},
     {.name = "weir_leases_total",
      .help = "Leases asked for.",
      .json = "shared_store.leases",
@@ -186,6 +268,26 @@ constexpr Metric kRows[] = {
      .json = "shared_store.async_pushed",
      .needs = Needs::kSharedStore,
      .value = [](const Figures& figures) { return figures.shared->async_pushed; }},
+    {.name = "weir_async_batches_from_memory_total",
+     .help = "Batches that mode async decided from its copy.",
+     .json = "shared_store.async_from_memory",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->async_from_memory; }},
+    {.name = "weir_async_batches_passed_on_total",
+     .help = "Batches that mode async left to mode strict.",
+     .json = "shared_store.async_passed_on",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->async_passed_on; }},
+    {.name = "weir_async_states_merged_total",
+     .help = "States of keys that mode async got from the shared store.",
+     .json = "shared_store.async_merged",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->async_merged; }},
+    {.name = "weir_async_units_forgotten_total",
+     .help = "Units that mode async admitted alone and could not push later.",
+     .json = "shared_store.async_forgotten",
+     .needs = Needs::kSharedStore,
+     .value = [](const Figures& figures) { return figures.shared->async_forgotten; }},
     {.name = "weir_async_units_alone_total",
      .help = "Units that mode async admitted while the shared store was away.",
      .json = "shared_store.async_alone",
@@ -233,17 +335,20 @@ MetricSamples Metric::read(const Figures& figures) const {
   return all;
 }
 
-Figures figures_of(HttpNode& node, std::span<const Rule> rules, Instant now) {
+Figures figures_of(HttpCore& core, Instant now) {
+  HttpNode& node = core.node();
   return {.version = node.info().version,
           .uptime = now - node.info().started,
           .now = now,
           .traffic = node.traffic().summary(now),
           .http = node.counts().summary(),
           .listeners = node.listener_figures(),
+          .resp = node.resp_figures(),
           .store = node.store_figures(),
+          .blocks = core.blocks().size(),
           .reload = node.reload_figures(),
           .shared = node.shared_store(),
-          .rules = rules,
+          .rules = core.rules().rules(),
           .rule_counts = &node.traffic().rules(),
           .details = node.rls_options().detailed_counts};
 }

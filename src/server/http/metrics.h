@@ -28,6 +28,8 @@
 
 namespace weir {
 
+class HttpCore;
+
 // What the rows read: the figures of one moment. The pointers outlive it.
 struct Figures {
   std::string_view version{};
@@ -36,7 +38,9 @@ struct Figures {
   TrafficSummary traffic{};
   HttpCountsSummary http{};
   ListenerFigures listeners{};
+  RespFigures resp{};
   StoreFigures store{};
+  std::size_t blocks = 0;
   ReloadFigures reload{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
   std::span<const Rule> rules{};               // in force
@@ -44,8 +48,8 @@ struct Figures {
   const DetailedCounts* details = nullptr;  // may be null
 };
 
-// The figures of `node`, whose rules in force are `rules`.
-Figures figures_of(HttpNode& node, std::span<const Rule> rules, Instant now);
+// REQUIRES: the thread is the core's.
+Figures figures_of(HttpCore& core, Instant now);
 
 // A metric with labels has a sample for each combination of their values.
 struct MetricSample {

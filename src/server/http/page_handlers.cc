@@ -144,8 +144,7 @@ void handle_health(HttpCore& core, Exchange& exchange) {
 
 void handle_metrics(HttpCore& core, Exchange& exchange) {
   if (wants_prometheus(exchange)) {
-    const std::string text =
-        prometheus_text(figures_of(core.node(), core.rules().rules(), exchange.now));
+    const std::string text = prometheus_text(figures_of(core, exchange.now));
     return core.reply(
         exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
   }
@@ -160,7 +159,7 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
 }
 
 void handle_admin_stats(HttpCore& core, Exchange& exchange) {
-  const Figures figures = figures_of(core.node(), core.rules().rules(), exchange.now);
+  const Figures figures = figures_of(core, exchange.now);
   JsonWriter json;
   json.begin_object();
   write_node(json, core.node(), figures);
