@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include "engine/rule_ask.h"
@@ -218,26 +216,37 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
               });
 }
 
+constexpr std::string_view kHeader = "header:";
+constexpr std::string_view kEntry = "entry:";
+
+// The parameters whose names start with `prefix`, as one object.
+template <typename Parameters>
+void write_pairs(JsonWriter& json, std::string_view field, const Parameters& parameters,
+                 std::string_view prefix) {
+  const auto is_one = [&](const auto& parameter) { return parameter.first.starts_with(prefix); };
+  if (std::ranges::none_of(parameters, is_one)) return;
+  json.key(field).begin_object();
+  for (const auto& [name, value] : parameters) {
+    if (name.starts_with(prefix)) json.key(name.substr(prefix.size())).string(value);
+  }
+  json.end_object();
+}
+
 // What a query describes, as the body that says the same: header:X-App=web is one of its
 // headers, entry:path=/login one of its entries.
 std::string described_by(std::string_view query) {
-  constexpr std::string_view kHeader = "header:";
-  constexpr std::string_view kEntry = "entry:";
-  boost::json::object body;
-  boost::json::object headers;
-  boost::json::object entries;
-  for (const auto& [name, value] : query_parameters(query)) {
-    if (name.starts_with(kHeader)) {
-      headers.emplace(name.substr(kHeader.size()), value);
-    } else if (name.starts_with(kEntry)) {
-      entries.emplace(name.substr(kEntry.size()), value);
-    } else {
-      body.emplace(name, value);
-    }
+  auto parameters = query_parameters(query);
+  std::set<std::string> seen;  // the first of a name counts
+  std::erase_if(parameters, [&](const auto& one) { return !seen.insert(one.first).second; });
+  JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : parameters) {
+    if (!name.starts_with(kHeader) && !name.starts_with(kEntry)) json.key(name).string(value);
   }
-  if (!headers.empty()) body["headers"] = std::move(headers);
-  if (!entries.empty()) body["entries"] = std::move(entries);
-  return boost::json::serialize(body);
+  write_pairs(json, "headers", parameters, kHeader);
+  write_pairs(json, "entries", parameters, kEntry);
+  json.end_object();
+  return json.text();
 }
 
 }  // namespace

@@ -104,6 +104,13 @@ TEST_F(HttpExplain, TakesTheDescriptionFromAQuery) {
   }
 }
 
+TEST_F(HttpExplain, TakesTheFirstOfARepeatedParameter) {
+  const auto explained = [&](std::string_view query) {
+    return door_->ask(get("/v1/explain?" + std::string(query))).body;
+  };
+  EXPECT_EQ(explained("rule=named&key=a&key=b&rule=off"), explained("rule=named&key=a"));
+}
+
 TEST_F(HttpExplain, SaysWhyADescriptorLeadsNowhere) {
   EXPECT_EQ(explain(R"({"domain":"edge","entries":{"key":"a"}})"),
             R"({"mode":"local","applies":[],"because":"no descriptor leads there"})");
