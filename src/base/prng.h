@@ -1,16 +1,16 @@
-// Prng: SplitMix64, the random numbers of a load run.
+// Prng: SplitMix64 (Steele et al. 2014), random numbers from a seed. Not for secrets.
 //
-// Why not <random>: its distributions differ between C++ libraries, and a seed
-// given on the command line has to mean the same keys everywhere. Two nanoseconds a
-// number, so that picking keys never limits the load. Not for secrets.
+// Why not <random>: its distributions differ between C++ libraries, and a seed on a command
+// line has to mean the same numbers everywhere. Eight bytes of state, and two nanoseconds a
+// number, so that picking keys never limits a load run.
 //
-// Thread rule: one owner. Tested by zipf_test.cc.
+// Thread rule: one owner. Tested by prng_test.cc.
 
 #pragma once
 
 #include <cstdint>
 
-namespace weir::load {
+namespace weir {
 
 class Prng {
  public:
@@ -37,4 +37,4 @@ class Prng {
   std::uint64_t state_;
 };
 
-}  // namespace weir::load
+}  // namespace weir
