@@ -25,7 +25,7 @@
 #include "rules/config.h"
 #include "rules/rule_set.h"
 #include "rules/rule_sources.h"
-#include "server/http/rule_desk.h"
+#include "server/http/admin/rule_desk.h"
 
 namespace weir {
 

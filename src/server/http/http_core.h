@@ -11,7 +11,7 @@
 // A reply whose answer is not there yet is parked (late_replies.h): the handler has ended by
 // then, and what it passed to decide() writes the reply.
 //
-// Thread rule: one core. Tested by http_check_test.cc and http_session_test.cc.
+// Thread rule: one core. Tested by check/http_check_test.cc and http_session_test.cc.
 
 #pragma once
 
@@ -33,8 +33,8 @@
 #include "proto/http1_head.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
-#include "server/http/check_body.h"
-#include "server/http/forward_auth.h"
+#include "server/http/check/check_body.h"
+#include "server/http/check/forward_auth.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"

@@ -3,7 +3,7 @@
 //
 // As with Traffic, each core counts in its own and whoever asks adds them up.
 // Thread rule: record(), opened(), closed() on the owning core; summary() from anywhere.
-// Tested by http_pages_test.cc.
+// Tested by admin/http_pages_test.cc.
 
 #pragma once
 

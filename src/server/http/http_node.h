@@ -1,7 +1,7 @@
 // HttpNode: what the HTTP doors of all cores share and show about this node.
 //
 // Thread rule: any thread; the options do not change.
-// Tested by http_pages_test.cc.
+// Tested by admin/http_pages_test.cc.
 
 #pragma once
 

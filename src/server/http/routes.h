@@ -1,7 +1,7 @@
 // The routing table: every path that is answered, by which methods, and by whom.
 // /openapi.json describes exactly these.
 //
-// Thread rule: constants. Tested by openapi_test.cc.
+// Thread rule: constants. Tested by admin/openapi_test.cc.
 
 #pragma once
 

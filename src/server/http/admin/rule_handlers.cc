@@ -12,13 +12,13 @@
 
 #include "base/name_value.h"
 #include "proto/json_writer.h"
-#include "server/http/check_ask.h"
+#include "server/http/admin/json_body.h"
+#include "server/http/admin/rule_desk.h"
+#include "server/http/check/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
-#include "server/http/json_body.h"
 #include "server/http/query.h"
 #include "server/http/routes.h"
-#include "server/http/rule_desk.h"
 
 namespace weir {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The quota comes from the request itself or, if it names a rule, from the rule.
 //
-// Thread rule: pure. Tested by http_problems_test.cc and http_check_test.cc.
+// Thread rule: pure. Tested by src/server/http/http_problems_test.cc and http_check_test.cc.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "engine/ask.h"
 #include "rules/rule_set.h"
-#include "server/http/check_body.h"
+#include "server/http/check/check_body.h"
 #include "server/http/problem.h"
 
 namespace weir {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "proto/json_writer.h"
-#include "server/http/metrics.h"
+#include "server/http/admin/metrics.h"
 
 namespace weir {
 

@@ -19,7 +19,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "server/http/check_body.h"
+#include "server/http/check/check_body.h"
 #include "server/http/problem.h"
 
 namespace weir {

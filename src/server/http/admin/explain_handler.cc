@@ -11,10 +11,10 @@
 #include "engine/rule_ask.h"
 #include "proto/json_writer.h"
 #include "rules/explain.h"
-#include "server/http/check_ask.h"
-#include "server/http/forward_auth.h"
+#include "server/http/admin/json_body.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/json_body.h"
 #include "server/http/late_replies.h"
 #include "server/http/query.h"
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/check_body.h"
+#include "server/http/check/check_body.h"
 #include "server/http/http_session.h"
 #include "server/http/http_test_door.h"
 #include "server/http/routes.h"

@@ -1,4 +1,4 @@
-#include "server/http/json_body.h"
+#include "server/http/admin/json_body.h"
 
 #include <algorithm>
 #include <span>

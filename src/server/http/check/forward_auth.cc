@@ -1,4 +1,4 @@
-#include "server/http/forward_auth.h"
+#include "server/http/check/forward_auth.h"
 
 #include <algorithm>
 #include <array>

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "proto/json_writer.h"
+#include "server/http/admin/media_range.h"
+#include "server/http/admin/metrics_json.h"
+#include "server/http/admin/prometheus_text.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
-#include "server/http/media_range.h"
-#include "server/http/metrics_json.h"
-#include "server/http/prometheus_text.h"
 #include "server/http/query.h"
 #include "server/http/routes.h"
 

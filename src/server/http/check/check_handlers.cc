@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string>
 
-#include "server/http/check_ask.h"
-#include "server/http/check_reply.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/check/check_reply.h"
 #include "server/http/handlers.h"
 #include "server/http/late_replies.h"
 

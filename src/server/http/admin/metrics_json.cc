@@ -1,4 +1,4 @@
-#include "server/http/metrics_json.h"
+#include "server/http/admin/metrics_json.h"
 
 #include <algorithm>
 #include <cmath>

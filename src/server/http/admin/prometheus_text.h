@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/http/metrics.h"
+#include "server/http/admin/metrics.h"
 
 namespace weir {
 

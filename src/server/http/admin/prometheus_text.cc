@@ -1,4 +1,4 @@
-#include "server/http/prometheus_text.h"
+#include "server/http/admin/prometheus_text.h"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>

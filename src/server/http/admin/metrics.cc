@@ -1,4 +1,4 @@
-#include "server/http/metrics.h"
+#include "server/http/admin/metrics.h"
 
 #include <algorithm>
 #include <utility>

@@ -8,7 +8,7 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kDocument =
-#include "server/http/openapi_json.inc"
+#include "server/http/admin/openapi_json.inc"
     ;
 
 }  // namespace

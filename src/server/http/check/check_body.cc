@@ -1,4 +1,4 @@
-#include "server/http/check_body.h"
+#include "server/http/check/check_body.h"
 
 #include <simdjson.h>
 

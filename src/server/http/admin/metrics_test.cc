@@ -13,8 +13,8 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/metrics_json.h"
-#include "server/http/prometheus_text.h"
+#include "server/http/admin/metrics_json.h"
+#include "server/http/admin/prometheus_text.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/http/check_ask.h"
+#include "server/http/check/check_ask.h"
 
 #include <string>
 

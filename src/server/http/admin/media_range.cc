@@ -1,4 +1,4 @@
-#include "server/http/media_range.h"
+#include "server/http/admin/media_range.h"
 
 #include "base/ascii.h"
 

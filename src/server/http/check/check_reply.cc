@@ -1,4 +1,4 @@
-#include "server/http/check_reply.h"
+#include "server/http/check/check_reply.h"
 
 namespace weir {
 

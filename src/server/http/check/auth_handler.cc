@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "engine/rule_ask.h"
-#include "server/http/check_reply.h"
-#include "server/http/forward_auth.h"
+#include "server/http/check/check_reply.h"
+#include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
 #include "server/http/late_replies.h"
 

@@ -6,10 +6,10 @@
 
 #include "base/duration_text.h"
 #include "proto/json_writer.h"
-#include "server/http/check_ask.h"
+#include "server/http/admin/json_body.h"
+#include "server/http/check/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
-#include "server/http/json_body.h"
 #include "server/http/query.h"
 
 namespace weir {
