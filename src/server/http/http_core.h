@@ -105,10 +105,10 @@ class HttpCore {
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(ReplyLine& line, Instant now);
 
-  // Of a connection that goes away in the middle of its turn.
+  // A connection that goes away in the middle of its turn takes its checks along.
   void forget_queued() { queue_.clear(); }
 
-  // How other threads have something run on this core, soon. In tests it runs at once.
+  // Runs an action on this core, soon; any thread may call it. In tests it runs at once.
   using Post = std::function<void(std::function<void()>)>;
   void use_post(Post post) { post_ = std::move(post); }
   const Post& post() const { return post_; }

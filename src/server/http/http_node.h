@@ -40,12 +40,12 @@ struct StoreFigures {
   std::uint64_t log_entries = 0;  // of sliding logs
 };
 
-// How this node gets along with the store it shares with others.
+// The store that this node shares with others, and what passes between them.
 struct SharedStoreFigures {
   bool is_healthy = false;
   std::string reason{};  // why not, or what else is wrong
   Instant since{};
-  std::string_view mode{};  // of rules and calls that name none
+  std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
   std::uint64_t calls = 0;
   std::uint64_t charges = 0;
@@ -86,14 +86,14 @@ struct RespFigures {
   std::uint64_t commands = 0;
 };
 
-// Who may reset keys and see the admin pages: on loopback anybody, unless there is a
-// token; elsewhere only who brings the token.
+// Access to resets and admin pages. With a token, clients must bring it. Without one, the door
+// admits clients on loopback, and elsewhere nobody.
 struct HttpAccess {
   Exposure exposure = Exposure::kLoopback;
   std::optional<std::string> admin_token;
 };
 
-// How the configuration was last loaded, for metrics.
+// The last time that the node read its configuration, for metrics.
 struct ReloadFigures {
   bool succeeded = true;    // the last attempt
   Instant first_failure{};  // since then, if the last attempt failed
@@ -107,7 +107,7 @@ class HttpNode {
     HttpAccess access;
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
-    // Called when somebody looks at the figures, on that one's core. May be empty.
+    // A handler that shows the figures calls these, on its core. Each may be empty.
     std::function<StoreFigures()> store_figures;
     std::function<ListenerFigures()> listener_figures;  // likewise
     std::function<RespFigures()> resp_figures;          // likewise

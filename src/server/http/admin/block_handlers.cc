@@ -71,7 +71,7 @@ void add_block(HttpCore& core, const Exchange& exchange) {
   core.reply_json(exchange, json.text());
 }
 
-// Of rules that are gone, too.
+// The rule may be gone.
 void lift_block(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key"});
   const std::string rule = body.text("rule");

@@ -23,7 +23,7 @@ bool same(std::string_view a, std::string_view lower) {
   });
 }
 
-// "0.5" is 500. What is no such number is worth nothing.
+// "0.5" is 500. Any other text counts as 0.
 int thousandths(std::string_view text) {
   if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
   int value = (text[0] - '0') * kBest;

@@ -9,7 +9,7 @@
 namespace weir {
 
 // From 0 (not acceptable) to 1000. The most specific range that fits the type counts;
-// without the field everything is worth the same. What is malformed is skipped.
+// without the field all types are worth the same. It skips ranges that are malformed.
 // REQUIRES: `type` is like "text/plain", in lower case.
 int quality_of(std::string_view accept, std::string_view type);
 

@@ -82,7 +82,7 @@ class MetricValue {
 struct Metric {
   enum class Needs : std::uint8_t { kNothing, kSharedStore };
 
-  // Of Prometheus. A counter's ends in _total; what has another name is a gauge.
+  // Prometheus's. The name of a counter ends in _total; all others are gauges.
   std::string_view name;
   std::string_view help;
   // The field of /admin/stats, such as "totals.looks"; one level at most. Empty: the page has

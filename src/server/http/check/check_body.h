@@ -4,7 +4,7 @@
 //   {"checks":[{"key":...},{"key":...}],"atomic":true}            several
 //
 // Strict: a field that is unknown, repeated, of another type, out of range or missing
-// is a Problem that names it and says what was expected. What is accepted is valid
+// is a Problem that names it and says what was expected. An accepted body is valid
 // JSON to its last byte, in valid UTF-8.
 //
 // Parsing is simdjson's, in place: about 75 ns for the first line above.
