@@ -24,7 +24,7 @@
 #include <string>
 #include <string_view>
 
-#include "load/prng.h"
+#include "base/prng.h"
 #include "weir/clock.h"
 #include "weir/limiter.h"
 #include "weir/memory_store.h"
@@ -41,7 +41,7 @@ constexpr std::size_t kBatch = 16;
 // million texts would be slower to read than what is measured.
 struct KeyText {
   explicit KeyText(std::uint64_t index) {
-    const std::uint64_t mixed = load::Prng(index).next();
+    const std::uint64_t mixed = Prng(index).next();
     std::memcpy(bytes.data(), &mixed, sizeof mixed);
     std::memcpy(bytes.data() + sizeof mixed, &index, sizeof index);
   }
@@ -126,9 +126,9 @@ class World {
 
 // Another seed at each call: the library calls a benchmark several times with growing
 // counts, and the same keys again would be in the caches.
-load::Prng next_prng() {
+Prng next_prng() {
   static std::atomic<std::uint64_t> seed = 0;
-  return load::Prng(load::Prng(++seed).next());
+  return Prng(Prng(++seed).next());
 }
 
 void clock(benchmark::State& state) {
@@ -137,7 +137,7 @@ void clock(benchmark::State& state) {
 }
 
 void keys(benchmark::State& state, std::uint32_t keys) {
-  load::Prng prng = next_prng();
+  Prng prng = next_prng();
   for ([[maybe_unused]] auto step : state) {
     const KeyText key(prng.below(keys));
     benchmark::DoNotOptimize(key);
@@ -146,7 +146,7 @@ void keys(benchmark::State& state, std::uint32_t keys) {
 
 void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
   World& world = World::of(algorithm, keys);
-  load::Prng prng = next_prng();
+  Prng prng = next_prng();
   std::int64_t denied = 0;
   for ([[maybe_unused]] auto step : state) {
     const KeyText key(prng.below(keys));
@@ -161,7 +161,7 @@ void hit(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
 void batch16(benchmark::State& state, Algorithm algorithm, std::uint32_t keys) {
   World& world = World::of(algorithm, keys);
   const Quota quota = *Quota::make(quota_of(algorithm));
-  load::Prng prng = next_prng();
+  Prng prng = next_prng();
   std::array<Charge, kBatch> charges;
   std::array<Decision, kBatch> decisions;
   const Instant now = world.clock().now();

@@ -12,8 +12,8 @@
 
 #include "base/assert.h"
 #include "proto/input_buffer.h"
-#include "server/http/check_ask.h"
-#include "server/http/check_body.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/check/check_body.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "rules/testing/base64url.h"
+#include "base/base64url.h"
 #include "rules/token.h"
 
 namespace weir {

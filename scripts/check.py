@@ -31,6 +31,7 @@ RULES = [
     docs.check_commands,
     files.check_names,
     files.check_text,
+    files.check_crowds,
     files.check_dead,
 ]
 

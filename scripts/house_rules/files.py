@@ -1,5 +1,6 @@
 """Rules of files of any kind: where they lie, how large they are, what none may contain."""
 
+import collections
 import os
 import re
 
@@ -17,8 +18,22 @@ TOP_LEVEL = set("""
     tests web
 """.split())
 
+FILES_MAX = 24  # a listing of the folder is read at once, and its files have one subject
+
+# Folders that have more, and why. A folder that is split loses its line.
+CROWDED = {
+    "src/base": "each file is a subject of its own, and most are one page",
+    "src/cli": "subcommands, settings and the node are to become folders",
+    "src/net": "connections, TLS and listening are to become folders",
+    "src/proto": "HTTP/1 and JSON are to become folders beside http2, resp and rls",
+    "src/config": "YAML, fields and warnings are to become folders",
+    "src/rules": "conditions and keys are to become folders",
+}
+
 CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", ".proto", ".ts",
         ".js", ".css")
+# Tests and what only they use.
+TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 # Spelled so that this line does not find itself.
 LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 
@@ -57,6 +72,18 @@ def check_code_shape(path, lines):
     if len(lines) - 1 > FILE_LINES_MAX:
         yield Finding(path, 1, "file-length", f"{len(lines) - 1} lines; at most {FILE_LINES_MAX}: "
                       "it has more than one subject, split it")
+
+
+def check_crowds(tree):
+    """Tests do not count: they lie beside what they test, and are found by its name."""
+    folders = collections.defaultdict(list)
+    for path in tree.matching(".h", ".cc", under="src/"):
+        if not TESTING.search(path):
+            folders[os.path.dirname(path)].append(path)
+    for folder, paths in folders.items():
+        if len(paths) > FILES_MAX and folder not in CROWDED:
+            yield Finding(paths[0], 1, "crowd", f"{folder} has {len(paths)} product files; at most "
+                          f"{FILES_MAX}: give a subject that is there a folder of its own")
 
 
 def check_dead(tree):

@@ -22,7 +22,10 @@ constexpr std::size_t kConnectionsMax = 100'000;
 
 StoreFigures figures_of(const MemoryStore& store) {
   const auto stats = store.stats();
-  return {.capacity = stats.capacity, .evictions = stats.evictions, .bytes = stats.bytes};
+  return {.capacity = stats.capacity,
+          .evictions = stats.evictions,
+          .bytes = stats.bytes,
+          .log_entries = stats.log_entries};
 }
 
 // What TLS agrees on at a door, best first.
@@ -136,6 +139,12 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .store_figures = [this] { return figures_of(*store_); },
       .listener_figures = [this] { return listener_figures(); },
+      .resp_figures =
+          [this] {
+            const RespCountsSummary counts = resp_->counts().summary();
+            return RespFigures{
+                .opened = counts.opened, .closed = counts.closed, .commands = counts.commands};
+          },
       .shared_store =
           settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
       .rule_desk = &rule_changer_};
@@ -220,7 +229,9 @@ Http2Options Node::http2_options() const {
 
 ListenerFigures Node::listener_figures() const {
   const auto figures = server_->connections();
-  return {.accepted = figures.accepted,
+  return {.open = figures.open,
+          .max = figures.max,
+          .accepted = figures.accepted,
           .refused = figures.refused,
           .stalled = figures.stalled,
           .failed_handshakes = figures.failed_handshakes,

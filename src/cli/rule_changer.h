@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "cli/rulebook.h"
-#include "server/http/rule_desk.h"
+#include "server/http/admin/rule_desk.h"
 
 namespace weir {
 

@@ -25,7 +25,7 @@
 #include "config/config.h"
 #include "config/rule_sources.h"
 #include "rules/rule_set.h"
-#include "server/http/rule_desk.h"
+#include "server/http/admin/rule_desk.h"
 
 namespace weir {
 

@@ -4,7 +4,7 @@
 // decides them when there are kMax, when something else has to be answered, and before
 // control goes back to the event loop.
 //
-// Thread rule: one core. Tested by src/server/http/http_check_test.cc and
+// Thread rule: one core. Tested by src/server/http/check/http_check_test.cc and
 // src/server/resp/resp_session_test.cc.
 
 #pragma once

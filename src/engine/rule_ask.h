@@ -1,6 +1,6 @@
 // What a rule that applies to a request wants decided: which key, tier and cost.
 //
-// Thread rule: pure. Tested by src/server/http/http_auth_test.cc.
+// Thread rule: pure. Tested by src/server/http/check/http_auth_test.cc.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "load/prng.h"
+#include "base/prng.h"
 
 namespace weir::load {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "load/prng.h"
+#include "base/prng.h"
 #include "load/zipf.h"
 
 namespace weir::load {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "load/prng.h"
+#include "base/prng.h"
 
 namespace weir::load {
 namespace {

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "load/prng.h"
+#include "base/prng.h"
 
 namespace weir::load {
 

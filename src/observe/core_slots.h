@@ -1,9 +1,8 @@
 // CoreSlots: the counters of all cores, one plain struct each, and where their memory is.
 //
-// A core counts in its own struct, with plain stores that nobody waits for; whoever wants to
-// know adds them all up. Nothing in such a struct leads elsewhere (no pointer, no container,
-// no lock), and zeros are its beginning, so it may be in memory that several processes map,
-// each at its own address:
+// A core counts in its own struct, with plain stores that nobody waits for; a reader adds all
+// cores up. The struct holds no pointer, no container and no lock, and it begins as zeros, so
+// several processes may map its memory, each at its own address:
 //
 //   one process      CoreSlots<T> slots;             add() takes memory, of zeros
 //   one of several   CoreSlots<T> slots(all, 3);     add() hands out all[3], all[4], ..;
@@ -38,12 +37,12 @@ class CoreSlots {
   CoreSlots() = default;
 
   // `all` was zeros when the first process came, and must outlive this.
-  // REQUIRES: nobody else counts in `all` from `own_first` on, as far as add() is called.
+  // REQUIRES: no other process counts in the slots that add() hands out, from `own_first` on.
   CoreSlots(std::span<Core> all, std::size_t own_first)
       : is_given_(true), next_own_(own_first), cores_(pointers_to(all)) {}
 
-  // The counters of a new core of this process. They live as long as this object, or their
-  // memory was given. REQUIRES: there is one left of those that were given.
+  // The counters of a new core of this process. They live as long as `all`, or else as long as
+  // this object. REQUIRES: `all` has a slot left.
   Core& add() {
     const std::scoped_lock lock(mutex_);
     if (is_given_) {
@@ -55,7 +54,7 @@ class CoreSlots {
     return *cores_.emplace_back(make());
   }
 
-  // Whether add() hands out what was given, which each() visits in any case.
+  // Whether add() hands out slots of `all`. each() visits all of `all` in any case.
   bool is_given() const { return is_given_; }
 
   template <typename Visit>
@@ -75,8 +74,8 @@ class CoreSlots {
     return pointers;
   }
 
-  // Of zeros, like a HugeArray, but a page is taken only when it is counted in: most have
-  // room for many more rules than there are.
+  // Takes zeros, of which a page becomes memory when the core first counts in it: most slots
+  // have room for many more rules than there are.
   Core* make() {
     auto space = sizeof(Core) + alignof(Core);
     void* memory = std::calloc(1, space);

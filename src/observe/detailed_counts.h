@@ -1,10 +1,10 @@
-// DetailedCounts: what rules with detailed metrics have answered, by the values that
-// requests brought: for limits of few and known values, such as a list of paths.
+// DetailedCounts: what rules with detailed metrics have answered, by the values that requests
+// brought: for limits of few and known values, such as a list of paths.
 //
-// Bounded: beyond kSeriesMax different values all others are counted as one, so that
-// whoever chooses the values cannot fill memory. Of the values only visible ASCII is kept.
+// Clients choose the values, so memory is bounded: after kSeriesMax different values all others
+// count as one. A byte that is not visible ASCII becomes a '?'.
 //
-// Thread rule: any thread; a lock, which only rules that ask for it pay.
+// Thread rule: any thread; each call takes a lock, and only rules with detailed metrics call.
 // Tested by detailed_counts_test.cc.
 
 #pragma once

@@ -1,15 +1,14 @@
 // KeySketch: about how many different keys came lately, in memory that does not grow.
 //
-// Each of kRegisters remembers the rarest pattern among the hashes that fell to it
-// (HyperLogLog, Flajolet et al. 2007), which says how many there were with a standard error
-// of 1.04 / sqrt(kRegisters) = 9 %; few keys are counted by the registers that are still
-// empty, to about 6 %. Sketches of several cores are merged register by register, so a key
-// that is seen by all of them counts once.
+// Each of kRegisters registers keeps the rarest pattern among its hashes (HyperLogLog, Flajolet
+// et al. 2007), which tells their number with a standard error of 1.04 / sqrt(kRegisters) = 9 %.
+// The registers that are still empty tell a small number to about 6 %. A reader merges the
+// sketches of several cores register by register, so a key that all cores see counts once.
 //
-// Lately is the minute under way and the one before it, each of which has its registers.
+// The sketch covers this minute and the one before it; each has registers of its own.
 //
-// Thread rule: add() on the owning core; merge_into() from any thread. A reader that meets
-// the beginning of a minute may miss what came in its first moments.
+// Thread rule: add() on the owning core; merge_into() from any thread. A reader at the
+// beginning of a minute may miss what came in its first moments.
 // Tested by key_sketch_test.cc.
 
 #pragma once

@@ -16,15 +16,15 @@
 namespace weir {
 
 struct LatencyFigures {
-  // Class i is up to 2^i microseconds, the last one whatever is longer, which starts at
-  // half a second: no answer that anybody waits for.
+  // Class i holds durations up to 2^i microseconds; the last class holds all that are longer
+  // than about half a second.
   static constexpr std::size_t kClasses = 20;
 
   std::array<std::uint64_t, kClasses> counts{};
 
   std::uint64_t total() const;
-  // What the share of them (0 to 1) did not exceed: the bound of a class, so up to twice
-  // what it was. Zero if there are none.
+  // The duration that `share` of all (0 to 1) did not exceed. It is the bound of a class, so up
+  // to twice the true one. Zero if nothing was recorded.
   Duration quantile(double share) const;
 };
 

@@ -1,15 +1,15 @@
 // RuleCounts: what each rule has answered since the start, how long that took, and about how
 // many keys it has had lately.
 //
-// A rule is counted under a number that its id keeps for as long as the process lives, so
-// a rule set that is replaced takes its figures along, and recording looks up nothing.
-// Each core counts in its own; whoever wants to know adds the cores up. Of more than
-// kRulesMax different ids the later ones are not counted. Which number an id has is not with
-// the counts: processes that share these must number the same ids in the same order.
+// An id keeps its number for as long as the process lives. A rule counts under that number, so
+// a new rule set goes on with the figures, and recording looks up nothing. Each core counts in
+// its own memory; a reader adds the cores up. After kRulesMax different ids, further ones are
+// not counted. The numbers are not with the counts: processes that share the counts must number
+// the same ids in the same order.
 //
-// How long an answer took is known only when the event loop is about to write it, together
-// with all that arrived with it; so rules wait in a short list until it says so, and no clock
-// is read for each of them. Of what arrives together the first kTimedMax are timed.
+// The event loop knows how long an answer took when it is about to write it, together with all
+// that arrived with it. Rules wait for that in a short list, and nobody reads a clock for each
+// of them. If more than kTimedMax answers arrive together, the first kTimedMax are timed.
 //
 // Thread rule: record() and record_latency() on the owning core; the rest from any thread.
 // Tested by rule_counts_test.cc.
@@ -56,7 +56,7 @@ class CoreRuleCounts {
  public:
   static constexpr std::size_t kRulesMax = 32'768;
 
-  // `key_hash`: of whom it was answered. Nothing happens for kNoRuleNumber.
+  // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber.
   void record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
 
   // What has been recorded since the last call has been answered, in that time.
@@ -81,13 +81,13 @@ class RuleCounts {
  public:
   static constexpr std::size_t kRulesMax = CoreRuleCounts::kRulesMax;
 
-  // From now on the figures are of this core, too, which must outlive this.
+  // Adds this core to the figures. It must outlive this.
   void add_core(const CoreRuleCounts& core);
 
   // The same for the same id, always. kNoRuleNumber if there are too many.
   RuleNumber number_of(std::string_view id);
 
-  // Of all cores; zeros for kNoRuleNumber.
+  // The sums of all cores; zeros for kNoRuleNumber.
   RuleFigures figures(RuleNumber rule) const;
   LatencyFigures latency(RuleNumber rule) const;
 

@@ -1,8 +1,8 @@
-// Traffic: what this node has been asked and how it answered.
+// Traffic: how many decisions this node has made, and which.
 //
-// Each core counts in its own CoreTraffic, with plain stores that nobody waits for;
-// whoever wants to know (metrics, admin, later the fleet) adds the cores up. A reader
-// may see a decision counted in one figure and not yet in another.
+// Each core counts in its own CoreTraffic, with plain stores that nobody waits for; a reader
+// (metrics, admin pages) adds the cores up. A reader may see a decision in one figure and not
+// yet in another.
 //
 // Thread rule: record() on the owning core only; summary() from anywhere.
 // Tested by traffic_test.cc.
@@ -56,7 +56,7 @@ class alignas(64) CoreTraffic {
                    Instant now) noexcept {
     rules_.record(rule, outcome, key_hash, now);
   }
-  // How long what has been recorded since the last call took.
+  // What has been recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
 
  private:

@@ -4,7 +4,7 @@
 //   json.begin_object().key("status").string("ok").key("cores").number(2).end_object();
 //   json.text()  ->  {"status":"ok","cores":2}
 //
-// Not for the hot path, which has its own formats (server/http/check_reply.cc).
+// Not for the hot path, which has its own formats (server/http/check/check_reply.cc).
 // Thread rule: a value. Tested by json_writer_test.cc.
 
 #pragma once

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/base64url.h"
+
 namespace weir {
 namespace {
 
@@ -26,35 +28,9 @@ const unsigned char* bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-std::optional<std::uint32_t> digit(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  if (c == '-') return 62;
-  if (c == '_') return 63;
-  return std::nullopt;
-}
-
-// base64url without padding. One text has one spelling: bits that say nothing are zero.
-bool decode(std::string_view encoded, std::string& text) {
-  text.clear();
-  std::uint32_t bits = 0;
-  unsigned count = 0;
-  for (const char c : encoded) {
-    const auto value = digit(c);
-    if (!value) return false;
-    bits = bits << 6 | *value;
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    text += static_cast<char>(bits >> count & 0xff);
-  }
-  return count < 6 && (bits & ((1U << count) - 1)) == 0;
-}
-
 // The object that is encoded. It is valid until the next one is read.
 std::optional<json::object> read_object(std::string_view encoded, TokenScratch& scratch) {
-  if (!decode(encoded, scratch.json)) return std::nullopt;
+  if (!decode_base64url(encoded, scratch.json)) return std::nullopt;
   const std::size_t size = scratch.json.size();
   scratch.json.resize(size + simdjson::SIMDJSON_PADDING);
   json::object object;
@@ -87,7 +63,7 @@ bool is_authentic(const TokenParts& parts, const TokenKey& key, TokenScratch& sc
   if ((*header)["alg"].get(algorithm) != simdjson::SUCCESS) return false;
   // What is critical has to be understood, and nothing is (RFC 7515 4.1.11).
   if ((*header)["crit"].error() != simdjson::NO_SUCH_FIELD) return false;
-  return algorithm == key.algorithm() && decode(parts.signature, scratch.signature) &&
+  return algorithm == key.algorithm() && decode_base64url(parts.signature, scratch.signature) &&
          key.verifies(parts.signed_text, scratch.signature);
 }
 

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rules/testing/base64url.h"
+#include "base/base64url.h"
 
 namespace weir {
 namespace {

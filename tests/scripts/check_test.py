@@ -196,6 +196,15 @@ class Files(CheckTest):
         self.expect({"docs/a.bin": "\0" * 600_000}, ("size", "docs/a.bin", 1))
         self.expect({"notes.md": ""}, ("top-level", "notes.md", 1))
 
+    def test_crowded_folders(self):
+        def headers(folder, count, ending=".h"):
+            return {f"src/{folder}/f{i:02}{ending}": HEADER for i in range(count)}
+        self.expect(headers("engine", 24))
+        self.expect({**headers("engine", 24), **headers("engine/part", 24),
+                     **headers("engine", 9, "_testing.h"), **headers("engine/testing", 30)})
+        self.expect(headers("engine", 25), ("crowd", "src/engine/f00.h", 1))
+        self.expect(headers("net", 30))  # an exception, with its reason
+
     def test_dead_sources(self):
         files = {"src/algo/a.cc": "", "tests/b_test.py": "", "CMakeLists.txt": "xa.cc"}
         self.assertEqual(findings(files), [("dead", "src/algo/a.cc", 1),

@@ -87,14 +87,6 @@ nghttp2_option* make_option() {
   return option;
 }
 
-// SplitMix64: good enough to spread closing times.
-std::uint64_t next_random(std::uint64_t& state) {
-  std::uint64_t mixed = state += 0x9e3779b97f4a7c15;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-  return mixed ^ (mixed >> 31);
-}
-
 }  // namespace
 
 Http2Stream* Http2StreamPool::take() {
@@ -133,7 +125,7 @@ std::unique_ptr<Session> Http2Door::make_session(const Peer& peer, Instant now) 
 Instant Http2Door::closing_time(Instant now) {
   if (age_max_ <= Duration::zero()) return Instant::max();
   const auto jitter = static_cast<std::uint64_t>(age_max_.count() / 5);
-  const auto chosen = jitter == 0 ? 0 : next_random(random_) % jitter;
+  const auto chosen = jitter == 0 ? 0 : random_.next() % jitter;
   return now + age_max_ - age_max_ / 10 + Duration(static_cast<std::int64_t>(chosen));
 }
 

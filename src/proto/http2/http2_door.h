@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "base/prng.h"
 #include "proto/http2/block_pool.h"
 #include "proto/http2/http2_service.h"
 #include "proto/http2/http2_stream.h"
@@ -71,7 +72,7 @@ class Http2Door final : public SessionFactory {
 
   Http2Router& router_;
   const Duration age_max_;
-  std::uint64_t random_;
+  Prng random_;  // spreads closing times
   BlockPool pool_;
   Http2StreamPool streams_;
   std::unique_ptr<nghttp2_option, Deleter> option_;

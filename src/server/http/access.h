@@ -1,4 +1,4 @@
-// Who may use the admin routes (RouteAccess::kAdmin).
+// Decides whether a client may use the admin routes (RouteAccess::kAdmin).
 //
 // Thread rule: pure. Tested by http_access_test.cc.
 

@@ -1,14 +1,12 @@
 // The handlers of the routing table (routes.cc), each of which answers one request.
 //
-// check_handlers.cc: what spends, asks or resets. auth_handler.cc: what proxies ask.
-// json_handler.cc: Envoy's rate limit service. page_handlers.cc: what describes the node.
-// explain_handler.cc: what rules make of a request. block_handlers.cc: who is blocked.
-// rule_handlers.cc: which rules there are.
-// openapi.cc: what describes the rest.
+// check/: check_handlers.cc spends, asks and resets, auth_handler.cc answers proxies,
+// json_handler.cc answers for Envoy's rate limit service. admin/: page_handlers.cc describes
+// the node, explain_handler.cc what rules make of a request, block_handlers.cc shows and
+// changes blocks, rule_handlers.cc rules, openapi.cc describes the routes.
 //
-// Thread rule: the core that is given. Tested by http_check_test.cc, http_auth_test.cc,
-// http_blocks_test.cc, http_explain_test.cc, http_rules_test.cc, http_json_test.cc,
-// http_pages_test.cc and openapi_test.cc.
+// Thread rule: the core that is given. Tested by check/http_*_test.cc, admin/http_*_test.cc
+// and admin/openapi_test.cc.
 
 #pragma once
 

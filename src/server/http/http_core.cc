@@ -8,7 +8,7 @@
 #include "base/nearest_name.h"
 #include "proto/header_fields.h"
 #include "server/http/access.h"
-#include "server/http/check_reply.h"
+#include "server/http/check/check_reply.h"
 #include "server/http/late_replies.h"
 #include "server/http/routes.h"
 

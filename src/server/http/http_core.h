@@ -11,7 +11,7 @@
 // A reply whose answer is not there yet is parked (late_replies.h): the handler has ended by
 // then, and what it passed to decide() writes the reply.
 //
-// Thread rule: one core. Tested by http_check_test.cc and http_session_test.cc.
+// Thread rule: one core. Tested by check/http_check_test.cc and http_session_test.cc.
 
 #pragma once
 
@@ -33,8 +33,8 @@
 #include "proto/http1_head.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
-#include "server/http/check_body.h"
-#include "server/http/forward_auth.h"
+#include "server/http/check/check_body.h"
+#include "server/http/check/forward_auth.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
@@ -105,10 +105,10 @@ class HttpCore {
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(ReplyLine& line, Instant now);
 
-  // Of a connection that goes away in the middle of its turn.
+  // A connection that goes away in the middle of its turn takes its checks along.
   void forget_queued() { queue_.clear(); }
 
-  // How other threads have something run on this core, soon. In tests it runs at once.
+  // Runs an action on this core, soon; any thread may call it. In tests it runs at once.
   using Post = std::function<void(std::function<void()>)>;
   void use_post(Post post) { post_ = std::move(post); }
   const Post& post() const { return post_; }

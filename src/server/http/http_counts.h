@@ -1,9 +1,9 @@
 // HttpCounts: how many HTTP requests were answered, by route and class of status, and
 // how many connections are open.
 //
-// As with Traffic, each core counts in its own and whoever asks adds them up.
+// Each core counts in its own CoreHttpCounts, as with Traffic; a reader adds them up.
 // Thread rule: record(), opened(), closed() on the owning core; summary() from anywhere.
-// Tested by http_pages_test.cc.
+// Tested by admin/http_pages_test.cc.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // HttpNode: what the HTTP doors of all cores share and show about this node.
 //
 // Thread rule: any thread; the options do not change.
-// Tested by http_pages_test.cc.
+// Tested by admin/http_pages_test.cc.
 
 #pragma once
 
@@ -34,26 +34,35 @@ struct ServerInfo {
 
 // Figures of the store, for metrics and admin pages.
 struct StoreFigures {
-  std::uint64_t capacity = 0;   // keys that fit
-  std::uint64_t evictions = 0;  // live keys that had to make room
-  std::uint64_t bytes = 0;      // reserved
+  std::uint64_t capacity = 0;     // keys that fit
+  std::uint64_t evictions = 0;    // live keys that had to make room
+  std::uint64_t bytes = 0;        // reserved
+  std::uint64_t log_entries = 0;  // of sliding logs
 };
 
-// How this node gets along with the store it shares with others.
+// The store that this node shares with others, and what passes between them.
 struct SharedStoreFigures {
   bool is_healthy = false;
   std::string reason{};  // why not, or what else is wrong
   Instant since{};
-  std::string_view mode{};  // of rules and calls that name none
+  std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
   std::uint64_t calls = 0;
   std::uint64_t charges = 0;
+  std::uint64_t script_loads = 0;
   std::uint64_t remembered = 0;                                        // denials that took no call
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
   std::uint64_t leases = 0;                                            // that were asked for
   std::int64_t leased_granted = 0;                                     // units
   std::int64_t leased_returned = 0;                                    // units, unspent
   std::int64_t leased_expired = 0;                                     // units, unspent
+  std::uint64_t leased_from_memory = 0;                                // batches
+  std::uint64_t leased_waited = 0;                                     // batches
+  std::uint64_t leased_passed_on = 0;                                  // batches
+  std::uint64_t async_from_memory = 0;                                 // batches
+  std::uint64_t async_passed_on = 0;                                   // batches
+  std::uint64_t async_merged = 0;                                      // states
+  std::int64_t async_forgotten = 0;                                    // units
   std::uint64_t async_pushes = 0;                                      // keys
   std::int64_t async_pushed = 0;                                       // units
   std::int64_t async_alone = 0;  // units that were admitted while it was away
@@ -61,6 +70,8 @@ struct SharedStoreFigures {
 
 // Figures of the listening sockets, for metrics: connections since the start.
 struct ListenerFigures {
+  std::uint64_t open = 0;  // now
+  std::uint64_t max = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused = 0;            // more than the server may hold
   std::uint64_t stalled = 0;            // did not read their replies
@@ -68,14 +79,21 @@ struct ListenerFigures {
   std::uint64_t refused_headers = 0;    // of the PROXY protocol
 };
 
-// Who may reset keys and see the admin pages: on loopback anybody, unless there is a
-// token; elsewhere only who brings the token.
+// Figures of the Redis doors, for metrics.
+struct RespFigures {
+  std::uint64_t opened = 0;  // connections since the start
+  std::uint64_t closed = 0;
+  std::uint64_t commands = 0;
+};
+
+// Access to resets and admin pages. With a token, clients must bring it. Without one, the door
+// admits clients on loopback, and elsewhere nobody.
 struct HttpAccess {
   Exposure exposure = Exposure::kLoopback;
   std::optional<std::string> admin_token;
 };
 
-// How the configuration was last loaded, for metrics.
+// The last time that the node read its configuration, for metrics.
 struct ReloadFigures {
   bool succeeded = true;    // the last attempt
   Instant first_failure{};  // since then, if the last attempt failed
@@ -89,9 +107,10 @@ class HttpNode {
     HttpAccess access;
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
-    // Called when somebody looks at the figures, on that one's core. May be empty.
+    // A handler that shows the figures calls these, on its core. Each may be empty.
     std::function<StoreFigures()> store_figures;
     std::function<ListenerFigures()> listener_figures;  // likewise
+    std::function<RespFigures()> resp_figures;          // likewise
     std::function<SharedStoreFigures()> shared_store;   // empty: the node is alone
     RuleDesk* rule_desk = nullptr;                      // must outlive the node
   };
@@ -119,6 +138,10 @@ class HttpNode {
   }
   ListenerFigures listener_figures() const {
     return options_.listener_figures ? options_.listener_figures() : ListenerFigures{};
+  }
+
+  RespFigures resp_figures() const {
+    return options_.resp_figures ? options_.resp_figures() : RespFigures{};
   }
 
   // From now on /health says 503, so that a load balancer sends nobody here.

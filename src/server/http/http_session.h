@@ -24,7 +24,7 @@
 
 namespace weir {
 
-// What is known of a request whose body is still arriving. Its head stays in front of
+// The known parts of a request whose body is still arriving. Its head stays in front of
 // the input and is parsed again when the body is there.
 struct PendingRequest {
   std::size_t size = 0;     // bytes of the whole; unknown (0) if chunked

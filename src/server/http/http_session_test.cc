@@ -81,7 +81,7 @@ TEST(HttpSession, KeepsTheOrderOfUnlikeRequests) {
   EXPECT_TRUE(rest.empty());
 }
 
-// What is said must not depend on how the bytes were split on their way.
+// Replies must not depend on how the bytes were split on their way.
 TEST(HttpSession, SplitsDoNotMatter) {
   const std::string requests = check("a") + "\r\n\r\n" + chunked_check("a") + get("/health") +
                                post("/check", std::string(20'000, ' ') + "{}") +

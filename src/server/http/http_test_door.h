@@ -19,9 +19,9 @@
 #include "engine/engine.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
+#include "server/http/admin/rule_desk.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
-#include "server/http/rule_desk.h"
 #include "weir/store.h"
 
 namespace weir {

@@ -12,7 +12,7 @@
 
 namespace weir {
 
-// What is no encoding stays as it is.
+// A % that begins no encoding stays as it is.
 std::string percent_decoded(std::string_view text);
 
 // The parameters in their order, decoded.

@@ -24,7 +24,7 @@ class Replies final : public ReplySink {
   // Replies of the same connection that had to wait for others.
   void append(const Replies& waiting);
 
-  // What is added from now on has waited for an answer, and perhaps is the last.
+  // Replies added from now on have waited for an answer, and perhaps are the last.
   struct Turn {
     Duration waited{0};
     bool closes = false;

@@ -1,7 +1,7 @@
 // The routing table: every path that is answered, by which methods, and by whom.
 // /openapi.json describes exactly these.
 //
-// Thread rule: constants. Tested by openapi_test.cc.
+// Thread rule: constants. Tested by admin/openapi_test.cc.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class MethodSet {
     for (const http1::Method method : methods) bits_ |= bit(method);
   }
 
-  // Who may GET may ask for the HEAD.
+  // A route that takes GET takes HEAD, too.
   constexpr bool holds(http1::Method method) const {
     return (bits_ & bit(method)) != 0 ||
            (method == http1::Method::kHead && holds(http1::Method::kGet));
@@ -49,7 +49,7 @@ inline constexpr MethodSet kAnyMethod = {
 struct Route {
   RouteId id;
   MethodSet methods;
-  std::string_view path;  // "{id}" at its end: one segment. Of kAnyMethod: what is below, too
+  std::string_view path;  // "{id}" at its end: one segment. With kAnyMethod: also all paths below
   RouteAccess access;
   void (*handle)(HttpCore&, Exchange&);
 

@@ -1,6 +1,6 @@
 // RespCounts: how many connections the Redis doors have, and commands they have answered.
 //
-// As with Traffic, each core counts in its own and whoever asks adds them up.
+// Each core counts in its own CoreRespCounts, as with Traffic; a reader adds them up.
 // Thread rule: record..() on the owning core; summary() from anywhere.
 // Tested by resp_commands_test.cc.
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/prng.h"
 #include "weir/key.h"
 #include "weir/quota.h"
 #include "weir/time.h"
@@ -23,14 +24,6 @@ inline Quota quota_of(const QuotaSpec& spec) {
 }
 
 // As random as a hash, without one.
-inline KeyHash key_of(std::uint64_t number) {
-  const auto mix = [](std::uint64_t value) {  // splitmix64, Steele et al. 2014
-    value += 0x9e3779b97f4a7c15;
-    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-    return value ^ (value >> 31);
-  };
-  return {mix(number), mix(~number)};
-}
+inline KeyHash key_of(std::uint64_t number) { return {Prng(number).next(), Prng(~number).next()}; }
 
 }  // namespace weir

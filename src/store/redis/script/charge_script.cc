@@ -6,6 +6,7 @@
 
 #include "algo/exponential_backoff.h"
 #include "base/assert.h"
+#include "base/base64url.h"
 #include "proto/text_writer.h"
 #include "store/redis/script/cluster_slot.h"
 
@@ -20,16 +21,6 @@ constexpr std::size_t kChargeSize = 43;  // bytes of a packed charge
 constexpr std::size_t kHeaderSizeMax = 50;
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
-
-constexpr std::string_view kBase64Url =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-// 11 characters, six bits each, the highest first.
-char* put_base64url(char* at, std::uint64_t bits) {
-  *at++ = kBase64Url[bits >> 60];
-  for (int shift = 54; shift >= 0; shift -= 6) *at++ = kBase64Url[(bits >> shift) & 63];
-  return at;
-}
 
 // What stands between the braces of a key's name.
 char* put_tag(char* at, const Charge& charge) {

@@ -129,12 +129,21 @@ void RedisStore::answered(const Waiting& waiting, ChargeReplies& replies, const 
   Batch& batch = *waiting.batch;
   const ChargeFailure failure = replies.read(batch.charges, batch.decisions);
   if (failure != ChargeFailure::kNone) return fail(batch, failure_of(failure), {}, now);
-  for (std::size_t index = 0; spends(batch.operation) && index < batch.charges.size(); ++index) {
-    denials_.note(batch.charges[index], batch.decisions[index], waiting.since);
-  }
+  note_denials(batch, waiting.since);
   forget_denials(batch.charges, batch.operation);
   own_counters_.enter(batch, now);
   batch.on_done(batch);
+}
+
+// A key that comes twice in an all-or-nothing batch may be denied for that alone.
+void RedisStore::note_denials(const Batch& batch, Instant asked_at) {
+  if (!spends(batch.operation)) return;
+  for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+    const KeyHash& key = batch.charges[index].key;
+    const bool comes_once = std::ranges::count(batch.charges, key, &Charge::key) == 1;
+    if (batch.operation == Operation::kSpendAll && !comes_once) continue;
+    denials_.note(batch.charges[index], batch.decisions[index], asked_at);
+  }
 }
 
 void RedisStore::lost(const Waiting& waiting, RedisFailure failure, std::string_view detail,

@@ -76,6 +76,7 @@ class RedisStore final : public Store {
   void landed(Instant now);
 
   bool answer_from_memory(Batch& batch, Instant now) noexcept;
+  void note_denials(const Batch& batch, Instant asked_at);
   void forget_denials(std::span<const Charge> charges, Operation operation);
   void flush(Instant now);
   bool is_worth_a_call() const;

@@ -4,14 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "proto/resp/reply_reader.h"
 #include "store/redis/calls/manual_reactor.h"
+#include "store/redis/strict/strict_testing.h"
 
 namespace weir {
 namespace {
@@ -19,50 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
-
-class FakeClient final : public RedisClient {
- public:
-  struct Sent {
-    std::vector<std::string> words;
-    std::uint16_t slot;
-    Instant deadline;
-    RedisCall* call;
-  };
-
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
-                                  Instant deadline, RedisCall& call, Instant) override {
-    if (refusal) return refusal;
-    ++calls;
-    sent.push_back({{words.begin(), words.end()}, slot, deadline, &call});
-    return std::nullopt;
-  }
-  void forget(RedisCall& call) override {
-    std::erase_if(sent, [&](const Sent& one) { return one.call == &call; });
-  }
-  const LinkState& state() const override { return link; }
-
-  Sent take() {
-    Sent first = std::move(sent.front());
-    sent.pop_front();
-    return first;
-  }
-  void reply(const std::string& text, Instant now) {
-    resp::ReplyReader reader;
-    EXPECT_EQ(reader.read(text), resp::ReplyReader::Status::kReply);
-    take().call->replied(reader.reply(), now);
-  }
-  void answer(const std::vector<std::int64_t>& numbers, Instant now) {
-    std::string text = "*" + std::to_string(numbers.size()) + "\r\n";
-    for (const auto number : numbers) text += ":" + std::to_string(number) + "\r\n";
-    reply(text, now);
-  }
-  void fail(CallFailure why, Instant now) { take().call->failed(why, now); }
-
-  LinkState link{LinkState::Phase::kConnected, "", kStart};
-  std::optional<CallFailure> refusal;
-  std::deque<Sent> sent;
-  int calls = 0;
-};
 
 struct Journal final : RedisStoreListener {
   void redis_failed(RedisFailure failure, std::string_view, Instant) override {
@@ -417,6 +372,16 @@ TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
   Asked later({charge()});
   ask(later, kStart + 500ms);
   EXPECT_EQ(later.answers, 0);
+}
+
+TEST_F(RedisStoreTest, RemembersNoDenialOfAKeyThatComesTwiceInAGroup) {
+  Asked denied({charge(), charge()}, Operation::kSpendAll);
+  ask_alone(denied, kStart);
+  client_.answer({1, 1, 500'000, 500'000, 1, 500'000, 500'000}, kStart + 2ms);
+  ASSERT_EQ(denied.answers, 1);
+  Asked again({charge()});
+  ask(again, kStart + 300ms);
+  EXPECT_EQ(again.answers, 0);  // one of them may fit
 }
 
 TEST_F(RedisStoreTest, ResetsAndRefundsForgetADenial) {

@@ -1,0 +1,267 @@
+// The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "engine/rule_ask.h"
+#include "proto/json_writer.h"
+#include "rules/explain.h"
+#include "server/http/admin/json_body.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/check/forward_auth.h"
+#include "server/http/handlers.h"
+#include "server/http/late_replies.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kOthersShown = 1'000;
+constexpr std::size_t kFieldsMax = 256;  // headers, entries
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::string_view cause_name(const Answer& answer) {
+  switch (answer.cause) {
+    case Answer::Cause::kCounted: return "counter";
+    case Answer::Cause::kNotCounted: return "not_counted";
+    case Answer::Cause::kDenyList: return "deny_list";
+    case Answer::Cause::kBlocked: return "blocked";
+    case Answer::Cause::kStoreFailed: return "store_failure";
+  }
+  return "";
+}
+
+void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
+  json.begin_object().key("rule").string(as_utf8(ask.rule->id));
+  json.key("key").string(as_utf8(ask.key));
+  if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
+  json.key("cost").number(ask.cost);
+  json.key("enabled").boolean(ask.rule->enabled).key("shadow").boolean(ask.rule->shadow);
+  json.key("decided_by")
+      .string(cause_name(answer))
+      .key("would")
+      .string(answer.allowed() ? "allow" : "deny");
+  json.key("over").boolean(answer.over).key("mode").string(mode_name(answer.mode));
+  json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
+  json.key("limit")
+      .number(answer.decision.limit)
+      .key("window_seconds")
+      .number(seconds(answer.quota.window()));
+  json.key("remaining").number(answer.decision.remaining);
+  json.key("retry_after").number(seconds(answer.decision.retry_after));
+  json.key("reset_after").number(seconds(answer.decision.reset_after)).end_object();
+}
+
+JsonWriter begun(const HttpCore& core) {
+  JsonWriter json;
+  const Mode mode = core.engine().mode_for(std::nullopt);
+  json.begin_object().key("mode").string(mode_name(mode)).key("applies").begin_array();
+  return json;
+}
+
+// All rules that apply, and what they would do together.
+JsonWriter explained(const HttpCore& core, const Asks& asks) {
+  JsonWriter json = begun(core);
+  bool passes = true;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    write_answer(json, asks.ask(i), asks.answer(i));
+    passes = passes && asks.answer(i).allowed();
+  }
+  json.end_array().key("would").string(passes ? "allow" : "deny");
+  return json;
+}
+
+// Looks at the counters of one rule.
+void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  asks->add(ask);
+  core.decide(std::move(asks), exchange,
+              [](HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(same_core, decided);
+                json.end_object();
+                same_core.write(to, {.body = json.text()});
+              });
+}
+
+void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  const std::string id = body.text("rule");
+  const std::string key = body.text("key");
+  const std::string tier = body.text_or("tier", "");
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  const Rule* const rule = core.rules().find(id);
+  if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
+  explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
+}
+
+// Texts that outlive the request made of them, and names with values of an object.
+class Texts {
+ public:
+  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+
+  std::vector<NameValue> pairs(JsonBody& body, std::string_view field) {
+    std::vector<NameValue> pairs;
+    const boost::json::value* const value = body.find(field);
+    if (value == nullptr) return pairs;
+    if (!value->is_object() || value->get_object().size() > kFieldsMax) {
+      body.reject(field, "an object of up to 256 texts");
+      return pairs;
+    }
+    for (const auto& item : value->get_object()) {
+      if (!item.value().is_string()) {
+        body.reject(field, "an object of up to 256 texts");
+        break;
+      }
+      const auto& text = item.value().get_string();
+      pairs.push_back({.name = keep(std::string(item.key().data(), item.key().size())),
+                       .value = keep(std::string(text.data(), text.size()))});
+    }
+    return pairs;
+  }
+
+ private:
+  std::deque<std::string> texts_;
+};
+
+// In the order in which they are written.
+void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  Texts texts;
+  const std::string domain = body.text("domain");
+  const auto entries = texts.pairs(body, "entries");
+  if (entries.empty() || entries.size() > Descriptor::kEntriesMax) {
+    body.reject("entries", "an object of 1 to 32 texts");
+  }
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  const Descriptor descriptor{.domain = domain, .entries = entries};
+  const Rule* const rule = core.rules().match(descriptor);
+  if (rule == nullptr) {
+    const bool known = core.rules().has_domain(domain);
+    JsonWriter json = begun(core);
+    json.end_array().key("because").string(known ? "no descriptor leads there" : "no such domain");
+    json.end_object();
+    return core.reply_json(exchange, json.text());
+  }
+  std::string key;
+  explain_one(core, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key)});
+}
+
+// Why the rule is not among those that apply.
+std::string_view reason_against(const Rule& rule, const Request& request,
+                                const MatchScratch& scratch, Instant wall_time) {
+  if (!rule.match) return "it has no 'match'";
+  if (!rule.enabled) return "it is disabled";
+  if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
+  if (!rule.in_force(wall_time)) return "active";
+  return "an earlier rule of its group applies";
+}
+
+// The other rules, and why they do not apply.
+JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
+                  std::span<const Rule* const> matched, Instant wall_time) {
+  JsonWriter json;
+  std::size_t shown = 0;
+  json.begin_array();
+  for (const Rule& rule : rules.rules()) {
+    if (std::ranges::count(matched, &rule) > 0 || shown++ >= kOthersShown) continue;
+    json.begin_object()
+        .key("rule")
+        .string(as_utf8(rule.id))
+        .key("because")
+        .string(reason_against(rule, described.request, described.match, wall_time));
+    json.end_object();
+  }
+  json.end_array();
+  return json;
+}
+
+// Describes the request in `described`, with texts in `texts`.
+void read_request(JsonBody& body, Texts& texts, std::vector<NameValue>& headers,
+                  DescribedRequest& described) {
+  described.request = {.method = texts.keep(body.text_or("method", "GET"))};
+  const std::string_view path = texts.keep(body.text("path"));
+  set_target(path, texts.keep(body.text_or("host", "")), described);
+  headers = texts.pairs(body, "headers");
+  described.request.headers = headers;
+  if (const std::string client = body.text_or("client", ""); !client.empty()) {
+    described.request.client = IpAddress::parse(client);
+    if (!described.request.client) body.reject("client", "an IP address");
+  }
+}
+
+void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+  Texts texts;
+  std::vector<NameValue> headers;
+  const Pool<DescribedRequest>::Ptr described = core.take_described();
+  read_request(body, texts, headers, *described);
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+
+  const Instant wall_time = core.engine().wall_time(exchange.now);
+  const auto matched = core.rules().match(described->request, described->match, wall_time);
+  AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  for (const Rule* rule : matched) {
+    PartScratch tier{};
+    asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
+  }
+  core.decide(std::move(asks), exchange,
+              [rest = others(core.rules(), *described, matched, wall_time)](
+                  HttpCore& same_core, const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(same_core, decided);
+                json.key("others").raw(rest.text()).end_object();
+                same_core.write(to, {.body = json.text()});
+              });
+}
+
+constexpr std::string_view kHeader = "header:";
+constexpr std::string_view kEntry = "entry:";
+
+// The parameters whose names start with `prefix`, as one object.
+template <typename Parameters>
+void write_pairs(JsonWriter& json, std::string_view field, const Parameters& parameters,
+                 std::string_view prefix) {
+  const auto is_one = [&](const auto& parameter) { return parameter.first.starts_with(prefix); };
+  if (std::ranges::none_of(parameters, is_one)) return;
+  json.key(field).begin_object();
+  for (const auto& [name, value] : parameters) {
+    if (name.starts_with(prefix)) json.key(name.substr(prefix.size())).string(value);
+  }
+  json.end_object();
+}
+
+// What a query describes, as the body that says the same: header:X-App=web is one of its
+// headers, entry:path=/login one of its entries.
+std::string described_by(std::string_view query) {
+  auto parameters = query_parameters(query);
+  std::set<std::string> seen;  // the first of a name counts
+  std::erase_if(parameters, [&](const auto& one) { return !seen.insert(one.first).second; });
+  JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : parameters) {
+    if (!name.starts_with(kHeader) && !name.starts_with(kEntry)) json.key(name).string(value);
+  }
+  write_pairs(json, "headers", parameters, kHeader);
+  write_pairs(json, "entries", parameters, kEntry);
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace
+
+void handle_explain(HttpCore& core, Exchange& exchange) {
+  std::string described;
+  if (exchange.head.method != http1::Method::kPost) described = described_by(exchange.query);
+  const CheckReader::Source in_query{described.data(), described.size(), described.size()};
+  JsonBody body(
+      described.empty() ? exchange.body : in_query,
+      {"rule", "key", "tier", "method", "path", "host", "headers", "client", "domain", "entries"});
+  if (body.problem()) return core.reply_problem(exchange, *body.problem());
+  if (body.has("rule")) return explain_rule(core, exchange, body);
+  if (body.has("domain")) return explain_descriptor(core, exchange, body);
+  explain_request(core, exchange, body);
+}
+
+}  // namespace weir

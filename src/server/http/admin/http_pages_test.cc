@@ -1,0 +1,239 @@
+#include <boost/json.hpp>
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "server/http/http_test_door.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+json::object page(TestDoor& door, std::string_view path) {
+  const TestReply reply = door.ask(get(path));
+  EXPECT_EQ(reply.status, 200) << path;
+  return json::parse(reply.body).as_object();
+}
+
+void check(TestDoor& door, int times) {
+  for (int i = 0; i < times; ++i) {
+    door.ask(post("/check", R"({"key":"a","limit":3,"window":60,"algorithm":"token_bucket"})"));
+  }
+}
+
+TEST(HttpPages, HealthIsOkUntilItDrains) {
+  TestDoor door;
+  EXPECT_EQ(
+      door.ask(get("/health")).body,
+      R"({"status":"ok","redis":"disabled","version":"1.2.3","uptime_seconds":100,"config":"ok"})");
+  EXPECT_EQ(door.ask(get("/health")).fields["cache-control"], "no-store");
+  door.node.start_draining();
+  const TestReply reply = door.ask(get("/health"));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_TRUE(reply.body.starts_with(R"({"status":"draining")"));
+}
+
+TEST(HttpPages, MetricsAreTheTraffic) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/metrics")).body,
+            R"({"req_per_sec":0,"burst_ratio":0,"deny_rate":0,)"
+            R"("active_algorithm":"sliding_window","total_requests":0,"total_denied":0})");
+  check(door, 4);
+  door.now += 1s;
+  EXPECT_EQ(door.ask(get("/metrics")).body,
+            R"({"req_per_sec":0.4,"burst_ratio":5,"deny_rate":0.25,)"
+            R"("active_algorithm":"token_bucket","total_requests":4,"total_denied":1})");
+}
+
+// Though checks wait to be decided together.
+TEST(HttpPages, PagesKnowOfTheChecksBeforeThem) {
+  TestDoor door;
+  const std::string check = post("/check", R"({"key":"a","limit":1,"window":60})");
+  const std::string output = door.converse(check + check + get("/metrics") + check);
+  std::string_view rest = output;
+  take_reply(rest);
+  take_reply(rest);
+  const std::string metrics = take_reply(rest).body;
+  EXPECT_NE(metrics.find(R"("total_requests":2,"total_denied":1)"), std::string::npos) << metrics;
+}
+
+TEST(HttpPages, MetricsAreTextForThoseWhoPreferIt) {
+  const auto type = [](std::string_view query, std::string_view accept) {
+    TestDoor door;
+    const std::string field = accept.empty() ? "" : "Accept: " + std::string(accept) + "\r\n";
+    return door.ask(get("/metrics" + std::string(query), field)).fields["content-type"];
+  };
+  const std::string text = "text/plain; version=0.0.4; charset=utf-8";
+  const std::string json = "application/json";
+  EXPECT_EQ(type("", ""), json);
+  EXPECT_EQ(type("", "*/*"), json);
+  EXPECT_EQ(type("", "application/json"), json);
+  EXPECT_EQ(type("", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"), json);
+  EXPECT_EQ(type("", "text/plain, application/json"), json);
+  EXPECT_EQ(type("", "text/plain"), text);
+  EXPECT_EQ(type("", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"), text);
+  EXPECT_EQ(type("",
+                 "application/openmetrics-text;version=1.0.0,application/openmetrics-text;"
+                 "version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
+            text);
+  EXPECT_EQ(type("?format=prometheus", "application/json"), text);
+  EXPECT_EQ(type("?format=json", "text/plain"), json);
+}
+
+TEST(HttpPages, PrometheusTextIsWellFormed) {
+  TestDoor door;
+  check(door, 4);
+  door.ask(get("/nothing"));
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  for (const std::string_view line : {
+           "# TYPE weir_decisions_total counter\n",
+           "weir_decisions_total{algorithm=\"token_bucket\",decision=\"allowed\"} 3\n",
+           "weir_decisions_total{algorithm=\"token_bucket\",decision=\"denied\"} 1\n",
+           "weir_decisions_total{algorithm=\"sliding_log\",decision=\"denied\"} 0\n",
+           "weir_looks_total 0\n",
+           "weir_store_errors_total 0\n",
+           "weir_http_requests_total{route=\"/check\",status=\"2xx\"} 4\n",
+           "weir_http_requests_total{route=\"other\",status=\"4xx\"} 1\n",
+           "# TYPE weir_connections gauge\n",
+           "weir_connections 1\n",
+           "weir_connections_accepted_total 9\n",
+           "weir_connections_refused_total 4\n",
+           "weir_connections_stalled_total 3\n",
+           "weir_tls_handshakes_failed_total 2\n",
+           "weir_proxy_headers_refused_total 1\n",
+           "weir_connections_open 8\n",
+           "weir_connections_max 99\n",
+           "weir_resp_connections 4\n",
+           "weir_resp_commands_total 11\n",
+           "weir_blocks 0\n",
+           "weir_keys_capacity 1024\n",
+           "weir_store_log_entries 7\n",
+           "weir_store_bytes 16384\n",
+           "weir_evictions_total 5\n",
+           "weir_build_info{version=\"1.2.3\"} 1\n",
+           "weir_uptime_seconds 100\n",
+           "weir_rules 0\n",
+           "weir_config_last_reload_successful 1\n",
+           "weir_config_last_reload_success_timestamp_seconds 784111777\n",
+       }) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
+  EXPECT_TRUE(text.ends_with("\n"));
+}
+
+TEST(HttpPages, ReloadsShow) {
+  TestDoor door;
+  door.node.reload_failed(door.now - 5s);
+  door.node.reload_failed(door.now);
+  EXPECT_EQ(page(door, "/health")["config"], "rejected");
+  EXPECT_EQ(page(door, "/health")["config_rejected_for_seconds"], 5);
+  std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_config_last_reload_successful 0\n"), std::string::npos);
+  EXPECT_FALSE(page(door, "/admin/stats")["config"].at("last_reload_successful").as_bool());
+  door.node.reload_succeeded(door.now);
+  text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_config_last_reload_successful 1\n"), std::string::npos);
+  EXPECT_NE(text.find("_timestamp_seconds 784111877\n"), std::string::npos);
+}
+
+TEST(HttpPages, StatsTellAll) {
+  const Quota quota = *Quota::make(
+      {.algorithm = Algorithm::kTokenBucket, .limit = 5, .window = 1500ms, .burst = 9});
+  TestDoor door({.rules = {{.id = "r", .quota = quota, .enabled = false, .name = "The \"r\""}},
+                 .access = {}});
+  check(door, 4);
+  json::object stats = page(door, "/admin/stats");
+  EXPECT_EQ(stats["version"], "1.2.3");
+  EXPECT_EQ(stats["uptime_seconds"], 100);
+  EXPECT_EQ(stats["threads"], 2);
+  EXPECT_EQ(stats["draining"], false);
+  EXPECT_EQ(json::serialize(stats["totals"]),
+            R"({"requests":4,"allowed":3,"denied":1,"looks":0,"store_errors":0})");
+  EXPECT_EQ(json::serialize(stats["algorithms"].at("token_bucket")), R"({"allowed":3,"denied":1})");
+  EXPECT_EQ(stats["algorithms"].as_object().size(), 5u);
+  EXPECT_EQ(json::serialize(stats["rules"]),
+            R"([{"id":"r","name":"The \"r\"","algorithm":"token_bucket","limit":5,)"
+            R"("window_seconds":1.5E0,"burst":9,"enabled":false,)"
+            R"("allowed":0,"denied":0,"blocked":0,"shadow":0,)"
+            R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
+  EXPECT_EQ(
+      json::serialize(stats["store"]),
+      R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5,"log_entries":7})");
+  EXPECT_EQ(json::serialize(stats["http"]), R"({"requests":{"/check":{"2xx":4}},"connections":1})");
+  EXPECT_EQ(json::serialize(stats["listeners"]),
+            R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1,)"
+            R"("open":8,"max":99})");
+  EXPECT_EQ(json::serialize(stats["resp"]), R"({"connections":4,"accepted":6,"commands":11})");
+  EXPECT_EQ(stats["blocks"], 0);
+}
+
+TEST(HttpPages, RulesHaveFiguresOfTheirOwn) {
+  const Quota one = *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 1, .window = 60s});
+  TestDoor door({.rules = {{.id = "login", .quota = one},
+                           {.id = "new", .quota = one, .shadow = true},
+                           {.id = "off", .quota = one, .enabled = false}},
+                 .access = {}});
+  for (const std::string_view rule : {"login", "new", "off", "login", "new", "login"}) {
+    door.ask(post("/check", R"({"key":"a","rule":")" + std::string(rule) + "\"}"));
+  }
+  door.blocks.add({.rule = "login", .key = "b", .since = door.now, .until = door.now + 60s},
+                  door.now);
+  door.ask(post("/check", R"({"key":"b","rule":"login"})"));
+  std::string figures;
+  json::object stats = page(door, "/admin/stats");
+  for (const auto& rule : stats["rules"].as_array()) {
+    const std::string text = json::serialize(rule);
+    figures += text.substr(text.find("\"enabled\""),
+                           text.find(",\"latency\"") - text.find("\"enabled\"")) +
+               "\n";
+  }
+  EXPECT_EQ(figures,
+            "\"enabled\":true,\"allowed\":1,\"denied\":2,\"blocked\":1,\"shadow\":0,\"keys\":2\n"
+            "\"enabled\":true,\"allowed\":1,\"denied\":0,\"blocked\":0,\"shadow\":1,\"keys\":1\n"
+            "\"enabled\":false,\"allowed\":0,\"denied\":0,\"blocked\":0,\"shadow\":0,\"keys\":0\n");
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  EXPECT_NE(text.find("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 2\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("weir_rule_keys{rule=\"login\"} 2\n"), std::string::npos);
+  EXPECT_NE(text.find("weir_blocks 1\n"), std::string::npos);
+}
+
+TEST(HttpPages, RulesSayHowLongTheirAnswersTook) {
+  const Quota one = *Quota::make({.limit = 1, .window = 60s});
+  TestDoor door({.rules = {{.id = "login", .quota = one}}, .access = {}});
+  const auto session = door.door.make_session({}, door.now);
+  feed(*session, post("/check", R"({"key":"a","rule":"login"})"), door.now);
+  session->stamp(100us);
+  const json::object stats = page(door, "/admin/stats");
+  EXPECT_EQ(json::serialize(stats.at("rules").at(0).at("latency")),
+            R"({"timed":1,"p50_seconds":1.28E-4,"p99_seconds":1.28E-4})");
+  const std::string text = door.ask(get("/metrics?format=prometheus")).body;
+  for (const std::string_view line :
+       {"weir_rule_answers_timed_total{rule=\"login\"} 1\n",
+        "weir_rule_latency_seconds{rule=\"login\",quantile=\"0.99\"} 0.000128"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\nin\n" << text;
+  }
+}
+
+TEST(HttpPages, IndexPointsToTheRest) {
+  TestDoor door;
+  for (const auto& [name, value] : page(door, "/")) {
+    const std::string text(value.as_string());
+    if (!text.starts_with('/')) continue;
+    EXPECT_EQ(door.ask(get(text)).status, 200) << text;
+  }
+}
+
+TEST(HttpPages, EveryGetIsNotToBeStored) {
+  TestDoor door;
+  for (const std::string_view path : {"/health", "/metrics", "/admin/stats"}) {
+    EXPECT_EQ(door.ask(get(path)).fields["cache-control"], "no-store") << path;
+  }
+}
+
+}  // namespace
+}  // namespace weir

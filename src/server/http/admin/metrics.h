@@ -1,0 +1,107 @@
+// Metrics: every figure that this node shows, one row each.
+//
+// A row names the figure, says what it means, and reads it. From it come the sample and the
+// help text for Prometheus (prometheus_text.h), the field of /admin/stats (page_handlers.cc)
+// and the line of the table in docs/http_api.md, which metrics_test.cc compares.
+//
+// To show another figure, add a row to kRows in metrics.cc and nothing else.
+//
+// Thread rule: any thread. Tested by metrics_test.cc and http_pages_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/detailed_counts.h"
+#include "observe/traffic.h"
+#include "rules/rule.h"
+#include "server/http/http_counts.h"
+#include "server/http/http_node.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class HttpCore;
+
+// What the rows read: the figures of one moment. The pointers outlive it.
+struct Figures {
+  std::string_view version{};
+  Duration uptime{};
+  Instant now{};
+  TrafficSummary traffic{};
+  HttpCountsSummary http{};
+  ListenerFigures listeners{};
+  RespFigures resp{};
+  StoreFigures store{};
+  std::size_t blocks = 0;
+  ReloadFigures reload{};
+  std::optional<SharedStoreFigures> shared{};  // none: the node is alone
+  std::span<const Rule> rules{};               // in force
+  const RuleCounts* rule_counts = nullptr;
+  const DetailedCounts* details = nullptr;  // may be null
+};
+
+// REQUIRES: the thread is the core's.
+Figures figures_of(HttpCore& core, Instant now);
+
+// A metric with labels has a sample for each combination of their values.
+struct MetricSample {
+  std::vector<std::string> labels;  // values, in the order of Metric::labels
+  double value = 0;
+};
+using MetricSamples = std::vector<MetricSample>;
+
+struct MetricLabel {
+  std::string_view name{};    // empty: there is no such label
+  std::string_view values{};  // for the documents; empty: any
+};
+
+// A function of the figures that returns a number of any type, as a function that returns
+// a double.
+class MetricValue {
+ public:
+  constexpr MetricValue() = default;
+  template <typename Read>
+  constexpr MetricValue(Read)
+      : read_([](const Figures& figures) { return static_cast<double>(Read()(figures)); }) {}
+
+  constexpr explicit operator bool() const { return read_ != nullptr; }
+  double operator()(const Figures& figures) const { return read_(figures); }
+
+ private:
+  double (*read_)(const Figures& figures) = nullptr;
+};
+
+struct Metric {
+  enum class Needs : std::uint8_t { kNothing, kSharedStore };
+
+  // Prometheus's. The name of a counter ends in _total; all others are gauges.
+  std::string_view name;
+  std::string_view help;
+  // The field of /admin/stats, such as "totals.looks"; one level at most. Empty: the page has
+  // it in a form of its own.
+  std::string_view json{};
+  Needs needs = Needs::kNothing;
+  // One of the two reads the figure.
+  MetricValue value{};
+  void (*samples)(const Figures& figures, MetricSamples& samples) = nullptr;
+  std::array<MetricLabel, 3> labels{};
+
+  constexpr bool is_counter() const { return name.ends_with("_total"); }
+  bool is_shown(const Figures& figures) const {
+    return needs == Needs::kNothing || figures.shared.has_value();
+  }
+  MetricSamples read(const Figures& figures) const;
+};
+
+// In the order of Prometheus's text.
+std::span<const Metric> metrics();
+
+}  // namespace weir

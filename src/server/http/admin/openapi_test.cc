@@ -1,0 +1,173 @@
+// /openapi.json says what the code does: the same routes, fields and values.
+
+#include <boost/json.hpp>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "server/http/check/check_body.h"
+#include "server/http/http_session.h"
+#include "server/http/http_test_door.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+using Names = std::set<std::string>;
+
+const json::value& document() {
+  static const json::value kDocument = json::parse(TestDoor().ask(get("/openapi.json")).body);
+  return kDocument;
+}
+
+const json::value& at(std::string_view pointer) {
+  return document().at_pointer({pointer.data(), pointer.size()});
+}
+
+Names names_of(const json::value& object) {
+  Names names;
+  for (const auto& member : object.as_object()) names.emplace(member.key());
+  return names;
+}
+
+Names strings_of(const json::value& array) {
+  Names strings;
+  for (const auto& value : array.as_array()) strings.emplace(value.as_string());
+  return strings;
+}
+
+template <typename Range>
+Names as_names(const Range& range) {
+  return {range.begin(), range.end()};
+}
+
+Names fields_of(TestDoor& door, std::string_view request) {
+  return names_of(json::parse(door.ask(request).body));
+}
+
+// What takes any method is described under one.
+std::vector<std::string> documented_methods(const Route& route) {
+  if (route.takes_anything()) return {"get"};
+  std::vector<std::string> names;
+  for (const auto& [method, name] : {std::pair{http1::Method::kGet, "get"},
+                                     {http1::Method::kPost, "post"},
+                                     {http1::Method::kPut, "put"},
+                                     {http1::Method::kPatch, "patch"},
+                                     {http1::Method::kDelete, "delete"}}) {
+    if (route.methods.holds(method)) names.emplace_back(name);
+  }
+  return names;
+}
+
+TEST(OpenApi, ListsExactlyTheRoutes) {
+  Names listed;
+  for (const auto& path : at("/paths").as_object()) {
+    for (const auto& method : path.value().as_object()) {
+      if (method.key() == "parameters") continue;
+      listed.emplace(std::string(method.key()) + " " + std::string(path.key()));
+    }
+  }
+  Names expected;
+  for (const Route& route : routes()) {
+    for (const auto& method : documented_methods(route)) {
+      expected.emplace(method + " " + std::string(route.path));
+    }
+  }
+  EXPECT_EQ(listed, expected);
+}
+
+TEST(OpenApi, SecuresExactlyTheAdminRoutes) {
+  for (const Route& route : routes()) {
+    const auto& path = at("/paths").as_object().at(std::string(route.path)).as_object();
+    for (const auto& method : documented_methods(route)) {
+      EXPECT_EQ(path.at(method).as_object().contains("security"),
+                route.access == RouteAccess::kAdmin)
+          << route.path;
+    }
+  }
+}
+
+TEST(OpenApi, NamesTheFieldsThatAreRead) {
+  EXPECT_EQ(names_of(at("/components/schemas/Check/properties")), as_names(kCheckFieldNames));
+  EXPECT_EQ(names_of(at("/components/schemas/CheckList/properties")),
+            as_names(kCheckListFieldNames));
+}
+
+TEST(OpenApi, KnowsTheBounds) {
+  EXPECT_EQ(at("/components/schemas/Check/properties/limit/maximum").as_int64(), kLimitMax);
+  EXPECT_EQ(at("/components/schemas/Check/properties/cost/maximum").as_int64(), kCostMax);
+  EXPECT_EQ(at("/components/schemas/Check/properties/cost/minimum").as_int64(), -kCostMax);
+  EXPECT_EQ(at("/components/schemas/Check/properties/key/maxLength").as_int64(),
+            static_cast<std::int64_t>(kKeyMax));
+  EXPECT_EQ(at("/components/schemas/CheckList/properties/checks/maxItems").as_int64(),
+            static_cast<std::int64_t>(kChecksMax));
+}
+
+TEST(OpenApi, NamesTheAlgorithms) {
+  Names expected;
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    expected.emplace(algorithm_name(static_cast<Algorithm>(i)));
+  }
+  EXPECT_EQ(strings_of(at("/components/schemas/Algorithm/enum")), expected);
+}
+
+TEST(OpenApi, NamesWhatIsAnswered) {
+  TestDoor door;
+  const std::string check = R"({"key":"a","limit":1,"window":60})";
+  struct Case {
+    std::string schema;
+    std::string request;
+  };
+  for (const Case& c : {
+           Case{"Decision", post("/check", check)},
+           Case{"Health", get("/health")},
+           Case{"Metrics", get("/metrics")},
+           Case{"Stats", get("/admin/stats")},
+           Case{"Rules", get("/admin/rules")},
+           Case{"RuleInForce", get("/admin/rules/login")},
+           Case{"RuleChanged", request("DELETE", "/admin/rules/login", "")},
+           Case{"RuleHistory", get("/admin/history")},
+           Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
+           Case{"Blocks", get("/admin/blocks")},
+           Case{"Problem", post("/check", "{}")},
+           Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
+       }) {
+    EXPECT_EQ(names_of(at("/components/schemas/" + c.schema + "/properties")),
+              fields_of(door, c.request))
+        << c.schema;
+  }
+}
+
+TEST(OpenApi, NamesTheHeaders) {
+  TestDoor door;
+  const std::string body = R"({"key":"a","limit":1,"window":60})";
+  door.ask(post("/check", body));
+  const TestReply denied = door.ask(post("/check", body));
+  for (const auto& name : names_of(at("/components/responses/Decision/headers"))) {
+    std::string lower = name;
+    for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    EXPECT_EQ(denied.fields.count(lower), 1u) << name;
+  }
+}
+
+TEST(OpenApi, ReferencesResolve) {
+  const std::string text = json::serialize(document());
+  const std::string start = "\"$ref\":\"#";
+  int references = 0;
+  for (auto from = text.find(start); from != std::string::npos; from = text.find(start, from + 1)) {
+    const auto begin = from + start.size();
+    const std::string pointer = text.substr(begin, text.find('"', begin) - begin);
+    json::error_code error;
+    EXPECT_NE(document().find_pointer(pointer, error), nullptr) << pointer;
+    ++references;
+  }
+  EXPECT_GT(references, 20);
+}
+
+}  // namespace
+}  // namespace weir

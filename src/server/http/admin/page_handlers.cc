@@ -1,0 +1,181 @@
+// The handlers that describe this node: health, metrics, statistics, index.
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "proto/json_writer.h"
+#include "server/http/admin/media_range.h"
+#include "server/http/admin/metrics_json.h"
+#include "server/http/admin/prometheus_text.h"
+#include "server/http/handlers.h"
+#include "server/http/http_core.h"
+#include "server/http/query.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
+
+double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// The algorithm that has decided most; before the first decision, the default.
+Algorithm most_used(const TrafficSummary& traffic) {
+  auto most = static_cast<std::size_t>(Algorithm::kSlidingWindow);
+  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+    const auto requests = [&](std::size_t a) { return traffic.allowed[a] + traffic.denied[a]; };
+    if (requests(i) > requests(most)) most = i;
+  }
+  return static_cast<Algorithm>(most);
+}
+
+// A scraper says that it prefers text; a browser or curl takes what comes.
+bool wants_prometheus(const Exchange& exchange) {
+  if (exchange.query == "format=prometheus") return true;
+  if (exchange.query == "format=json") return false;
+  const std::string_view accept = exchange.head.accept;
+  const int text = std::max(quality_of(accept, "text/plain"),
+                            quality_of(accept, "application/openmetrics-text"));
+  return text > quality_of(accept, "application/json");
+}
+
+void write_totals(JsonWriter& json, const Figures& figures) {
+  const TrafficSummary& traffic = figures.traffic;
+  json.key("totals").begin_object();
+  json.key("requests").number(traffic.total_allowed() + traffic.total_denied());
+  json.key("allowed").number(traffic.total_allowed()).key("denied").number(traffic.total_denied());
+  write_section(json, "totals", figures);
+  json.end_object();
+}
+
+void write_latency(JsonWriter& json, const LatencyFigures& latency) {
+  json.key("latency").begin_object().key("timed").number(latency.total());
+  json.key("p50_seconds").number(seconds(latency.quantile(0.5)));
+  json.key("p99_seconds").number(seconds(latency.quantile(0.99))).end_object();
+}
+
+void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts, Instant now) {
+  json.key("rules").begin_array();
+  for (const Rule& rule : rules.rules()) {
+    json.begin_object().key("id").string(rule.id);
+    if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
+    json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
+    json.key("limit").number(rule.quota.limit());
+    json.key("window_seconds").number(seconds(rule.quota.window()));
+    if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
+      json.key("burst").number(rule.quota.capacity());
+    }
+    json.key("enabled").boolean(rule.enabled);
+    const RuleFigures figures = counts.figures(rule.number);
+    for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
+      json.key(kRuleOutcomeNames[i]).number(figures[i]);
+    }
+    json.key("keys").number(counts.keys(rule.number, now));
+    write_latency(json, counts.latency(rule.number));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+// A node that has lost its Redis still decides; so this is no reason to send nobody here.
+void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures>& shared,
+                        Instant now) {
+  if (!shared) {
+    json.key("redis").string("disabled");
+    return;
+  }
+  json.key("redis").string(shared->is_healthy ? "connected" : "disconnected");
+  json.key("state").string(shared->reason.empty() ? "healthy" : "degraded");
+  if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
+  json.key("since_seconds").number(seconds(now - shared->since));
+  json.key("nodes").number(shared->live_nodes);
+}
+
+void write_shared_store(JsonWriter& json, const Figures& figures) {
+  if (!figures.shared) return;
+  json.key("shared_store").begin_object();
+  write_redis_health(json, figures.shared, figures.now);
+  json.key("mode").string(figures.shared->mode);
+  write_section(json, "shared_store", figures);
+  json.end_object();
+}
+
+void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) {
+  const ServerInfo& info = node.info();
+  json.key("version").string(info.version);
+  json.key("uptime_seconds").number(seconds(figures.uptime));
+  json.key("threads").number(info.threads).key("draining").boolean(node.draining());
+
+  json.key("config").begin_object();
+  json.key("last_reload_successful").boolean(figures.reload.succeeded);
+  json.key("in_force_for_seconds").number(seconds(figures.now - figures.reload.last_success));
+  json.end_object();
+
+  json.key("store").begin_object().key("max_keys").number(info.max_keys);
+  write_section(json, "store", figures);
+  json.end_object();
+}
+
+void write_rates(JsonWriter& json, const TrafficSummary& traffic) {
+  json.key("req_per_sec").number(traffic.requests_per_second);
+  json.key("burst_ratio").number(traffic.burst_ratio);
+  json.key("deny_rate").number(traffic.denied_share);
+}
+
+}  // namespace
+
+void handle_health(HttpCore& core, Exchange& exchange) {
+  const HttpNode& node = core.node();
+  JsonWriter json;
+  json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
+  write_redis_health(json, node.shared_store(), exchange.now);
+  json.key("version").string(node.info().version);
+  json.key("uptime_seconds").number(seconds(exchange.now - node.info().started));
+  const ReloadFigures reload = node.reload_figures();
+  json.key("config").string(reload.succeeded ? "ok" : "rejected");
+  if (!reload.succeeded) {
+    json.key("config_rejected_for_seconds").number(seconds(exchange.now - reload.first_failure));
+  }
+  json.end_object();
+  core.reply(exchange,
+             {.status = node.draining() ? 503 : 200, .fields = kNoStore, .body = json.text()});
+}
+
+void handle_metrics(HttpCore& core, Exchange& exchange) {
+  if (wants_prometheus(exchange)) {
+    const std::string text = prometheus_text(figures_of(core, exchange.now));
+    return core.reply(
+        exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
+  }
+  const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
+  JsonWriter json;
+  json.begin_object();
+  write_rates(json, traffic);
+  json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
+  json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
+  json.key("total_denied").number(traffic.total_denied()).end_object();
+  core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
+}
+
+void handle_admin_stats(HttpCore& core, Exchange& exchange) {
+  const Figures figures = figures_of(core, exchange.now);
+  JsonWriter json;
+  json.begin_object();
+  write_node(json, core.node(), figures);
+  write_rates(json, figures.traffic);
+  write_totals(json, figures);
+  write_section(json, "", figures);
+  write_shared_store(json, figures);
+  write_rules(json, core.rules(), *figures.rule_counts, exchange.now);
+  write_other_sections(json, {"store", "totals", "shared_store"}, figures);
+  json.end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+void handle_index(HttpCore& core, Exchange& exchange) {
+  core.reply_json(exchange, R"({"service":"weir","health":"/health","metrics":"/metrics",)"
+                            R"("check":"POST /check","openapi":"/openapi.json"})");
+}
+
+}  // namespace weir

@@ -1,0 +1,228 @@
+// The handlers of /admin/rules and /admin/history: which rules are in force, changing one,
+// what has changed, and going back.
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/name_value.h"
+#include "proto/json_writer.h"
+#include "server/http/admin/json_body.h"
+#include "server/http/admin/rule_desk.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/handlers.h"
+#include "server/http/http_core.h"
+#include "server/http/query.h"
+#include "server/http/routes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
+
+// The fields of a reply that tells the version of the rules.
+class VersionFields {
+ public:
+  explicit VersionFields(std::uint64_t version) : etag_("\"" + std::to_string(version) + "\"") {}
+  operator std::span<const NameValue>() const { return fields_; }
+
+ private:
+  std::string etag_;
+  std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
+};
+
+void write_rule(JsonWriter& json, const RuleView& rule) {
+  json.begin_object().key("id").string(as_utf8(rule.id));
+  json.key("origin").string(kOriginNames[static_cast<std::size_t>(rule.origin)]);
+  json.key("rule");
+  if (rule.json.empty()) {
+    json.null();
+  } else {
+    json.raw(rule.json);
+  }
+  json.end_object();
+}
+
+void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
+  const auto view = core.node().rule_desk()->view();
+  for (const RuleView& rule : view->rules) {
+    if (rule.id != id) continue;
+    JsonWriter json;
+    write_rule(json, rule);
+    return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
+  }
+  core.reply_problem(exchange, unknown_rule(id, core.rules()));
+}
+
+std::string_view field_of(const Exchange& exchange, std::string_view name) {
+  std::vector<NameValue> room;
+  return find_header(headers_of(exchange, room), name).value_or(std::string_view());
+}
+
+// False if the field is there and no version of ours.
+bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
+  if (field.empty() || field == "*") return true;
+  if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
+  field = field.substr(1, field.size() - 2);
+  std::uint64_t number = 0;
+  const auto result = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (result.ec != std::errc() || result.ptr != field.data() + field.size()) return false;
+  version = number;
+  return true;
+}
+
+// What the request wants to change, or why that cannot be known.
+std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change) {
+  if (!read_if_match(field_of(exchange, "if-match"), change.if_version)) {
+    return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
+  }
+  const auto persist = query_value(exchange.query, "persist").value_or("false");
+  if (persist != "true" && persist != "false") return invalid_field("persist", "true or false");
+  if (persist == "true") change.keep = RuleChange::Keep::kInFile;
+  switch (exchange.head.method) {
+    case http1::Method::kPut:
+      change.text.assign(exchange.body.text, exchange.body.size);
+      return std::nullopt;
+    case http1::Method::kPatch: {
+      JsonBody body(exchange.body, {"enabled"});
+      change.kind =
+          body.boolean("enabled") ? RuleChange::Kind::kEnable : RuleChange::Kind::kDisable;
+      return body.problem();
+    }
+    case http1::Method::kPost: {
+      JsonBody body(exchange.body, {"back_to"});
+      change.kind = RuleChange::Kind::kGoBack;
+      change.back_to = body.number("back_to");
+      return body.problem();
+    }
+    default: change.kind = RuleChange::Kind::kRemove; return std::nullopt;
+  }
+}
+
+void write_change(JsonWriter& json, const RuleChange& change, std::uint64_t version) {
+  json.begin_object();
+  if (change.kind == RuleChange::Kind::kGoBack) {
+    json.key("version").number(version).key("back_to").number(change.back_to);
+  } else {
+    json.key("id").string(change.id).key("version").number(version);
+    json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
+  }
+  json.end_object();
+}
+
+void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change,
+                   const RuleReply& outcome) {
+  if (outcome.status >= 400) {
+    return core.write_problem(to, http_problem(outcome.status, as_utf8(outcome.detail)),
+                              VersionFields(outcome.version));
+  }
+  JsonWriter json;
+  write_change(json, change, outcome.version);
+  core.write(
+      to,
+      {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});
+}
+
+// The reply to a change, which another thread makes. It shares its Arrival with the message
+// that brings the outcome to this core: either may be gone first.
+class LateChange final : public LateReply<ReplySink> {
+ public:
+  struct Arrival {
+    std::optional<RuleReply> outcome;
+    LateChange* waits = nullptr;
+
+    void take(RuleReply reply) {
+      outcome = std::move(reply);
+      if (waits != nullptr) waits->due();
+    }
+  };
+
+  LateChange(HttpCore& core, const Recipient& to, RuleChange change,
+             std::shared_ptr<Arrival> arrival)
+      : core_(core), to_(to), change_(std::move(change)), arrival_(std::move(arrival)) {
+    arrival_->waits = this;
+  }
+  ~LateChange() override { arrival_->waits = nullptr; }
+
+ private:
+  bool try_write(ReplySink& out, Instant now) override {
+    to_.out = &out;
+    to_.now = now;
+    if (out.closes()) to_.after = AfterReply::kClose;
+    write_outcome(core_, to_, change_, *arrival_->outcome);
+    return true;
+  }
+
+  HttpCore& core_;
+  Recipient to_;
+  const RuleChange change_;
+  const std::shared_ptr<Arrival> arrival_;
+};
+
+void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
+  if (const auto problem = read_change(exchange, change)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const auto arrival = std::make_shared<LateChange::Arrival>();
+  core.node().rule_desk()->change(
+      change,
+      [arrival, post = core.post()](RuleReply reply) {
+        post([arrival, reply = std::move(reply)] { arrival->take(reply); });
+      },
+      exchange.now);
+  if (arrival->outcome) return write_outcome(core, exchange, change, *arrival->outcome);
+  exchange.line.park(std::make_unique<LateChange>(core, exchange, std::move(change), arrival),
+                     exchange.now);
+}
+
+void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
+  json.begin_object().key("version").number(version.version);
+  json.key("seconds_ago").number(std::chrono::duration<double>(now - version.when).count());
+  json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
+  json.key("changes").begin_array();
+  for (const std::string& line : version.changes) json.string(as_utf8(line));
+  json.end_array().end_object();
+}
+
+void show_history(HttpCore& core, const Exchange& exchange) {
+  const RuleHistory history = core.node().rule_desk()->history();
+  JsonWriter json;
+  json.begin_object().key("history").begin_array();
+  for (auto version = history.rbegin(); version != history.rend(); ++version) {
+    write_version(json, **version, exchange.now);
+  }
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void handle_rules(HttpCore& core, Exchange& exchange) {
+  const auto view = core.node().rule_desk()->view();
+  JsonWriter json;
+  json.begin_object().key("version").number(view->version).key("rules").begin_array();
+  for (const RuleView& rule : view->rules) write_rule(json, rule);
+  json.end_array().key("removed").begin_array();
+  for (const std::string& id : view->removed) json.string(id);
+  json.end_array().end_object();
+  core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
+}
+
+void handle_rule(HttpCore& core, Exchange& exchange) {
+  const std::string id = percent_decoded(id_in(*find_route(exchange.path), exchange.path));
+  const bool reads =
+      exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
+  return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
+}
+
+void handle_history(HttpCore& core, Exchange& exchange) {
+  const bool reads = exchange.head.method != http1::Method::kPost;
+  return reads ? show_history(core, exchange) : make_change(core, exchange, {});
+}
+
+}  // namespace weir

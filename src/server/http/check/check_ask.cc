@@ -1,0 +1,48 @@
+#include "server/http/check/check_ask.h"
+
+#include <string>
+
+namespace weir {
+
+Problem unknown_rule(std::string_view id, const RuleSet& rules) {
+  std::string detail = "There is no rule with this id";
+  const std::string_view nearest = nearest_rule_id(rules, id);
+  if (rules.rules().empty()) {
+    detail += "; there are no rules at all.";
+  } else if (nearest.empty()) {
+    detail += "; GET /admin/stats lists those in force.";
+  } else {
+    detail += "; did you mean '" + std::string(nearest) + "'?";
+  }
+  return {.kind = ProblemKind::kUnknownRule,
+          .status = 404,
+          .detail = std::move(detail),
+          .field = "rule",
+          .expected = nearest.empty() ? std::string("the id of a rule") : std::string(nearest)};
+}
+
+bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
+  ask = {.bucket = spec.bucket,
+         .key = spec.key,
+         .cost = spec.cost,
+         .mode = spec.mode,
+         .echo = spec.key_json};
+  if (spec.has(CheckField::kRule)) {
+    ask.rule = rules.find(spec.rule);
+    ask.tier = spec.tier;
+    if (ask.rule == nullptr) problem = unknown_rule(spec.rule, rules);
+    return ask.rule != nullptr;
+  }
+  const auto quota = Quota::make({.algorithm = spec.algorithm,
+                                  .limit = spec.limit,
+                                  .window = spec.window,
+                                  .burst = spec.burst});
+  if (!quota) {
+    problem = invalid_field(quota.error().field, quota.error().expected);
+    return false;
+  }
+  ask.quota = *quota;
+  return true;
+}
+
+}  // namespace weir

@@ -1,0 +1,424 @@
+#include "server/http/check/check_body.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/duration_text.h"
+#include "base/nearest_name.h"
+#include "proto/input_buffer.h"
+#include "weir/store.h"
+
+namespace weir {
+namespace {
+
+namespace od = simdjson::ondemand;
+using simdjson::error_code;
+
+static_assert(InputBuffer::kPadding >= simdjson::SIMDJSON_PADDING);
+
+// Bodies up to this size are read without allocating.
+constexpr std::size_t kUsualBodyMax = 16 << 10;
+
+constexpr std::string_view kKeyExpected = "a string of 1 to 4096 bytes";
+constexpr std::string_view kLimitExpected = "an integer from 0 to 1000000000000";
+constexpr std::string_view kCostExpected = "an integer from -1000000000000 to 1000000000000";
+constexpr std::string_view kBurstExpected = "an integer from 1 to 1000000000000";
+constexpr std::string_view kWindowExpected =
+    "a number of seconds, or a text like \"1m\" or \"500ms\"";
+constexpr std::string_view kNameExpected = "a string of up to 4096 bytes";
+constexpr std::string_view kRuleExpected = "the id of a rule";
+constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
+static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
+
+// Beyond any window, so that it need not be exact; Quota::make says that it is too long.
+constexpr std::int64_t kExactSecondsMax = 1'000'000'000;
+
+constexpr std::uint16_t bit(CheckField field) {
+  return static_cast<std::uint16_t>(1U << static_cast<unsigned>(field));
+}
+
+// Which field of a check is named at `raw`, behind the opening quote, if its name stands there
+// without escapes. Unrolled, so that each comparison is one of constants, and none of them
+// needs to know where the name ends: a few instructions instead of a loop and calls. Behind the
+// text is padding, which no name exceeds.
+template <std::size_t... Index>
+std::optional<CheckField> field_at(const char* raw, std::index_sequence<Index...>) {
+  const auto is_at = [raw](std::string_view name) {
+    return std::memcmp(raw, name.data(), name.size()) == 0 && raw[name.size()] == '"';
+  };
+  std::optional<CheckField> field;
+  (void)((is_at(kCheckFieldNames[Index]) && (field = static_cast<CheckField>(Index), true)) || ...);
+  return field;
+}
+
+std::optional<CheckField> field_at(const char* raw) {
+  return field_at(raw, std::make_index_sequence<kCheckFieldNames.size()>());
+}
+
+std::optional<std::size_t> place_of(std::string_view name,
+                                    std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+std::optional<Duration> duration_of(od::value value) {
+  od::json_type type;
+  if (value.type().get(type)) return std::nullopt;
+  if (type == od::json_type::string) {
+    std::string_view text;
+    if (value.get_string().get(text)) return std::nullopt;
+    return parse_duration(text);
+  }
+  od::number number;
+  if (type != od::json_type::number || value.get_number().get(number)) return std::nullopt;
+  const bool is_exact =
+      number.is_int64() && number.get_int64() >= 0 && number.get_int64() <= kExactSecondsMax;
+  if (!is_exact) return duration_from_seconds(number.as_double());
+  return std::chrono::seconds(number.get_int64());
+}
+
+std::string syntax_detail(error_code error) {
+  switch (error) {
+    case simdjson::EMPTY: return "The body is empty; expected a JSON object.";
+    case simdjson::INCORRECT_TYPE: return "The body is not a JSON object.";
+    case simdjson::UTF8_ERROR: return "The body is not valid UTF-8.";
+    case simdjson::UNCLOSED_STRING: return "A string has no closing quote.";
+    case simdjson::UNESCAPED_CHARS: return "A string has a control character that is not escaped.";
+    case simdjson::TRAILING_CONTENT: return "Something follows the JSON object.";
+    default: return "The body is not valid JSON.";
+  }
+}
+
+// The token of a string reaches up to the next one; this is the string itself.
+std::string_view without_trailing_space(std::string_view token) {
+  const auto last = token.find_last_not_of(" \t\r\n");
+  return token.substr(0, last + 1);
+}
+
+}  // namespace
+
+struct CheckReader::Parser {
+  od::parser parser;
+};
+
+// Reading one body. Every step returns whether to go on; if not, problem_ is set.
+class CheckReader::Pass {
+ public:
+  Pass(CheckReader& reader, CheckForm form)
+      : parser_(reader.parser_->parser),
+        specs_(*reader.specs_),
+        body_(reader.body_),
+        problem_(reader.problem_),
+        form_(form) {}
+
+  bool read(const Source& source);
+
+ private:
+  struct Field {
+    std::optional<CheckField> of_check{};
+    std::string_view name{};  // if it is none of a check
+    od::value value{};
+  };
+
+  bool read_object(od::object object);
+  bool read_check(od::object object, CheckSpec& spec);
+  bool read_list_field(std::size_t field, od::value value);
+  bool read_checks(od::value value);
+  bool read_field(CheckField field, od::value value, CheckSpec& spec);
+  bool read_key(od::value value, CheckSpec& spec);
+  bool read_name(CheckField field, od::value value, std::string_view& text);
+  bool read_integer(CheckField field, od::value value, std::int64_t& number);
+  bool read_window(od::value value, Duration& window);
+  bool read_algorithm(od::value value, Algorithm& algorithm);
+  bool read_mode(od::value value, std::optional<Mode>& mode);
+
+  bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
+  bool mark(CheckField field, CheckSpec& spec);
+  bool require_all(const CheckSpec& spec);
+  bool require(CheckField field, const CheckSpec& spec, std::string_view expected);
+  bool forbid(CheckField field, const CheckSpec& spec);
+  bool check_list();
+
+  bool fail(std::string_view name, std::string_view expected);
+  bool fail(CheckField field, std::string_view expected) {
+    return fail(kCheckFieldNames[static_cast<std::size_t>(field)], expected);
+  }
+  bool fail_unknown(std::string_view name);
+  bool fail_syntax(error_code error);
+
+  od::parser& parser_;
+  std::array<CheckSpec, kChecksMax>& specs_;
+  CheckBody& body_;
+  Problem& problem_;
+  CheckForm form_;
+  bool is_single_ = false;  // a field of a check was outermost
+  bool has_atomic_ = false;
+  std::optional<std::size_t> item_;  // of "checks"; none outside
+};
+
+bool CheckReader::Pass::read(const Source& source) {
+  od::document document;
+  od::object object;
+  const auto padded = simdjson::padded_string_view(source.text, source.size, source.readable);
+  if (auto error = parser_.iterate(padded).get(document)) return fail_syntax(error);
+  if (auto error = document.get_object().get(object)) return fail_syntax(error);
+  if (!read_object(object)) return false;
+  // What was read is right; nothing may follow it.
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) {
+    return fail_syntax(simdjson::TRAILING_CONTENT);
+  }
+  if (body_.is_list) return check_list();
+  body_.checks = {specs_.data(), 1};
+  return require_all(specs_[0]);
+}
+
+// The outermost object: a check, or a list of them.
+bool CheckReader::Pass::read_object(od::object object) {
+  CheckSpec& spec = specs_[0];
+  spec = {};
+  for (auto result : object) {
+    Field field;
+    if (!next_field(std::move(result), field)) return false;
+    if (field.of_check) {
+      if (body_.is_list || has_atomic_) {
+        return fail(*field.of_check, "nothing: with \"checks\" it is in each");
+      }
+      is_single_ = true;
+      if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
+        return false;
+      }
+      continue;
+    }
+    const auto list_field = place_of(field.name, kCheckListFieldNames);
+    if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(field.name);
+    if (is_single_) return fail(field.name, "nothing: the body is a single check");
+    if (!read_list_field(*list_field, field.value)) return false;
+  }
+  return true;
+}
+
+bool CheckReader::Pass::next_field(simdjson::simdjson_result<od::field> result, Field& field) {
+  od::field read;
+  if (auto error = std::move(result).get(read)) return fail_syntax(error);
+  field.of_check = field_at(read.key().raw());
+  if (!field.of_check) {
+    if (auto error = read.unescaped_key().get(field.name)) return fail_syntax(error);
+    const auto place = place_of(field.name, kCheckFieldNames);
+    if (place) field.of_check = static_cast<CheckField>(*place);
+  }
+  field.value = std::move(read).value();
+  return true;
+}
+
+bool CheckReader::Pass::read_list_field(std::size_t field, od::value value) {
+  const std::string_view name = kCheckListFieldNames[field];
+  if (name == "checks") {
+    if (body_.is_list) return fail(name, "the field only once");
+    body_.is_list = true;
+    return read_checks(value);
+  }
+  if (has_atomic_) return fail(name, "the field only once");
+  has_atomic_ = true;
+  if (value.get_bool().get(body_.atomic)) return fail(name, "true or false");
+  return true;
+}
+
+bool CheckReader::Pass::read_checks(od::value value) {
+  od::array checks;
+  if (value.get_array().get(checks)) return fail("checks", kChecksExpected);
+  std::size_t count = 0;
+  for (auto result : checks) {
+    if (count == kChecksMax) {
+      item_.reset();  // the list is at fault, none of its items
+      return fail("checks", kChecksExpected);
+    }
+    od::value item;
+    od::object object;
+    if (auto error = result.get(item)) return fail_syntax(error);
+    item_ = count;
+    if (item.get_object().get(object)) return fail("", "an object: one check");
+    if (!read_check(object, specs_[count]) || !require_all(specs_[count])) return false;
+    ++count;
+  }
+  item_.reset();
+  body_.checks = {specs_.data(), count};
+  return count > 0 || fail("checks", kChecksExpected);
+}
+
+bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
+  spec = {};
+  for (auto result : object) {
+    Field field;
+    if (!next_field(std::move(result), field)) return false;
+    if (!field.of_check) return fail_unknown(field.name);
+    if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec& spec) {
+  switch (field) {
+    case CheckField::kKey: return read_key(value, spec);
+    case CheckField::kLimit:
+      return read_integer(field, value, spec.limit) &&
+             ((spec.limit >= 0 && spec.limit <= kLimitMax) || fail(field, kLimitExpected));
+    case CheckField::kWindow: return read_window(value, spec.window);
+    case CheckField::kBucket: return read_name(field, value, spec.bucket);
+    case CheckField::kCost:
+      return read_integer(field, value, spec.cost) &&
+             ((spec.cost >= -kCostMax && spec.cost <= kCostMax) || fail(field, kCostExpected));
+    case CheckField::kBurst:
+      return read_integer(field, value, spec.burst) &&
+             ((spec.burst >= 1 && spec.burst <= kLimitMax) || fail(field, kBurstExpected));
+    case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
+    case CheckField::kRule: return read_name(field, value, spec.rule);
+    case CheckField::kTier: return read_name(field, value, spec.tier);
+    case CheckField::kMode: return read_mode(value, spec.mode);
+  }
+  return false;
+}
+
+bool CheckReader::Pass::read_key(od::value value, CheckSpec& spec) {
+  const std::string_view token = value.raw_json_token();
+  if (value.get_string().get(spec.key)) return fail(CheckField::kKey, kKeyExpected);
+  if (spec.key.empty() || spec.key.size() > kKeyMax) return fail(CheckField::kKey, kKeyExpected);
+  spec.key_json = without_trailing_space(token);
+  return true;
+}
+
+bool CheckReader::Pass::read_name(CheckField field, od::value value, std::string_view& text) {
+  const bool may_be_empty = field != CheckField::kRule;
+  if (!value.get_string().get(text) && text.size() <= kKeyMax && (may_be_empty || !text.empty())) {
+    return true;
+  }
+  return fail(field, may_be_empty ? kNameExpected : kRuleExpected);
+}
+
+bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t& number) {
+  if (!value.get_int64().get(number)) return true;
+  const bool is_limit = field == CheckField::kLimit;
+  const bool is_cost = field == CheckField::kCost;
+  return fail(field, is_limit ? kLimitExpected : is_cost ? kCostExpected : kBurstExpected);
+}
+
+// Only whether it is a duration at all: which ones make a window, Quota::make knows.
+bool CheckReader::Pass::read_window(od::value value, Duration& window) {
+  const auto duration = duration_of(value);
+  if (!duration) return fail(CheckField::kWindow, kWindowExpected);
+  window = *duration;
+  return true;
+}
+
+bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
+  std::string_view name;
+  if (!value.get_string().get(name)) {
+    if (const auto known = algorithm_from_name(name)) {
+      algorithm = *known;
+      return true;
+    }
+  }
+  std::string expected = "one of";
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    expected += i == 0 ? " " : ", ";
+    expected += algorithm_name(static_cast<Algorithm>(i));
+  }
+  return fail(CheckField::kAlgorithm, expected);
+}
+
+bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
+  std::string_view name;
+  if (!value.get_string().get(name)) mode = mode_from_name(name);
+  return mode.has_value() || fail(CheckField::kMode, "one of local, async, leased, strict");
+}
+
+bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
+  if (spec.has(field)) return fail(field, "the field only once");
+  spec.present = static_cast<std::uint16_t>(spec.present | bit(field));
+  return true;
+}
+
+// A check brings its quota or the rule that has one, not both.
+bool CheckReader::Pass::require_all(const CheckSpec& spec) {
+  if (!require(CheckField::kKey, spec, kKeyExpected)) return false;
+  if (spec.has(CheckField::kRule)) {
+    return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&
+           forbid(CheckField::kBurst, spec) && forbid(CheckField::kAlgorithm, spec);
+  }
+  if (spec.has(CheckField::kTier)) return fail(CheckField::kTier, "nothing: tiers are a rule's");
+  return require(CheckField::kLimit, spec, kLimitExpected) &&
+         require(CheckField::kWindow, spec, kWindowExpected);
+}
+
+bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec,
+                                std::string_view expected) {
+  return spec.has(field) || fail(field, std::string(expected) + ", but the field is missing");
+}
+
+bool CheckReader::Pass::forbid(CheckField field, const CheckSpec& spec) {
+  return !spec.has(field) || fail(field, "nothing: it comes from the rule");
+}
+
+bool CheckReader::Pass::check_list() {
+  if (body_.atomic && body_.checks.size() > Batch::kChargesMax) {
+    return fail("checks", "at most 16 checks when they are atomic");
+  }
+  return true;
+}
+
+bool CheckReader::Pass::fail(std::string_view name, std::string_view expected) {
+  std::string field;
+  if (item_) field = "checks[" + std::to_string(*item_) + "]";
+  if (item_ && !name.empty()) field += '.';
+  field += name;
+  problem_ = invalid_field(field, expected);
+  return false;
+}
+
+bool CheckReader::Pass::fail_unknown(std::string_view name) {
+  std::array<std::string_view, kCheckFieldNames.size() + kCheckListFieldNames.size()> known;
+  const auto end = std::copy(kCheckFieldNames.begin(), kCheckFieldNames.end(), known.begin());
+  std::copy(kCheckListFieldNames.begin(), kCheckListFieldNames.end(), end);
+  const bool list_allowed = form_ == CheckForm::kSingleOrList && !item_;
+  const std::span<const std::string_view> candidates(
+      known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
+
+  fail(name.size() <= kNameLengthMax ? name : "(a long name)", expected_name(name, candidates));
+  problem_.detail = problem_.field + ": there is no such field; " + name_hint(name, candidates);
+  return false;
+}
+
+bool CheckReader::Pass::fail_syntax(error_code error) {
+  problem_ = {.kind = ProblemKind::kMalformedJson, .status = 400, .detail = syntax_detail(error)};
+  return false;
+}
+
+CheckReader::CheckReader()
+    : parser_(std::make_unique<Parser>()),
+      specs_(std::make_unique<std::array<CheckSpec, kChecksMax>>()) {
+  // Without it the first large body would do this; a failure shows there.
+  (void)!parser_->parser.allocate(kUsualBodyMax);
+}
+
+CheckReader::~CheckReader() = default;
+
+bool CheckReader::read(const Source& source, CheckForm form) {
+  body_ = {};
+  // The end of a text that stops too early is noticed by what follows it: to simdjson the
+  // first byte behind the end is one more token. What the next request begins with, a
+  // bracket perhaps, must not be taken for it.
+  char& behind = source.text[source.size];
+  const char kept = std::exchange(behind, ' ');
+  const bool ok = Pass(*this, form).read(source);
+  behind = kept;
+  return ok;
+}
+
+}  // namespace weir

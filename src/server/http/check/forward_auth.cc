@@ -1,0 +1,181 @@
+#include "server/http/check/forward_auth.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.h"
+#include "rules/request_path.h"
+
+namespace weir {
+namespace {
+
+constexpr std::array kProfiles = {
+    ProxyProfile{.auth_path = "/auth",
+                 .method_header = "X-Forwarded-Method",
+                 .uri_header = "X-Forwarded-Uri",
+                 .host_header = "X-Forwarded-Host",
+                 .client_header = ClientHeader::kXForwardedFor,
+                 .allow = 200,
+                 .deny = 429,
+                 .takes_parameters = false},
+    ProxyProfile{.auth_path = "/auth/nginx",
+                 .method_header = "X-Original-Method",
+                 .uri_header = "X-Original-URI",
+                 .host_header = "X-Original-Host",
+                 .client_header = ClientHeader::kXRealIp,
+                 .allow = 204,
+                 .deny = 403,
+                 .takes_parameters = true},
+    ProxyProfile{.auth_path = "/auth/ingress-nginx",
+                 .method_header = "X-Original-Method",
+                 .uri_header = "X-Original-URL",
+                 .host_header = "",
+                 .client_header = ClientHeader::kXRealIp,
+                 .allow = 200,
+                 .deny = 403,
+                 .takes_parameters = true},
+    ProxyProfile{.auth_path = "/auth/envoy",
+                 .method_header = "",
+                 .uri_header = "",
+                 .host_header = "Host",
+                 .client_header = ClientHeader::kXForwardedFor,
+                 .allow = 200,
+                 .deny = 429,
+                 .takes_parameters = false},
+};
+
+// Where the path of the request is appended, the profile takes all paths below its own.
+const ProxyProfile* find_profile(std::string_view path) {
+  for (const ProxyProfile& profile : kProfiles) {
+    if (!path.starts_with(profile.auth_path)) continue;
+    const std::string_view below = path.substr(profile.auth_path.size());
+    if (below.empty() || (profile.uri_header.empty() && below.front() == '/')) return &profile;
+  }
+  return nullptr;
+}
+
+// A status among two, or nothing.
+std::optional<int> one_of(std::string_view text, int one, int other) {
+  if (text == std::to_string(one)) return one;
+  if (text == std::to_string(other)) return other;
+  return std::nullopt;
+}
+
+Problem bad_parameter(std::string_view name, std::string_view expected) {
+  Problem problem = invalid_field(name, expected);
+  problem.detail += "; it is a parameter of the URL that the proxy is configured with";
+  return problem;
+}
+
+std::optional<Problem> read_parameter(std::string_view name, std::string_view value,
+                                      AuthTerms& terms) {
+  if (name == "allow") {
+    const auto allow = one_of(value, 200, 204);
+    if (!allow) return bad_parameter(name, "200 or 204");
+    terms.allow = *allow;
+  } else if (name == "deny") {
+    const auto deny = one_of(value, 429, 403);
+    if (!deny) return bad_parameter(name, "429 or 403");
+    terms.deny = *deny;
+  } else if (name == "client") {
+    const auto header = client_header_from_name(value);
+    if (!header) {
+      return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
+    }
+    terms.client_header = *header;
+  } else {
+    return bad_parameter(name, "allow, deny or client as the name of a parameter");
+  }
+  return std::nullopt;
+}
+
+std::string_view header_of(const AuthCall& call, std::string_view name) {
+  return find_header(call.headers, name).value_or(std::string_view());
+}
+
+// "Example.com:8080" is "example.com"; the brackets of an IPv6 address go, too.
+std::string_view plain_host(std::string_view host, std::string& scratch) {
+  if (host.starts_with('[')) {
+    host = host.substr(1, host.find(']') - 1);
+  } else {
+    host = host.substr(0, host.find(':'));
+  }
+  if (host.ends_with('.')) host.remove_suffix(1);  // "example.com." is the same host
+  scratch.assign(host);
+  for (char& c : scratch) c = ascii_lower(c);
+  return scratch;
+}
+
+Problem silent_proxy(std::string_view missing) {
+  return http_problem(400, "The proxy did not say which request it means: " + std::string(missing) +
+                               " is missing or no such thing. If the proxy is of another kind, "
+                               "let it ask at /auth, /auth/nginx or /auth/ingress-nginx.");
+}
+
+}  // namespace
+
+void set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
+  Request& request = described.request;
+  uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
+  const auto question_mark = uri.find('?');
+  if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
+  request.path = normal_path(uri.substr(0, question_mark), described.path);
+  request.host = plain_host(host, described.host);
+}
+
+std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
+                                       std::optional<AuthTerms>& terms) {
+  const ProxyProfile* const profile = find_profile(path);
+  if (profile == nullptr) {
+    return http_problem(404,
+                        "There is no such proxy; there are /auth, /auth/nginx, "
+                        "/auth/ingress-nginx and /auth/envoy.");
+  }
+  terms.emplace(*profile);
+  while (profile->takes_parameters && !query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const auto equals = std::min(pair.find('='), pair.size());
+    const auto value = pair.substr(std::min(equals + 1, pair.size()));
+    if (auto problem = read_parameter(pair.substr(0, equals), value, *terms)) return problem;
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
+                                              const TrustedProxies& trusted,
+                                              DescribedRequest& described) {
+  if (!trusted.trusts(call.peer)) {
+    return http_problem(400,
+                        "This peer is not trusted to speak for others; if it is a proxy of "
+                        "yours, add its network to trusted_proxies.");
+  }
+  const ProxyProfile& profile = *terms.profile;
+  Request& request = described.request;
+  request = {.headers = call.headers,
+             .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
+  request.method =
+      profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
+  if (profile.uri_header.empty()) {
+    set_target(call.path.substr(profile.auth_path.size()), header_of(call, profile.host_header),
+               described);
+    request.query = call.query;
+    return std::nullopt;
+  }
+
+  if (request.method.empty()) return silent_proxy(profile.method_header);
+  std::string_view uri = header_of(call, profile.uri_header);
+  if (uri.empty()) return silent_proxy(profile.uri_header);
+  std::string_view host = header_of(call, profile.host_header);
+  if (profile.host_header.empty()) {
+    const auto scheme_end = uri.find("://");
+    if (scheme_end == std::string_view::npos) return silent_proxy(profile.uri_header);
+    uri.remove_prefix(scheme_end + 3);
+    host = uri.substr(0, uri.find_first_of("/?"));
+    uri.remove_prefix(host.size());
+  }
+  set_target(uri, host, described);
+  return std::nullopt;
+}
+
+}  // namespace weir
