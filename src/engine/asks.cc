@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "algo/quota_share.h"
 #include "base/assert.h"
 #include "engine/asks_pool.h"
 
@@ -22,20 +23,6 @@ Decision refused(const Quota& quota) {
           .limit = quota.capacity(),
           .retry_after = kFailureRetry,
           .reset_after = kFailureRetry};
-}
-
-// What one of so many nodes may admit.
-Quota share_of(const Quota& quota, std::int64_t nodes) {
-  if (nodes <= 1 || quota.limit() == 0) return quota;
-  const bool has_burst = quota.algorithm() == Algorithm::kTokenBucket;
-  const auto share = [nodes](std::int64_t units) {
-    return std::max<std::int64_t>(1, units / nodes);
-  };
-  const auto made = Quota::make({.algorithm = quota.algorithm(),
-                                 .limit = share(quota.limit()),
-                                 .window = quota.window(),
-                                 .burst = has_burst ? share(quota.capacity()) : 0});
-  return made ? *made : quota;  // a bucket may take too long to fill
 }
 
 // As if the key had never been seen.

@@ -63,7 +63,7 @@ AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisCli
       trips_(with_patience(options.redis), failures_max(options.redis.spread), client, reactor,
              listener, *this),
       keys_(options.keys),
-      own_counters_(options.redis.own_counters),
+      own_counters_(options.redis.own_counters, options.redis.live_nodes),
       period_(options.interval / 2),
       sync_alarm_(reactor.make_alarm([this](Instant now) { sync_touched(now); })) {
   calm_.reserve(options.keys);

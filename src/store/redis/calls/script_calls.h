@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -53,9 +54,10 @@ struct RedisStoreOptions {
   Duration deadline = std::chrono::milliseconds(20);  // of a call
   KeySpread spread = KeySpread::kOneServer;
   TimeSource time = TimeSource::kRedis;
-  std::size_t denied_keys = 4096;  // remembered
-  std::uint64_t seed = 1;          // of the breaker's jitter
-  Store* own_counters = nullptr;   // this node's, which stay warm; null: none
+  std::size_t denied_keys = 4096;              // remembered
+  std::uint64_t seed = 1;                      // of the breaker's jitter
+  Store* own_counters = nullptr;               // this node's, which stay warm; null: none
+  std::function<std::int64_t()> live_nodes{};  // among which the node has a share; empty: 1
 };
 
 struct CallCounts {

@@ -11,13 +11,13 @@ constexpr Duration kPublishEvery = std::chrono::milliseconds(500);
 
 bool is_cluster(const RedisUrl& url) { return url.topology == RedisUrl::Topology::kCluster; }
 
-RedisStoreOptions store_options(const RedisFleetOptions& options, std::uint64_t seed,
-                                Store& own_counters) {
+RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFleet::Core& core) {
   return {.prefix = options.prefix,
           .deadline = options.deadline,
           .spread = is_cluster(options.url) ? KeySpread::kCluster : KeySpread::kOneServer,
-          .seed = seed,
-          .own_counters = &own_counters};
+          .seed = core.surroundings.seed,
+          .own_counters = &core.own_counters,
+          .live_nodes = [&state = core.state] { return state.live_nodes(); }};
 }
 
 }  // namespace
@@ -33,8 +33,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   RedisStateListener& state_listener = *this;
   client_ = make_redis_client(options_.url, core_.surroundings, state_listener, now);
   RedisStoreListener& store_listener = *this;
-  const RedisStoreOptions redis_options =
-      store_options(options_, core_.surroundings.seed, core_.own_counters);
+  const RedisStoreOptions redis_options = store_options(options_, core_);
   auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, store_listener);
   strict_store_ = store.get();
   strict_ = std::move(store);

@@ -5,14 +5,23 @@
 
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "weir/quota.h"
 #include "weir/store.h"
 
 namespace weir {
 
 class OwnCounters {
  public:
-  // Answers at once, and outlives this. Null: nothing is entered.
-  explicit OwnCounters(Store* memory) : memory_(memory) {}
+  using LiveNodes = std::function<std::int64_t()>;
+
+  // `memory` answers at once, and outlives this. Null: nothing is entered. A bucket is entered
+  // by this node's share among `live_nodes`, as which it is read when the node decides alone.
+  explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
+      : memory_(memory), live_nodes_(std::move(live_nodes)) {}
 
   // What an answered batch has changed.
   void enter(const Batch& answered, Instant now);
@@ -20,7 +29,11 @@ class OwnCounters {
   void enter(const Charge& charge, Instant now);
 
  private:
+  Quota entered_as(const Quota& quota) const;
+  void spend_rest(const Charge& charge, const Decision& decision, Instant now);
+
   Store* memory_;
+  LiveNodes live_nodes_;
 };
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "algo/quota_share.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -45,6 +46,29 @@ TEST_F(OwnCountersTest, EntersWhatWasAllowed) {
   enter(Operation::kSpendEach, {one_, other_}, {Verdict::kAllowed, Verdict::kDenied});
   EXPECT_EQ(remaining(one_.key), 7);
   EXPECT_EQ(remaining(other_.key), 10);
+}
+
+// Three nodes have used all of it together.
+TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
+  constexpr std::int64_t kNodes = 3;
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    for (const std::int64_t cost : {1, 5}) {
+      const auto algorithm = static_cast<Algorithm>(i);
+      const Quota quota = *Quota::make({.algorithm = algorithm, .limit = 300, .window = 1min});
+      const auto memory = make_memory_store({.max_keys = 1024}, kNow);
+      OwnCounters own(memory.get(), [] { return kNodes; });
+      const Charge charge{{1, 1}, &quota, cost};
+      for (std::int64_t spent = 0; spent < 300 / kNodes; spent += cost) own.enter(charge, kNow);
+
+      const Quota share = share_of(quota, kNodes);
+      const Charge one{{1, 1}, &share, 1};
+      Decision decision;
+      Batch batch{
+          .charges = {&one, 1}, .decisions = {&decision, 1}, .on_done = [](Batch&) noexcept {}};
+      memory->decide(batch, kNow);
+      EXPECT_FALSE(decision.allowed()) << algorithm_name(algorithm) << ", cost " << cost;
+    }
+  }
 }
 
 TEST_F(OwnCountersTest, EntersAllOrNothing) {

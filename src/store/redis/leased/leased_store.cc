@@ -57,7 +57,7 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
       trips_(options.redis, Breaker::kFailuresMax, client, reactor, listener, *this),
       keys_(options.keys),
       denials_(options.redis.denied_keys),
-      own_counters_(options.redis.own_counters),
+      own_counters_(options.redis.own_counters, options.redis.live_nodes),
       waiting_(kWaitingMax),
       waiters_(kWaitingMax * Batch::kChargesMax, kNobody),
       return_alarm_(reactor.make_alarm([this](Instant now) { ring(now); })) {

@@ -12,7 +12,7 @@ RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Re
     : options_(options),
       calls_(options, Breaker::kFailuresMax, client, reactor, listener, *this),
       denials_(options.denied_keys),
-      own_counters_(options.own_counters),
+      own_counters_(options.own_counters, options.live_nodes),
       round_end_(reactor.make_alarm([this](Instant now) { flush(now); })),
       deadlines_(reactor.make_alarm([this](Instant now) { ring(now); })) {
   calls_.queue().reserve(kWaitingMax);
