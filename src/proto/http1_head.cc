@@ -87,19 +87,25 @@ class HeadParser final : public beast::http::basic_parser<true> {
   }
 
   // Beast joins folded lines in memory of its own, which is about to go away. But if only one
-  // of them has a text, the value is where it arrived, behind a line's end.
+  // of them has a text, the value is where it arrived, behind a line's end or before one.
   bool is_folded(BeastText name, BeastText value) const {
-    const auto name_end = static_cast<std::size_t>(name.data() + name.size() - arrived_.data());
-    if (!value.empty() && !is_part_of_input(value)) return true;
-    if (!value.empty()) {
-      const auto value_at = static_cast<std::size_t>(value.data() - arrived_.data());
-      if (arrived_.substr(name_end, value_at - name_end).find('\n') != std::string_view::npos) {
-        return true;
-      }
+    if (value.empty()) return goes_on_behind(end_of(name));
+    if (!is_part_of_input(value)) return true;
+    constexpr std::size_t kColonAndSpace = 2;
+    const std::size_t gap = end_of(value) - value.size() - end_of(name);
+    const bool may_hold_line = gap > kColonAndSpace;
+    if (may_hold_line && arrived_.substr(end_of(name), gap).find('\n') != std::string_view::npos) {
+      return true;
     }
-    const auto line_end = arrived_.find('\n', value.empty() ? name_end : end_of(value));
-    const std::string_view next = arrived_.substr(std::min(line_end, arrived_.size() - 1) + 1, 1);
-    return next == " " || next == "\t";
+    return goes_on_behind(end_of(value));
+  }
+
+  // Whether the line behind the one with this place begins with a blank.
+  bool goes_on_behind(std::size_t place) const {
+    const bool is_end = arrived_[place] == '\r';
+    const std::size_t line_end = is_end ? place + 1 : arrived_.find('\n', place);
+    const char next = line_end + 1 < arrived_.size() ? arrived_[line_end + 1] : '\0';
+    return next == ' ' || next == '\t';
   }
 
   std::size_t end_of(BeastText value) const {
