@@ -109,7 +109,7 @@ class RespCore {
 
   // Decides the checks in the queue. To be called before control goes back to the event loop.
   void flush(RespLine& line, Instant now);
-  // Of a connection that goes away in the middle of its turn.
+  // Forgets the checks of a connection that goes away in the middle of its turn.
   void forget_queued() { queue_.clear(); }
 
   // What was decided since the last call took this long to answer.
