@@ -131,8 +131,8 @@ std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rule
   return changes;
 }
 
-// Whoever lets go last destroys thousands of expressions: that is to be here, and not a core
-// which swaps. So each set is kept until it is seen that all cores have let go.
+// The last owner of a set destroys thousands of expressions. That must be this thread, and not
+// a core that swaps: so the book keeps each set until all cores have let go.
 void Rulebook::retire(const RuleSetPtr& rules) {
   std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
   if (rules != nullptr) retired_.push_back(rules);

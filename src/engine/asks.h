@@ -91,7 +91,7 @@ class Asks final : Engine::Asker {
   // After kWaits. The listener is called once, at the latest when the stores' patience ends.
   void listen(Listener& listener) { listener_ = &listener; }
   Progress progress() const { return progress_; }
-  // What has become of them, for whoever was called.
+  // The progress, for a listener that was called.
   Progress go_on(Instant) const { return progress_; }
 
   const Ask& ask(std::size_t index) const { return items_[index]->ask; }

@@ -2,7 +2,7 @@
 //
 //   AsksPtr asks = pool.take(Operation::kSpendEach);    goes back when it is destroyed
 //
-// What is given back while it waits is decided to its end first.
+// Asks that go back while they wait are decided to their end first.
 //
 // Thread rule: one core. Tested by asks_modes_test.cc.
 

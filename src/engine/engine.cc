@@ -42,7 +42,7 @@ void Engine::answer_came(Asker& asker) noexcept {
   if (is_first && on_answered_) on_answered_();
 }
 
-// Whoever goes on may be gone afterwards.
+// An asker may be gone once it has gone on.
 void Engine::go_on(Instant now) {
   while (first_answered_ != nullptr) {
     Asker& asker = *first_answered_;

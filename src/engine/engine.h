@@ -92,7 +92,7 @@ class Engine {
   // read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
-  // Whoever has asked a store that answers later.
+  // Somebody who waits for a store that answers later.
   class Asker {
    public:
     // All answers are there.

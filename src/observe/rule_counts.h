@@ -59,7 +59,7 @@ class CoreRuleCounts {
   // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber.
   void record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
 
-  // What has been recorded since the last call has been answered, in that time.
+  // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept;
 
  private:

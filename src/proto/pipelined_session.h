@@ -135,7 +135,7 @@ class PipelinedSession : public Session {
   // Decides what is queued.
   virtual void flush(Instant now) = 0;
 
-  // What is written from now on has waited, or has not.
+  // Says how long the replies that are written next have waited.
   struct Turn {
     Duration waited{0};
     enum class Then : std::uint8_t { kGoOn, kClose } then = Then::kGoOn;

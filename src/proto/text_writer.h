@@ -4,8 +4,8 @@
 //   writer.put("X-RateLimit-Limit: ").number(limit).put("\r\n");
 //   out.commit(writer.end());
 //
-// Whoever makes one has made room for all that will be put. end() checks that it was enough:
-// a bound that was counted wrongly stops the program there. The bounds of the variable parts
+// Its maker reserves room for all that will be put. end() checks that it was enough: a bound
+// that was counted wrongly stops the program there. The bounds of the variable parts
 // are the k...Max constants here and beside each format.
 //
 // Thread rule: a value. Tested by text_writer_test.cc.

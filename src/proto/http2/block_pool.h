@@ -4,7 +4,7 @@
 // Sizes are rounded up to a power of two, and a free list keeps at most kKeptMax bytes;
 // what is larger than kBlockMax, or too many, goes back to the system.
 //
-// What is released twice is released once. nghttp2 1.52 does so when it had no memory to queue
+// The pool ignores a second release of a block. nghttp2 1.52 does so when it had no memory to queue
 // the body of an answer (nghttp2_submit_data); of a block that was taken again in between we
 // would not know, so a session without memory is deleted at once.
 //

@@ -31,7 +31,7 @@ Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at,
 
 Http2Session::~Http2Session() { give_up(); }
 
-// What is in the output is still sent. Not left to the destructor, because of BlockPool.
+// The output is still sent. The destructor would come too late for BlockPool.
 void Http2Session::give_up() noexcept {
   finished_ = true;
   while (Http2Stream* const stream = streams_) {
