@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/late_asks.h"
 #include "rls/rate_limit_service.h"
 #include "server/grpc/grpc_method.h"
 
@@ -41,14 +42,13 @@ class ShouldRateLimit final : public UnaryMethod {
   using CallPtr = rls::RateLimitService::CallPtr;
 
   // The reply to a call that waits.
-  class Late final : public LateReply<Http2Stream>, Asks::Listener {
+  class Late final : public LateAsks<Http2Stream> {
    public:
     Late(CallPtr asked, RuleSetPtr rules) : rules_(std::move(rules)), asked_(std::move(asked)) {
       asked_->listen(*this);
     }
 
    private:
-    void decided() noexcept override { due(); }
     bool try_write(Http2Stream& stream, Instant now) override {
       if (asked_->go_on(now) == Asks::Progress::kWaits) {
         asked_->listen(*this);

@@ -10,13 +10,14 @@
 #include <memory>
 #include <utility>
 
+#include "engine/late_asks.h"
 #include "server/http/http_core.h"
 
 namespace weir {
 
 // `Asked` is AsksPtr, or something else with decide(), go_on() and listen().
 template <typename Asked, typename Write>
-class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
+class LateDecision final : public LateAsks<ReplySink> {
  public:
   LateDecision(HttpCore& core, const Recipient& to, Asked asked, Write write)
       : core_(core),
@@ -28,8 +29,6 @@ class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
   }
 
  private:
-  void decided() noexcept override { due(); }
-
   bool try_write(ReplySink& out, Instant now) override {
     if (asked_->go_on(now) == Asks::Progress::kWaits) {
       asked_->listen(*this);
@@ -50,15 +49,13 @@ class LateDecision final : public LateReply<ReplySink>, Asks::Listener {
 };
 
 // The checks that were decided together.
-class LateRound final : public LateReply<ReplySink>, Asks::Listener {
+class LateRound final : public LateAsks<ReplySink> {
  public:
   LateRound(HttpCore& core, HttpCore::Queue::Round round) : core_(core), round_(std::move(round)) {
     round_.asks->listen(*this);
   }
 
  private:
-  void decided() noexcept override { due(); }
-
   bool try_write(ReplySink& out, Instant now) override {
     core_.write_round(out, round_, now);
     return true;

@@ -7,13 +7,14 @@
 #include <memory>
 #include <utility>
 
+#include "engine/late_asks.h"
 #include "server/resp/resp_core.h"
 
 namespace weir {
 
 // The reply to one command.
 template <typename Write>
-class LateCommand final : public LateReply<OutputBuffer>, Asks::Listener {
+class LateCommand final : public LateAsks<OutputBuffer> {
  public:
   LateCommand(resp::Protocol protocol, AsksPtr asks, Write write)
       : protocol_(protocol), asks_(std::move(asks)), write_(std::move(write)) {
@@ -21,8 +22,6 @@ class LateCommand final : public LateReply<OutputBuffer>, Asks::Listener {
   }
 
  private:
-  void decided() noexcept override { due(); }
-
   bool try_write(OutputBuffer& out, Instant) override {
     resp::ReplyWriter reply(out, protocol_);
     write_(reply, *asks_);
@@ -35,15 +34,13 @@ class LateCommand final : public LateReply<OutputBuffer>, Asks::Listener {
 };
 
 // The replies to the checks that were decided together.
-class LateCommands final : public LateReply<OutputBuffer>, Asks::Listener {
+class LateCommands final : public LateAsks<OutputBuffer> {
  public:
   explicit LateCommands(RespCore::Round round) : round_(std::move(round)) {
     round_.asks->listen(*this);
   }
 
  private:
-  void decided() noexcept override { due(); }
-
   bool try_write(OutputBuffer& out, Instant) override {
     RespCore::write_round(out, round_);
     return true;
