@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "config/envoy_config.h"
+#include "config/envoy/envoy_config.h"
 #include "rules/rule_conflicts.h"
 #include "rules/rule_set.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "rules/request_path.h"
+#include "rules/request/request_path.h"
 #include "rules/rule_set.h"
 
 namespace weir {

@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 #include "base/base64url.h"
-#include "rules/token.h"
+#include "rules/request/token.h"
 
 namespace weir {
 namespace {

@@ -21,9 +21,9 @@
 #include <variant>
 
 #include "cli/commands.h"
-#include "cli/redis_trust.h"
+#include "cli/node/redis_trust.h"
 #include "load/histogram.h"
-#include "net/event_loop.h"
+#include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "store/redis/client/redis_clients.h"
 #include "store/redis/strict/redis_store.h"

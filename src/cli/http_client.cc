@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "load/target.h"
-#include "net/unique_fd.h"
+#include "net/sockets/unique_fd.h"
 
 namespace weir {
 namespace {

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "config/rule_sources.h"
+#include "config/rules/rule_sources.h"
 #include "rules/rule.h"
 
 namespace weir {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/rule_sources.h"
+#include "config/rules/rule_sources.h"
 #include "rules/rule_set.h"
 
 namespace weir {

@@ -18,14 +18,14 @@
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
-#include "cli/config_files.h"
-#include "cli/node.h"
+#include "cli/node/config_files.h"
+#include "cli/node/node.h"
+#include "cli/node/state_file.h"
 #include "cli/rule_text.h"
 #include "cli/settings.h"
-#include "cli/state_file.h"
 #include "config/config.h"
-#include "net/file_watch.h"
-#include "net/signals.h"
+#include "net/loop/file_watch.h"
+#include "net/loop/signals.h"
 #include "weir/version.h"
 
 namespace weir {

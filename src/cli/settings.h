@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "config/setting_values.h"
-#include "net/address.h"
 #include "net/doorway.h"
-#include "net/tls_context.h"
+#include "net/sockets/address.h"
+#include "net/tls/tls_context.h"
 #include "proto/exposure.h"
-#include "rules/client_address.h"
+#include "rules/request/client_address.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/time.h"
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/config_files.h"
+#include "cli/node/config_files.h"
 #include "cli/rule_text.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
-#include "config/envoy_config.h"
+#include "config/envoy/envoy_config.h"
 
 namespace weir {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "config/match_config.h"
-#include "config/rule_config.h"
+#include "config/rules/match_config.h"
+#include "config/rules/rule_config.h"
 #include "config/section_reader.h"
-#include "config/yaml_document.h"
+#include "config/yaml/yaml_document.h"
 
 namespace weir {
 namespace {

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "config/setting_values.h"
-#include "config/yaml_text.h"
+#include "config/yaml/yaml_text.h"
 #include "rules/rule_set.h"
 
 namespace weir {

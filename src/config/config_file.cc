@@ -5,7 +5,7 @@
 #include <memory>
 #include <system_error>
 
-#include "config/yaml_text.h"
+#include "config/yaml/yaml_text.h"
 
 namespace weir {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/ascii.h"
-#include "config/match_cover.h"
+#include "config/rules/match_cover.h"
 #include "config/section_reader.h"
 #include "rules/mode.h"
-#include "rules/request_path.h"
+#include "rules/request/request_path.h"
 
 namespace weir {
 namespace {

@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "config/config_fields.h"
-#include "config/yaml_document.h"
+#include "config/yaml/yaml_document.h"
 #include "weir/time.h"
 
 namespace weir {

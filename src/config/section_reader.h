@@ -16,7 +16,7 @@
 #include "config/config.h"
 #include "config/config_fields.h"
 #include "config/field_value.h"
-#include "config/yaml_document.h"
+#include "config/yaml/yaml_document.h"
 
 namespace weir {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "config/config_fields.h"
-#include "config/yaml_text.h"
+#include "config/yaml/yaml_text.h"
 #include "weir/time.h"
 
 namespace weir {

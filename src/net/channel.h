@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "net/io_result.h"
-#include "net/tls_stream.h"
-#include "net/unique_fd.h"
+#include "net/sockets/io_result.h"
+#include "net/sockets/unique_fd.h"
+#include "net/tls/tls_stream.h"
 
 namespace weir {
 

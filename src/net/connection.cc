@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "net/connection_set.h"
-#include "net/socket_options.h"
+#include "net/sockets/socket_options.h"
 
 namespace weir {
 namespace {

@@ -33,8 +33,8 @@
 
 #include "net/channel.h"
 #include "net/entrance.h"
-#include "net/event_loop.h"
-#include "net/unique_fd.h"
+#include "net/loop/event_loop.h"
+#include "net/sockets/unique_fd.h"
 #include "proto/session.h"
 #include "weir/time.h"
 

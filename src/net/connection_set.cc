@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/socket_options.h"
+#include "net/sockets/socket_options.h"
 
 namespace weir {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "net/connection_set.h"
-#include "net/event_loop.h"
 #include "net/listener.h"
+#include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 
 namespace weir {

@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "net/tls_context.h"
+#include "net/tls/tls_context.h"
 #include "proto/session.h"
-#include "rules/client_address.h"
+#include "rules/request/client_address.h"
 
 namespace weir {
 

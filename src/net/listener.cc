@@ -11,7 +11,7 @@
 #include <new>
 #include <utility>
 
-#include "net/socket_options.h"
+#include "net/sockets/socket_options.h"
 
 namespace weir {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "net/connection_set.h"
 #include "net/doorway.h"
-#include "net/event_loop.h"
-#include "net/unique_fd.h"
+#include "net/loop/event_loop.h"
+#include "net/sockets/unique_fd.h"
 
 namespace weir {
 

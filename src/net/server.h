@@ -18,13 +18,13 @@
 #include <variant>
 #include <vector>
 
-#include "net/address.h"
 #include "net/connection_budget.h"
 #include "net/core.h"
 #include "net/doorway.h"
-#include "net/gate.h"
-#include "net/listening_sockets.h"
-#include "net/tls_trust.h"
+#include "net/loop/gate.h"
+#include "net/sockets/address.h"
+#include "net/sockets/listening_sockets.h"
+#include "net/tls/tls_trust.h"
 #include "proto/dialer.h"
 #include "proto/reactor.h"
 #include "proto/session.h"

@@ -13,8 +13,8 @@
 #include <set>
 
 #include "net/net_testing.h"
-#include "net/open_files.h"
-#include "net/socket_options.h"
+#include "net/sockets/open_files.h"
+#include "net/sockets/socket_options.h"
 
 namespace weir {
 namespace {

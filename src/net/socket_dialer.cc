@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/ip_address.h"
-#include "net/address.h"
 #include "net/channel.h"
-#include "net/socket_options.h"
+#include "net/sockets/address.h"
+#include "net/sockets/socket_options.h"
 
 namespace weir {
 namespace {

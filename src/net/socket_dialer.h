@@ -19,9 +19,9 @@
 
 #include "net/connection_budget.h"
 #include "net/connection_set.h"
-#include "net/event_loop.h"
-#include "net/name_lookup.h"
-#include "net/tls_trust.h"
+#include "net/loop/event_loop.h"
+#include "net/loop/name_lookup.h"
+#include "net/tls/tls_trust.h"
 #include "proto/dialer.h"
 
 namespace weir {

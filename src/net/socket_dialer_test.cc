@@ -7,9 +7,9 @@
 #include <optional>
 #include <thread>
 
-#include "net/listening_sockets.h"
 #include "net/net_testing.h"
 #include "net/server.h"
+#include "net/sockets/listening_sockets.h"
 #include "net/tls_testing.h"
 
 namespace weir {

@@ -2,7 +2,7 @@
 // a client of some protocol is tested as a server's sessions are, by handing it bytes and
 // times.
 //
-// Thread rule: the core of the loop. Implemented by net/event_loop.h.
+// Thread rule: the core of the loop. Implemented by net/loop/event_loop.h.
 
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "rules/request.h"
+#include "rules/request/request.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 #include "weir/time.h"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/text_hash.h"
-#include "rules/request.h"
+#include "rules/request/request.h"
 #include "rules/rule.h"
 
 namespace weir {

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
-#include "rules/request.h"
+#include "rules/request/request.h"
 
 namespace weir {
 

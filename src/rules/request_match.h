@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/ip_address.h"
-#include "rules/request.h"
-#include "rules/text_pattern.h"
+#include "rules/request/request.h"
+#include "rules/text/text_pattern.h"
 
 namespace weir {
 

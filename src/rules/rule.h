@@ -33,8 +33,8 @@
 #include "rules/mode.h"
 #include "rules/request_match.h"
 #include "rules/schedule.h"
-#include "rules/text_pattern.h"
-#include "rules/text_template.h"
+#include "rules/text/text_pattern.h"
+#include "rules/text/text_template.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 

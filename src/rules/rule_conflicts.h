@@ -1,6 +1,6 @@
 // What is wrong with rules that are each right.
 //
-// Thread rule: pure. Tested by src/config/envoy_config_test.cc.
+// Thread rule: pure. Tested by src/config/envoy/envoy_config_test.cc.
 
 #pragma once
 

@@ -8,7 +8,7 @@
 
 #include "base/length_prefix.h"
 #include "rules/rule_set.h"
-#include "rules/text_template.h"
+#include "rules/text/text_template.h"
 
 namespace weir {
 namespace {

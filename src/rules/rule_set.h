@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "rules/descriptor_tree.h"
-#include "rules/request.h"
-#include "rules/request_facts.h"
+#include "rules/request/request.h"
+#include "rules/request/request_facts.h"
 #include "rules/rule.h"
 #include "rules/traffic_rules.h"
 #include "weir/time.h"

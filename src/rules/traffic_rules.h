@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/text_hash.h"
-#include "rules/path_regexes.h"
-#include "rules/request.h"
+#include "rules/request/request.h"
 #include "rules/rule.h"
+#include "rules/text/path_regexes.h"
 #include "weir/time.h"
 
 namespace weir {

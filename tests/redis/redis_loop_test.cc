@@ -9,7 +9,7 @@
 #include <string>
 #include <variant>
 
-#include "net/event_loop.h"
+#include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "redis/redis_server.h"
 #include "store/redis/client/redis_clients.h"

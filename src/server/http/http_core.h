@@ -30,7 +30,7 @@
 #include "base/pool.h"
 #include "engine/asks_pool.h"
 #include "engine/check_queue.h"
-#include "proto/http1_head.h"
+#include "proto/http/http1_head.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
 #include "server/http/check/check_body.h"

@@ -17,7 +17,7 @@
 #include "observe/traffic.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
-#include "rules/client_address.h"
+#include "rules/request/client_address.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 

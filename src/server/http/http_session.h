@@ -16,8 +16,8 @@
 #include <memory>
 #include <optional>
 
-#include "proto/http1_chunked.h"
-#include "proto/http1_head.h"
+#include "proto/http/http1_chunked.h"
+#include "proto/http/http1_head.h"
 #include "proto/pipelined_session.h"
 #include "server/http/http_core.h"
 #include "server/http/replies.h"

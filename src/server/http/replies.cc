@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "proto/rate_limit_headers.h"
+#include "proto/http/rate_limit_headers.h"
 #include "proto/text_writer.h"
 
 namespace weir {

@@ -13,8 +13,8 @@
 
 #include "base/late_reply.h"
 #include "base/name_value.h"
-#include "proto/http_date.h"
-#include "proto/rate_limit_headers.h"
+#include "proto/http/http_date.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/http/http_counts.h"
 #include "weir/time.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/http1_head.h"
+#include "proto/http/http1_head.h"
 #include "server/http/http_counts.h"
 
 namespace weir {

@@ -7,7 +7,7 @@
 // Reading YAML, compiling expressions and writing files take long, so no core does it: one
 // thread makes all changes, one after the other, and cores hear from it.
 //
-// Thread rule: any thread. Implemented by cli/rule_changer.h. Tested by http_rules_test.cc and
+// Thread rule: any thread. Implemented by cli/node/rule_changer.h. Tested by http_rules_test.cc and
 // tests/e2e/rules_test.py.
 
 #pragma once
@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "config/rule_sources.h"
+#include "config/rules/rule_sources.h"
 #include "weir/time.h"
 
 namespace weir {

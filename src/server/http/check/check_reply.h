@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "engine/ask.h"
-#include "proto/rate_limit_headers.h"
+#include "proto/http/rate_limit_headers.h"
 #include "proto/text_writer.h"
 
 namespace weir {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/ascii.h"
-#include "rules/request_path.h"
+#include "rules/request/request_path.h"
 
 namespace weir {
 namespace {

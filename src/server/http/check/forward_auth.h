@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "base/name_value.h"
-#include "rules/client_address.h"
-#include "rules/request.h"
+#include "rules/request/client_address.h"
+#include "rules/request/request.h"
 #include "rules/rule_set.h"
 #include "server/http/problem.h"
 

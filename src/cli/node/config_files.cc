@@ -1,0 +1,102 @@
+#include "cli/node/config_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "config/config_file.h"
+#include "config/envoy/envoy_config.h"
+#include "config/yaml/yaml_text.h"
+#include "rules/rule_conflicts.h"
+#include "store/redis/client/redis_url.h"
+
+namespace weir {
+namespace {
+
+// Length and all: "ab" and "c" are not "a" and "bc".
+void append_file(const std::filesystem::path& path, std::string& texts) {
+  auto stream = std::ifstream(path, std::ios::binary);
+  auto text = std::string(kYamlBytesMax + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  const auto size = static_cast<std::size_t>(stream.gcount());
+  texts.append(path).append("\n").append(std::to_string(size)).append("\n").append(text, 0, size);
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(std::span<const std::string> paths) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  auto files = std::vector<fs::path>();
+  for (const auto& path : paths) {
+    if (!fs::is_directory(path, ignored)) {
+      files.emplace_back(path);
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(path, ignored)) {
+      if (entry.is_regular_file(ignored)) files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  std::string texts;
+  for (const auto& file : files) append_file(file, texts);
+  return std::hash<std::string>()(texts);
+}
+
+std::string config_file_text(const ServeOptions& options) {
+  if (options.config_file.empty()) return {};
+  auto text = read_config_file(options.config_file);
+  return std::holds_alternative<std::string>(text) ? std::get<std::string>(std::move(text))
+                                                   : std::string();
+}
+
+std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {
+  auto loaded = load_config(file);
+  const auto* config = std::get_if<Config>(&loaded);
+  if (config == nullptr || !config->settings.is_set("store.redis")) return loaded;
+  const auto url = RedisUrl::parse(config->settings.get<std::string>("store.redis"));
+  const auto* error = std::get_if<RedisUrlError>(&url);
+  if (error == nullptr) return loaded;
+  const auto place = config->settings.place_of("store.redis");
+  return ConfigErrors{{.file = file,
+                       .line = place.line,
+                       .column = place.column,
+                       .message = "'redis' " + error->message}};
+}
+
+std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
+  Config config;
+  if (!options.config_file.empty()) {
+    auto loaded = load_whole_config(options.config_file);
+    if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
+    config = std::get<Config>(std::move(loaded));
+  }
+  config.settings.override_with(options.settings);
+  const auto envoy_files = config.settings.get<std::string>("envoy.config");
+  if (envoy_files.empty()) return config;
+
+  auto loaded = load_envoy_config(envoy_files, envoy_algorithm(config.settings));
+  if (auto* errors = std::get_if<ConfigErrors>(&loaded)) return std::move(*errors);
+  auto& rules = std::get<std::vector<Rule>>(loaded);
+  std::move(rules.begin(), rules.end(), std::back_inserter(config.rules));
+  if (auto conflict = descriptor_conflict(config.rules)) {
+    return ConfigErrors{{.file = envoy_files, .message = std::move(*conflict)}};
+  }
+  return config;
+}
+
+Algorithm envoy_algorithm(const SettingValues& settings) {
+  return *algorithm_from_name(settings.get<std::string>("envoy.algorithm"));
+}
+
+std::string describe_config_files(const ServeOptions& options, const SettingValues& settings) {
+  const auto envoy_files = settings.get<std::string>("envoy.config");
+  const bool both = !options.config_file.empty() && !envoy_files.empty();
+  return options.config_file + (both ? " and " : "") + envoy_files;
+}
+
+}  // namespace weir

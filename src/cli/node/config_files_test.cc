@@ -1,0 +1,95 @@
+#include "cli/node/config_files.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/settings_testing.h"
+
+namespace weir {
+namespace {
+
+using testing::HasSubstr;
+
+class ConfigFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / "weir-config-files-test";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const char* name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  static Config load(const ServeOptions& options) {
+    return std::get<Config>(load_config_files(options));
+  }
+  static std::string mistake(const ServeOptions& options) {
+    return std::get<ConfigErrors>(load_config_files(options)).front().to_string();
+  }
+
+  std::filesystem::path folder_;
+};
+
+constexpr const char* kEnvoy =
+    "domain: edge\n"
+    "descriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 1}}]\n";
+
+TEST_F(ConfigFilesTest, NoFileIsTheEmptyConfiguration) {
+  EXPECT_TRUE(load({}).rules.empty());
+  EXPECT_EQ(describe_config_files({}, {}), "");
+}
+
+TEST_F(ConfigFilesTest, EnvoysRulesJoinOurs) {
+  const auto envoy = write("rl.yaml", kEnvoy);
+  const ServeOptions options{
+      .config_file = write("weir.yaml", "envoy: {config: " + envoy +
+                                            "}\nrules: [{id: mine, limit: 1, window: 1s}]\n")};
+  const Config config = load(options);
+  ASSERT_EQ(config.rules.size(), 3u);
+  EXPECT_EQ(config.rules[0].id, "mine");
+  EXPECT_EQ(config.rules[2].id, "edge/a");
+  EXPECT_EQ(config.rules[2].quota.algorithm(), Algorithm::kFixedWindow);
+  EXPECT_EQ(describe_config_files(options, config.settings), options.config_file + " and " + envoy);
+}
+
+TEST_F(ConfigFilesTest, TheCommandLineWins) {
+  const Config config =
+      load({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy), "--envoy-algorithm",
+                              "sliding_window", "--envoy-response-headers"}),
+            .config_file = write("weir.yaml", "envoy: {config: /nowhere, shadow_mode: true}\n")});
+  const auto is = [&](const char* name) { return config.settings.get<bool>(name); };
+  EXPECT_EQ(config.rules.back().quota.algorithm(), Algorithm::kSlidingWindow);
+  EXPECT_TRUE(is("envoy.response_headers"));
+  EXPECT_TRUE(is("envoy.shadow_mode"));
+  EXPECT_FALSE(is("envoy.all_or_nothing"));
+}
+
+TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {
+  EXPECT_THAT(mistake({.settings = said(
+                           {"--envoy-config", write("rl.yaml", "domain: edge\nlimits: []\n")})}),
+              HasSubstr("rl.yaml:2:1: unknown key 'limits'"));
+  EXPECT_THAT(mistake({.config_file = (folder_ / "none.yaml").string()}), HasSubstr("none.yaml"));
+  const auto ours = write("weir.yaml",
+                          "rules: [{id: mine, limit: 1, window: 1s, "
+                          "descriptor: {domain: edge, entries: [{key: a}]}}]\n");
+  EXPECT_THAT(mistake({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy)}),
+                       .config_file = ours}),
+              HasSubstr("the rules 'mine' and 'edge/a' are for the same descriptor"));
+}
+
+TEST_F(ConfigFilesTest, TheUrlOfTheRedisIsCheckedWhereItStands) {
+  ServeOptions options;
+  options.config_file = write("weir.yaml", "store:\n  redis: http://10.0.0.5\n");
+  EXPECT_THAT(mistake(options), HasSubstr("weir.yaml:2:10: 'redis' "));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,271 @@
+#include "cli/node/node.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cli/node/redis_trust.h"
+#include "net/sockets/open_files.h"
+#include "weir/version.h"
+
+namespace weir {
+namespace {
+
+// A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
+// memory as well as descriptors.
+constexpr std::size_t kConnectionsMax = 100'000;
+
+StoreFigures figures_of(const MemoryStore& store) {
+  const auto stats = store.stats();
+  return {.capacity = stats.capacity,
+          .evictions = stats.evictions,
+          .bytes = stats.bytes,
+          .log_entries = stats.log_entries};
+}
+
+// What TLS agrees on at a door, best first.
+std::vector<std::string> protocols_of(Door door) {
+  switch (door) {
+    case Door::kHttp: return {"h2", "http/1.1"};
+    case Door::kGrpc: return {"h2"};
+    case Door::kResp: break;
+  }
+  return {};
+}
+
+// 64 bits of chance in hexadecimal.
+std::string node_name() {
+  std::string name;
+  const auto secret = HashSecret::random();
+  for (const std::byte byte : std::span(secret.bytes).first(8)) {
+    name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return name;
+}
+
+std::uint64_t max_keys_of(const Settings& settings) {
+  return static_cast<std::uint64_t>(settings.values.get<std::int64_t>("max_keys"));
+}
+
+RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_counts) {
+  return {.all_or_nothing = values.get<bool>("envoy.all_or_nothing"),
+          .shadow_mode = values.get<bool>("envoy.shadow_mode"),
+          .response_headers = values.get<bool>("envoy.response_headers"),
+          .limit_header = values.get<std::string>("envoy.limit_header"),
+          .remaining_header = values.get<std::string>("envoy.remaining_header"),
+          .reset_header = values.get<std::string>("envoy.reset_header"),
+          .response_metadata = values.get<bool>("envoy.response_metadata"),
+          .detailed_counts = &detailed_counts};
+}
+
+}  // namespace
+
+std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
+    const Settings& settings) {
+  auto admission = Admission{.tls = nullptr, .trusted_proxies = settings.trusted_proxies};
+  if (settings.needs_tls()) {
+    auto loaded = TlsContext::load(settings.tls);
+    if (auto* error = std::get_if<StartError>(&loaded)) return std::move(*error);
+    admission.tls = std::get<std::shared_ptr<const TlsContext>>(std::move(loaded));
+  }
+  return std::make_shared<const Admission>(std::move(admission));
+}
+
+Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
+    : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
+      http(*node.http_, engine, node.blocks_, rules),
+      grpc(node.grpc_, engine, node.blocks_, rules,
+           rls_options(node.settings_.values, node.detailed_counts_)),
+      grpc_alone(grpc, node.http2_options()),
+      routes(grpc, http),
+      http2(routes, node.http2_options()),
+      any_http(http, http2),
+      resp(*node.resp_, engine, node.blocks_, rules) {}
+
+SessionFactory& Node::CoreParts::door(Door door) {
+  switch (door) {
+    case Door::kHttp: break;
+    case Door::kGrpc: return grpc_alone;
+    case Door::kResp: return resp;
+  }
+  return any_http;
+}
+
+void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
+  http.use_rules(rules);
+  grpc.use_rules(rules);
+  resp.use_rules(rules);
+}
+
+std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
+                                                           const std::string& config_file,
+                                                           const Secrets& secrets,
+                                                           Rulebook::Content rules) {
+  try {
+    auto node = std::unique_ptr<Node>(new Node(settings, config_file, secrets));
+    node->rulebook_.load(std::move(rules), node->clock_.now());
+    if (auto error = node->listen()) return std::move(*error);
+    return node;
+  } catch (const std::bad_alloc&) {
+    return StartError{"there is not enough memory for " + settings.values.text("max_keys") +
+                      " keys; lower --max-keys"};
+  }
+}
+
+Node::Node(const Settings& settings, const std::string& config_file, const Secrets& secrets)
+    : settings_(settings),
+      store_(make_memory_store({.max_keys = max_keys_of(settings)}, clock_.now())),
+      secret_(HashSecret::random()),
+      hasher_(secret_),
+      blocks_(hasher_),
+      rulebook_(
+          config_file,
+          [this](std::vector<Rule> rules, RequestSources sources) {
+            return compile(std::move(rules), std::move(sources));
+          },
+          [this](const RuleSetPtr& rules) { apply(rules); }) {
+  auto options = HttpNode::Options{
+      .info = {.version = std::string(kVersion),
+               .started = clock_.now(),
+               .threads = static_cast<int>(settings.threads),
+               .max_keys = max_keys_of(settings)},
+      .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
+      .rls = rls_options(settings.values, detailed_counts_),
+      .trusted_proxies = settings.trusted_proxies,
+      .store_figures = [this] { return figures_of(*store_); },
+      .listener_figures = [this] { return listener_figures(); },
+      .resp_figures =
+          [this] {
+            const RespCountsSummary counts = resp_->counts().summary();
+            return RespFigures{
+                .opened = counts.opened, .closed = counts.closed, .commands = counts.commands};
+          },
+      .shared_store =
+          settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
+      .rule_desk = &rule_changer_};
+  auto resp_options = RespNode::Options{.version = options.info.version,
+                                        .started = options.info.started,
+                                        .access = {.exposure = settings.exposure(),
+                                                   .password = secrets.resp_password,
+                                                   .admin_token = secrets.admin_token}};
+  http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
+  resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
+}
+
+std::optional<StartError> Node::listen() {
+  auto admission = make_admission(settings_);
+  if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
+  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rulebook_.rules());
+  auto endpoints = std::vector<Endpoint>();
+  for (const auto& listening : settings_.listening) {
+    auto& endpoint = endpoints.emplace_back(Endpoint{.address = listening.address,
+                                                     .factories = {},
+                                                     .security = listening.option->security,
+                                                     .alpn = protocols_of(listening.option->door),
+                                                     .proxy_protocol = listening.proxy_protocol});
+    for (auto& core : cores_) endpoint.factories.push_back(&core.door(listening.option->door));
+  }
+  auto options = server_options();
+  options.admission = std::get<std::shared_ptr<const Admission>>(std::move(admission));
+  if (auto error = prepare_fleet(options)) return error;
+  auto opened = Server::open(endpoints, options, clock_);
+  if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
+  server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+  return std::nullopt;
+}
+
+ServerOptions Node::server_options() {
+  const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
+  return {.connections_max = std::min(possible, kConnectionsMax),
+          .admission = nullptr,
+          .core_begins = [this](std::size_t core, EventLoop& loop,
+                                SocketDialer& dialer) { begin_core(core, loop, dialer); },
+          .core_ends = [this](std::size_t core) { end_core(core); }};
+}
+
+// What lives on the core's loop beside its clients.
+void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
+  CoreParts& parts = cores_[core];
+  parts.wall.emplace(loop, wall_clock_, clock_,
+                     [&parts](Duration lead) { parts.engine.set_wall_lead(lead); });
+  parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+void Node::end_core(std::size_t core) {
+  if (fleet_ != nullptr) fleet_->end(core);
+  cores_[core].wall.reset();
+}
+
+// Each core joins when it begins to serve, and leaves when it has served the last.
+std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
+  if (!settings_.fleet) return std::nullopt;
+  auto fleet = *settings_.fleet;
+  auto trust = load_trust(fleet.url.tls);
+  if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
+  options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
+  fleet.secret = secret_;
+  fleet.node = node_name();
+  fleet_ = std::make_unique<NodeFleet>(
+      std::move(fleet), cores_.size(), blocks_,
+      [this](std::size_t core, std::function<void()> action) {
+        server_->post(core, std::move(action));
+      },
+      clock_.now());
+  options.core_leaves = [this](std::size_t core) { return fleet_->leave(core, clock_.now()); };
+  return std::nullopt;
+}
+
+// Closing times need not be unpredictable, but those of doors not be alike.
+Http2Options Node::http2_options() const {
+  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
+  return {.age_max = settings_.values.get<Duration>("listen.http2_age_max"), .seed = seed};
+}
+
+ListenerFigures Node::listener_figures() const {
+  const auto figures = server_->connections();
+  return {.open = figures.open,
+          .max = figures.max,
+          .accepted = figures.accepted,
+          .refused = figures.refused,
+          .stalled = figures.stalled,
+          .failed_handshakes = figures.failed_handshakes,
+          .refused_headers = figures.refused_headers};
+}
+
+std::vector<std::string> Node::urls() const {
+  auto urls = std::vector<std::string>();
+  for (std::size_t i = 0; i < settings_.listening.size(); ++i) {
+    urls.push_back(settings_.listening[i].url(server_->address(i)));
+  }
+  return urls;
+}
+
+RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
+  number_rules(rules, traffic_.rules());
+  return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
+}
+
+// Before the server is there, the cores have no rules to replace.
+void Node::apply(const RuleSetPtr& rules) {
+  for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
+    server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
+  }
+}
+
+void Node::use_admission(const std::shared_ptr<const Admission>& admission) {
+  server_->use_admission(admission);
+}
+
+void Node::drain(Duration patience) {
+  http_->start_draining();
+  grpc_.start_draining();
+  server_->drain(patience);
+}
+
+}  // namespace weir

@@ -1,0 +1,129 @@
+// Node: all the parts of one running weir, put together.
+//
+//   clock -> store -> (engine, doors) for each core -> server
+//
+// Thread rule: one thread makes, starts, drains and destroys it.
+// Tested by tests/e2e.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cli/node/http2_routes.h"
+#include "cli/node/node_fleet.h"
+#include "cli/node/rule_changer.h"
+#include "cli/node/rulebook.h"
+#include "cli/settings.h"
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "net/loop/wall_clock.h"
+#include "net/server.h"
+#include "observe/detailed_counts.h"
+#include "observe/traffic.h"
+#include "proto/http2/http2_door.h"
+#include "proto/sniffer.h"
+#include "rules/rule_set.h"
+#include "server/grpc/grpc_door.h"
+#include "server/grpc/grpc_node.h"
+#include "server/http/http_door.h"
+#include "server/http/http_node.h"
+#include "server/resp/resp_door.h"
+#include "server/resp/resp_node.h"
+#include "weir/clock.h"
+#include "weir/key.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+
+// Reads the certificate, if a door needs one, and says which clients may connect.
+std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const Settings& settings);
+
+class Node {
+ public:
+  // Reserves the memory and listens. Nobody is answered until server().start().
+  // An empty `config_file`: there is none.
+  static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
+                                                              const std::string& config_file,
+                                                              const Secrets& secrets,
+                                                              Rulebook::Content rules);
+
+  ~Node() { rule_changer_.stop(); }  // which posts to the server
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Server& server() { return *server_; }
+  // Where each door listens, as in settings.listening.
+  std::vector<std::string> urls() const;
+  Exposure exposure() const { return http_->access().exposure; }
+  MemoryStoreStats store_stats() const { return store_->stats(); }
+
+  // Puts other rules in force, on every core, soon; a request is decided by those it began
+  // with. Changed only by what rule_changer() runs.
+  Rulebook& rulebook() { return rulebook_; }
+  RuleChanger& rule_changer() { return rule_changer_; }
+
+  // A connection goes on as it was let in.
+  void use_admission(const std::shared_ptr<const Admission>& admission);
+  void accepted_reload() { http_->reload_succeeded(clock_.now()); }
+  BlockList& blocks() { return blocks_; }
+  Instant now() const { return clock_.now(); }
+  void refused_reload() { http_->reload_failed(clock_.now()); }
+
+  // /health says so from now on, and every session finishes.
+  void drain(Duration patience);
+
+ private:
+  struct CoreParts {
+    CoreParts(Node& node, const RuleSetPtr& rules);
+    SessionFactory& door(Door door);
+    void use_rules(const RuleSetPtr& rules);
+
+    Engine engine;
+    HttpDoor http;
+    GrpcDoor grpc;
+    Http2Door grpc_alone;
+    Http2Routes routes;
+    Http2Door http2;
+    SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
+    RespDoor resp;
+    std::optional<WallFollower> wall;  // while the core serves
+  };
+
+  Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
+  RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
+  void apply(const RuleSetPtr& rules);
+  std::optional<StartError> listen();
+  ServerOptions server_options();
+  std::optional<StartError> prepare_fleet(ServerOptions& options);
+  void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
+  void end_core(std::size_t core);
+  ListenerFigures listener_figures() const;
+  Http2Options http2_options() const;
+
+  const Settings settings_;
+  // Each needs those above it, and is destroyed before them.
+  SystemClock clock_;
+  WallClock wall_clock_;
+  std::unique_ptr<MemoryStore> store_;
+  const HashSecret secret_;  // the fleet's, if it has none yet
+  KeyHasher hasher_;
+  BlockList blocks_;
+  Traffic traffic_;
+  DetailedCounts detailed_counts_;
+  Rulebook rulebook_;
+  RuleChanger rule_changer_{rulebook_};
+  std::unique_ptr<HttpNode> http_;
+  GrpcNode grpc_;
+  std::unique_ptr<RespNode> resp_;
+  std::deque<CoreParts> cores_;
+  std::unique_ptr<NodeFleet> fleet_;  // null: alone
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace weir

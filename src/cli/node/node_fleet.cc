@@ -1,0 +1,101 @@
+#include "cli/node/node_fleet.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <utility>
+
+#include "rules/mode.h"
+#include "store/redis/calls/redis_failure.h"
+
+namespace weir {
+
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
+                     Instant now)
+    : options_(std::move(options)),
+      blocks_(blocks),
+      post_(std::move(post)),
+      state_(cores, now),
+      members_(cores) {}
+
+void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer,
+                      Instant now) {
+  // Nodes and cores wait by chance before they try again, each by its own.
+  std::uint32_t seed = 0;
+  std::memcpy(&seed, options_.secret.bytes.data(), sizeof(seed));
+  seed += static_cast<std::uint32_t>(core);
+  const RedisFleet::Core place{.number = core,
+                               .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
+                               .blocks = blocks_,
+                               .state = state_,
+                               .listener = *this,
+                               .own_counters = engine.local()};
+  Member& member = members_[core];
+  member = {.engine = &engine,
+            .fleet = std::make_unique<RedisFleet>(options_, place, now),
+            .answers = loop.make_alarm([&engine](Instant then) { engine.go_on(then); })};
+  engine.join(*member.fleet, [&alarm = *member.answers] { alarm.set(Instant{}); });
+}
+
+void NodeFleet::end(std::size_t core) {
+  members_[core].fleet.reset();
+  members_[core].answers.reset();
+}
+
+SharedStoreFigures NodeFleet::figures() const {
+  const FleetHealth health = state_.health();
+  const FleetCounts counts = state_.counts();
+  SharedStoreFigures figures{.is_healthy = health.is_healthy,
+                             .reason = health.is_healthy ? state_.beat_failure() : health.reason,
+                             .since = health.since,
+                             .mode = mode_name(options_.mode),
+                             .live_nodes = state_.live_nodes(),
+                             .calls = counts.strict.calls,
+                             .charges = counts.strict.charges,
+                             .script_loads = counts.strict.reloads,
+                             .remembered = counts.remembered,
+                             .leases = counts.leased.leases,
+                             .leased_granted = counts.leased.granted,
+                             .leased_returned = counts.leased.returned,
+                             .leased_expired = counts.leased.expired,
+                             .leased_from_memory = counts.leased.from_memory,
+                             .leased_waited = counts.leased.waited,
+                             .leased_passed_on = counts.leased.passed_on,
+                             .async_from_memory = counts.async.from_memory,
+                             .async_passed_on = counts.async.passed_on,
+                             .async_merged = counts.async.merged,
+                             .async_forgotten = counts.async.forgotten,
+                             .async_pushes = counts.async.pushes,
+                             .async_pushed = counts.async.pushed,
+                             .async_alone = counts.async.alone};
+  for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
+    figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
+                                  counts.strict.failures[kind] + counts.trips.failures[kind]);
+  }
+  return figures;
+}
+
+void NodeFleet::health_changed(const FleetHealth& health) {
+  if (health.is_healthy) {
+    spdlog::info("redis: connected to {}; limits are shared", options_.url.to_string());
+  } else {
+    spdlog::warn("redis: {}; rules decide as their on_store_failure says until it is back",
+                 health.reason);
+  }
+}
+
+void NodeFleet::fleet_warned(const std::string& sentence) { spdlog::warn("redis: {}", sentence); }
+
+// On the first core. The hashers stay, since cores change to another in their own time.
+void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
+  const KeyHasher& hasher = hashers_.emplace_back(secret);
+  for (std::size_t core = 0; core < members_.size(); ++core) {
+    post_(core, [&member = members_[core], &hasher, now] {
+      if (member.fleet == nullptr) return;
+      member.engine->use_hasher(hasher);
+      member.fleet->use_secret(now);
+    });
+  }
+}
+
+}  // namespace weir

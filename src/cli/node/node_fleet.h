@@ -1,0 +1,61 @@
+// NodeFleet: a node's cores as members of a fleet, and what the log and /health say of it.
+//
+// Thread rule: made and destroyed with the node; begin(), leave() and end() on each core's
+// thread; figures() from any. Tested by tests/e2e/fleet_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "net/loop/event_loop.h"
+#include "net/socket_dialer.h"
+#include "server/http/http_node.h"
+#include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/redis_fleet.h"
+#include "weir/key.h"
+
+namespace weir {
+
+class NodeFleet final : FleetListener {
+ public:
+  // Runs something on a core's thread, soon.
+  using Post = std::function<void(std::size_t core, std::function<void()> action)>;
+
+  // `blocks` must outlive this.
+  NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
+            Instant now);
+
+  // The core joins, and goes. Its engine must outlive the time between.
+  void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
+  void end(std::size_t core);
+  // Before it goes, and nobody asks it any more: RedisFleet::leave().
+  bool leave(std::size_t core, Instant now) { return members_[core].fleet->leave(now); }
+
+  SharedStoreFigures figures() const;
+
+ private:
+  struct Member {
+    Engine* engine = nullptr;
+    std::unique_ptr<RedisFleet> fleet;
+    std::unique_ptr<Alarm> answers;  // have come: whoever waits for them goes on
+  };
+
+  void health_changed(const FleetHealth& health) override;
+  void fleet_warned(const std::string& sentence) override;
+  void secret_found(const HashSecret& secret, Instant now) override;
+
+  const RedisFleetOptions options_;
+  BlockList& blocks_;
+  const Post post_;
+  FleetState state_;
+  std::vector<Member> members_;    // each is its core's
+  std::deque<KeyHasher> hashers_;  // of the secrets that were found; the first core's
+};
+
+}  // namespace weir

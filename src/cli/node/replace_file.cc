@@ -1,0 +1,68 @@
+#include "cli/node/replace_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "net/sockets/unique_fd.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string failure(const std::string& path) {
+  return "cannot write " + path + ": " + std::strerror(errno);
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return ::fsync(fd) == 0;
+}
+
+// A rename is only on the disk when its folder is.
+void sync_folder(const fs::path& folder) {
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.is_open()) ::fsync(fd.get());
+}
+
+mode_t mode_of(const fs::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0644;
+}
+
+}  // namespace
+
+std::optional<std::string> replace_file(const std::string& path, std::string_view text,
+                                        mode_t mode) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(path, error);
+  const fs::path target = error ? fs::absolute(path) : resolved;
+  const std::string temporary = target.string() + ".new";
+  ::unlink(temporary.c_str());
+  const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  if (!fd.is_open()) return failure(temporary);
+  const bool written = write_all(fd.get(), text) &&
+                       ::fchmod(fd.get(), mode == kAsBefore ? mode_of(target) : mode) == 0 &&
+                       std::rename(temporary.c_str(), target.c_str()) == 0;
+  if (!written) {
+    auto message = failure(target.string());
+    ::unlink(temporary.c_str());
+    return message;
+  }
+  sync_folder(target.parent_path());
+  return std::nullopt;
+}
+
+}  // namespace weir

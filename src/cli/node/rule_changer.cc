@@ -1,0 +1,70 @@
+#include "cli/node/rule_changer.h"
+
+#include <new>
+#include <utility>
+
+namespace weir {
+
+RuleChanger::RuleChanger(Rulebook& book) : book_(book), thread_([this] { work_off(); }) {}
+
+void RuleChanger::change(RuleChange change, Done done, Instant now) {
+  run([this, change = std::move(change), now] { return book_.change(change, now); },
+      std::move(done));
+}
+
+void RuleChanger::run(Work work, Done done) {
+  const char* why = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (is_stopping_) {
+      why = "The server is stopping.";
+    } else if (waiting_.size() == kWaitingMax) {
+      why = "Too many changes wait for their turn.";
+    } else {
+      waiting_.push_back({.work = std::move(work), .done = std::move(done)});
+    }
+  }
+  if (why != nullptr) return done(refusal(why));
+  wake_.notify_one();
+}
+
+void RuleChanger::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void RuleChanger::work_off() {
+  for (;;) {
+    auto lock = std::unique_lock(mutex_);
+    wake_.wait(lock, [this] { return is_stopping_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const auto job = std::move(waiting_.front());
+    waiting_.pop_front();
+    const bool is_late = is_stopping_;
+    lock.unlock();
+    try {
+      job.done(is_late ? refusal("The server is stopping.") : reply_to(job));
+    } catch (const std::bad_alloc&) {
+      // The change is made or refused; only the message to the client's core is lost.
+    }
+  }
+}
+
+// A change that wants too much memory is refused; the rules in force stay.
+RuleReply RuleChanger::reply_to(const Job& job) const {
+  try {
+    return job.work();
+  } catch (const std::bad_alloc&) {
+    return refusal("Out of memory.");  // short: it wants none
+  }
+}
+
+RuleReply RuleChanger::refusal(std::string detail) const {
+  return {.status = 503, .detail = std::move(detail), .version = book_.view()->version};
+}
+
+}  // namespace weir

@@ -1,0 +1,68 @@
+// RuleChanger: the one thread that changes rules, one change after the other, whether
+// requests or files want them.
+//
+//   cores  ── change() ──►  waiting, 64 at most  ──►  this thread: Rulebook  ──►  cores swap
+//   main   ── run() ─────►
+//
+// Thread rule: one thread makes it, stops it and destroys it; the rest from any.
+// Tested by rule_changer_test.cc and tests/e2e/rules_test.py.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "cli/node/rulebook.h"
+#include "server/http/admin/rule_desk.h"
+
+namespace weir {
+
+class RuleChanger final : public RuleDesk {
+ public:
+  static constexpr std::size_t kWaitingMax = 64;
+
+  using Work = std::function<RuleReply()>;
+
+  // Starts the thread. Signals that are blocked in the caller are blocked in it. `book` must
+  // outlive this; from the first change() or run() on it is this thread's.
+  explicit RuleChanger(Rulebook& book);
+  ~RuleChanger() override { stop(); }
+  RuleChanger(const RuleChanger&) = delete;
+  RuleChanger& operator=(const RuleChanger&) = delete;
+
+  std::shared_ptr<const RulesView> view() const override { return book_.view(); }
+  RuleHistory history() const override { return book_.history(); }
+  void change(RuleChange change, Done done, Instant now) override;
+
+  // The same for work on the book that is no request's, such as a reload. `done` is told
+  // what `work` replied, or why it was not done.
+  void run(Work work, Done done);
+
+  // Ends the change that is under way, refuses those that wait and all that come later.
+  void stop();
+
+ private:
+  struct Job {
+    Work work;
+    Done done;
+  };
+
+  RuleReply refusal(std::string detail) const;
+  RuleReply reply_to(const Job& job) const;
+  void work_off();
+
+  Rulebook& book_;
+  std::mutex mutex_;  // guards waiting_ and is_stopping_
+  std::condition_variable wake_;
+  std::deque<Job> waiting_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weir

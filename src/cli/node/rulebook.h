@@ -1,0 +1,119 @@
+// Rulebook: the rules in force, as they were written, and every way to change them.
+//
+// A file brings them (load); requests change one at a time (change). Either way the whole
+// set is made anew and given to all cores. What requests changed and did not write to the
+// file is gone with the next load.
+//
+// Thread rule: rules(), view() and history() from any thread; the rest on one, which is that
+// of a RuleChanger once there are others. Tested by rulebook_test.cc, rule_changer_test.cc,
+// fuzz/rule_change_fuzz.cc and tests/e2e/rules_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "config/config.h"
+#include "config/rules/rule_sources.h"
+#include "rules/rule_set.h"
+#include "server/http/admin/rule_desk.h"
+
+namespace weir {
+
+class Rulebook {
+ public:
+  using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
+  using Apply = std::function<void(const RuleSetPtr&)>;  // gives it to all cores, in order
+
+  // The history: so many versions, and so many bytes of their rules. The last one stays.
+  static constexpr std::size_t kHistoryMax = 100;
+  static constexpr std::size_t kHistoryBytesMax = 16 << 20;
+
+  // `file`: where rules are written back; empty: nowhere.
+  Rulebook(std::string file, Compile compile, Apply apply)
+      : file_(std::move(file)), compile_(std::move(compile)), apply_(std::move(apply)) {}
+
+  // What the files say.
+  struct Content {
+    std::string text;         // of the configuration file
+    std::vector<Rule> rules;  // those of Envoy's files among them
+    RequestSources sources;
+  };
+
+  // What a load has brought about.
+  struct Loaded {
+    std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
+    std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
+  };
+
+  // Puts these rules in force.
+  Loaded load(Content content, Instant now);
+
+  // Makes the change, or says why not (rule_desk.h).
+  RuleReply change(const RuleChange& change, Instant now);
+
+  // Whether the file says something else than when it was last read or written.
+  bool file_has_changed() const;
+
+  // As of the last load or change that is complete.
+  RuleSetPtr rules() const;
+  std::shared_ptr<const RulesView> view() const;
+  RuleHistory history() const;
+
+ private:
+  using Sources = std::vector<RuleSource>;
+
+  // What others see, all of one version.
+  struct Shown {
+    RuleSetPtr rules;
+    std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
+    RuleHistory history;
+  };
+  Shown shown() const;
+
+  RuleReply refusal(int status, std::string detail) const;
+  // All rules as a change wants them, and what of that goes into the file.
+  struct Draft {
+    Sources rules;
+    RuleEdit edit{};
+    int status = 200;
+  };
+  std::variant<Draft, RuleReply> former_rules(const RuleChange& change) const;
+  std::variant<Draft, RuleReply> draft_of(const RuleChange& change) const;
+  std::variant<RuleSource, RuleReply> read_rule(const RuleChange& change) const;
+  std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
+  std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
+  std::optional<std::string> write_back(const RuleEdit& edit);
+  std::vector<std::string> unwritten() const;
+  std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
+                                        Instant now);
+  RulesView make_view(const Sources& sources, std::uint64_t version) const;
+  void retire(const RuleSetPtr& rules);
+
+  const std::string file_;
+  const Compile compile_;
+  const Apply apply_;
+
+  std::string text_;  // of the file
+  ConfigSources in_file_;
+  Sources in_force_;
+  std::vector<Rule> envoy_;
+  RequestSources sources_;
+  RuleSetPtr rules_;
+  std::uint64_t version_ = 0;
+  std::vector<RuleSetPtr> retired_;  // perhaps still in use on a core
+
+  mutable std::mutex mutex_;  // guards shown_: held to copy pointers, never for a change
+  Shown shown_;
+};
+
+}  // namespace weir

@@ -1,0 +1,261 @@
+#include "cli/node/rulebook.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "config/config.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+using enum RuleChange::Kind;
+
+constexpr Instant kNow = instant_from_epoch_us(0);
+constexpr auto kFile = R"(# Ours.
+rules:
+  - id: login
+    limit: 5
+    window: 1m
+  - id: search
+    limit: 10
+    window: 1m
+)";
+
+Rule envoy_rule() {
+  return {.id = "envoy:edge", .quota = *Quota::make({.limit = 1, .window = std::chrono::hours(1)})};
+}
+
+class RulebookTest : public testing::Test {
+ protected:
+  RulebookTest() { load(kFile); }
+  ~RulebookTest() override { std::filesystem::remove(path_); }
+
+  // As a reload does it.
+  Rulebook::Loaded load(const std::string& text) {
+    std::ofstream(path_, std::ios::binary) << text;
+    auto config = std::get<Config>(parse_config(text, "weir.yaml"));
+    config.rules.push_back(envoy_rule());
+    return book_.load({.text = text, .rules = std::move(config.rules), .sources = {}}, kNow);
+  }
+
+  RuleReply change(RuleChange change) { return book_.change(change, kNow); }
+  RuleReply put(const std::string& id, const std::string& text) {
+    return change({.kind = kPut, .id = id, .text = text});
+  }
+  std::string file() const {
+    std::ifstream stream(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  std::int64_t limit_of(const std::string& id) const {
+    const auto* rule = book_.rules()->find(id);
+    return rule == nullptr ? -1 : rule->quota.limit();
+  }
+  std::vector<std::pair<std::string, RuleOrigin>> origins() const {
+    std::vector<std::pair<std::string, RuleOrigin>> all;
+    const auto view = book_.view();
+    for (const auto& rule : view->rules) all.emplace_back(rule.id, rule.origin);
+    return all;
+  }
+  // That nothing has happened.
+  void expect_untouched() const {
+    EXPECT_EQ(book_.view()->version, 1u);
+    EXPECT_EQ(applied_, 1);
+    EXPECT_EQ(limit_of("login"), 5);
+    EXPECT_EQ(file(), kFile);
+  }
+
+  const std::string path_ = testing::TempDir() + "weir_rulebook_test.yaml";
+  int applied_ = 0;
+  Rulebook book_{path_,
+                 [](std::vector<Rule> rules, RequestSources) {
+                   return std::make_shared<const RuleSet>(std::move(rules));
+                 },
+                 [this](const RuleSetPtr&) { ++applied_; }};
+};
+
+TEST_F(RulebookTest, ShowsWhereRulesAreFrom) {
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kFile), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kRequest), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+}
+
+TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
+  EXPECT_EQ(put("login", R"({"id":"login","limit":6,"window":"1m"})").version, 2u);
+  EXPECT_EQ(limit_of("login"), 6);
+  const auto added = put("new", R"({"id":"new","limit":7,"window":"1m"})");
+  EXPECT_EQ(added.status, 201);
+  EXPECT_EQ(added.version, 3u);
+  EXPECT_EQ(limit_of("new"), 7);
+  EXPECT_EQ(change({.kind = kDisable, .id = "search"}).status, 200);
+  EXPECT_FALSE(book_.rules()->find("search")->enabled);
+  EXPECT_EQ(change({.kind = kEnable, .id = "search"}).status, 200);
+  EXPECT_TRUE(book_.rules()->find("search")->enabled);
+  EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
+  EXPECT_EQ(limit_of("search"), -1);
+  EXPECT_THAT(book_.view()->removed, ElementsAre("search"));
+  EXPECT_EQ(limit_of("envoy:edge"), 1);
+  EXPECT_EQ(applied_, 6);
+  EXPECT_EQ(file(), kFile);
+}
+
+TEST_F(RulebookTest, RefusesWhatIsNoRule) {
+  const auto mistake = put("login", R"({"id":"login","limit":-1,"window":"1m"})");
+  EXPECT_EQ(mistake.status, 400);
+  EXPECT_THAT(mistake.detail, HasSubstr("rule:1:"));
+  EXPECT_THAT(mistake.detail, HasSubstr("'limit' must be from 0 to"));
+  for (const char* text : {"", "[]", "{", R"({"id":"other","limit":1,"window":"1m"})",
+                           "{\"id\":\"login\",\"limit\":1,\"window\":\"1m\"}\nthreads: 1"}) {
+    EXPECT_EQ(put("login", text).status, 400) << text;
+  }
+  expect_untouched();
+}
+
+TEST_F(RulebookTest, RefusesWhatDoesNotGoWithTheRest) {
+  EXPECT_EQ(change({.kind = kRemove, .id = "none"}).status, 404);
+  EXPECT_EQ(change({.kind = kRemove, .id = "envoy:edge"}).status, 409);
+  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_version = 7}).status, 412);
+  expect_untouched();
+}
+
+TEST_F(RulebookTest, WritesToTheFileWhenAskedTo) {
+  const auto reply = change({.kind = kPut,
+                             .id = "login",
+                             .text = R"({"id":"login","limit":6,"window":"1m"})",
+                             .keep = RuleChange::Keep::kInFile});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_THAT(file(), HasSubstr("# Ours.\n"));
+  EXPECT_THAT(file(), HasSubstr("limit: 6\n"));
+  EXPECT_FALSE(book_.file_has_changed());
+  EXPECT_THAT(load(file()).lost, IsEmpty());
+}
+
+TEST_F(RulebookTest, DoesNotWriteOverWhatSomebodyElseHasWritten) {
+  const auto theirs = std::string(kFile) + "# Theirs.\n";
+  std::ofstream(path_, std::ios::binary) << theirs;
+  EXPECT_TRUE(book_.file_has_changed());
+  const auto reply = change({.kind = kRemove, .id = "login", .keep = RuleChange::Keep::kInFile});
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_THAT(reply.detail, HasSubstr("has changed since it was read"));
+  EXPECT_EQ(file(), theirs);
+  EXPECT_EQ(limit_of("login"), 5);
+}
+
+TEST_F(RulebookTest, ALoadSaysWhatChangedAndWhatIsGone) {
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  change({.kind = kRemove, .id = "search"});
+  const auto loaded = load(kFile);
+  EXPECT_THAT(loaded.lost, UnorderedElementsAre("login", "search"));
+  EXPECT_THAT(loaded.changes,
+              ElementsAre("changed login: sliding_window 6 per 1m, now sliding_window 5 per 1m",
+                          "added search: sliding_window 10 per 1m"));
+  EXPECT_THAT(load(kFile).changes, IsEmpty());
+  EXPECT_THAT(load("rules: []").changes, ElementsAre("removed login", "removed search"));
+}
+
+TEST_F(RulebookTest, RemembersWhatChangedWhenAndByWhom) {
+  const auto later = kNow + std::chrono::hours(1);
+  book_.change({.kind = kRemove, .id = "search"}, later);
+  put("login", R"({"id":"login","limit":6,"window":"1m","x":1})");  // refused
+  load(kFile);
+  const auto history = book_.history();
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[0]->version, 1u);
+  EXPECT_THAT(history[0]->changes, IsEmpty());
+  EXPECT_EQ(history[1]->version, 2u);
+  EXPECT_EQ(history[1]->when, later);
+  EXPECT_EQ(history[1]->by, RuleOrigin::kRequest);
+  EXPECT_THAT(history[1]->changes, ElementsAre("removed search"));
+  EXPECT_THAT(history[1]->rules, ElementsAre(testing::Field(&RuleSource::id, "login")));
+  EXPECT_EQ(history[2]->by, RuleOrigin::kFile);
+  EXPECT_THAT(history[2]->changes, ElementsAre(HasSubstr("added search")));
+}
+
+TEST_F(RulebookTest, ALoadThatChangesNothingIsNoHistory) {
+  load(kFile);
+  EXPECT_EQ(book_.view()->version, 2u);
+  EXPECT_EQ(book_.history().size(), 1u);
+}
+
+TEST_F(RulebookTest, ItsHistoryIsBounded) {
+  for (std::size_t i = 0; i < Rulebook::kHistoryMax; ++i) {
+    put("login", R"({"id":"login","window":"1m","limit":)" + std::to_string(10 + i) + "}");
+  }
+  const auto history = book_.history();
+  EXPECT_EQ(history.size(), Rulebook::kHistoryMax);
+  EXPECT_EQ(history.front()->version, 2u);
+  EXPECT_EQ(history.back()->version, Rulebook::kHistoryMax + 1);
+}
+
+TEST_F(RulebookTest, ItsHistoryIsBoundedInBytes) {
+  auto keys = std::string();
+  for (int i = 0; i < 240; ++i) keys += (i > 0 ? "," : "") + std::string(1'000, 'k');
+  for (int limit = 1; limit <= 4; ++limit) {
+    auto text = std::string("rules:\n");
+    for (int i = 0; i < 24; ++i) {
+      text += "- {id: r" + std::to_string(i) + ", window: 1m, limit: " + std::to_string(limit) +
+              ", deny: " + (i == 0 ? "&keys [" + keys + "]" : "*keys") + "}\n";
+    }
+    load(text);  // 5.8 MB, without the alias
+  }
+  EXPECT_EQ(book_.history().size(), 2u);
+  EXPECT_EQ(book_.history().back()->version, 5u);
+}
+
+TEST_F(RulebookTest, GoesBackToAVersionOfItsHistory) {
+  put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  change({.kind = kRemove, .id = "search"});
+  const auto reply = change({.kind = kGoBack, .back_to = 1, .if_version = 3});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.version, 4u);
+  EXPECT_EQ(limit_of("login"), 5);
+  EXPECT_EQ(limit_of("search"), 10);
+  EXPECT_EQ(limit_of("envoy:edge"), 1);
+  EXPECT_THAT(book_.history().back()->changes, testing::SizeIs(2));
+  EXPECT_THAT(origins(),
+              ElementsAre(Pair("login", RuleOrigin::kFile), Pair("search", RuleOrigin::kFile),
+                          Pair("envoy:edge", RuleOrigin::kEnvoy)));
+}
+
+TEST_F(RulebookTest, GoesBackToNothingElse) {
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 404);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_version = 7}).status, 412);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .keep = RuleChange::Keep::kInFile}).status, 409);
+  expect_untouched();
+}
+
+// Envoy's file may have got a rule of this id since.
+TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
+  load("rules: [{id: 'envoy:new', limit: 1, window: 1m}]");
+  auto rule = envoy_rule();
+  rule.id = "envoy:new";
+  book_.load({.text = "rules: []", .rules = {rule}, .sources = {}}, kNow);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 409);
+}
+
+// A core that let go last would have to destroy all of a set.
+TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
+  auto core = book_.rules();
+  const auto first = std::weak_ptr(core);
+  change({.kind = kDisable, .id = "search"});
+  core = book_.rules();
+  EXPECT_FALSE(first.expired());
+  change({.kind = kEnable, .id = "search"});
+  EXPECT_TRUE(first.expired());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,308 @@
+#include "config/envoy/envoy_config.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/ascii.h"
+#include "config/config_file.h"
+#include "config/envoy/envoy_fields.h"
+#include "config/section_reader.h"
+#include "config/yaml/yaml_document.h"
+#include "config/yaml/yaml_json.h"
+#include "rules/request/request.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Far more than anyone has. Aliases could make more of a small file than memory holds.
+constexpr std::size_t kDescriptorsMax = 100'000;
+
+// The units are lengths, not calendar months.
+struct Unit {
+  std::string_view name;
+  Duration length;
+};
+constexpr std::array kUnits = {
+    Unit{"second", 1s},    Unit{"minute", 1min},    Unit{"hour", 1h},        Unit{"day", 24h},
+    Unit{"week", 7 * 24h}, Unit{"month", 30 * 24h}, Unit{"year", 365 * 24h},
+};
+
+std::optional<Duration> unit_length(std::string_view name) {
+  for (const Unit& unit : kUnits) {
+    if (equal_ignoring_case(unit.name, name)) return unit.length;
+  }
+  return std::nullopt;
+}
+
+void append_escaped(std::string& id, std::string_view text) {
+  for (const char c : text) {
+    switch (c) {
+      case '%': id += "%25"; break;
+      case '/': id += "%2F"; break;
+      case '=': id += "%3D"; break;
+      default: id += c;
+    }
+  }
+}
+
+std::string id_of(const DescriptorMatch& match) {
+  std::string id;
+  append_escaped(id, match.domain);
+  if (match.entries.empty()) id += '/';
+  for (const DescriptorEntry& entry : match.entries) {
+    append_escaped(id += '/', entry.key);
+    if (entry.value) append_escaped(id += '=', entry.value->text);
+  }
+  return id;
+}
+
+class EnvoyReader {
+ public:
+  EnvoyReader(Algorithm algorithm, Mistakes& mistakes)
+      : algorithm_(algorithm), mistakes_(mistakes) {}
+
+  std::vector<Rule> read(const YamlNode& root) {
+    const SectionReader reader(envoy_file_section(), root, root.place, mistakes_);
+    path_.domain = reader.get<std::string>("domain").value_or("");
+    // The domain exists, even if it limits nothing.
+    add({.effect = Rule::Effect::kExempt});
+    if (const auto list = reader.get<const YamlNode*>("descriptors")) read_level(**list);
+    return std::move(rules_);
+  }
+
+ private:
+  void read_level(const YamlNode& list) {
+    std::map<std::pair<std::string, std::optional<std::string>>, std::size_t> seen;
+    for (const YamlNode* item : list.items) {
+      if (mistakes_.full()) return;
+      if (item->kind != YamlNode::Kind::kMap) {
+        const bool empty = item->kind == YamlNode::Kind::kEmpty;  // has no place of its own
+        mistakes_.add(empty ? list.place : item->place,
+                      "a descriptor must be a map with 'key', but is " + found_text(*item));
+        continue;
+      }
+      const SectionReader reader(envoy_descriptor_section(), *item, item->place, mistakes_);
+      const auto key = reader.get<std::string>("key").value_or("");
+      const auto value = reader.get<std::string>("value");
+      const auto [first, fresh] = seen.emplace(std::pair(key, value), item->place.line);
+      if (!fresh) {
+        mistakes_.add(item->place, "duplicate descriptor; key and value are those of line " +
+                                       std::to_string(first->second));
+      } else {
+        read_descriptor(reader);
+      }
+    }
+  }
+
+  void read_descriptor(const SectionReader& reader) {
+    if (path_.entries.size() == Descriptor::kEntriesMax) {
+      return mistakes_.add(reader.place_of("key"),
+                           "more than " + std::to_string(Descriptor::kEntriesMax) + " levels");
+    }
+    if (++descriptors_ > kDescriptorsMax) {
+      return mistakes_.add(reader.place_of("key"),
+                           "more than " + std::to_string(kDescriptorsMax) + " descriptors");
+    }
+    path_.entries.push_back(read_entry(reader));
+    const auto limit = reader.get<const YamlNode*>("rate_limit");
+    const auto below = reader.get<const YamlNode*>("descriptors");
+    Rule rule = read_rule(reader);
+    if (limit) {
+      read_limit(**limit, reader, rule);
+      add(std::move(rule));
+    } else if (!below) {
+      rule.effect = Rule::Effect::kExempt;  // shields this value from the limits around it
+      add(std::move(rule));
+    }
+    if (below) read_level(**below);
+    path_.entries.pop_back();
+  }
+
+  DescriptorEntry read_entry(const SectionReader& reader) {
+    DescriptorEntry entry{.key = reader.get<std::string>("key").value_or(""),
+                          .shares = reader.get<bool>("share_threshold").value_or(false)};
+    if (reader.is_set("key") && entry.key.empty()) {
+      mistakes_.add(reader.place_of("key"), "'key' must not be empty");
+    }
+    // An empty value is none, as in the reference service.
+    const auto value = reader.get<std::string>("value").value_or("");
+    if (!value.empty()) entry.value = TextPattern(value);
+    if (entry.shares && (!entry.value || entry.value->is_exact)) {
+      mistakes_.add(reader.place_of("share_threshold"),
+                    "'share_threshold' is only for a value with '*' in it; remove one");
+    }
+    return entry;
+  }
+
+  Rule read_rule(const SectionReader& reader) {
+    Rule rule{.shadow = reader.get<bool>("shadow_mode").value_or(false)};
+    rule.policy.quota_mode = reader.get<bool>("quota_mode").value_or(false);
+    rule.policy.detailed_metric = reader.get<bool>("detailed_metric").value_or(false);
+    rule.policy.value_to_metric = reader.get<bool>("value_to_metric").value_or(false);
+    const auto metadata = reader.get<const YamlNode*>("metadata");
+    if (!metadata) return rule;
+    auto json = to_json(**metadata);
+    if (!json) mistakes_.add(reader.place_of("metadata"), "'metadata' is too large");
+    rule.policy.metadata_json = std::move(json).value_or("");
+    return rule;
+  }
+
+  void read_limit(const YamlNode& node, const SectionReader& descriptor, Rule& rule) {
+    SectionReader reader(envoy_rate_limit_section(), node, node.place, mistakes_);
+    rule.policy.name = reader.get<std::string>("name").value_or("");
+    if (const auto list = reader.get<const YamlNode*>("replaces")) {
+      read_replaces(**list, rule.policy);
+    }
+    if (reader.get<bool>("unlimited").value_or(false)) {
+      rule.effect = Rule::Effect::kUnlimited;
+      if (!reader.is_set("unit")) return;
+      return mistakes_.add(reader.place_of("unit"),
+                           "an unlimited limit has no unit; remove one of them");
+    }
+    const auto window = read_window(reader, descriptor);
+    if (window && reader.valid() && descriptor.valid()) {
+      make_quota(reader, descriptor, *window, rule);
+    }
+  }
+
+  std::optional<Duration> read_window(SectionReader& limit, const SectionReader& descriptor) {
+    const auto window = descriptor.get<Duration>("window");
+    if (window && limit.is_set("unit")) {
+      mistakes_.add(descriptor.place_of("window"),
+                    "'window' takes the place of rate_limit.unit; remove one of them");
+    }
+    if (window) return window;
+    const auto unit = limit.get<std::string>("unit");
+    if (!unit && !limit.is_set("unit")) {
+      mistakes_.add(limit.place_of("unit"),
+                    "'rate_limit' needs 'unit': second, minute, hour, "
+                    "day, week, month or year");
+    }
+    if (!unit) return std::nullopt;
+    const auto length = unit_length(*unit);
+    if (!length) limit.reject("unit", "second, minute, hour, day, week, month or year");
+    return length;
+  }
+
+  void make_quota(const SectionReader& limit, const SectionReader& descriptor, Duration window,
+                  Rule& rule) {
+    const auto named = descriptor.get<std::string>("algorithm");
+    const auto quota =
+        Quota::make({.algorithm = named ? *algorithm_from_name(*named) : algorithm_,
+                     .limit = limit.get<std::int64_t>("requests_per_unit").value_or(0),
+                     .window = window,
+                     .burst = descriptor.get<std::int64_t>("burst").value_or(0)});
+    if (quota) {
+      rule.quota = *quota;
+      return;
+    }
+    const bool is_burst = quota.error().field == "burst";
+    mistakes_.add(is_burst ? descriptor.place_of("burst") : limit.place_of("requests_per_unit"),
+                  "the limit cannot be enforced: '" + std::string(quota.error().field) +
+                      "' must be " + std::string(quota.error().expected));
+  }
+
+  void read_replaces(const YamlNode& list, DescriptorPolicy& policy) {
+    for (const YamlNode* item : list.items) {
+      if (item->kind != YamlNode::Kind::kMap) {
+        mistakes_.add(item->kind == YamlNode::Kind::kEmpty ? list.place : item->place,
+                      "an item of 'replaces' must be a map with 'name'");
+        continue;
+      }
+      const SectionReader reader(envoy_replace_section(), *item, item->place, mistakes_);
+      const auto name = reader.get<std::string>("name").value_or("");
+      if (reader.is_set("name") && (name.empty() || name == policy.name)) {
+        mistakes_.add(reader.place_of("name"),
+                      "a limit replaces others by their names, which are "
+                      "not empty and not its own");
+      }
+      policy.replaces.push_back(name);
+    }
+  }
+
+  void add(Rule rule) {
+    rule.descriptor = path_;
+    rule.id = id_of(path_);
+    rules_.push_back(std::move(rule));
+  }
+
+  const Algorithm algorithm_;
+  Mistakes& mistakes_;
+  DescriptorMatch path_;
+  std::size_t descriptors_ = 0;
+  std::vector<Rule> rules_;
+};
+
+std::vector<std::string> yaml_files(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto extension = entry.path().extension();
+    if (extension == ".yaml" || extension == ".yml") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::variant<std::vector<Rule>, ConfigErrors> load_file(const std::string& path,
+                                                        Algorithm algorithm) {
+  auto text = read_config_file(path);
+  if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
+  return parse_envoy_config(std::get<std::string>(text), path, algorithm);
+}
+
+}  // namespace
+
+std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text,
+                                                                 const std::string& file,
+                                                                 Algorithm algorithm) {
+  Mistakes mistakes(file);
+  std::vector<Rule> rules;
+  auto parsed = YamlDocument::parse(text);
+  if (auto* error = std::get_if<YamlError>(&parsed)) {
+    mistakes.add(error->place, std::move(error->message));
+    return mistakes.take();
+  }
+  const YamlNode* root = std::get<YamlDocument>(parsed).root();
+  if (root == nullptr || root->kind != YamlNode::Kind::kMap) {
+    mistakes.add(root == nullptr ? TextPlace{} : root->place,
+                 "the file must be a map with 'domain' and 'descriptors'");
+  } else {
+    rules = EnvoyReader(algorithm, mistakes).read(*root);
+  }
+  if (!mistakes.empty()) return mistakes.take();
+  return rules;
+}
+
+std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
+                                                                Algorithm algorithm) {
+  if (!std::filesystem::is_directory(path)) return load_file(path, algorithm);
+
+  const auto files = yaml_files(path);
+  if (files.empty()) return ConfigErrors{{.file = path, .message = "holds no *.yaml file"}};
+  std::vector<Rule> all;
+  std::map<std::string, std::string> domains;  // and their files
+  for (const std::string& file : files) {
+    auto loaded = load_file(file, algorithm);
+    if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
+    auto& rules = std::get<std::vector<Rule>>(loaded);
+    const std::string& domain = rules.front().descriptor->domain;
+    const auto [first, fresh] = domains.emplace(domain, file);
+    if (!fresh) {
+      return ConfigErrors{{.file = file,
+                           .message = "the domain '" + domain + "' is in " + first->second +
+                                      " already; put all of a domain in one file"}};
+    }
+    std::ranges::move(rules, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace weir

@@ -1,0 +1,196 @@
+#include "config/rules/match_config.h"
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "config/section_list.h"
+#include "rules/text/path_regexes.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kNoCountry =
+    "countries are unknown; say at the top level which header a proxy puts them in, such as "
+    "'country_header: CF-IPCountry', or which file knows them, such as "
+    "'country_database: GeoLite2-Country.mmdb'";
+constexpr std::string_view kNoTokenKey =
+    "no token is believed without a key; add 'jwt' with a 'secret_file' or a 'public_key_file' "
+    "at the top level";
+
+std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_view field) {
+  std::vector<TextPattern> patterns;
+  for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
+  return patterns;
+}
+
+// Names the network that 10.1.2.3/8 lies in. An IPv4 address in the form of IPv6 counts its
+// bits from 96; the answer is the IPv4 network.
+std::optional<std::string> network_meant(std::string_view text) {
+  const auto slash = text.find('/');
+  const auto address = IpAddress::parse(text.substr(0, slash));
+  if (!address || slash == std::string_view::npos) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  unsigned bits = 0;
+  const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, bits);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  const bool is_wrapped = address->is_v4() && text.find(':') != std::string_view::npos;
+  if (is_wrapped && bits >= 96) bits -= 96;
+  if (bits > (address->is_v4() ? 32U : 128U)) return std::nullopt;
+  return address->network(bits).to_string() + "/" + std::to_string(bits);
+}
+
+// Reads a match after SectionReader has checked its fields.
+class MatchReader {
+ public:
+  MatchReader(const Config& config, Mistakes& mistakes) : config_(config), mistakes_(mistakes) {}
+
+  RequestMatch read(const SectionReader& reader, std::size_t depth) {
+    RequestMatch match;
+    for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
+    match.hosts = read_patterns(reader, "host");
+    match.paths = read_patterns(reader, "path");
+    read_regexes(reader, match);
+    read_clients(reader, match);
+    match.headers = read_properties(reader, "header", header_match_section());
+    match.parameters = read_properties(reader, "query", named_match_section());
+    match.cookies = read_properties(reader, "cookie", named_match_section());
+    read_claims(reader, match);
+    for (const YamlNode* text : reader.texts("country")) match.countries.push_back(text->text);
+    if (!match.countries.empty() && !config_.knows_countries()) {
+      mistakes_.add(reader.place_of("country"), std::string(kNoCountry));
+    }
+    read_inner(reader, match, depth + 1);
+    return match;
+  }
+
+ private:
+  void read_regexes(const SectionReader& reader, RequestMatch& match) {
+    for (const YamlNode* text : reader.texts("path_regex")) {
+      match.path_regexes.push_back({.pattern = text->text});
+      if (const auto mistake = regex_mistake(text->text)) {
+        mistakes_.add(text->place, "'" + printable(text->text) +
+                                       "' cannot be used as an expression: " + printable(*mistake));
+      }
+    }
+  }
+
+  void read_clients(const SectionReader& reader, RequestMatch& match) {
+    for (const YamlNode* text : reader.texts("client")) {
+      const auto network = IpPrefix::parse(text->text);
+      if (network) match.clients.push_back(*network);
+      if (!network) mistakes_.add(text->place, not_a_network(*text));
+    }
+  }
+
+  std::vector<PropertyMatch> read_properties(const SectionReader& reader, std::string_view field,
+                                             const Section& section) {
+    std::vector<PropertyMatch> properties;
+    const auto list = reader.get<const YamlNode*>(field);
+    if (!list) return properties;
+    for_each_section(**list, section, mistakes_, [&](SectionReader& item) {
+      properties.push_back({.name = *item.get<std::string>("name"),
+                            .value = TextPattern(item.get<std::string>("value").value_or("*"))});
+    });
+    return properties;
+  }
+
+  void read_claims(const SectionReader& reader, RequestMatch& match) {
+    const auto list = reader.get<const YamlNode*>("jwt");
+    if (!list) return;
+    for_each_section(**list, claim_match_section(), mistakes_, [&](SectionReader& item) {
+      const bool unverified = item.get<bool>("unverified").value_or(false);
+      auto& claims = unverified ? match.unverified_claims : match.claims;
+      claims.push_back({.name = *item.get<std::string>("claim"),
+                        .value = TextPattern(item.get<std::string>("value").value_or("*"))});
+      if (unverified || config_.verifies_tokens()) return;
+      mistakes_.add(item.place_of("claim"),
+                    std::string(kNoTokenKey) + ", or 'unverified: true' here");
+    });
+  }
+
+  void read_inner(const SectionReader& reader, RequestMatch& match, std::size_t depth) {
+    read_list(reader, "all", match.all_of, depth);
+    read_list(reader, "any", match.any_of, depth);
+    const auto none = reader.get<const YamlNode*>("not");
+    if (!none || is_too_deep(reader, "not", depth)) return;
+    const SectionReader inner(match_section(), **none, (*none)->place, mistakes_);
+    match.none_of.push_back(read(inner, depth));
+  }
+
+  void read_list(const SectionReader& reader, std::string_view field,
+                 std::vector<RequestMatch>& matches, std::size_t depth) {
+    const auto list = reader.get<const YamlNode*>(field);
+    if (reader.is_set(field) && (!list || (*list)->items.empty())) {
+      mistakes_.add(reader.place_of(field), "'" + std::string(field) + "' is empty");
+    }
+    if (!list || is_too_deep(reader, field, depth)) return;
+    for_each_section(**list, match_section(), mistakes_,
+                     [&](SectionReader& inner) { matches.push_back(read(inner, depth)); });
+  }
+
+  bool is_too_deep(const SectionReader& reader, std::string_view field, std::size_t depth) {
+    if (depth <= kMatchDepthMax) return false;
+    mistakes_.add(reader.place_of(field), "'" + std::string(field) + "' is nested deeper than " +
+                                              std::to_string(kMatchDepthMax));
+    return true;
+  }
+
+  const Config& config_;
+  Mistakes& mistakes_;
+};
+
+}  // namespace
+
+RequestMatch read_match(const YamlNode& node, const Config& config, Mistakes& mistakes) {
+  const SectionReader reader(match_section(), node, node.place, mistakes);
+  return MatchReader(config, mistakes).read(reader, 0);
+}
+
+std::optional<Schedule> read_schedule(const YamlNode& node, Mistakes& mistakes) {
+  const SectionReader reader(active_section(), node, node.place, mistakes);
+  if (!reader.valid()) return std::nullopt;
+  Schedule::Spec spec;
+  const auto days = reader.texts("days");
+  if (!days.empty()) spec.days = 0;
+  for (const YamlNode* text : days) spec.days |= *parse_days(text->text);
+  if (const auto from = reader.get<std::string>("from")) spec.from = *parse_time_of_day(*from);
+  if (const auto to = reader.get<std::string>("to")) spec.to = *parse_time_of_day(*to);
+  if (spec.from == spec.to) {
+    mistakes.add(reader.place_of("to"),
+                 "'from' and 'to' are the same time; for whole days "
+                 "leave both out");
+  }
+  spec.zone = reader.get<std::string>("zone").value_or(spec.zone);
+  auto schedule = Schedule::make(spec);
+  if (!schedule) {
+    mistakes.add(reader.place_of("zone"), "there is no time zone '" + spec.zone +
+                                              "' in this system's tzdata; write one such as "
+                                              "Europe/Berlin or UTC");
+  }
+  return schedule;
+}
+
+void check_source(const KeyPart& part, const TextPlace& place, const Config& config,
+                  Mistakes& mistakes) {
+  using enum KeyPart::Property;
+  if (part.property == kCountry && !config.knows_countries()) {
+    mistakes.add(place, std::string(kNoCountry));
+  }
+  if (part.property == kClaim && !config.verifies_tokens()) {
+    mistakes.add(place, std::string(kNoTokenKey));
+  }
+}
+
+std::string not_a_network(const YamlNode& text) {
+  const std::string begin = "'" + printable(text.text) + "' is no network; ";
+  if (const auto meant = network_meant(text.text)) return begin + "did you mean " + *meant + "?";
+  return begin +
+         "write an address and how many of its bits count, the others being zero, such as "
+         "192.0.2.0/24";
+}
+
+}  // namespace weir

@@ -1,0 +1,42 @@
+// MatchCover compares matches without a request: does one cover the other?
+//
+// Says yes only where it is sure, because config_warnings.h warns of rules that never apply.
+//
+// Thread rule: one thread; it keeps the expressions that it has compiled. Tested by
+// match_cover_test.cc.
+
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rules/request_match.h"
+#include "rules/text/path_regexes.h"
+
+namespace weir {
+
+class MatchCover {
+ public:
+  // Whether `match` holds for every request for which `other` holds.
+  bool covers(const RequestMatch& match, const RequestMatch& other);
+
+  // Whether it holds for no request at all.
+  bool is_contradiction(const RequestMatch& match);
+
+  // Whether one request may meet both: no only where it is sure.
+  bool may_meet(const RequestMatch& one, const RequestMatch& other);
+
+  // The expression, compiled once.
+  const SingleRegex& regex(const std::string& pattern);
+
+ private:
+  bool covers_plain(const RequestMatch& match, const RequestMatch& other);
+  bool covers_regexes(const RequestMatch& match, const RequestMatch& other);
+  bool excludes(const RequestMatch& one, const RequestMatch& other);
+  bool excludes_paths(const RequestMatch& one, const RequestMatch& other);
+
+  std::map<std::string, SingleRegex, std::less<>> regexes_;
+};
+
+}  // namespace weir

@@ -1,0 +1,207 @@
+#include "config/rules/rule_sources.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "config/yaml/yaml_document.h"
+#include "config/yaml/yaml_json.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+const YamlNode* value_of(const YamlNode& map, std::string_view key) {
+  if (map.kind != YamlNode::Kind::kMap) return nullptr;
+  for (const auto& entry : map.entries) {
+    if (entry.key->text == key) return entry.value;
+  }
+  return nullptr;
+}
+
+std::string id_of(const YamlNode& rule) {
+  const YamlNode* const id = value_of(rule, "id");
+  return id == nullptr ? std::string() : id->text;
+}
+
+std::string others_of(const YamlNode& root) {
+  YamlNode others = root;
+  std::erase_if(others.entries, [](const auto& entry) { return entry.key->text == "rules"; });
+  return to_json(others).value_or("{}");
+}
+
+// A text by its lines, each with its end.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const auto size = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return lines;
+}
+
+bool is_blank_or_comment(std::string_view line) {
+  const auto start = line.find_first_not_of(" \t\r\n");
+  return start == std::string_view::npos || line[start] == '#';
+}
+
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+bool may_have_comment(std::string_view line) {
+  return line.find(" #") != std::string_view::npos || is_blank_or_comment(line);
+}
+
+// Where in the file the list of rules is, if it is one item below the other.
+struct RuleLines {
+  struct Item {
+    std::string id;
+    std::size_t first = 0;  // lines, from 0
+    std::size_t end = 0;    // behind the last that says something
+  };
+  std::vector<Item> items;
+  std::size_t indent = 0;  // of the dashes
+};
+
+// Whether `node` is the first thing behind the dash of a list in this line.
+bool follows_dash(std::string_view line, const YamlNode& node) {
+  const auto dash = indent_of(line);
+  if (dash >= line.size() || line[dash] != '-') return false;
+  const auto next = line.find_first_not_of(' ', dash + 1);
+  return next == node.place.column - 1;
+}
+
+std::optional<RuleLines> find_rules(std::span<const std::string_view> lines, const YamlNode& list) {
+  RuleLines found;
+  for (const YamlNode* item : list.items) {
+    const std::size_t first = item->place.line - 1;
+    if (first >= lines.size() || !follows_dash(lines[first], *item)) return std::nullopt;
+    if (!found.items.empty() && first <= found.items.back().first) return std::nullopt;
+    found.indent = indent_of(lines[first]);
+    found.items.push_back({.id = id_of(*item), .first = first});
+  }
+  for (std::size_t i = 0; i < found.items.size(); ++i) {
+    auto& item = found.items[i];
+    item.end = item.first + 1;
+    const auto limit = i + 1 < found.items.size() ? found.items[i + 1].first : lines.size();
+    for (std::size_t line = item.end; line < limit; ++line) {
+      if (is_blank_or_comment(lines[line])) continue;
+      if (indent_of(lines[line]) <= found.indent) break;
+      item.end = line + 1;
+    }
+  }
+  return found;
+}
+
+// "  - id: login\n    limit: 5\n": a field a line, its value as JSON.
+std::string rule_lines(std::string_view rule_json, std::size_t indent) {
+  const json::value rule = json::parse(json::string_view(rule_json.data(), rule_json.size()));
+  std::string text;
+  for (const auto& field : rule.as_object()) {
+    const bool is_first = text.empty();
+    text.append(indent, ' ').append(is_first ? "- " : "  ");
+    text.append(field.key().data(), field.key().size()).append(": ");
+    text.append(json::serialize(field.value())).append("\n");
+  }
+  return text;
+}
+
+std::string joined(std::span<const std::string_view> lines) {
+  std::string text;
+  for (const auto line : lines) text.append(line);
+  return text;
+}
+
+EditRefusal not_one_below_the_other() {
+  return {"the rules in the file are not a list with one rule below the other"};
+}
+
+// The edit without looking whether it does what it should.
+std::variant<std::string, EditRefusal> edited(std::string_view text, const RuleEdit& edit,
+                                              const YamlNode* root) {
+  const auto lines = lines_of(text);
+  const YamlNode* const list = root == nullptr ? nullptr : value_of(*root, "rules");
+  if (list == nullptr || list->kind == YamlNode::Kind::kEmpty) {
+    if (list != nullptr || !edit.json) return not_one_below_the_other();
+    const bool needs_end = !text.empty() && !text.ends_with('\n');
+    return std::string(text) + (needs_end ? "\n" : "") + "rules:\n" + rule_lines(*edit.json, 2);
+  }
+  const auto found = find_rules(lines, *list);
+  if (!found || found->items.empty()) return not_one_below_the_other();
+  const auto item = std::ranges::find(found->items, edit.id, &RuleLines::Item::id);
+  const bool is_new = item == found->items.end();
+  const auto first = is_new ? found->items.back().end : item->first;
+  const auto end = is_new ? first : item->end;
+  const auto old_lines = std::span(lines).subspan(first, end - first);
+  if (std::ranges::any_of(old_lines, may_have_comment)) {
+    return EditRefusal{"the rule's lines in the file have comments, which would be lost"};
+  }
+  std::string before = joined(std::span(lines).first(first));
+  if (!before.empty() && !before.ends_with('\n')) before += '\n';
+  const std::string rule = edit.json ? rule_lines(*edit.json, found->indent) : std::string();
+  return before + rule + joined(std::span(lines).subspan(end));
+}
+
+void apply(const RuleEdit& edit, std::vector<RuleSource>& rules) {
+  const auto found = std::ranges::find(rules, edit.id, &RuleSource::id);
+  if (!edit.json) {
+    if (found != rules.end()) rules.erase(found);
+  } else if (found == rules.end()) {
+    rules.push_back({.id = edit.id, .json = *edit.json});
+  } else {
+    found->json = *edit.json;
+  }
+}
+
+}  // namespace
+
+ConfigSources config_sources(std::string_view text) {
+  const auto parsed = YamlDocument::parse(text);
+  const auto* const document = std::get_if<YamlDocument>(&parsed);
+  if (document == nullptr || document->root() == nullptr) return {};
+  ConfigSources sources{.others = others_of(*document->root()), .rules = {}};
+  const YamlNode* const list = value_of(*document->root(), "rules");
+  if (list == nullptr) return sources;
+  for (const YamlNode* rule : list->items) {
+    if (auto rule_json = to_json(*rule)) {
+      sources.rules.push_back({.id = id_of(*rule), .json = *std::move(rule_json)});
+    }
+  }
+  return sources;
+}
+
+std::string config_text(const ConfigSources& sources) {
+  std::string text = sources.others;
+  text.pop_back();  // "}"
+  text += text.size() > 1 ? ",\"rules\":[" : "\"rules\":[";
+  for (const RuleSource& rule : sources.rules) {
+    text.append(&rule == sources.rules.data() ? "\n" : ",\n").append(rule.json);
+  }
+  return text + "]}";
+}
+
+std::variant<std::string, EditRefusal> edit_rule(std::string_view text, const RuleEdit& edit) {
+  const auto parsed = YamlDocument::parse(text);
+  const auto* const document = std::get_if<YamlDocument>(&parsed);
+  if (document == nullptr) return EditRefusal{"the file is not YAML"};
+  auto result = edited(text, edit, document->root());
+  auto* const changed = std::get_if<std::string>(&result);
+  if (changed == nullptr) return result;
+  // Anchors, odd indentation: whatever the lines are, the file must now say just this.
+  ConfigSources expected = config_sources(text);
+  apply(edit, expected.rules);
+  const ConfigSources now = config_sources(*changed);
+  if (now.others != expected.others || now.rules != expected.rules) {
+    return EditRefusal{"the rule's lines in the file cannot be replaced by themselves"};
+  }
+  return result;
+}
+
+}  // namespace weir

@@ -1,0 +1,101 @@
+#include "config/rules/rule_sources.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(RuleSources, AreTheFieldsOfTheFileAsJson) {
+  const auto sources = config_sources(
+      "threads: 2\nrules:\n  - {id: a, limit: 5, window: 1m, match: {path: [/x, '/y']}}\n"
+      "  - id: b\n    enabled: false\n");
+  EXPECT_EQ(sources.others, R"({"threads":2})");
+  ASSERT_EQ(sources.rules.size(), 2u);
+  EXPECT_EQ(sources.rules[0].id, "a");
+  EXPECT_EQ(sources.rules[0].json,
+            R"({"id":"a","limit":5,"window":"1m","match":{"path":["/x","/y"]}})");
+  EXPECT_EQ(sources.rules[1].json, R"({"id":"b","enabled":false})");
+}
+
+TEST(RuleSources, OfNothingAreNone) {
+  EXPECT_EQ(config_sources("").others, "{}");
+  EXPECT_TRUE(config_sources("# nothing\n").rules.empty());
+  EXPECT_TRUE(config_sources("rules:\n").rules.empty());
+}
+
+TEST(RuleSources, AreAConfigurationWithARuleALine) {
+  const ConfigSources sources{
+      .others = R"({"threads":2})",
+      .rules = {{.id = "a", .json = R"({"id":"a"})"}, {.id = "b", .json = R"({"id":"b"})"}}};
+  EXPECT_EQ(config_text(sources), "{\"threads\":2,\"rules\":[\n{\"id\":\"a\"},\n{\"id\":\"b\"}]}");
+  EXPECT_EQ(config_text({}), "{\"rules\":[]}");
+}
+
+std::string edit(std::string_view text, const RuleEdit& wanted) {
+  const auto result = edit_rule(text, wanted);
+  if (const auto* refusal = std::get_if<EditRefusal>(&result)) return "refused: " + refusal->reason;
+  return std::get<std::string>(result);
+}
+
+constexpr std::string_view kFile =
+    "# Ours.\n"
+    "threads: 2  # enough\n"
+    "rules:\n"
+    "  # People.\n"
+    "  - id: login\n"
+    "    limit: 5\n"
+    "\n"
+    "  # Machines.\n"
+    "  - {id: api, limit: 9}\n"
+    "# The end.\n"
+    "max_keys: 2048\n";
+
+TEST(RuleEdit, ReplacesTheLinesOfOneRule) {
+  EXPECT_EQ(edit(kFile, {.id = "login", .json = R"({"id":"login","match":{"path":"/x"}})"}),
+            "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n"
+            "  - id: \"login\"\n    match: {\"path\":\"/x\"}\n"
+            "\n  # Machines.\n  - {id: api, limit: 9}\n# The end.\nmax_keys: 2048\n");
+}
+
+TEST(RuleEdit, AddsBehindTheLast) {
+  EXPECT_EQ(edit(kFile, {.id = "new", .json = R"({"id":"new"})"}),
+            "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n  - id: login\n    limit: 5\n"
+            "\n  # Machines.\n  - {id: api, limit: 9}\n  - id: \"new\"\n"
+            "# The end.\nmax_keys: 2048\n");
+  EXPECT_EQ(edit("rules:\n- id: a", {.id = "b", .json = R"({"id":"b"})"}),
+            "rules:\n- id: a\n- id: \"b\"\n");
+}
+
+TEST(RuleEdit, BeginsAListWhereThereIsNone) {
+  EXPECT_EQ(edit("", {.id = "a", .json = R"({"id":"a"})"}), "rules:\n  - id: \"a\"\n");
+  EXPECT_EQ(edit("threads: 2", {.id = "a", .json = R"({"id":"a"})"}),
+            "threads: 2\nrules:\n  - id: \"a\"\n");
+}
+
+TEST(RuleEdit, TakesARuleAway) {
+  EXPECT_EQ(edit(kFile, {.id = "api"}),
+            "# Ours.\nthreads: 2  # enough\nrules:\n  # People.\n  - id: login\n    limit: 5\n"
+            "\n  # Machines.\n# The end.\nmax_keys: 2048\n");
+}
+
+TEST(RuleEdit, RefusesWhatItCannotDoWithoutHarm) {
+  const RuleEdit wanted{.id = "a", .json = R"({"id":"a","limit":1})"};
+  EXPECT_EQ(edit("rules:\n  - id: a  # mine\n    limit: 5\n", wanted),
+            "refused: the rule's lines in the file have comments, which would be lost");
+  EXPECT_EQ(edit("rules:\n  - id: a\n    # mine\n    limit: 5\n", wanted),
+            "refused: the rule's lines in the file have comments, which would be lost");
+  EXPECT_EQ(edit("rules: [{id: a, limit: 5}]\n", wanted),
+            "refused: the rules in the file are not a list with one rule below the other");
+  EXPECT_EQ(edit("{\"rules\":[\n{\"id\":\"a\"}]}\n", wanted),
+            "refused: the rules in the file are not a list with one rule below the other");
+  // The other rule is made of the one that is replaced.
+  EXPECT_TRUE(
+      edit("rules:\n  - &a\n    id: a\n    limit: 5\n  - *a\n", wanted).starts_with("refused: "));
+  EXPECT_TRUE(edit("rules:\n  - {id: a, window: &w 5}\n  - {id: b, window: *w}\n", wanted)
+                  .starts_with("refused: "));
+}
+
+}  // namespace
+}  // namespace weir

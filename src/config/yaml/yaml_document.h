@@ -1,0 +1,63 @@
+// YamlDocument: a YAML file as a tree that is safe to walk, each node with its place.
+//
+// The tree is built from yaml-cpp's events instead of its own YAML::Node, because that
+// one forgets duplicate keys, reads an unclosed quote to the end of the file without a
+// word, and follows nesting as deep as the stack. Bounds: 1 MiB, 64 levels, 250,000
+// nodes, a million if each alias were written out, one document. An alias is the same node
+// again, so its mistakes are reported where the text stands; a node that contains itself is
+// refused. Tags (!!str) are refused: they would only say what the fields know.
+//
+// Thread rule: a value; const access from any thread. Tested by yaml_document_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/yaml/yaml_text.h"
+
+namespace weir {
+
+inline constexpr std::size_t kYamlDepthMax = 64;
+inline constexpr std::size_t kYamlNodesMax = 250'000;
+inline constexpr std::size_t kYamlWrittenOutMax = 1'000'000;
+
+struct YamlNode {
+  enum class Kind { kEmpty, kText, kList, kMap };  // kEmpty: nothing, ~ or null
+  enum class Style { kPlain, kQuoted };            // quoted text is never a number
+
+  struct Entry {
+    const YamlNode* key = nullptr;  // never null in a finished document
+    const YamlNode* value = nullptr;
+  };
+
+  Kind kind = Kind::kEmpty;
+  Style style = Style::kPlain;
+  // An empty node has the place of what follows it: use its key's instead.
+  TextPlace place;
+  std::string text;                    // kText
+  std::vector<const YamlNode*> items;  // kList
+  std::vector<Entry> entries;          // kMap, in file order, duplicates included
+  std::size_t written_out = 1;         // nodes, itself and each alias as what it stands for
+};
+
+class YamlDocument {
+ public:
+  // An error is the first thing that is not YAML as described above.
+  static std::variant<YamlDocument, YamlError> parse(std::string_view text);
+
+  // Null if the file holds nothing but comments. Valid as long as the document, also
+  // after a move of it.
+  const YamlNode* root() const { return root_; }
+
+ private:
+  friend class YamlTreeBuilder;
+  std::deque<YamlNode> nodes_;
+  const YamlNode* root_ = nullptr;
+};
+
+}  // namespace weir

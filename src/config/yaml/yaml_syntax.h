@@ -1,0 +1,44 @@
+// What to tell somebody whose file is not YAML.
+//
+// yaml-cpp names the rule that was broken ("end of map not found"); these functions
+// look at the text at that place and say what probably happened and what to do.
+//
+// Thread rule: pure functions. Tested by the broken files in src/config/testdata/.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/yaml/yaml_document.h"
+#include "config/yaml/yaml_text.h"
+
+namespace weir {
+
+// The text by lines. Views the text it is made from.
+class TextLines {
+ public:
+  explicit TextLines(std::string_view text);
+
+  // What follows `place` on its line, without the line's end. Empty beyond the text.
+  std::string_view rest_of_line(const TextPlace& place) const;
+
+ private:
+  std::vector<std::string_view> lines_;
+};
+
+// `innermost` is the list or map that was not finished; null if there was none.
+YamlError explain_syntax_error(std::string_view yaml_cpp_message, const TextPlace& place,
+                               const YamlNode* innermost, const TextLines& lines);
+
+std::string explain_second_document(const TextPlace& place, const TextLines& lines);
+
+// Where the quote is that opens the text at `place` and is not closed on the same line;
+// nothing if it is. No field wants more than one line, so one that spans lines is a
+// mistake, and yaml-cpp takes the end of the file for a closing quote.
+std::optional<TextPlace> find_unclosed_quote(const TextPlace& place, const TextLines& lines);
+
+}  // namespace weir

@@ -1,0 +1,141 @@
+#include "config/yaml/yaml_text.h"
+
+#include <array>
+#include <cstdint>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPrintableMax = 60;
+
+TextPlace place_at(std::string_view text, std::size_t offset) {
+  TextPlace place;
+  std::size_t line_start = 0;
+  for (std::size_t i = 0; i < offset; ++i) {
+    if (text[i] != '\n') continue;
+    ++place.line;
+    line_start = i + 1;
+  }
+  place.column = offset - line_start + 1;
+  return place;
+}
+
+std::uint8_t byte_at(std::string_view text, std::size_t offset) {
+  return static_cast<std::uint8_t>(text[offset]);
+}
+
+// The well-formed sequences of Unicode 15, table 3-7: how long, by the first byte, and
+// what the second byte may be (which rules out overlong forms and surrogates).
+struct Utf8Lead {
+  std::uint8_t first_min, first_max, second_min, second_max, length;
+};
+constexpr std::array<Utf8Lead, 8> kUtf8Leads = {{
+    {0xC2, 0xDF, 0x80, 0xBF, 2},
+    {0xE0, 0xE0, 0xA0, 0xBF, 3},
+    {0xE1, 0xEC, 0x80, 0xBF, 3},
+    {0xED, 0xED, 0x80, 0x9F, 3},
+    {0xEE, 0xEF, 0x80, 0xBF, 3},
+    {0xF0, 0xF0, 0x90, 0xBF, 4},
+    {0xF1, 0xF3, 0x80, 0xBF, 4},
+    {0xF4, 0xF4, 0x80, 0x8F, 4},
+}};
+
+bool is_continuation(std::string_view text, std::size_t offset, std::uint8_t min,
+                     std::uint8_t max) {
+  if (offset >= text.size()) return false;
+  const std::uint8_t byte = byte_at(text, offset);
+  return byte >= min && byte <= max;
+}
+
+// Bytes of the character at `offset`; 0 if it is malformed.
+std::size_t utf8_length(std::string_view text, std::size_t offset) {
+  const std::uint8_t first = byte_at(text, offset);
+  if (first < 0x80) return 1;
+  for (const Utf8Lead& lead : kUtf8Leads) {
+    if (first < lead.first_min || first > lead.first_max) continue;
+    if (!is_continuation(text, offset + 1, lead.second_min, lead.second_max)) return 0;
+    for (std::size_t i = 2; i < lead.length; ++i) {
+      if (!is_continuation(text, offset + i, 0x80, 0xBF)) return 0;
+    }
+    return lead.length;
+  }
+  return 0;
+}
+
+std::string hex(std::uint8_t byte) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return {'0', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
+// Why the character at `offset`, `length` bytes long, cannot stay. Empty if it can.
+std::string objection(std::string_view text, std::size_t offset, std::size_t length) {
+  const std::uint8_t byte = byte_at(text, offset);
+  if (length == 0) return "byte " + hex(byte) + " is not UTF-8; save the file as UTF-8";
+  if (byte == '\r') {
+    const bool before_newline = offset + 1 < text.size() && text[offset + 1] == '\n';
+    return before_newline ? "" : "a carriage return without a newline; end lines with a newline";
+  }
+  const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
+  return control ? "control character " + hex(byte) + " in the file; remove it" : "";
+}
+
+std::optional<YamlError> check_characters(std::string_view text) {
+  for (std::size_t offset = 0; offset < text.size();) {
+    const std::size_t length = utf8_length(text, offset);
+    std::string message = objection(text, offset, length);
+    if (!message.empty()) return YamlError{place_at(text, offset), std::move(message)};
+    offset += length;
+  }
+  return std::nullopt;
+}
+
+// YAML forbids tabs in indentation, but what its readers say about them is baffling.
+std::optional<YamlError> check_indentation(std::string_view text) {
+  std::size_t line_start = 0;
+  while (line_start < text.size()) {
+    const std::size_t content = text.find_first_not_of(" \t", line_start);
+    if (content == std::string_view::npos) break;
+    const std::string_view indent = text.substr(line_start, content - line_start);
+    const std::size_t tab = indent.find('\t');
+    const bool blank = std::string_view("\r\n#").find(text[content]) != std::string_view::npos;
+    if (tab != std::string_view::npos && !blank) {
+      return YamlError{place_at(text, line_start + tab),
+                       "a tab in the indentation; YAML wants spaces"};
+    }
+    const std::size_t newline = text.find('\n', content);
+    if (newline == std::string_view::npos) break;
+    line_start = newline + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<YamlError> check_yaml_text(std::string_view text) {
+  if (text.size() > kYamlBytesMax) {
+    return YamlError{{}, "the file is larger than 1 MiB, more than a configuration can be"};
+  }
+  if (auto error = check_characters(text)) return error;
+  return check_indentation(text);
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t offset = 0; offset < text.size();) {
+    if (shown.size() >= kPrintableMax) return shown + "...";
+    const std::size_t length = utf8_length(text, offset);
+    const std::uint8_t byte = byte_at(text, offset);
+    // U+0080 to U+009F are control characters, too, of two bytes.
+    const bool control = byte < 0x20 || byte == 0x7F ||
+                         (byte == 0xC2 && length == 2 && byte_at(text, offset + 1) < 0xA0);
+    if (length == 0 || control) {
+      shown += '?';
+    } else {
+      shown += text.substr(offset, length);
+    }
+    offset += length == 0 ? 1 : length;
+  }
+  return shown;
+}
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+// FileWatch: tells that files may have changed, however that was done: written in place,
+// another one renamed over them, or a symbolic link on the way to them changed, as
+// Kubernetes does with the files of a ConfigMap.
+//
+// What is watched are the folders around the files, so that a new file of the same name
+// is noticed; and so are other files there: whoever is told looks whether it matters.
+//
+// Thread rule: one thread. Tested by file_watch_test.cc.
+
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "net/sockets/unique_fd.h"
+
+namespace weir {
+
+class FileWatch {
+ public:
+  // Files, or folders, of which all in them is meant. What is not there is not watched.
+  // Throws std::system_error if the process is out of descriptors.
+  explicit FileWatch(std::span<const std::string> paths);
+
+  // Readable when something happened.
+  int fd() const { return inotify_.get(); }
+
+  // Forgets what happened until now.
+  void drain();
+
+ private:
+  void watch(const std::string& folder);
+
+  UniqueFd inotify_;
+};
+
+}  // namespace weir

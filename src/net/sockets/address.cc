@@ -1,0 +1,111 @@
+#include "net/sockets/address.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "base/assert.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kUnixScheme = "unix:";
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;  // 010: ten or eight?
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return port;
+}
+
+StartError bad_address(std::string_view text) {
+  return {"'" + std::string(text) +
+          "' is no address to listen on; write HOST:PORT with an IP address or localhost, "
+          "as in 127.0.0.1:8080 or [::1]:8080, or unix:/absolute/path"};
+}
+
+}  // namespace
+
+std::variant<Address, StartError> Address::parse(std::string_view text) {
+  if (text.starts_with(kUnixScheme)) return parse_path(text.substr(kUnixScheme.size()));
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos) return bad_address(text);
+  const auto port = parse_port(text.substr(colon + 1));
+  auto host = std::string(text.substr(0, colon));
+  if (!port) return bad_address(text);
+
+  auto address = Address();
+  if (host == "localhost") host = "127.0.0.1";
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+    address.storage_.v6.sin6_family = AF_INET6;
+    address.storage_.v6.sin6_port = htons(*port);
+    if (::inet_pton(AF_INET6, host.c_str(), &address.storage_.v6.sin6_addr) == 1) return address;
+    return bad_address(text);
+  }
+  address.storage_.v4.sin_family = AF_INET;
+  address.storage_.v4.sin_port = htons(*port);
+  if (::inet_pton(AF_INET, host.c_str(), &address.storage_.v4.sin_addr) == 1) return address;
+  return bad_address(text);
+}
+
+std::variant<Address, StartError> Address::parse_path(std::string_view path) {
+  auto address = Address();
+  auto& place = address.storage_.unix_path;
+  const bool is_file =
+      path.starts_with('/') && !path.ends_with('/') && path.find('\0') == std::string_view::npos;
+  if (!is_file) return bad_address(std::string(kUnixScheme).append(path));
+  if (path.size() >= sizeof(place.sun_path)) {
+    return StartError{"the path of a Unix socket is " + std::to_string(path.size()) +
+                      " bytes long; the system takes at most " +
+                      std::to_string(sizeof(place.sun_path) - 1)};
+  }
+  place.sun_family = AF_UNIX;
+  std::ranges::copy(path, place.sun_path);  // its end is zero already
+  return address;
+}
+
+Address Address::of_socket(int socket) {
+  auto address = Address();
+  socklen_t size = sizeof(address.storage_);
+  WEIR_ASSERT(::getsockname(socket, &address.storage_.generic, &size) == 0);
+  return address;
+}
+
+socklen_t Address::size() const {
+  switch (family()) {
+    case AF_UNIX: return sizeof(sockaddr_un);
+    case AF_INET6: return sizeof(sockaddr_in6);
+    default: return sizeof(sockaddr_in);
+  }
+}
+
+std::uint16_t Address::port() const {
+  return ntohs(family() == AF_INET6 ? storage_.v6.sin6_port : storage_.v4.sin_port);
+}
+
+std::string Address::path() const { return storage_.unix_path.sun_path; }
+
+bool Address::is_local() const {
+  if (is_unix()) return true;
+  if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
+  return ntohl(storage_.v4.sin_addr.s_addr) >> 24 == 127;
+}
+
+std::string Address::to_string() const {
+  if (is_unix()) return std::string(kUnixScheme) + path();
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  const auto suffix = ":" + std::to_string(port());
+  if (family() == AF_INET6) {
+    ::inet_ntop(AF_INET6, &storage_.v6.sin6_addr, host.data(), host.size());
+    return "[" + std::string(host.data()) + "]" + suffix;
+  }
+  ::inet_ntop(AF_INET, &storage_.v4.sin_addr, host.data(), host.size());
+  return host.data() + suffix;
+}
+
+}  // namespace weir

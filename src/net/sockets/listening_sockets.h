@@ -1,0 +1,53 @@
+// ListeningSockets: the sockets that listen on one address, one for each core.
+//
+// TCP: every core has its own, with SO_REUSEPORT: the kernel spreads the connections over
+// them and no core waits for another. The price is that a port taken by a second weir
+// would not be noticed; so the first socket of an address is preceded by one without
+// that option, which fails where it should.
+//
+// Unix: the kernel has no such option, so all cores share one socket, and who is quicker
+// accepts. Its file has mode 0660: the owner and the group may connect. A file that a
+// server left behind when it died is replaced; one that a server listens on is not.
+//
+// Thread rule: opened on one thread, then each socket belongs to its core.
+// Tested by src/net/server_test.cc and src/net/unix_socket_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "net/sockets/address.h"
+#include "net/sockets/unique_fd.h"
+
+namespace weir {
+
+// The file of a Unix socket, which goes with its owner.
+class SocketFile {
+ public:
+  SocketFile() = default;  // none
+  explicit SocketFile(std::string path) : path_(std::move(path)) {}
+  SocketFile(SocketFile&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  SocketFile& operator=(SocketFile&& other) noexcept {
+    std::swap(path_, other.path_);
+    return *this;
+  }
+  ~SocketFile();
+
+ private:
+  std::string path_;
+};
+
+struct ListeningSockets {
+  Address address;  // with port 0, the port that the system chose
+  std::vector<UniqueFd> sockets;
+  SocketFile file;
+};
+
+// REQUIRES: count > 0. The error names the address and what to do.
+std::variant<ListeningSockets, StartError> listen_on(const Address& address, std::size_t count);
+
+}  // namespace weir

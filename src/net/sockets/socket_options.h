@@ -1,0 +1,22 @@
+// The two things we ask of sockets. Failure is harmless in each use and so not reported.
+//
+// Thread rule: none. Tested by src/net/server_test.cc.
+
+#pragma once
+
+#include <sys/socket.h>
+
+namespace weir {
+
+inline void switch_on(int socket, int level, int option) {
+  const int on = 1;
+  ::setsockopt(socket, level, option, &on, sizeof(on));
+}
+
+// Closing will throw away what is unsent, and tell the peer by a reset.
+inline void reset_on_close(int socket) {
+  const auto abort = linger{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
+}
+
+}  // namespace weir

@@ -1,0 +1,186 @@
+#include "proto/http/http1_head.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir::http1 {
+namespace {
+
+// The status of the refusal; 200 for a complete head; 0 if more is needed.
+int verdict(std::string_view arrived) {
+  RequestHead head;
+  Refusal refusal;
+  switch (parse_head(arrived, head, refusal)) {
+    case HeadStatus::kNeedMore: return 0;
+    case HeadStatus::kComplete: return 200;
+    case HeadStatus::kRefused: break;
+  }
+  EXPECT_NE(refusal.detail, "");
+  return refusal.status;
+}
+
+RequestHead complete(std::string_view arrived) {
+  RequestHead head;
+  Refusal refusal;
+  EXPECT_EQ(parse_head(arrived, head, refusal), HeadStatus::kComplete) << arrived;
+  return head;
+}
+
+TEST(Http1Head, SaysWhatTheRequestIs) {
+  const std::string request =
+      "POST /check?x=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 12\r\nAccept:  text/plain \r\n"
+      "Authorization: Bearer secret\r\n\r\n";
+  const std::string arrived = request + "{\"key\":\"a\"}}GET ";
+  const RequestHead head = complete(arrived);
+  EXPECT_EQ(head.size, request.size());
+  EXPECT_EQ(head.method, Method::kPost);
+  EXPECT_EQ(head.target, "/check?x=1");
+  EXPECT_EQ(head.content_length, 12u);
+  EXPECT_EQ(head.accept, "text/plain");
+  EXPECT_EQ(head.authorization, "Bearer secret");
+  EXPECT_FALSE(head.http_1_0);
+  EXPECT_TRUE(head.keep_alive);
+  EXPECT_FALSE(head.chunked);
+  EXPECT_FALSE(head.expects_continue);
+}
+
+TEST(Http1Head, KnowsTheMethodsWeAnswer) {
+  EXPECT_EQ(complete("GET / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kGet);
+  EXPECT_EQ(complete("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kHead);
+  EXPECT_EQ(complete("POST / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPost);
+  EXPECT_EQ(complete("PUT / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPut);
+  EXPECT_EQ(complete("PATCH / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kPatch);
+  EXPECT_EQ(complete("DELETE / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kDelete);
+  EXPECT_EQ(complete("BREW / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kOther);
+  EXPECT_EQ(complete("get / HTTP/1.1\r\nHost: a\r\n\r\n").method, Method::kOther);
+}
+
+TEST(Http1Head, KeepsTheConnectionAsTheVersionSays) {
+  const auto keep_alive = [](std::string_view line, std::string_view fields) {
+    return complete(std::string(line) + "\r\nHost: a\r\n" + std::string(fields) + "\r\n")
+        .keep_alive;
+  };
+  EXPECT_TRUE(keep_alive("GET / HTTP/1.1", ""));
+  EXPECT_FALSE(keep_alive("GET / HTTP/1.1", "Connection: close\r\n"));
+  EXPECT_FALSE(keep_alive("GET / HTTP/1.1", "Connection: TE, Close\r\n"));
+  EXPECT_FALSE(keep_alive("GET / HTTP/1.0", ""));
+  EXPECT_TRUE(keep_alive("GET / HTTP/1.0", "Connection: Keep-Alive\r\n"));
+}
+
+TEST(Http1Head, JudgesEachFieldAndLine) {
+  struct Case {
+    std::string_view lines;  // after them the empty one
+    int status;
+  };
+  for (const Case& c : {
+           Case{"GET / HTTP/1.1\r\nHost: a\r\n", 200},
+           Case{"GET / HTTP/1.0\r\n", 200},
+           Case{"GET http://a/b HTTP/1.1\r\nHost: a\r\n", 200},
+           Case{"OPTIONS * HTTP/1.1\r\nHost: a\r\n", 200},
+           Case{"GET / HTTP/1.1\r\nHost: a\r\nX-Latin: \xE9\r\n", 200},
+           Case{"GET / HTTP/1.1\r\nHost:\r\n", 200},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n", 200},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n", 200},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n", 200},
+
+           Case{"GET / HTTP/1.1\r\n", 400},                        // no Host
+           Case{"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n", 400},  // two
+           Case{"GET  / HTTP/1.1\r\nHost: a\r\n", 400},            // two spaces
+           Case{"GET / HTTP/1.1 \r\nHost: a\r\n", 400},
+           Case{"GET /\r\n", 400},  // HTTP/0.9
+           Case{"GET / HTPP/1.1\r\nHost: a\r\n", 400},
+           Case{"GET / http/1.1\r\nHost: a\r\n", 400},
+           Case{"GET / HTTP/1.1\nHost: a\r\n", 400},  // a bare LF
+           Case{"GET / HTTP/1.1\r\nHost: a\n", 400},
+           Case{"G(T / HTTP/1.1\r\nHost: a\r\n", 400},
+           Case{"GET /\x01 HTTP/1.1\r\nHost: a\r\n", 400},
+           Case{"GET / HTTP/1.1\r\nHost a\r\n", 400},    // no colon
+           Case{"GET / HTTP/1.1\r\nHost : a\r\n", 400},  // space before it
+           Case{"GET / HTTP/1.1\r\n: a\r\n", 400},
+           Case{"GET / HTTP/1.1\r\nHost: a\r\nX: b\x7F\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1 2\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x1\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 6\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551616\r\n", 400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+                "Transfer-Encoding: chunked\r\n",
+                400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+                "Content-Length: 5\r\n",
+                400},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+                "Transfer-Encoding: chunked\r\n",
+                400},
+           Case{"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", 400},
+
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nExpect: a miracle\r\n", 417},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n", 501},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n", 501},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n", 501},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n", 501},
+           Case{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n", 501},
+           Case{"GET / HTTP/1.2\r\nHost: a\r\n", 505},
+           Case{"GET / HTTP/2.0\r\nHost: a\r\n", 505},
+           Case{"GET / HTTP/0.9\r\nHost: a\r\n", 505},
+           Case{"PRI * HTTP/2.0\r\n", 505},
+       }) {
+    EXPECT_EQ(verdict(std::string(c.lines) + "\r\n"), c.status) << c.lines;
+  }
+}
+
+// Judged at once, before the rest of it comes.
+// Servers differ in what a folded line says.
+TEST(Http1Head, RefusesFoldedLinesWhereverTheTextIs) {
+  for (const std::string_view folded :
+       {"X: b\r\n c\r\n", "X:\r\n c\r\n", "X: \r\n\tc\r\n", "X:\r\n \r\n", "X: b\r\n \r\n",
+        "Transfer-Encoding:\r\n chunked\r\n", "Content-Length:\r\n 5\r\n"}) {
+    EXPECT_EQ(verdict("POST / HTTP/1.1\r\nHost: a\r\n" + std::string(folded) + "\r\n"), 400)
+        << folded;
+  }
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nHost: a\r\nX:\r\nY: c\r\n\r\n"), 200);
+}
+
+TEST(Http1Head, KnowsNonsenseWhenItSeesIt) {
+  EXPECT_EQ(verdict("\x16\x03\x01\x02"), 400);  // TLS
+  EXPECT_EQ(verdict("{\"key\""), 400);
+  EXPECT_EQ(verdict("this is not http\r\n"), 400);
+  EXPECT_EQ(verdict("GET / HTTP/3.0"), 505);
+}
+
+TEST(Http1Head, AnyPartOfAHeadNeedsMore) {
+  const std::string request = "POST /check HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+  for (std::size_t size = 0; size < request.size(); ++size) {
+    EXPECT_EQ(verdict(request.substr(0, size)), 0) << size;
+  }
+  EXPECT_EQ(verdict(request), 200);
+}
+
+TEST(Http1Head, HasItsLimits) {
+  const std::string start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
+  const auto of_size = [&](std::size_t size) {
+    return start + std::string(size - start.size() - 4, 'x') + "\r\n\r\n";
+  };
+  EXPECT_EQ(verdict(of_size(kHeadMax)), 200);
+  EXPECT_EQ(verdict(of_size(kHeadMax + 1)), 431);
+  EXPECT_EQ(verdict(of_size(kHeadMax + 1).substr(0, kHeadMax - 1)), 0);
+  EXPECT_EQ(verdict(of_size(100 * kHeadMax)), 431);
+  std::string many = "GET / HTTP/1.1\r\nHost: a\r\n";
+  while (many.size() < 2 * kHeadMax) many += "X: y\r\n";
+  EXPECT_EQ(verdict(many), 431);
+
+  const auto with_target = [](std::size_t size) {
+    return "GET /" + std::string(size - 1, 'x') + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  };
+  EXPECT_EQ(verdict(with_target(kTargetMax)), 200);
+  EXPECT_EQ(verdict(with_target(kTargetMax + 1)), 414);
+  EXPECT_EQ(verdict(with_target(10 * kTargetMax)), 414);
+  EXPECT_EQ(verdict(std::string(kHeadMax, 'G')), 414);  // no telling what it is
+}
+
+}  // namespace
+}  // namespace weir::http1

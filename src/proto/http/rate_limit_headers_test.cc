@@ -1,0 +1,112 @@
+#include "proto/http/rate_limit_headers.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string to_lower_names(std::string lines) {
+  bool in_name = true;
+  for (char& c : lines) {
+    if (c == ':') in_name = false;
+    if (c == '\n') in_name = true;
+    if (in_name) c = ascii_lower(c);
+  }
+  return lines;
+}
+
+std::string as_http2(const RateLimit& limit) {
+  std::vector<char> memory(rate_limit_headers_max(limit));
+  const RateLimitFields written(limit, memory.data());
+  std::string lines;
+  for (const NameValue& field : written.fields()) {
+    lines.append(field.name).append(": ").append(field.value).append("\r\n");
+  }
+  return lines;
+}
+
+// As lines; HTTP/2 says the same.
+std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
+  const RateLimit limit{.policy = policy, .decision = decision};
+  std::vector<char> memory(rate_limit_headers_max(limit));
+  TextWriter writer(memory.data(), memory.size());
+  write_rate_limit_headers(writer, limit);
+  const std::string lines(memory.data(), writer.end());
+  EXPECT_EQ(as_http2(limit), to_lower_names(lines));
+  return lines;
+}
+
+TEST(RateLimitHeaders, OfAnAllowedRequest) {
+  EXPECT_EQ(headers({.name = "default", .limit = 100, .window = 60s},
+                    {.limit = 100, .remaining = 58, .reset_after = 41s + 1us}),
+            "X-RateLimit-Limit: 100\r\n"
+            "X-RateLimit-Remaining: 58\r\n"
+            "X-RateLimit-Reset: 42\r\n"
+            "RateLimit: \"default\";r=58;t=42\r\n"
+            "RateLimit-Policy: \"default\";q=100;w=60\r\n");
+}
+
+TEST(RateLimitHeaders, OfADeniedOne) {
+  EXPECT_EQ(
+      headers({.name = "login", .limit = 5, .window = 1min},
+              {.verdict = Verdict::kDenied, .limit = 7, .retry_after = 2500ms, .reset_after = 60s}),
+      "X-RateLimit-Limit: 7\r\n"
+      "X-RateLimit-Remaining: 0\r\n"
+      "X-RateLimit-Reset: 60\r\n"
+      "RateLimit: \"login\";r=0;t=3\r\n"
+      "RateLimit-Policy: \"login\";q=5;w=60\r\n"
+      "Retry-After: 3\r\n");
+}
+
+TEST(RateLimitHeaders, NoRetryWhereItWouldNotHelp) {
+  const auto text = headers({.name = "a", .limit = 0, .window = 1s}, {.verdict = Verdict::kNever});
+  EXPECT_EQ(text.find("Retry-After"), std::string::npos);
+  EXPECT_NE(text.find("RateLimit: \"a\";r=0;t=0\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, RetryIsNeverZero) {
+  const auto text = headers({.name = "a", .limit = 1, .window = 1s},
+                            {.verdict = Verdict::kDenied, .retry_after = 0s});
+  EXPECT_NE(text.find("Retry-After: 1\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, WindowOnlyInWholeSeconds) {
+  const auto window = [](Duration duration) {
+    const auto text = headers({.name = "a", .limit = 1, .window = duration}, {});
+    return text.substr(text.find(";q=1") + 4);
+  };
+  EXPECT_EQ(window(1s), ";w=1\r\n");
+  EXPECT_EQ(window(366 * 24h), ";w=31622400\r\n");
+  EXPECT_EQ(window(1500ms), "\r\n");
+  EXPECT_EQ(window(1ms), "\r\n");
+}
+
+TEST(RateLimitHeaders, NamesAreStructuredStrings) {
+  const auto name = [](std::string_view policy) {
+    const auto text = headers({.name = policy, .limit = 1, .window = 1s}, {});
+    const auto start = text.find("RateLimit: ") + 11;
+    return text.substr(start, text.find(";r=") - start);
+  };
+  EXPECT_EQ(name("login"), "\"login\"");
+  EXPECT_EQ(name(""), "\"\"");
+  EXPECT_EQ(name("a\"b\\c"), "\"a\\\"b\\\\c\"");
+  EXPECT_EQ(name("caf\xC3\xA9\n\x7F"), "\"caf????\"");
+}
+
+TEST(RateLimitHeaders, FitTheirBound) {
+  const std::string name(300, '"');
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  headers({.name = name, .limit = most, .window = 366 * 24h}, {.verdict = Verdict::kDenied,
+                                                               .limit = most,
+                                                               .remaining = most,
+                                                               .retry_after = Duration::max(),
+                                                               .reset_after = Duration::max()});
+}
+
+}  // namespace
+}  // namespace weir

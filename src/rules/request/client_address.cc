@@ -1,0 +1,134 @@
+#include "rules/request/client_address.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/ascii.h"
+
+namespace weir {
+namespace {
+
+struct HeaderName {
+  ClientHeader header;
+  std::string_view name;
+};
+constexpr std::array kHeaders = {
+    HeaderName{ClientHeader::kXForwardedFor, "X-Forwarded-For"},
+    HeaderName{ClientHeader::kForwarded, "Forwarded"},
+    HeaderName{ClientHeader::kXRealIp, "X-Real-IP"},
+    HeaderName{ClientHeader::kCfConnectingIp, "CF-Connecting-IP"},
+};
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= 5 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The `for` of one element of Forwarded: for=192.0.2.1;proto=http or For="[2001:db8::1]:80".
+std::string_view forwarded_for(std::string_view element) {
+  while (!element.empty()) {
+    const auto semicolon = element.find(';');
+    const std::string_view pair = trim_blanks(element.substr(0, semicolon));
+    element = semicolon == std::string_view::npos ? "" : element.substr(semicolon + 1);
+    const auto equals = pair.find('=');
+    if (equals == std::string_view::npos || !equal_ignoring_case(pair.substr(0, equals), "for")) {
+      continue;
+    }
+    std::string_view value = pair.substr(equals + 1);
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') {
+      value = value.substr(1, value.size() - 2);
+    }
+    return value;
+  }
+  return {};
+}
+
+// Walks the elements of all fields of that name from the right. Quoted commas do not
+// occur in what could be believed: they make an element that is no address.
+class Chain {
+ public:
+  Chain(ClientHeader header, const TrustedProxies& trusted) : header_(header), trusted_(trusted) {}
+
+  // Returns whether to go on, to the left.
+  bool take(std::string_view value) {
+    while (true) {
+      const auto comma = value.rfind(',');
+      const auto begin = comma == std::string_view::npos ? 0 : comma + 1;
+      if (!take_element(trim_blanks(value.substr(begin)))) return false;
+      if (comma == std::string_view::npos) return true;
+      value = value.substr(0, comma);
+    }
+  }
+
+  const std::optional<IpAddress>& client() const { return client_; }
+
+ private:
+  bool take_element(std::string_view element) {
+    if (element.empty()) return true;  // lists may have empty elements
+    const auto address = parse_forwarded_address(
+        header_ == ClientHeader::kForwarded ? forwarded_for(element) : element);
+    if (!address) return false;
+    client_ = address;
+    return trusted_.trusts(address);
+  }
+
+  const ClientHeader header_;
+  const TrustedProxies& trusted_;
+  std::optional<IpAddress> client_;
+};
+
+}  // namespace
+
+TrustedProxies::TrustedProxies()
+    : networks_({*IpPrefix::parse("127.0.0.0/8"), *IpPrefix::parse("::1")}) {}
+
+bool TrustedProxies::trusts(const std::optional<IpAddress>& peer) const {
+  return !peer || std::ranges::any_of(
+                      networks_, [&](const IpPrefix& network) { return network.contains(*peer); });
+}
+
+std::optional<ClientHeader> client_header_from_name(std::string_view name) {
+  for (const HeaderName& known : kHeaders) {
+    if (equal_ignoring_case(known.name, name)) return known.header;
+  }
+  return std::nullopt;
+}
+
+std::optional<IpAddress> parse_forwarded_address(std::string_view text) {
+  if (text.starts_with('[')) {
+    const auto bracket = text.find(']');
+    if (bracket == std::string_view::npos) return std::nullopt;
+    const std::string_view rest = text.substr(bracket + 1);
+    if (!rest.empty() && (rest.front() != ':' || !is_port(rest.substr(1)))) return std::nullopt;
+    const std::string_view inside = text.substr(1, bracket - 1);
+    if (inside.find(':') == std::string_view::npos) return std::nullopt;
+    return IpAddress::parse(inside);
+  }
+  const auto colon = text.find(':');
+  const bool has_port = colon != std::string_view::npos && colon == text.rfind(':');
+  if (!has_port) return IpAddress::parse(text);
+  return is_port(text.substr(colon + 1)) ? IpAddress::parse(text.substr(0, colon)) : std::nullopt;
+}
+
+std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
+                                        std::span<const NameValue> headers, ClientHeader header,
+                                        const TrustedProxies& trusted) {
+  if (!trusted.trusts(peer)) return peer;
+  const std::string_view name = kHeaders[static_cast<std::size_t>(header)].name;
+  const bool is_chain =
+      header == ClientHeader::kXForwardedFor || header == ClientHeader::kForwarded;
+  Chain chain(header, trusted);
+  for (std::size_t i = headers.size(); i > 0; --i) {
+    const NameValue& field = headers[i - 1];
+    if (!equal_ignoring_case(field.name, name)) continue;
+    if (!is_chain) {
+      const auto address = parse_forwarded_address(field.value);
+      return address ? address : peer;
+    }
+    if (!chain.take(field.value)) break;
+  }
+  return chain.client() ? chain.client() : peer;
+}
+
+}  // namespace weir

@@ -1,0 +1,53 @@
+// Request: the properties of what is to be limited, whichever door it came through.
+//
+// A door fills in what it knows: forward-auth and a gateway the HTTP request, Envoy's
+// service a Descriptor. What has to be worked out of that, the rule set adds
+// (request_facts.h). Rules look at nothing else.
+//
+// Thread rule: values that refer to texts elsewhere, normally a door's input buffer.
+// Tested by src/rules/traffic_rules_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "base/name_value.h"
+
+namespace weir {
+
+struct Request {
+  std::string_view method{};
+  std::string_view host{};  // in lower case, without port
+  std::string_view path{};  // as sent, without query; begins with '/'
+  std::string_view query{};
+  std::span<const NameValue> headers{};  // in the order sent; names in any case
+  std::optional<IpAddress> client{};     // rules/request/client_address.h says who that is
+
+  // Added by the rule set, as far as its rules look at them.
+  std::span<const NameValue> parameters{};  // of the query, decoded
+  std::span<const NameValue> cookies{};
+  std::span<const NameValue> claims{};  // of a token that has been verified
+  std::span<const NameValue> unverified_claims{};
+  std::string_view country{};  // two letters; empty: unknown
+
+  // The first header of that name, in any case.
+  std::optional<std::string_view> header(std::string_view name) const;
+};
+
+// Names as they are, unlike those of headers.
+std::optional<std::string_view> first_value(std::span<const NameValue> values,
+                                            std::string_view name);
+
+// What Envoy's rate limit service is asked about: a domain and entries, outermost first.
+struct Descriptor {
+  static constexpr std::size_t kEntriesMax = 32;
+
+  std::string_view domain{};
+  std::span<const NameValue> entries{};
+};
+
+}  // namespace weir

@@ -1,0 +1,162 @@
+#include "rules/request/request_facts.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/ascii.h"
+#include "base/percent.h"
+
+namespace weir {
+namespace {
+
+// The part of `text` before the separator; takes both from it.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+void keep(NameValue value, std::vector<NameValue>& values) {
+  NameValue* last = nullptr;
+  int count = 0;
+  for (NameValue& other : values) {
+    if (other.name != value.name) continue;
+    last = &other;
+    ++count;
+  }
+  if (count == 2) {
+    *last = value;
+  } else {
+    values.push_back(value);
+  }
+}
+
+// Appends what `encoded` stands for in a query: '+' is a blank.
+// REQUIRES: the capacity of `text` suffices, since views of it are held.
+std::string_view decode(std::string_view encoded, std::string& text) {
+  const std::size_t begin = text.size();
+  while (!encoded.empty()) {
+    const auto byte = percent_byte(encoded);
+    text += byte ? *byte : encoded.front() == '+' ? ' ' : encoded.front();
+    encoded.remove_prefix(byte ? 3 : 1);
+  }
+  return std::string_view(text).substr(begin);
+}
+
+void note_all(const std::vector<PropertyMatch>& matches, auto& names) {
+  for (const PropertyMatch& match : matches) names.insert(match.name);
+}
+
+}  // namespace
+
+RequestFacts::RequestFacts(std::span<const Rule> rules, RequestSources sources)
+    : sources_(std::move(sources)) {
+  for (const Rule& rule : rules) note(rule);
+}
+
+void RequestFacts::note(const Rule& rule) {
+  if (rule.match) {
+    for_each_match(*rule.match, [&](const RequestMatch& match) { note(match); });
+  }
+  for (const KeyPart& part : rule.key_parts) note(part);
+  if (rule.tier) note(*rule.tier);
+  if (rule.cost_from) note(*rule.cost_from);
+  const auto note_part = [&](const KeyPart& part) { note(part); };
+  if (rule.denial.body) rule.denial.body->for_each_part(note_part);
+  for (const HeaderTemplate& header : rule.denial.headers) header.value.for_each_part(note_part);
+}
+
+void RequestFacts::note(const RequestMatch& match) {
+  note_all(match.parameters, parameters_);
+  note_all(match.cookies, cookies_);
+  note_all(match.claims, claims_);
+  note_all(match.unverified_claims, unverified_claims_);
+  looks_at_country_ |= !match.countries.empty();
+}
+
+void RequestFacts::note(const KeyPart& part) {
+  if (part.property == KeyPart::Property::kQuery) parameters_.insert(part.name);
+  if (part.property == KeyPart::Property::kCookie) cookies_.insert(part.name);
+  if (part.property == KeyPart::Property::kClaim) claims_.insert(part.name);
+  looks_at_country_ |= part.property == KeyPart::Property::kCountry;
+}
+
+void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
+  if (!parameters_.empty()) {
+    read_query(request.query, scratch);
+    request.parameters = scratch.parameters;
+  }
+  if (!cookies_.empty()) {
+    read_cookies(request, scratch);
+    request.cookies = scratch.cookies;
+  }
+  if (!claims_.empty() || !unverified_claims_.empty()) read_tokens(request, scratch, now);
+  if (looks_at_country_) request.country = country_of(request);
+}
+
+std::string_view RequestFacts::country_of(const Request& request) const {
+  std::string_view country;
+  if (!sources_.country_header.empty()) {
+    country = request.header(sources_.country_header).value_or("");
+  }
+  const bool is_asked = country.empty() && sources_.country_database && request.client;
+  return is_asked ? sources_.country_database->country(*request.client) : country;
+}
+
+void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {
+  scratch.parameters.clear();
+  scratch.text.clear();
+  scratch.text.reserve(query.size());
+  while (!query.empty()) {
+    const std::string_view pair = take_part(query, '&');
+    const auto equals = std::min(pair.find('='), pair.size());
+    const std::size_t before = scratch.text.size();
+    const auto name = parameters_.find(decode(pair.substr(0, equals), scratch.text));
+    scratch.text.resize(before);
+    if (name == parameters_.end()) continue;
+    const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), scratch.text);
+    keep({.name = *name, .value = value}, scratch.parameters);
+  }
+}
+
+void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant now) const {
+  constexpr std::string_view kScheme = "bearer ";
+  std::string_view token = request.header(sources_.token_header).value_or("");
+  if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
+    token.remove_prefix(kScheme.size());
+  }
+  if (!claims_.empty() && sources_.token_key != nullptr) {
+    read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
+    request.claims = scratch.claims;
+  }
+  if (!unverified_claims_.empty()) {
+    read_claims(token, nullptr, unverified_claims_, scratch.unverified_token,
+                scratch.unverified_claims, now);
+    request.unverified_claims = scratch.unverified_claims;
+  }
+}
+
+void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) const {
+  scratch.cookies.clear();
+  for (const NameValue& header : request.headers) {
+    if (!equal_ignoring_case(header.name, "cookie")) continue;
+    std::string_view rest = header.value;
+    while (!rest.empty()) {
+      const std::string_view pair = take_part(rest, ';');
+      const auto equals = pair.find('=');
+      if (equals == std::string_view::npos) continue;
+      const auto name = cookies_.find(trimmed(pair.substr(0, equals)));
+      if (name == cookies_.end()) continue;
+      keep({.name = *name, .value = trimmed(pair.substr(equals + 1))}, scratch.cookies);
+    }
+  }
+}
+
+}  // namespace weir

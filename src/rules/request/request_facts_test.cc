@@ -1,0 +1,126 @@
+#include "rules/request/request_facts.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "rules/request/country_file.h"
+
+namespace weir {
+namespace {
+
+using enum KeyPart::Property;
+
+// Looks at the parameters a and "b c", at the cookies s and t, and at the country.
+RequestFacts facts() {
+  std::vector<Rule> rules(1);
+  rules[0].match.emplace();
+  rules[0].match->none_of.emplace_back().parameters.push_back({"a", TextPattern("*")});
+  rules[0].match->cookies.push_back({"s", TextPattern("*")});
+  rules[0].match->countries = {"FR"};
+  rules[0].key_parts = {{.property = kQuery, .name = "b c"}, {.property = kCookie, .name = "t"}};
+  return {rules, {.country_header = "CF-IPCountry"}};
+}
+
+std::string text_of(std::span<const NameValue> values) {
+  std::string text;
+  for (const NameValue& value : values) {
+    text.append(value.name).append("=").append(value.value).append("|");
+  }
+  return text;
+}
+
+std::string parameters(std::string_view query) {
+  const RequestFacts all = facts();
+  FactScratch scratch;
+  Request request{.query = query};
+  all.complete(request, scratch, Instant());
+  return text_of(request.parameters);
+}
+
+std::string cookies(const std::vector<NameValue>& headers) {
+  const RequestFacts all = facts();
+  FactScratch scratch;
+  Request request{.headers = headers};
+  all.complete(request, scratch, Instant());
+  return text_of(request.cookies);
+}
+
+TEST(RequestFacts, DecodesTheParametersThatRulesLookAt) {
+  EXPECT_EQ(parameters(""), "");
+  EXPECT_EQ(parameters("a=1&x=2&b%20c=3"), "a=1|b c=3|");
+  EXPECT_EQ(parameters("%61=%41%2f+%2B&b+c"), "a=A/ +|b c=|");
+  EXPECT_EQ(parameters("A=1&aa=1&&=&a"), "a=|");
+  EXPECT_EQ(parameters("a=b=c"), "a=b=c|");
+  EXPECT_EQ(parameters("a=%&b%20c=%4&a=%zz"), "a=%|b c=%4|a=%zz|");
+}
+
+TEST(RequestFacts, KeepsTheFirstAndTheLastOfAName) {
+  EXPECT_EQ(parameters("a=1&a=2&b+c=x&a=3&a=4"), "a=1|a=4|b c=x|");
+}
+
+TEST(RequestFacts, FindsTheCookiesThatRulesLookAt) {
+  EXPECT_EQ(cookies({}), "");
+  EXPECT_EQ(cookies({{"cookie", "s=1; other=2; t=3"}}), "s=1|t=3|");
+  EXPECT_EQ(cookies({{"Cookie", "s=1"}, {"Host", "s=9"}, {"COOKIE", "t=2;s=3"}}), "s=1|t=2|s=3|");
+  EXPECT_EQ(cookies({{"Cookie", " s = \"a b\" ;t;; =;S=2;t=a=b"}}), "s=\"a b\"|t=a=b|");
+  EXPECT_EQ(cookies({{"Cookie", "s=%41+"}}), "s=%41+|");
+}
+
+TEST(RequestFacts, TakesTheCountryFromItsHeader) {
+  const RequestFacts all = facts();
+  FactScratch scratch;
+  const std::vector<NameValue> headers = {{"cf-ipcountry", "DE"}};
+  Request request{.headers = headers};
+  all.complete(request, scratch, Instant());
+  EXPECT_EQ(request.country, "DE");
+  request.headers = {};
+  all.complete(request, scratch, Instant());
+  EXPECT_EQ(request.country, "");
+}
+
+CountryDatabase::Ptr japanese_database() {
+  constexpr CountryNetwork kNetworks[] = {{"2001:db8::", 32, "JP"}};
+  const auto path = std::filesystem::path(testing::TempDir()) / "weir_request_facts_test.mmdb";
+  std::ofstream(path, std::ios::binary) << country_file(kNetworks);
+  const auto opened = CountryDatabase::open(path.string());
+  std::filesystem::remove(path);
+  return std::get<CountryDatabase::Ptr>(opened);
+}
+
+TEST(RequestFacts, AskTheDatabaseWhereNoHeaderSaysTheCountry) {
+  std::vector<Rule> rules(1);
+  rules[0].key_parts = {{.property = kCountry}};
+  const RequestFacts all(
+      rules, {.country_header = "CF-IPCountry", .country_database = japanese_database()});
+  const auto country = [&](Request request) {
+    FactScratch scratch;
+    all.complete(request, scratch, Instant());
+    return std::string(request.country);
+  };
+  const std::vector<NameValue> headers = {{"CF-IPCountry", "DE"}};
+  const auto client = IpAddress::parse("2001:db8::7");
+  EXPECT_EQ(country({.headers = headers, .client = client}), "DE");
+  EXPECT_EQ(country({.client = client}), "JP");
+  EXPECT_EQ(country({.client = IpAddress::parse("192.0.2.1")}), "");
+  EXPECT_EQ(country({}), "");
+}
+
+TEST(RequestFacts, AddNothingThatNoRuleLooksAt) {
+  const std::vector<Rule> rules(1);
+  const RequestFacts none(
+      rules, {.country_header = "CF-IPCountry", .country_database = japanese_database()});
+  FactScratch scratch;
+  const std::vector<NameValue> headers = {{"Cookie", "s=1"}, {"CF-IPCountry", "DE"}};
+  Request request{.query = "a=1", .headers = headers};
+  none.complete(request, scratch, Instant());
+  EXPECT_TRUE(request.parameters.empty());
+  EXPECT_TRUE(request.cookies.empty());
+  EXPECT_EQ(request.country, "");
+}
+
+}  // namespace
+}  // namespace weir

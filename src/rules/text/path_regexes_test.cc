@@ -1,0 +1,78 @@
+#include "rules/text/path_regexes.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/rule.h"
+
+namespace weir {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<Rule> rules_for(const std::vector<std::string>& patterns) {
+  std::vector<Rule> rules;
+  for (const std::string& pattern : patterns) {
+    rules.emplace_back().match.emplace().path_regexes = {{.pattern = pattern}};
+  }
+  return rules;
+}
+
+std::vector<int> matches(const PathRegexes& regexes, std::string_view path) {
+  std::vector<int> found = {99};
+  regexes.match(path, found);
+  return found;
+}
+
+TEST(PathRegexes, SayWhichMatchTheWholePath) {
+  auto rules = rules_for({"/users/[0-9]+", "/users/.*", "(?i)/ADMIN", "/a|/b"});
+  const PathRegexes regexes(rules);
+  EXPECT_TRUE(regexes.in_one_pass());
+  EXPECT_THAT(matches(regexes, "/users/42"), ElementsAre(0, 1));
+  EXPECT_THAT(matches(regexes, "/users/me"), ElementsAre(1));
+  EXPECT_THAT(matches(regexes, "/users/42/posts"), ElementsAre(1));
+  EXPECT_THAT(matches(regexes, "/admin"), ElementsAre(2));
+  EXPECT_THAT(matches(regexes, "/b"), ElementsAre(3));
+  EXPECT_THAT(matches(regexes, "/ab"), ElementsAre());
+  EXPECT_THAT(matches(regexes, "/x/users/42"), ElementsAre());
+  EXPECT_THAT(matches(regexes, "/users/\n\xff"), ElementsAre(1));
+  EXPECT_THAT(matches(PathRegexes(), "/"), ElementsAre());
+}
+
+TEST(PathRegexes, AreNumberedOncePerPattern) {
+  auto rules = rules_for({"/a", "/b", "/a"});
+  rules[1].match->none_of.emplace_back().path_regexes = {{.pattern = "/c"}};
+  EXPECT_EQ(PathRegexes(rules).size(), 3u);
+  EXPECT_EQ(rules[0].match->path_regexes[0].index, 0);
+  EXPECT_EQ(rules[1].match->path_regexes[0].index, 1);
+  EXPECT_EQ(rules[1].match->none_of[0].path_regexes[0].index, 2);
+  EXPECT_EQ(rules[2].match->path_regexes[0].index, 0);
+}
+
+TEST(PathRegexes, AreTriedOneByOneIfTogetherTheyAreTooLarge) {
+  std::vector<std::string> patterns;
+  for (int i = 0; i < 400; ++i) patterns.push_back("/.*[ab]{900}x{900}" + std::to_string(i));
+  auto rules = rules_for(patterns);
+  const PathRegexes regexes(rules);
+  EXPECT_FALSE(regexes.in_one_pass());
+  const std::string path = "/" + std::string(900, 'a') + std::string(900, 'x');
+  EXPECT_THAT(matches(regexes, path + "7"), ElementsAre(7));
+  EXPECT_THAT(matches(regexes, path + "400"), ElementsAre());
+}
+
+TEST(PathRegexes, RefuseWhatCannotBeUsed) {
+  EXPECT_EQ(regex_mistake("/users/[0-9]+"), std::nullopt);
+  EXPECT_THAT(regex_mistake("/users/[0-9"), testing::Optional(HasSubstr("missing ]")));
+  EXPECT_THAT(regex_mistake("(a)\\1"), testing::Optional(HasSubstr("invalid escape")));
+  EXPECT_THAT(regex_mistake("((a{0,100}){0,10}){0,10}b"), testing::Ne(std::nullopt));
+  std::string large = "/";
+  for (char c = 'a'; c <= 'z'; ++c) large.append(1, c).append("{999}|");
+  EXPECT_THAT(regex_mistake(large), testing::Optional(HasSubstr("more than 256 KiB")));
+}
+
+}  // namespace
+}  // namespace weir

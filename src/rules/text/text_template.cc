@@ -1,0 +1,130 @@
+#include "rules/text/text_template.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/ascii.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kHeaderValueMax = 256;
+constexpr std::string_view kOpen = "{{";
+constexpr std::string_view kClose = "}}";
+
+constexpr std::array<std::string_view, 7> kNames = {
+    "rule", "key", "limit", "remaining", "count", "retry_after", "reset_after"};
+
+void append_json(std::string_view text, std::string& out) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      (out += '\\') += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      // Bytes of any encoding, each by itself: what it says matters less than that the
+      // text stays JSON.
+      (((out += "\\u00") += kHex[byte >> 4]) += kHex[byte & 15]);
+    } else {
+      out += c;
+    }
+  }
+}
+
+void append_html(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
+    }
+  }
+}
+
+void append_header(std::string_view text, std::string& out) {
+  for (const char c : text.substr(0, kHeaderValueMax)) out += c >= ' ' && c <= '~' ? c : '?';
+}
+
+void append_escaped(std::string_view text, Escape escape, std::string& out) {
+  switch (escape) {
+    case Escape::kNone: out += text; break;
+    case Escape::kJson: append_json(text, out); break;
+    case Escape::kHtml: append_html(text, out); break;
+    case Escape::kHeader: append_header(text, out); break;
+  }
+}
+
+void append_number(std::int64_t number, std::string& out) {
+  std::array<char, 20> digits{};
+  out.append(digits.data(),
+             std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
+}  // namespace
+
+Escape escape_for(std::string_view content_type) {
+  const std::string lower = to_ascii_lower(content_type);
+  if (lower.find("json") != std::string::npos) return Escape::kJson;
+  const bool is_markup =
+      lower.find("html") != std::string::npos || lower.find("xml") != std::string::npos;
+  return is_markup ? Escape::kHtml : Escape::kNone;
+}
+
+std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
+  TextTemplate made;
+  while (!text.empty()) {
+    const auto open = text.find(kOpen);
+    Piece& piece = made.pieces_.emplace_back();
+    piece.literal = text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    text.remove_prefix(open + kOpen.size());
+    const auto close = text.find(kClose);
+    if (close == std::string_view::npos) return "'{{' without '}}'";
+    const std::string_view name = text.substr(0, close);
+    piece.place = place_named(name);
+    if (!piece.place) {
+      return "'{{" + std::string(name.substr(0, 64)) +
+             "}}' is no place; there are rule, key, limit, remaining, count, retry_after, "
+             "reset_after, client, method, host, path, country, header:NAME, query:NAME, "
+             "cookie:NAME and jwt:CLAIM";
+    }
+    text.remove_prefix(close + kClose.size());
+  }
+  return made;
+}
+
+std::optional<std::variant<TextTemplate::Name, KeyPart>> TextTemplate::place_named(
+    std::string_view name) {
+  const auto known = std::ranges::find(kNames, name);
+  if (known != kNames.end()) return static_cast<Name>(known - kNames.begin());
+  if (const auto part = parse_key_part(name)) return *part;
+  return std::nullopt;
+}
+
+void TextTemplate::append(const TemplateValues& values, Escape escape, std::string& out) const {
+  const Decision& decision = values.decision;
+  for (const Piece& piece : pieces_) {
+    out += piece.literal;
+    if (!piece.place) continue;
+    if (const auto* part = std::get_if<KeyPart>(&*piece.place)) {
+      PartScratch scratch{};
+      append_escaped(part_text(*part, values.request, scratch), escape, out);
+      continue;
+    }
+    switch (std::get<Name>(*piece.place)) {
+      case Name::kRule: append_escaped(values.rule, escape, out); break;
+      case Name::kKey: append_escaped(values.key, escape, out); break;
+      case Name::kLimit: append_number(decision.limit, out); break;
+      case Name::kRemaining: append_number(decision.remaining, out); break;
+      case Name::kCount: append_number(decision.limit - decision.remaining, out); break;
+      case Name::kRetryAfter: append_number(whole_seconds(decision.retry_after), out); break;
+      case Name::kResetAfter: append_number(whole_seconds(decision.reset_after), out); break;
+    }
+  }
+}
+
+}  // namespace weir

@@ -1,0 +1,85 @@
+// TextTemplate: a text with places for what a denial is about.
+//
+//   {"error":"Too Many Requests","retry":{{retry_after}},"key":"{{key}}"}
+//
+// Names: rule, key, limit, remaining, count (spent so far), retry_after, reset_after (whole
+// seconds), and every property of the request that a key can be made of: client, path,
+// header:NAME and so on. Values are escaped for where they go, so that nothing a client
+// sends can end a JSON string, open a tag or begin a header field.
+//
+// Thread rule: immutable once parsed. Tested by text_template_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rules/key_part.h"
+#include "rules/request/request.h"
+#include "weir/decision.h"
+
+namespace weir {
+
+enum class Escape : std::uint8_t {
+  kNone,    // text/plain
+  kJson,    // within a string
+  kHtml,    // in text and quoted attributes
+  kHeader,  // the value of a header field: visible ASCII and blanks, at most 256 bytes
+};
+
+// By the content type of a body.
+Escape escape_for(std::string_view content_type);
+
+struct TemplateValues {
+  std::string_view rule;
+  std::string_view key;
+  const Decision& decision;
+  const Request& request;
+};
+
+class TextTemplate {
+ public:
+  // The error says what is wrong and what would be right.
+  static std::variant<TextTemplate, std::string> parse(std::string_view text);
+
+  // The properties of requests that have a place in it.
+  template <typename Visit>
+  void for_each_part(Visit visit) const {
+    for (const Piece& piece : pieces_) {
+      if (!piece.place) continue;
+      if (const auto* part = std::get_if<KeyPart>(&*piece.place)) visit(*part);
+    }
+  }
+
+  void append(const TemplateValues& values, Escape escape, std::string& out) const;
+
+ private:
+  enum class Name : std::uint8_t {
+    kRule,
+    kKey,
+    kLimit,
+    kRemaining,
+    kCount,
+    kRetryAfter,
+    kResetAfter,
+  };
+  struct Piece {
+    std::string literal{};  // goes first, as it is
+    std::optional<std::variant<Name, KeyPart>> place{};
+  };
+
+  static std::optional<std::variant<Name, KeyPart>> place_named(std::string_view name);
+
+  std::vector<Piece> pieces_;
+};
+
+struct HeaderTemplate {
+  std::string name;
+  TextTemplate value;
+};
+
+}  // namespace weir

@@ -1,0 +1,66 @@
+#include "rules/text/text_template.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string rendered(std::string_view text, Escape escape, std::string_view key = "a") {
+  const std::vector<NameValue> headers = {{"X-Plan", "gold"}};
+  const Request request{.method = "GET",
+                        .host = "h",
+                        .path = "/p",
+                        .headers = headers,
+                        .client = IpAddress::parse("192.0.2.1")};
+  const Decision decision{.verdict = Verdict::kDenied,
+                          .limit = 10,
+                          .remaining = 3,
+                          .retry_after = 1500ms,
+                          .reset_after = 60s};
+  auto parsed = TextTemplate::parse(text);
+  if (const auto* error = std::get_if<std::string>(&parsed)) return "error: " + *error;
+  std::string out;
+  std::get<TextTemplate>(parsed).append(
+      {.rule = "login", .key = key, .decision = decision, .request = request}, escape, out);
+  return out;
+}
+
+TEST(TextTemplate, FillsInItsPlaces) {
+  EXPECT_EQ(rendered("plain", Escape::kNone), "plain");
+  EXPECT_EQ(rendered("", Escape::kNone), "");
+  EXPECT_EQ(rendered("{{rule}} {{key}} {{limit}} {{remaining}} {{count}}", Escape::kNone),
+            "login a 10 3 7");
+  EXPECT_EQ(rendered("{{retry_after}}/{{reset_after}}", Escape::kNone), "2/60");
+  EXPECT_EQ(rendered("{{client}} {{method}} {{host}}{{path}} {{header:x-plan}} {{header:no}}.",
+                     Escape::kNone),
+            "192.0.2.1 GET h/p gold .");
+  EXPECT_EQ(rendered(R"({"error":{"code":429}})", Escape::kJson), R"({"error":{"code":429}})");
+}
+
+TEST(TextTemplate, NothingInAKeyBreaksOutOfItsPlace) {
+  const std::string hostile = "\"\\</script>&'\r\nX: y\x01\xC3\xA4";
+  EXPECT_EQ(rendered(R"({"key":"{{key}}"})", Escape::kJson, hostile),
+            R"({"key":"\"\\</script>&'\u000d\u000aX: y\u0001\u00c3\u00a4"})");
+  EXPECT_EQ(rendered("<p>{{key}}</p>", Escape::kHtml, hostile),
+            "<p>&quot;\\&lt;/script&gt;&amp;&#39;\r\nX: y\x01\xC3\xA4</p>");
+  EXPECT_EQ(rendered("{{key}}", Escape::kHeader, hostile), "\"\\</script>&'??X: y???");
+  EXPECT_EQ(rendered("{{key}}", Escape::kHeader, std::string(1'000, 'x')).size(), 256u);
+}
+
+TEST(TextTemplate, SaysWhatIsWrong) {
+  EXPECT_EQ(rendered("{{key", Escape::kNone), "error: '{{' without '}}'");
+  EXPECT_TRUE(rendered("{{cookie}}", Escape::kNone).starts_with("error: '{{cookie}}' is no place"));
+}
+
+TEST(TextTemplate, EscapesByContentType) {
+  EXPECT_EQ(escape_for("application/problem+JSON"), Escape::kJson);
+  EXPECT_EQ(escape_for("text/html; charset=utf-8"), Escape::kHtml);
+  EXPECT_EQ(escape_for("text/plain"), Escape::kNone);
+}
+
+}  // namespace
+}  // namespace weir
