@@ -33,23 +33,16 @@ std::optional<SettingValue> value_of(const SectionReader& reader, const Field& f
 
 // `prefix` is "store." for the section of that name.
 void read_settings(const SectionReader& reader, const Section& section, const std::string& prefix,
-                   SettingValues& settings, Mistakes& mistakes) {
+                   SettingValues& settings) {
   for (const Field& field : section.fields) {
     if (field.type == FieldType::kSectionList) continue;
     const auto name = prefix + std::string(field.name);
     if (field.type != FieldType::kSection) {
       auto value = value_of(reader, field);
       if (value) settings.set(name, *std::move(value), reader.place_of(field.name));
-    } else if (const auto node = reader.get<const YamlNode*>(field.name)) {
-      const SectionReader inner(*field.section, **node, (*node)->place, mistakes);
-      read_settings(inner, *field.section, name + ".", settings, mistakes);
+    } else if (const auto inner = reader.section(field.name)) {
+      read_settings(*inner, *field.section, name + ".", settings);
     }
-  }
-}
-
-void check_networks(const SectionReader& reader, std::string_view field, Mistakes& mistakes) {
-  for (const YamlNode* text : reader.texts(field)) {
-    if (!IpPrefix::parse(text->text)) mistakes.add(text->place, not_a_network(*text));
   }
 }
 
@@ -90,21 +83,20 @@ void load_country_database(Config& config, Mistakes& mistakes) {
   config.sources.country_database = std::get<CountryDatabase::Ptr>(std::move(opened));
 }
 
-void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
-  const SectionReader reader(config_section(), root, root.place, mistakes);
+void read_config(const SectionReader& reader, Config& config) {
   auto& settings = config.settings;
-  read_settings(reader, config_section(), "", settings, mistakes);
+  read_settings(reader, kConfigSection, "", settings);
   if (settings.is_set("jwt.secret_file") && settings.is_set("jwt.public_key_file")) {
-    mistakes.add(settings.place_of("jwt.public_key_file"),
-                 "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
-                 "'public_key_file'");
+    reader.mistake(settings.place_of("jwt.public_key_file"),
+                   "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
+                   "'public_key_file'");
   }
-  check_networks(reader, "trusted_proxies", mistakes);
+  for (const YamlNode* text : reader.texts("trusted_proxies")) {
+    if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));
+  }
   config.sources.country_header = settings.get<std::string>("country_header");
   config.sources.token_header = settings.get<std::string>("jwt.header");
-  if (const auto rules = reader.get<const YamlNode*>("rules")) {
-    read_rules(**rules, reader.place_of("rules"), config, mistakes);
-  }
+  read_rules(reader, config);
 }
 
 }  // namespace
@@ -131,7 +123,7 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
                  "a list below it, but is " +
                      found_text(*root));
   } else if (!empty) {
-    read_config(*root, config, mistakes);
+    read_config(SectionReader(kConfigSection, *root, mistakes), config);
   }
   if (!mistakes.empty()) return mistakes.take();
   return config;

@@ -11,7 +11,7 @@ namespace {
 
 const Field& field_of(std::string_view name) {
   const auto dot = name.find('.');
-  const Field* field = config_section().find(name.substr(0, dot));
+  const Field* field = kConfigSection.find(name.substr(0, dot));
   if (dot != std::string_view::npos && field != nullptr && field->section != nullptr) {
     field = field->section->find(name.substr(dot + 1));
   }

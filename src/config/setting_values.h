@@ -28,7 +28,7 @@ struct Setting {
 };
 
 // In the order of the table.
-std::vector<Setting> settings_of(const Section& section = config_section());
+std::vector<Setting> settings_of(const Section& section = kConfigSection);
 
 using SettingValue =
     std::variant<std::int64_t, bool, std::string, Duration, std::vector<std::string>>;

@@ -10,6 +10,6 @@
 namespace weir {
 
 // Fills in all of `rule` that is about its effects. REQUIRES: `reader` is a rule's.
-void read_effects(SectionReader& reader, Rule& rule, Mistakes& mistakes);
+void read_effects(const SectionReader& reader, Rule& rule);
 
 }  // namespace weir

@@ -15,14 +15,13 @@
 
 namespace weir {
 
-// `config` is what the file says beside the rules.
-RequestMatch read_match(const YamlNode& node, const Config& config, Mistakes& mistakes);
+// Each reads its own section. `config` is what the file says beside the rules.
+RequestMatch read_match(const SectionReader& reader, const Config& config);
+std::optional<Schedule> read_schedule(const SectionReader& reader);
 
-std::optional<Schedule> read_schedule(const YamlNode& node, Mistakes& mistakes);
-
-// A mistake if the file does not say where that property is to come from.
-void check_source(const KeyPart& part, const TextPlace& place, const Config& config,
-                  Mistakes& mistakes);
+// Reports a mistake at `place` if the file does not say where that property comes from.
+void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
+                  const Config& config);
 
 // "'10.1.2.3/8' is no network; ..."
 std::string not_a_network(const YamlNode& text);

@@ -14,7 +14,7 @@
 namespace weir {
 
 // Adds those without a mistake, and where they stand, to `config`, which holds what the file
-// says beside the rules. `place` is that of the list.
-void read_rules(const YamlNode& list, const TextPlace& place, Config& config, Mistakes& mistakes);
+// says beside the rules. `file` reads the whole file.
+void read_rules(const SectionReader& file, Config& config);
 
 }  // namespace weir
