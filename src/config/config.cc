@@ -4,7 +4,6 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "config/rules/match_config.h"
 #include "config/rules/rule_config.h"
 #include "config/section_reader.h"
 #include "config/yaml/yaml_document.h"
@@ -16,21 +15,6 @@ namespace {
 constexpr const char* kNoText =
     "the file is empty; if no rules are meant, write 'rules: []' or a comment";
 
-// The value of a setting that the file sets rightly.
-std::optional<SettingValue> value_of(const SectionReader& reader, const Field& field) {
-  if (field.type == FieldType::kTextList) {
-    if (!reader.is_set(field.name)) return std::nullopt;
-    std::vector<std::string> texts;
-    for (const YamlNode* text : reader.texts(field.name)) texts.push_back(text->text);
-    return texts;
-  }
-  if (const auto number = reader.get<std::int64_t>(field.name)) return *number;
-  if (const auto boolean = reader.get<bool>(field.name)) return *boolean;
-  if (const auto duration = reader.get<Duration>(field.name)) return *duration;
-  if (auto text = reader.get<std::string>(field.name)) return *std::move(text);
-  return std::nullopt;
-}
-
 // `prefix` is "store." for the section of that name.
 void read_settings(const SectionReader& reader, const Section& section, const std::string& prefix,
                    SettingValues& settings) {
@@ -38,7 +22,7 @@ void read_settings(const SectionReader& reader, const Section& section, const st
     if (field.type == FieldType::kSectionList) continue;
     const auto name = prefix + std::string(field.name);
     if (field.type != FieldType::kSection) {
-      auto value = value_of(reader, field);
+      auto value = setting_value(reader.value(field.name));
       if (value) settings.set(name, *std::move(value), reader.place_of(field.name));
     } else if (const auto inner = reader.section(field.name)) {
       read_settings(*inner, *field.section, name + ".", settings);

@@ -20,7 +20,7 @@
 #include "base/duration_text.h"
 #include "config/config_fields.h"
 #include "config/field_value.h"
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {

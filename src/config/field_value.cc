@@ -229,6 +229,10 @@ CheckedValue check_value(const Field& field, const YamlNode& node) {
   return node.kind == YamlNode::Kind::kText ? check_text(field, node) : wrong(field, node);
 }
 
+std::vector<const YamlNode*> texts_of(const YamlNode& node) {
+  return node.kind == YamlNode::Kind::kText ? std::vector{&node} : node.items;
+}
+
 std::string expected_text(const Field& field) {
   switch (field.type) {
     case FieldType::kSection:

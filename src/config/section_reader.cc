@@ -52,7 +52,7 @@ std::string required_names(const Section& section) {
   return text;
 }
 
-// What an empty value's own place is, yaml-cpp does not say.
+// yaml-cpp does not say where an empty value stands.
 const TextPlace& place_of_value(const YamlNode& key, const YamlNode& value) {
   return value.kind == YamlNode::Kind::kEmpty ? key.place : value.place;
 }
@@ -67,7 +67,7 @@ void Mistakes::add(const TextPlace& place, std::string message) {
 }
 
 ConfigErrors Mistakes::take() {
-  // What was noticed last stays last if it says that there are more.
+  // The last one stays last if it says that there are more.
   const auto end = full_ ? errors_.end() - 1 : errors_.end();
   std::stable_sort(errors_.begin(), end, [](const ConfigError& a, const ConfigError& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -121,8 +121,8 @@ void SectionReader::note_meant_field(std::string_view unknown) {
 void SectionReader::check_required() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
-    const bool given = slots_[i].key != nullptr || slots_[i].mistyped;
-    if (field.presence != Field::Presence::kRequired || given) continue;
+    const bool is_there = slots_[i].key != nullptr || slots_[i].mistyped;
+    if (field.presence != Field::Presence::kRequired || is_there) continue;
     refuse(place(), std::string(section_.name) + " needs '" + std::string(field.name) +
                         "': " + expected_text(field));
   }
@@ -156,9 +156,7 @@ const TextPlace& SectionReader::place_of(std::string_view field) const {
 
 std::vector<const YamlNode*> SectionReader::texts(std::string_view field) const {
   const auto node = get<const YamlNode*>(field);
-  if (!node) return {};
-  if ((*node)->kind == YamlNode::Kind::kText) return {*node};
-  return (*node)->items;
+  return node ? texts_of(**node) : std::vector<const YamlNode*>();
 }
 
 std::optional<SectionReader> SectionReader::section(std::string_view field) const {

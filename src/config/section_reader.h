@@ -53,10 +53,11 @@ class SectionReader {
   bool is_set(std::string_view field) const { return slot(field).key != nullptr; }
 
   // Nothing if the field is not set, or wrongly. REQUIRES: the section has the field.
+  const FieldValue& value(std::string_view field) const { return slot(field).value; }
   template <typename T>
   std::optional<T> get(std::string_view field) const {
-    const T* value = std::get_if<T>(&slot(field).value);
-    return value == nullptr ? std::nullopt : std::optional<T>(*value);
+    const T* found = std::get_if<T>(&value(field));
+    return found == nullptr ? std::nullopt : std::optional<T>(*found);
   }
 
   // The texts of a kTextList, in order; none if the file does not set it.
@@ -84,7 +85,6 @@ class SectionReader {
   void mistake(const TextPlace& place, std::string message) const;
   // "'limit' must be EXPECTED, but is ..."
   void reject(std::string_view field, std::string_view expected) const;
-  bool full() const { return mistakes_.full(); }
 
  private:
   struct Slot {

@@ -1,4 +1,4 @@
-#include "config/rules/effect_config.h"
+#include "config/rules/rule_config.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "config/rules/match_config.h"
+#include "config/rules/rule_config.h"
 
 #include <charconv>
 #include <optional>

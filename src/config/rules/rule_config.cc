@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "config/rules/effect_config.h"
-#include "config/rules/match_config.h"
 #include "rules/rule_conflicts.h"
 #include "rules/traffic_rules.h"
 #include "weir/store.h"
