@@ -20,21 +20,21 @@ constexpr Field kListenFields[] = {
         .needs_restart(),
     row::address("grpc",
                  "Address of a door for gRPC alone, written likewise. The HTTP door speaks "
-                 "gRPC, too. None unless given.")
+                 "gRPC, too. Without it, none.")
         .set_by({"--grpc", "Listen for gRPC, likewise"})
         .needs_restart(),
     row::address("resp",
-                 "Address of the door for Redis clients, written likewise. None unless given.")
+                 "Address of the door for Redis clients, written likewise. Without it, none.")
         .set_by({"--resp", "Listen for Redis clients, likewise"})
         .needs_restart(),
     row::address("http_tls",
                  "Address of the HTTP door under TLS. Without 'http', it is the only one.")
         .set_by({"--http-tls", "Listen for HTTP under TLS, likewise"})
         .needs_restart(),
-    row::address("grpc_tls", "Address of the gRPC door under TLS. None unless given.")
+    row::address("grpc_tls", "Address of the gRPC door under TLS. Without it, none.")
         .set_by({"--grpc-tls", "Listen for gRPC under TLS, likewise"})
         .needs_restart(),
-    row::address("resp_tls", "Address of the door for Redis clients under TLS. None unless given.")
+    row::address("resp_tls", "Address of the door for Redis clients under TLS. Without it, none.")
         .set_by({"--resp-tls", "Listen for Redis clients under TLS, likewise"})
         .needs_restart(),
     row::duration("http2_age_max", {1'000'000, kWindowMax.count()},
@@ -125,7 +125,7 @@ constexpr Field kStoreFields[] = {
 constexpr Section kStore = {"'store'", "The Redis through which nodes share their limits.",
                             kStoreFields};
 
-// What the reference service's settings are to Weir.
+// The settings of the reference service, as Weir has them.
 constexpr Field kEnvoyFields[] = {
     row::text("config", kAnyText,
               "A file, or a folder of files, in the YAML of Envoy's reference rate limit "
