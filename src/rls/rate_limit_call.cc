@@ -51,6 +51,7 @@ void RateLimitCall::begin(RateLimitService& service) {
 void RateLimitCall::retire() {
   asks_.reset();
   metadata_.reset();
+  rules_.reset();
 }
 
 Asks::Progress RateLimitCall::decide(Instant now) {
@@ -67,7 +68,9 @@ Asks::Progress RateLimitCall::decide(Instant now) {
   const auto error = ask(Group::kEnforced, together ? Operation::kSpendAll : Operation::kSpendEach);
   if (error) return refuse(*error);
   asks_->decide(now);
-  return go_on(now);
+  const Asks::Progress progress = go_on(now);
+  if (progress == Asks::Progress::kWaits) rules_ = service_->rules();
+  return progress;
 }
 
 Asks::Progress RateLimitCall::go_on(Instant now) {

@@ -107,6 +107,7 @@ class RateLimitCall {
 
   RateLimitService* service_ = nullptr;
   std::shared_ptr<const Metadata> metadata_;  // of the rules it began with
+  RuleSetPtr rules_;                          // these rules, if the call waits
   AsksPtr asks_;
   Group asked_ = Group::kEnforced;
   std::optional<ServiceError> error_;
