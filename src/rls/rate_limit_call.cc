@@ -186,7 +186,7 @@ std::optional<ServiceError> RateLimitCall::ask(Group group, Operation operation)
   return std::nullopt;
 }
 
-// They are in the order in which they were asked for.
+// They are in the order of the asks.
 void RateLimitCall::take_answers() {
   std::size_t next = 0;
   for (Limit& limit : limits_) {

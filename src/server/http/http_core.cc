@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kScratchInitial = 32 << 10;  // the longest key, escaped, and more
 
-// "http://host/path" is how a proxy is asked; RFC 9112 wants servers to accept it, too.
+// Clients send "http://host/path" to a proxy; RFC 9112 wants servers to accept it, too.
 std::string_view without_authority(std::string_view target) {
   if (target.starts_with('/')) return target;
   const auto scheme_end = target.find("://");
@@ -103,7 +103,7 @@ void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
   reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
 }
 
-// True if the client may not use admin routes, and has been told so.
+// True if the client may not use admin routes: then it has its reply.
 bool HttpCore::refuse_access(const Exchange& exchange) {
   const AccessClaim claim{.authorization = exchange.head.authorization,
                           .origin = exchange.head.origin,

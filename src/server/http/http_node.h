@@ -46,7 +46,7 @@ struct SharedStoreFigures {
   std::uint64_t script_loads = 0;
   std::uint64_t remembered = 0;                                        // denials that took no call
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
-  std::uint64_t leases = 0;                                            // that were asked for
+  std::uint64_t leases = 0;                                            // that the node requested
   std::int64_t leased_granted = 0;                                     // units
   std::int64_t leased_returned = 0;                                    // units, unspent
   std::int64_t leased_expired = 0;                                     // units, unspent

@@ -38,7 +38,7 @@ struct Problem {
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
-// Of a name that is none of `known`; `field` says where it stands.
+// For a name that is none of `known`; `field` says where it stands.
 Problem unknown_field(std::string_view field, std::string_view name,
                       std::span<const std::string_view> known);
 Problem store_unavailable();

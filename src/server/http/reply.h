@@ -34,7 +34,7 @@ struct Reply {
 // What becomes of the connection after a reply.
 enum class AfterReply : std::uint8_t {
   kStay,     // HTTP/1.1 stays open and says nothing
-  kSayStay,  // HTTP/1.0 has to be told
+  kSayStay,  // an HTTP/1.0 client waits for the word
   kClose,
 };
 

@@ -1,6 +1,6 @@
 // JsonBody: the body of an admin request: one JSON object of known fields.
 //
-// For what is asked now and then; checks have a reader of their own (check_body.h).
+// For requests that come now and then; checks have a reader of their own (check_body.h).
 // The first mistake is kept: read all fields, then look at problem().
 //
 //   JsonBody body(text, {"rule", "key"});
