@@ -20,14 +20,6 @@ namespace {
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
 
-StoreFigures figures_of(const MemoryStore& store) {
-  const auto stats = store.stats();
-  return {.capacity = stats.capacity,
-          .evictions = stats.evictions,
-          .bytes = stats.bytes,
-          .log_entries = stats.log_entries};
-}
-
 // What TLS agrees on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
   switch (door) {
@@ -137,16 +129,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
-      .store_figures = [this] { return figures_of(*store_); },
-      .listener_figures = [this] { return listener_figures(); },
-      .resp_figures =
-          [this] {
-            const RespCountsSummary counts = resp_->counts().summary();
-            return RespFigures{
-                .opened = counts.opened, .closed = counts.closed, .commands = counts.commands};
-          },
-      .shared_store =
-          settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
+      .figures = [this] { return figures(); },
       .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
@@ -227,15 +210,18 @@ Http2Options Node::http2_options() const {
   return {.age_max = settings_.values.get<Duration>("listen.http2_age_max"), .seed = seed};
 }
 
-ListenerFigures Node::listener_figures() const {
-  const auto figures = server_->connections();
-  return {.open = figures.open,
-          .max = figures.max,
-          .accepted = figures.accepted,
-          .refused = figures.refused,
-          .stalled = figures.stalled,
-          .failed_handshakes = figures.failed_handshakes,
-          .refused_headers = figures.refused_headers};
+NodeFigures Node::figures() const {
+  const auto connections = server_->connections();
+  return {.store = store_->stats(),
+          .listeners = {.open = connections.open,
+                        .max = connections.max,
+                        .accepted = connections.accepted,
+                        .refused = connections.refused,
+                        .stalled = connections.stalled,
+                        .failed_handshakes = connections.failed_handshakes,
+                        .refused_headers = connections.refused_headers},
+          .resp = resp_->counts().sum(),
+          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
 }
 
 std::vector<std::string> Node::urls() const {

@@ -30,7 +30,7 @@
 #include "proto/sniffer.h"
 #include "rules/rule_set.h"
 #include "server/grpc/grpc_door.h"
-#include "server/grpc/grpc_node.h"
+#include "server/grpc/health.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
 #include "server/resp/resp_door.h"
@@ -103,7 +103,7 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
-  ListenerFigures listener_figures() const;
+  NodeFigures figures() const;
   Http2Options http2_options() const;
 
   const Settings settings_;
