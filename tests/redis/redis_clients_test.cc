@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "net/core.h"
-#include "net/tls_testing.h"
+#include "net/tls/tls_testing.h"
 #include "redis/redis_process.h"
 #include "store/redis/script/cluster_slot.h"
 
