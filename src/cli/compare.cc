@@ -21,7 +21,6 @@
 #include <variant>
 
 #include "cli/commands.h"
-#include "cli/node/redis_trust.h"
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
@@ -66,7 +65,6 @@ class Run final : EventLoop::Watcher {
     for (auto& request : requests_) idle_[idle_count_++] = &request;
     send();
   }
-  ~Run() { loop_.forget(*this); }
 
   const Outcome& outcome() const { return outcome_; }
 
@@ -164,7 +162,7 @@ class Comparison final : RedisStateListener, RedisStoreListener {
 
   // Nothing, or what went wrong.
   std::string run() {
-    auto trust = load_trust(url_.tls);
+    auto trust = TlsTrust::load(url_.tls);
     if (const auto* error = std::get_if<StartError>(&trust)) return error->message;
     dialer_.use_tls(std::get<std::shared_ptr<const TlsTrust>>(std::move(trust)));
     patience_->set(loop_.now() + kConnectingMax);

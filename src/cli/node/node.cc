@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/node/redis_trust.h"
 #include "net/sockets/open_files.h"
 #include "weir/version.h"
 
@@ -189,7 +188,7 @@ void Node::end_core(std::size_t core) {
 std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
-  auto trust = load_trust(fleet.url.tls);
+  auto trust = TlsTrust::load(fleet.url.tls);
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
