@@ -68,14 +68,13 @@ std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
 // One run of the server, from a checked configuration to the end of the drain.
 class Serve {
  public:
-  Serve(const ServeOptions& options, std::string text, Config config)
+  Serve(const ServeOptions& options, Config config)
       : options_(options),
         settings_(value_or_fail(settle(config.settings))),
         files_(describe_config_files(options, config.settings)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
-    node_ = value_or_fail(Node::make(settings_, options.config_file, secrets,
-                                     content_of(std::move(text), std::move(config))));
+    node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
     state_->load(node_->now());
     watch_files();
@@ -182,22 +181,15 @@ class Serve {
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
 
-  static Rulebook::Content content_of(std::string text, Config config) {
-    return {.text = std::move(text),
-            .rules = std::move(config.rules),
-            .sources = std::move(config.sources)};
-  }
-
   // What a reload puts in force.
   struct Wanted {
     Settings settings;
-    Rulebook::Content rules;
+    Config config;
     std::shared_ptr<const Admission> admission;
   };
 
   // Reads the files again. Logs what is wrong.
   std::optional<Wanted> read_again() const {
-    auto text = config_file_text(options_);
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
@@ -212,7 +204,7 @@ class Serve {
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),
-                  .rules = content_of(std::move(text), std::move(*config)),
+                  .config = std::move(*config),
                   .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
   }
 
@@ -226,7 +218,7 @@ class Serve {
     auto wanted = read_again();
     if (!wanted) return {.status = 400};
     node_->use_admission(wanted->admission);
-    const auto loaded = node_->rulebook().load(std::move(wanted->rules), node_->now());
+    const auto loaded = node_->rulebook().load(std::move(wanted->config), node_->now());
     node_->accepted_reload();
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {
@@ -291,12 +283,11 @@ void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
   const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   set_up_log();
-  auto text = config_file_text(options);
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
-  Serve(options, std::move(text), std::move(std::get<Config>(config))).run(signals);
+  Serve(options, std::get<Config>(std::move(config))).run(signals);
 }
 
 }  // namespace

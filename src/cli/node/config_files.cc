@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "config/config_file.h"
 #include "config/envoy/envoy_config.h"
 #include "config/yaml/yaml_text.h"
 #include "rules/rule_conflicts.h"
@@ -45,13 +44,6 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
   std::string texts;
   for (const auto& file : files) append_file(file, texts);
   return std::hash<std::string>()(texts);
-}
-
-std::string config_file_text(const ServeOptions& options) {
-  if (options.config_file.empty()) return {};
-  auto text = read_config_file(options.config_file);
-  return std::holds_alternative<std::string>(text) ? std::get<std::string>(std::move(text))
-                                                   : std::string();
 }
 
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {

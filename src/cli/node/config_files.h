@@ -15,9 +15,6 @@
 
 namespace weir {
 
-// The text of the configuration file, as far as it can be read.
-std::string config_file_text(const ServeOptions& options);
-
 // As load_config(), and what only a command can tell: whether the Redis has a URL.
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file);
 

@@ -78,6 +78,16 @@ std::string describe_conflicts(const ConfigErrors& errors, const std::vector<Rul
   return text;
 }
 
+// The rules that requests have changed, and that the file has otherwise or not at all.
+std::vector<std::string> unwritten(const RulesView& view) {
+  auto ids = std::vector<std::string>();
+  for (const auto& rule : view.rules) {
+    if (rule.origin == RuleOrigin::kRequest) ids.push_back(rule.id);
+  }
+  ids.insert(ids.end(), view.removed.begin(), view.removed.end());
+  return ids;
+}
+
 std::string with_enabled(const std::string& rule_json, bool enabled) {
   auto rule = boost::json::parse(rule_json);
   rule.as_object()["enabled"] = enabled;
@@ -86,18 +96,18 @@ std::string with_enabled(const std::string& rule_json, bool enabled) {
 
 }  // namespace
 
-Rulebook::Loaded Rulebook::load(Content content, Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = unwritten()};
-  auto in_file = config_sources(content.text);
+Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto loaded = Loaded{.changes = {}, .lost = unwritten(*view())};
+  auto in_file = config_sources(config.text);
   const auto written = texts_by_id(in_file.rules);
   auto envoy = std::vector<Rule>();
-  std::ranges::copy_if(content.rules, std::back_inserter(envoy),
+  std::ranges::copy_if(config.rules, std::back_inserter(envoy),
                        [&](const Rule& rule) { return !written.contains(rule.id); });
-  auto compiled = compile_(std::move(content.rules), content.sources);
-  text_ = std::move(content.text);
+  auto compiled = compile_(std::move(config.rules), config.sources);
+  text_ = std::move(config.text);
   in_file_ = std::move(in_file);
   envoy_ = std::move(envoy);
-  sources_ = std::move(content.sources);
+  sources_ = std::move(config.sources);
   loaded.changes = put_in_force(in_file_.rules, std::move(compiled), RuleOrigin::kFile, now);
   return loaded;
 }
@@ -151,20 +161,6 @@ bool Rulebook::file_has_changed() const {
   const auto text = read_config_file(file_);
   const auto* found = std::get_if<std::string>(&text);
   return found == nullptr || *found != text_;
-}
-
-std::vector<std::string> Rulebook::unwritten() const {
-  auto ids = std::vector<std::string>();
-  const auto written = texts_by_id(in_file_.rules);
-  const auto known = texts_by_id(in_force_);
-  for (const auto& rule : in_force_) {
-    const auto found = written.find(rule.id);
-    if (found == written.end() || found->second != rule.json) ids.push_back(rule.id);
-  }
-  for (const auto& rule : in_file_.rules) {
-    if (!known.contains(rule.id)) ids.push_back(rule.id);
-  }
-  return ids;
 }
 
 RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) const {

@@ -42,21 +42,14 @@ class Rulebook {
   Rulebook(std::string file, Compile compile, Apply apply)
       : file_(std::move(file)), compile_(std::move(compile)), apply_(std::move(apply)) {}
 
-  // What the files say.
-  struct Content {
-    std::string text;         // of the configuration file
-    std::vector<Rule> rules;  // those of Envoy's files among them
-    RequestSources sources;
-  };
-
   // What a load has brought about.
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
   };
 
-  // Puts these rules in force.
-  Loaded load(Content content, Instant now);
+  // Puts the rules of the configuration in force, those of Envoy's files among them.
+  Loaded load(Config config, Instant now);
 
   // Makes the change, or says why not (rule_desk.h).
   RuleReply change(const RuleChange& change, Instant now);
@@ -93,7 +86,6 @@ class Rulebook {
   std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
   std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
   std::optional<std::string> write_back(const RuleEdit& edit);
-  std::vector<std::string> unwritten() const;
   std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
                                         Instant now);
   RulesView make_view(const Sources& sources, std::uint64_t version) const;
