@@ -8,7 +8,7 @@
 #     SOURCES token_bucket_test.cc      main() comes from gtest_main
 #     DEPS weir_algo rapidcheck_gtest
 #     LABELS tsan                       run by ./dev tsan: it starts threads
-#     TIMEOUT 20)                       seconds; 60 unless told
+#     TIMEOUT 20)                       seconds; 60 if it is left out
 #
 #   weir_script_test(http_e2e           a Python program that tests the real one
 #     SCRIPT http_e2e.py                finds the binary in $WEIR_BINARY

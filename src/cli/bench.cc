@@ -72,10 +72,10 @@ void add_workload_options(CLI::App& command, Workload& workload) {
   command.add_option("--threads", plan.threads, "Client threads, each with its connections")
       ->check(CLI::Range(std::size_t{1}, kThreadsMax))
       ->capture_default_str();
-  command.add_option("--keys", plan.keys.keys, "Different keys asked about")
+  command.add_option("--keys", plan.keys.keys, "Different keys")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--distribution", workload.distribution, "How often each key is asked about")
+  command.add_option("--distribution", workload.distribution, "How often each key comes")
       ->check(CLI::IsMember({"uniform", "zipf"}))
       ->capture_default_str();
   command
@@ -208,7 +208,8 @@ void add_grpc(CLI::App& bench_command) {
   auto& command = add_protocol(
       bench_command, "grpc",
       "Load Envoy's rate limit service, Weir's or any other, over clear text", bench, grpc_job);
-  command.add_option("--domain", bench->domain, "The domain asked about")->capture_default_str();
+  command.add_option("--domain", bench->domain, "The domain of the descriptors")
+      ->capture_default_str();
   command
       .add_option("entries", bench->entries,
                   "The descriptor, as KEY=VALUE each; {key} stands for the key, once "

@@ -44,7 +44,7 @@ constexpr std::array kAlgorithms{Algorithm::kFixedWindow, Algorithm::kSlidingLog
                                  Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
                                  Algorithm::kExponentialBackoff};
 constexpr Duration kConnectingMax = std::chrono::seconds(5);
-// Patient: it is to be measured, not to be failed.
+// Patient: a slow Redis is measured, not failed.
 constexpr Duration kDeadline = std::chrono::seconds(1);
 constexpr int kExitWrong = 1;
 
@@ -184,7 +184,7 @@ class Comparison final : RedisStateListener, RedisStoreListener {
       compare("memory", *memory_, algorithm);
       compare("redis", redis_, algorithm);
     }
-    fmt::print("\nasked: requests that Redis decided. A denial that it gave is remembered.\n");
+    fmt::print("\nasked: requests that Redis decided. This process remembers its denials.\n");
     return error_;
   }
 
@@ -222,7 +222,7 @@ class Comparison final : RedisStateListener, RedisStoreListener {
   const SystemClock clock_;
   EventLoop loop_{clock_};
   SocketDialer dialer_{loop_};
-  // Its keys are like nobody else's, and nobody's are met by chance.
+  // With a secret of its own, its keys are like nobody else's.
   const KeyHasher hasher_{HashSecret::random()};
   const std::unique_ptr<Store> memory_ = make_memory_store({.max_keys = 1'024}, loop_.now());
   std::unique_ptr<RedisClient> client_;

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kExitFailed = 1;
 
-// How long files have to stay as they are before a watch reads them.
+// A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
 constexpr Duration kForever = std::chrono::hours(24);
 
@@ -80,7 +80,7 @@ class Serve {
     watch_files();
   }
 
-  // Beyond this point nothing is reserved or opened any more but connections.
+  // From here on the process reserves and opens nothing but connections.
   void run(const Signals& signals) {
     node_->server().start();
     announce();
@@ -110,7 +110,7 @@ class Serve {
 
   int watch_fd() const { return watch_ ? watch_->fd() : -1; }
 
-  // Until there is something to do for look_after_files().
+  // Until look_after_files() has something to do.
   Duration patience() const {
     return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kForever;
   }
@@ -134,7 +134,7 @@ class Serve {
     return !node_->rulebook().file_has_changed() && envoy_files().empty();
   }
 
-  // Not in this thread: signals are not to wait for thousands of rules.
+  // In another thread, so that signals do not wait for thousands of rules.
   void change_rules(RuleChanger::Work work) {
     node_->rule_changer().run(std::move(work), [this](const RuleReply& reply) {
       if (reply.status < 400) return;
@@ -154,7 +154,7 @@ class Serve {
     return files;
   }
 
-  // First watch, then look, then read: so no change can be missed.
+  // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values.get<bool>("watch") || files_.empty()) return;
     watch_.emplace(watched_files());
@@ -175,8 +175,8 @@ class Serve {
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
-          "listening beyond this machine without an admin token: admin pages and resets are "
-          "refused; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
+          "listening beyond this machine without an admin token: weir refuses admin pages and "
+          "resets; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
     }
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
   }
@@ -213,7 +213,7 @@ class Serve {
     return std::nullopt;
   }
 
-  // By the thread that changes rules; so are those above and below.
+  // Runs on the thread that changes rules, as do those above and below.
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.status = 400};
@@ -297,7 +297,7 @@ void add_serve_command(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   add_setting_options(*command, options->settings);
   command->add_option("--config", options->config_file,
-                      "YAML file with rules and settings; options given here win over it");
+                      "YAML file with rules and settings; options win over it");
   command->add_option("--admin-token-file", options->admin_token_file,
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
   command->add_option("--resp-password-file", options->resp_password_file,

@@ -12,7 +12,7 @@
 namespace weir::load {
 namespace {
 
-// A head longer than this is not one we asked for.
+// No reply to what we send has a longer head.
 constexpr std::size_t kHeadMax = 16 * 1024;
 // Far above any reply to a check; a bound, so that a length cannot overflow.
 constexpr std::size_t kBodyMax = std::size_t{1} << 30;

@@ -16,7 +16,7 @@
 namespace weir {
 namespace {
 
-// Length and all: "ab" and "c" are not "a" and "bc".
+// With its length, so that "ab" and "c" differ from "a" and "bc".
 void append_file(const std::filesystem::path& path, std::string& texts) {
   auto stream = std::ifstream(path, std::ios::binary);
   auto text = std::string(kYamlBytesMax + 1, '\0');

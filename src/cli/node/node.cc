@@ -34,7 +34,7 @@ StoreFigures figures_of(const MemoryStore& store) {
           .log_entries = stats.log_entries};
 }
 
-// What TLS agrees on at a door, best first.
+// The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
   switch (door) {
     case Door::kHttp: return {"h2", "http/1.1"};
@@ -69,12 +69,12 @@ RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_cou
           .detailed_counts = &detailed_counts};
 }
 
-// Closing times need not be unpredictable, but those of doors not be alike.
+// The seed spreads the times at which doors close; nobody need be unable to guess them.
 Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
   return {.age_max = values.get<Duration>("listen.http2_age_max"), .seed = seed};
 }
 
-// Which of a core's services an HTTP/2 request of the HTTP door is for.
+// Sends the HTTP/2 requests of the HTTP door to a core's services.
 class Http2Routes final : public Http2Router {
  public:
   // Both must outlive the routes.
@@ -232,7 +232,7 @@ ServerOptions Node::server_options() {
           .core_ends = [this](std::size_t core) { end_core(core); }};
 }
 
-// What lives on the core's loop beside its clients.
+// Starts what lives on the core's loop beside its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = *cores_[core];
   parts.wall.emplace(loop, wall_clock_, clock_,
@@ -289,7 +289,7 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// Before the server is there, the cores have no rules to replace.
+// Cores have no rules to replace before the server is there.
 void Node::apply(const RuleSetPtr& rules) {
   for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
     server_->post(i, [&core = *cores_[i], rules] { core.use_rules(rules); });

@@ -55,12 +55,12 @@ class Node {
   Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // Puts other rules in force, on every core, soon; a request is decided by those it began
-  // with. Changed only by what rule_changer() runs.
+  // Puts other rules in force, on every core, soon; a request keeps those it began with.
+  // Only what rule_changer() runs may change it.
   Rulebook& rulebook() { return rulebook_; }
   RuleChanger& rule_changer() { return rule_changer_; }
 
-  // A connection goes on as it was let in.
+  // For new connections; the open ones go on as they are.
   void use_admission(const std::shared_ptr<const Admission>& admission);
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }

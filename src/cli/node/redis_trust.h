@@ -1,4 +1,4 @@
-// Whom to trust when a Redis is reached through TLS, as its URL says.
+// The authorities that a Redis must show under TLS, as its URL says.
 //
 // Thread rule: pure, but that it reads files. Tested by tests/e2e/compare_test.py.
 

@@ -19,14 +19,14 @@ namespace {
 
 using Kind = RuleChange::Kind;
 
-constexpr std::size_t kMistakesTold = 10;
+constexpr std::size_t kMistakesMax = 10;  // in one reply
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
   return std::ranges::find(sources, id, &RuleSource::id);
 }
 
-// For looking up many: views of what is given.
+// For looking up many. Views of `sources`.
 std::unordered_map<std::string_view, std::string_view> texts_by_id(
     const std::vector<RuleSource>& sources) {
   auto texts = std::unordered_map<std::string_view, std::string_view>();
@@ -40,7 +40,7 @@ std::size_t bytes_of(const RuleVersion& version) {
   return bytes;
 }
 
-// Forgets the oldest ones then, if they are too many or too long.
+// Adds a version, and forgets the oldest ones if they are too many or too long.
 void remember(RuleHistory& history, RuleVersion version) {
   history.push_back(std::make_shared<const RuleVersion>(std::move(version)));
   auto first = history.end();
@@ -57,7 +57,7 @@ void remember(RuleHistory& history, RuleVersion version) {
 // "1:20: 'limit' is missing; ..."; the rule begins in line 2 of what was parsed.
 std::string describe_mistakes(const ConfigErrors& errors) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     auto error = errors[i];
     error.file = "rule";
     error.line -= error.line > 1 ? 1 : 0;
@@ -69,7 +69,7 @@ std::string describe_mistakes(const ConfigErrors& errors) {
 // Line i + 2 is that of rule i.
 std::string describe_conflicts(const ConfigErrors& errors, const std::vector<RuleSource>& draft) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     const auto rule = errors[i].line - 2;
     if (i > 0) text += "\n";
     if (rule < draft.size()) text += "rule '" + draft[rule].id + "': ";
@@ -112,8 +112,8 @@ Rulebook::Loaded Rulebook::load(Config config, Instant now) {
   return loaded;
 }
 
-// Returns what is different from before. All that may want memory comes first, so that the
-// rules are either in force, shown and remembered, or not.
+// Returns what is different from before. Whatever may want memory comes first, so that the
+// rules are in force, shown and remembered, or nothing has changed.
 std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
                                                 Instant now) {
   auto changes = std::vector<std::string>();
@@ -141,8 +141,8 @@ std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rule
   return changes;
 }
 
-// The last owner of a set destroys thousands of expressions. That must be this thread, and not
-// a core that swaps: so the book keeps each set until all cores have let go.
+// The last owner of a set destroys thousands of expressions. A core that swaps sets must not
+// be the one, so the book keeps each set until all cores have let go of it.
 void Rulebook::retire(const RuleSetPtr& rules) {
   std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
   if (rules != nullptr) retired_.push_back(rules);
@@ -236,7 +236,7 @@ std::variant<std::vector<Rule>, RuleReply> Rulebook::checked(const Sources& draf
   return rules;
 }
 
-// Why it could not.
+// Nothing if it worked, else why not.
 std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
   if (file_.empty()) return "there is no configuration file";
   const auto text = read_config_file(file_);
@@ -254,7 +254,7 @@ std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
   return std::nullopt;
 }
 
-// Files are edited a rule at a time: of all at once, their order might get lost.
+// Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
 std::variant<Rulebook::Draft, RuleReply> Rulebook::former_rules(const RuleChange& change) const {
   if (change.keep == RuleChange::Keep::kInFile) {
     return refusal(409, "Going back is not written to the file; change its rules one by one.");

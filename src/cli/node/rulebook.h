@@ -1,8 +1,8 @@
 // Rulebook: the rules in force, as they were written, and every way to change them.
 //
-// A file brings them (load); requests change one at a time (change). Either way the whole
-// set is made anew and given to all cores. What requests changed and did not write to the
-// file is gone with the next load.
+// A file brings them (load), and requests change one at a time (change). Either way the book
+// makes the whole set anew and sends it to all cores. The next load drops the changes by
+// request that are not in the file.
 //
 // Thread rule: rules(), view() and history() from any thread; the rest on one, which is that
 // of a RuleChanger once there are others. Tested by rulebook_test.cc, rule_changer_test.cc,
@@ -32,9 +32,9 @@ namespace weir {
 class Rulebook {
  public:
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  using Apply = std::function<void(const RuleSetPtr&)>;  // gives it to all cores, in order
+  using Apply = std::function<void(const RuleSetPtr&)>;  // sends it to all cores, in order
 
-  // The history: so many versions, and so many bytes of their rules. The last one stays.
+  // Bounds of the history: versions, and bytes of their rules. The last version stays.
   static constexpr std::size_t kHistoryMax = 100;
   static constexpr std::size_t kHistoryBytesMax = 16 << 20;
 
@@ -42,7 +42,7 @@ class Rulebook {
   Rulebook(std::string file, Compile compile, Apply apply)
       : file_(std::move(file)), compile_(std::move(compile)), apply_(std::move(apply)) {}
 
-  // What a load has brought about.
+  // The effects of a load.
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
@@ -65,7 +65,7 @@ class Rulebook {
  private:
   using Sources = std::vector<RuleSource>;
 
-  // What others see, all of one version.
+  // All that others see, of one version.
   struct Shown {
     RuleSetPtr rules;
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
