@@ -49,7 +49,9 @@ function(weir_register_test name labels timeout)
   if(NOT timeout)
     set(timeout 60)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  # ctest starts tests of a high cost first. Those that may take long usually do, and the last
+  # one to start should be short.
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout})
 endfunction()
 
 # One ctest entry a program, not one a case: starting a process for each of
