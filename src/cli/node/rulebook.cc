@@ -21,6 +21,12 @@ using Kind = RuleChange::Kind;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
 
+// Why a change is not made: the status of its reply, and sentences.
+struct Refusal {
+  int status;
+  std::string detail;
+};
+
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
   return std::ranges::find(sources, id, &RuleSource::id);
@@ -183,94 +189,90 @@ RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) con
   return view;
 }
 
-RuleReply Rulebook::refusal(int status, std::string detail) const {
-  return {.status = status, .detail = std::move(detail), .version = version_};
-}
-
 // The rule in the request, by itself.
-std::variant<RuleSource, RuleReply> Rulebook::read_rule(const RuleChange& change) const {
+RuleSource Rulebook::read_rule(const RuleChange& change) const {
   auto probe = in_file_;
   probe.rules = {{.id = change.id, .json = change.text}};
   const auto text = config_text(probe);
   const auto parsed = parse_config(text, "rule");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(400, describe_mistakes(*errors));
+    throw Refusal{400, describe_mistakes(*errors)};
   }
   auto read = config_sources(text);
   if (read.rules.size() != 1 || read.others != in_file_.others) {
-    return refusal(400, "The body must be one rule.");
+    throw Refusal{400, "The body must be one rule."};
   }
   if (read.rules.front().id != change.id) {
-    return refusal(400, "The rule's id must be the one in the path, '" + change.id + "'.");
+    throw Refusal{400, "The rule's id must be the one in the path, '" + change.id + "'."};
   }
   return std::move(read.rules.front());
 }
 
-std::variant<RuleSource, RuleReply> Rulebook::wanted_rule(const RuleChange& change) const {
+RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(envoy_, change.id, &Rule::id) > 0) {
-    return refusal(409, "This rule is from a file of Envoy's service; change it there.");
+    throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
   if (change.kind == Kind::kPut) return read_rule(change);
   const auto known = find_rule(in_force_, change.id);
-  if (known == in_force_.end()) return refusal(404, "There is no rule of this id.");
+  if (known == in_force_.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return RuleSource{.id = change.id,
-                    .json = with_enabled(known->json, change.kind == Kind::kEnable)};
+  return {.id = change.id, .json = with_enabled(known->json, change.kind == Kind::kEnable)};
 }
 
 // All rules together.
-std::variant<std::vector<Rule>, RuleReply> Rulebook::checked(const Sources& draft) const {
+std::vector<Rule> Rulebook::checked(const Sources& draft) const {
   auto parsed = parse_config(config_text({.others = in_file_.others, .rules = draft}), "rules");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(409, describe_conflicts(*errors, draft));
+    throw Refusal{409, describe_conflicts(*errors, draft)};
   }
   auto rules = std::get<Config>(std::move(parsed)).rules;
   const auto ids = texts_by_id(draft);
   for (const auto& rule : envoy_) {
     if (ids.contains(rule.id)) {
-      return refusal(409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too.");
+      throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
     rules.push_back(rule);
   }
-  if (auto conflict = descriptor_conflict(rules)) return refusal(409, *std::move(conflict));
+  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
   return rules;
 }
 
-// Nothing if it worked, else why not.
-std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
-  if (file_.empty()) return "there is no configuration file";
+void Rulebook::write_back(const RuleEdit& edit) {
+  if (file_.empty()) throw Refusal{409, "there is no configuration file"};
   const auto text = read_config_file(file_);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) return errors->front().to_string();
+  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
+    throw Refusal{409, errors->front().to_string()};
+  }
   if (std::get<std::string>(text) != text_) {
-    return file_ + " has changed since it was read; reload it first";
+    throw Refusal{409, file_ + " has changed since it was read; reload it first"};
   }
   auto edited = edit_rule(text_, edit);
   if (const auto* refused = std::get_if<EditRefusal>(&edited)) {
-    return file_ + " was not written: " + refused->reason + "; edit it there";
+    throw Refusal{409, file_ + " was not written: " + refused->reason + "; edit it there"};
   }
-  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) return error;
+  auto sources = config_sources(std::get<std::string>(edited));
+  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) {
+    throw Refusal{409, *std::move(error)};
+  }
   text_ = std::get<std::string>(std::move(edited));
-  in_file_ = config_sources(text_);
-  return std::nullopt;
+  in_file_ = std::move(sources);
 }
 
 // Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
-std::variant<Rulebook::Draft, RuleReply> Rulebook::former_rules(const RuleChange& change) const {
+Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
   if (change.keep == RuleChange::Keep::kInFile) {
-    return refusal(409, "Going back is not written to the file; change its rules one by one.");
+    throw Refusal{409, "Going back is not written to the file; change its rules one by one."};
   }
   const auto all = history();
   const auto found = std::ranges::find_if(
       all, [&](const auto& version) { return version->version == change.back_to; });
-  if (found == all.end()) return refusal(404, "This version is not in the history.");
-  return Draft{.rules = (*found)->rules};
+  if (found == all.end()) throw Refusal{404, "This version is not in the history."};
+  return {.rules = (*found)->rules};
 }
 
-std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& change) const {
+Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   if (change.kind == Kind::kGoBack) return former_rules(change);
-  auto wanted = wanted_rule(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  const auto& rule = std::get<RuleSource>(wanted);
+  const auto rule = wanted_rule(change);
   auto draft = Draft{.rules = in_force_, .edit = {.id = rule.id, .json = rule.json}};
   const auto place = find_rule(draft.rules, rule.id);
   if (change.kind == Kind::kRemove) {
@@ -285,24 +287,20 @@ std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& ch
   return draft;
 }
 
-RuleReply Rulebook::change(const RuleChange& change, Instant now) {
+RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   if (change.if_version.value_or(version_) != version_) {
-    return refusal(412, "The rules are at another version: " + std::to_string(version_) + ".");
+    throw Refusal{412, "The rules are at another version: " + std::to_string(version_) + "."};
   }
-  auto wanted = draft_of(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  auto& draft = std::get<Draft>(wanted);
-  auto rules = checked(draft.rules);
-  if (auto* refused = std::get_if<RuleReply>(&rules)) return std::move(*refused);
-  auto compiled = compile_(std::get<std::vector<Rule>>(std::move(rules)), sources_);
-  if (change.keep == RuleChange::Keep::kInFile) {
-    if (auto error = write_back(draft.edit)) return refusal(409, *std::move(error));
-  }
+  auto draft = draft_of(change);
+  auto compiled = compile_(checked(draft.rules), sources_);
+  if (change.keep == RuleChange::Keep::kInFile) write_back(draft.edit);
   for (const auto& line :
        put_in_force(std::move(draft.rules), std::move(compiled), RuleOrigin::kRequest, now)) {
     spdlog::info("by request: {}", line);
   }
   return {.status = draft.status, .detail = {}, .version = version_};
+} catch (const Refusal& refusal) {
+  return {.status = refusal.status, .detail = refusal.detail, .version = version_};
 }
 
 }  // namespace weir

@@ -15,11 +15,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "config/config.h"
@@ -73,19 +71,20 @@ class Rulebook {
   };
   Shown shown() const;
 
-  RuleReply refusal(int status, std::string detail) const;
   // All rules as a change wants them, and what of that goes into the file.
   struct Draft {
     Sources rules;
     RuleEdit edit{};
     int status = 200;
   };
-  std::variant<Draft, RuleReply> former_rules(const RuleChange& change) const;
-  std::variant<Draft, RuleReply> draft_of(const RuleChange& change) const;
-  std::variant<RuleSource, RuleReply> read_rule(const RuleChange& change) const;
-  std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
-  std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
-  std::optional<std::string> write_back(const RuleEdit& edit);
+  // Each throws a Refusal, which change() makes a reply.
+  Draft draft_of(const RuleChange& change) const;
+  Draft former_rules(const RuleChange& change) const;
+  RuleSource wanted_rule(const RuleChange& change) const;
+  RuleSource read_rule(const RuleChange& change) const;
+  std::vector<Rule> checked(const Sources& draft) const;
+  void write_back(const RuleEdit& edit);
+
   std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
                                         Instant now);
   RulesView make_view(const Sources& sources, std::uint64_t version) const;
