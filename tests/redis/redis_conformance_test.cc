@@ -5,7 +5,7 @@
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 
@@ -21,7 +21,7 @@ RedisServer& server() {
   return only;
 }
 
-struct Failures final : RedisStoreListener {
+struct Failures final : RedisListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     ADD_FAILURE() << failure_name(failure) << ": " << detail;
   }

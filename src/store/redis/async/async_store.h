@@ -92,7 +92,7 @@ class AsyncStore final : public Store, private TripOwner {
 
   // All outlive the store. `strict` decides in the same Redis.
   AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,
-             RedisStoreListener& listener);
+             RedisListener& listener);
 
   void decide(Batch& batch, Instant now) noexcept override;
 

@@ -17,9 +17,9 @@
 #include <string_view>
 
 #include "proto/reactor.h"
-#include "store/redis/calls/redis_failure.h"
 #include "store/redis/calls/script_calls.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_failure.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/store.h"
 
@@ -59,7 +59,7 @@ class RedisTrips {
  public:
   // All outlive this. Redis is away after `failures_max` failures in a row.
   RedisTrips(const RedisStoreOptions& options, int failures_max, RedisClient& client,
-             Reactor& reactor, RedisStoreListener& listener, TripOwner& owner);
+             Reactor& reactor, RedisListener& listener, TripOwner& owner);
 
   bool is_away() const { return calls_.is_cut() || !breaker().closed(); }
   // In a cluster: no master is known to be away.

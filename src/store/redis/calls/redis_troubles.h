@@ -18,7 +18,7 @@
 
 #include "proto/reactor.h"
 #include "store/redis/calls/breaker.h"
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_client.h"
 #include "weir/quota.h"
 #include "weir/store.h"
 
@@ -26,29 +26,13 @@ namespace weir {
 
 using FailureCounts = std::array<std::uint64_t, kRedisFailures>;  // by kind
 
-// Hears what goes wrong and when it is over, and not how often. In neither function may it
-// use the store.
-//
-// It may run out of memory: the caller catches std::bad_alloc. News comes again with the next
-// failure, and a change of the breaker is not.
-class RedisStoreListener {
- public:
-  // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
-  virtual void redis_failed(RedisFailure failure, std::string_view detail, Instant now) = 0;
-  // The store calls Redis again, or no more.
-  virtual void breaker_changed(Instant now) = 0;
-
- protected:
-  ~RedisStoreListener() = default;
-};
-
 class RedisTroubles {
  public:
   static constexpr Duration kNamedAgain = std::chrono::minutes(1);
 
   // `probe` is called when it is time to send take_probe(). Failures are added to `counts`,
   // which outlive this, as do reactor and listener.
-  RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisStoreListener& listener,
+  RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisListener& listener,
                 FailureCounts& counts, std::function<void(Instant now)> probe);
   RedisTroubles(const RedisTroubles&) = delete;
   RedisTroubles& operator=(const RedisTroubles&) = delete;
@@ -75,7 +59,7 @@ class RedisTroubles {
   void tell_change(Instant now);
 
   Breaker breaker_;
-  RedisStoreListener& listener_;
+  RedisListener& listener_;
   FailureCounts& counts_;
   std::array<Instant, kRedisFailures> last_noted_{};
   Instant last_timed_out_;

@@ -17,10 +17,9 @@
 
 #include "proto/dialer.h"
 #include "proto/reactor.h"
-#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/link.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/client/redis_client.h"
-#include "store/redis/client/redis_clients.h"
 
 namespace weir {
 
@@ -179,9 +178,8 @@ class NotedCall final : public RedisCall {
   void replied(const resp::Reply& reply, Instant now) noexcept override {
     note(reply.integer() ? std::to_string(*reply.integer()) : std::string(reply.text()), now);
   }
-  void failed(CallFailure why, Instant now) noexcept override {
-    constexpr std::array kNames = {"disconnected", "timed out", "overloaded", "refused"};
-    note(kNames[static_cast<std::size_t>(why)], now);
+  void failed(RedisFailure why, Instant now) noexcept override {
+    note(std::string(failure_name(why)), now);
   }
 
   std::string outcome;  // empty: none yet
@@ -196,7 +194,7 @@ class NotedCall final : public RedisCall {
 };
 
 // The states that were announced.
-class NotedStates final : public RedisStateListener {
+class NotedStates final : public RedisListener {
  public:
   void redis_changed(const LinkState& state, Instant) override {
     constexpr std::array kNames = {"connecting", "connected", "disconnected"};

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,8 +40,6 @@ class ConversationListener {
   virtual void ended(const Ending& ending, Instant now) = 0;
   // An error for `call`. True: the listener has dealt with it; false: the call reads it.
   virtual bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) = 0;
-  // A push: a message that answers no command.
-  virtual void pushed(const resp::Reply& push, Instant now) = 0;
 
  protected:
   ~ConversationListener() = default;
@@ -60,12 +59,13 @@ class Conversation final : public Session {
   ~Conversation() override;
 
   // As RedisClient::send().
-  [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
-                                                Instant deadline, RedisCall& call, Instant now);
+  [[nodiscard]] std::optional<RedisFailure> send(std::span<const std::string_view> words,
+                                                 Instant deadline, RedisCall& call, Instant now);
   // Ignores the answer. REQUIRES: the command has a reply.
   void send_blindly(std::span<const std::string_view> words, Instant now);
-  // False if the peer's protocol has no pushes.
-  bool subscribe(std::string_view channel);
+  // Hears what the peer says without being asked (a push), unless its protocol has no pushes.
+  using Hear = std::function<void(const resp::Reply& push, Instant now)>;
+  void subscribe(std::string_view channel, Hear hear);
 
   static void forget(RedisCall& call);
 
@@ -107,6 +107,8 @@ class Conversation final : public Session {
 
   ConversationListener* listener_;  // null: it has left
   Waker* waker_ = nullptr;
+  const Ending broken_{.why = "the connection broke", .by = Ending::By::kPeer};
+  Hear hear_;
   Handshake handshake_;
   Phase phase_ = Phase::kHandshake;
   InputBuffer input_;

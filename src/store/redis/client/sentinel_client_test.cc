@@ -31,7 +31,7 @@ class SentinelClientTest : public testing::Test {
     sentinel.say(
         {"*2", "$" + std::to_string(host.size()), host, "$" + std::to_string(port.size()), port});
   }
-  std::optional<CallFailure> ping() {
+  std::optional<RedisFailure> ping() {
     return client->send(words, 0, reactor.now() + milliseconds(20), call, reactor.now());
   }
 
@@ -75,7 +75,7 @@ TEST_F(SentinelClientTest, BelievesAMasterAloneThatItIsOne) {
   }
   EXPECT_EQ(client->state().reason, "10.0.0.1:6379: it is a replica, which cannot be written to");
   EXPECT_EQ(sentinel.hear(), "SENTINEL GET-MASTER-ADDR-BY-NAME m");
-  EXPECT_EQ(ping(), CallFailure::kDisconnected);
+  EXPECT_EQ(ping(), RedisFailure::kDisconnected);
 }
 
 TEST_F(SentinelClientTest, AsksAgainAtOnceWhenTheMasterIsNoneAnyMore) {

@@ -17,6 +17,7 @@
 #include "store/redis/async/async_store.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
+#include "weir/key.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -34,6 +35,20 @@ struct FleetCounts {
   std::uint64_t remembered = 0;  // denials that mode strict answered without a call
   LeasedStoreCounts leased{};
   AsyncStoreCounts async{};
+};
+
+// Hears what a person should know, once a change, and what all cores must know.
+class FleetListener {
+ public:
+  // The node's health, once it has lasted for a moment.
+  virtual void health_changed(const FleetHealth& health) = 0;
+  // Something is wrong with the Redis beyond its being away; one sentence without its stop.
+  virtual void fleet_warned(const std::string& sentence) = 0;
+  // Keys are to be hashed under it, on every core, which then calls use_secret().
+  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
+
+ protected:
+  ~FleetListener() = default;
 };
 
 class FleetState {

@@ -8,7 +8,7 @@
 #include "base/allocation_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 
 namespace weir {
@@ -23,8 +23,8 @@ class OneAnswerClient final : public RedisClient {
  public:
   explicit OneAnswerClient(std::string numbers) : numbers_(std::move(numbers)) {}
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
-                                  RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
+                                   RedisCall& call, Instant) override {
     calls_.push_back({&call, std::stoul(std::string(words[2]))});
     return std::nullopt;
   }
@@ -50,10 +50,7 @@ class OneAnswerClient final : public RedisClient {
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-struct Nobody final : RedisStoreListener {
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
-};
+struct Nobody final : RedisListener {};
 
 // Allows everything.
 class GenerousStore final : public Store {

@@ -88,7 +88,7 @@ class LeasedStore final : public Store, private TripOwner {
 
   // All outlive the store. `strict` decides in the same Redis.
   LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
-              Reactor& reactor, RedisStoreListener& listener);
+              Reactor& reactor, RedisListener& listener);
   // Batches that wait fail. Their callbacks must not use the store.
   ~LeasedStore() override;
 
@@ -158,7 +158,6 @@ class LeasedStore final : public Store, private TripOwner {
   void wait_for_leases(Batch& batch, Instant now);
   void wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking, Instant now);
   void pass_on(Batch& batch, Instant since, Instant now);
-  void fail(Batch& batch) noexcept;
 
   bool find_place(const Charge& charge, Instant now);
   bool make_room(Instant now);

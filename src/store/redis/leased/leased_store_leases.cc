@@ -122,7 +122,7 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
   if (errand.operation == ScriptOperation::kReturn) {
     return replies.read({&charge, 1}, {&lease.decision, 1});
   }
-  const ChargeFailure failure = replies.read_leases({&charge, 1}, {&lease, 1});
+  const ChargeFailure failure = replies.read_lease(charge, lease);
   if (failure != ChargeFailure::kNone) return failure;
   keys_[errand.place].leased.note_state(lease.decision, now);
   if (!lease.decision.allowed()) {
@@ -194,7 +194,7 @@ void LeasedStore::resolve(std::uint32_t index, Instant now) {
   const Waiting waiting = std::exchange(waiting_[index], {});
   waiting_free_.push_back(index);
   Batch& batch = *waiting.batch;
-  if (waiting.error != StoreError::kNone) return fail(batch);
+  if (waiting.error != StoreError::kNone) return batch.fail();
   if (answer_from_memory(batch, find(batch.charges), now)) return;
   pass_on(batch, waiting.since, now);
 }

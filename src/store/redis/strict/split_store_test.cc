@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {
