@@ -290,7 +290,7 @@ struct Held {
   bool is_long;
 };
 
-// What was spent of long leases and is not told, and when the first of them ends.
+// What was spent of long leases and not settled, and when the first of them ends.
 struct Settled {
   void add(std::int64_t more, Instant end) {
     until = units == 0 ? end : std::min(until, end);

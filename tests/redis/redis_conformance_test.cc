@@ -28,7 +28,7 @@ struct Failures final : RedisListener {
   void breaker_changed(Instant) override { ADD_FAILURE() << "the breaker"; }
 };
 
-// The store of one core, asked by any thread and answering before it returns.
+// The store of one core, which any thread may call and which answers before it returns.
 class WaitingStore final : public Store {
  public:
   WaitingStore() { RedisConnection(server()).call({"FLUSHALL"}); }

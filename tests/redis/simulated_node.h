@@ -1,5 +1,5 @@
-// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls are
-// given it; each node has a clock of its own and a link that can be slow or cut.
+// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls bring
+// it; each node has a clock of its own and a link that can be slow or cut.
 //
 // Thread rule: one thread. Tested by leased_fleet_test.cc, which uses it.
 

@@ -41,7 +41,7 @@ void RedisTrips::cancel_returns(const KeyHash& key, std::uint64_t tag) {
   }
 }
 
-// An owner that hears of a failure may add errands, which go along or wait for the next round.
+// An owner may add errands when one fails, which go along or wait for the next round.
 void RedisTrips::flush(Instant now) {
   if (flush_ == Flush::kUnderWay) return;
   flush_ = Flush::kUnderWay;

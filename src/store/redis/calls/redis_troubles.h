@@ -1,9 +1,9 @@
-// RedisTroubles: what goes wrong with the calls of somebody who asks a Redis: how often,
-// what of it is news, and whether Redis is worth asking.
+// RedisTroubles: what goes wrong with one sender's calls of a Redis: how often, what of it is
+// news, and whether Redis is worth a call.
 //
-// Calls that fail open a breaker, and its listener hears of it. While it is open, a probe,
-// a charge of our own, is tried now and then until one is answered. Whoever asks sends both
-// and says what came of them; meanwhile it refuses all else as kNotAsked.
+// Calls that fail open a breaker. While it is open, the sender sends a probe, a charge of a key of
+// its own, now and then until Redis answers one, and refuses all else as kNotAsked. The sender
+// reports what came of calls and probes; the listener learns what is news.
 //
 // Thread rule: one core. Tested by redis_troubles_test.cc.
 
@@ -41,16 +41,16 @@ class RedisTroubles {
 
   // A call or a probe was answered.
   void answered(Instant now);
-  // A call was not. What it was to bring is note()d one by one, by whoever sent it. Calls that
+  // A call was not. The sender note()s one by one what it was to bring. Calls that
   // run out of time at one instant were sent together, and count as one: in a cluster they may
   // be all that one round has sent to one master, while the others answer.
   void call_failed(RedisFailure failure, Instant now);
-  // Nor was a probe, or there was no room for it.
+  // A probe was not answered, or there was no room for it.
   void probe_failed(RedisFailure failure, Instant now);
   // An item has no answer.
   void note(RedisFailure failure, std::string_view detail, Instant now);
 
-  // The probe to send now: a charge that matters to nobody, each of another key, in a cluster
+  // The probe to send now: a charge of no other use, each of another key, in a cluster
   // mostly of another slot. It writes, as a Redis that takes no writes is not back. Valid as
   // long as this.
   Charge take_probe();

@@ -43,7 +43,7 @@
 
 namespace weir {
 
-// Whose time decides: Redis's, or in tests the caller's.
+// The clock that decides: Redis's, or in tests the caller's.
 enum class TimeSource : std::uint8_t { kRedis, kCaller };
 
 // Keys of one call may be anywhere, or must be in one slot.
@@ -114,7 +114,7 @@ class ScriptCalls {
                   [this](Instant now) { probe(now); }) {
     calls_.reserve(kCallsMax);
   }
-  // Nobody hears what becomes of the calls that are out.
+  // The items of calls that are out have no answer.
   ~ScriptCalls() { forget_calls(); }
   ScriptCalls(const ScriptCalls&) = delete;
   ScriptCalls& operator=(const ScriptCalls&) = delete;

@@ -1,5 +1,5 @@
 // What the tests of this folder share: a world of one core in which the test moves time,
-// answers for the servers, and sees who is called.
+// answers for the servers, and sees which calls come.
 
 #pragma once
 
@@ -59,7 +59,7 @@ class FakeDialer final : public Dialer {
     return attempt;
   }
 
-  // Where somebody wants to connect to, as text: "a:1 b:2".
+  // Where connections are wanted to, as text: "a:1 b:2".
   std::string wanted() const {
     std::string text;
     for (const auto* attempt : attempts_) {
@@ -106,7 +106,7 @@ class FakeDialer final : public Dialer {
   std::vector<FakeDial*> attempts_;
 };
 
-// A server's end of a connection: what it hears and says.
+// A server's end of a connection: what it receives and sends.
 class Server {
  public:
   Server(std::unique_ptr<Session> session, FakeReactor& reactor)

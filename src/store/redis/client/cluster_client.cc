@@ -148,7 +148,7 @@ std::string ClusterClient::use_map(const resp::Reply& slots, Instant now) {
   return {};
 }
 
-// Links to those who are no masters any more go last: their calls fail, and may ask for
+// Links to nodes that are no masters any more go last: their calls fail, and may ask for
 // more.
 void ClusterClient::assign_slots(const ClusterMap& map, Instant now) {
   for (const Destination& master : map.masters) link_to(master, now);

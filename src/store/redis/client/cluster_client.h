@@ -67,7 +67,7 @@ class ClusterClient final : public RedisClient {
   const std::vector<Destination> seeds_;
   LinkState state_;
   std::vector<std::unique_ptr<Link>> masters_;
-  std::vector<Link*> slots_;         // null: nobody's
+  std::vector<Link*> slots_;         // null: no master's
   std::vector<RedisCall*> waiting_;  // to be tried again; null: forgotten
   std::unique_ptr<Alarm> next_try_;
   Informant teller_;  // of the map

@@ -142,7 +142,7 @@ TEST_F(WithMasters, IsNotSentToNowhere) {
   a->say({"-MOVED 5 ?:0"});
   EXPECT_EQ(call.outcome, "not_ready");
   EXPECT_EQ(send(5), std::nullopt);
-  a->say({"-MOVED 5 c:3"});  // somebody new: there is no connection yet
+  a->say({"-MOVED 5 c:3"});  // a new node: there is no connection yet
   EXPECT_EQ(call.outcome, "not_ready, disconnected");
   EXPECT_EQ(dialer.wanted(), "c:3");
 }

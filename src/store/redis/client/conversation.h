@@ -3,10 +3,10 @@
 // A handshake, then commands and their replies, which come in the order of the commands. A
 // command whose deadline passes is answered failed() then; its place in the line stays,
 // until its late reply has been thrown away. If nothing at all has come for kSilenceMax
-// while something is waited for, the connection is given up.
+// while a reply is due, the conversation ends.
 //
 // How it ends: by the peer, by what the peer says, by silence, or because its listener has
-// left it. The listener hears it first (so that sending again fails at once, and not for
+// left it. The listener learns it first (so that sending again fails at once, and not for
 // ever), then every call that waits fails: kDisconnected.
 //
 // Thread rule: one core. Tested by conversation_test.cc and fuzz/redis_conversation_fuzz.cc.
@@ -63,13 +63,13 @@ class Conversation final : public Session {
                                                  Instant deadline, RedisCall& call, Instant now);
   // Ignores the answer. REQUIRES: the command has a reply.
   void send_blindly(std::span<const std::string_view> words, Instant now);
-  // Hears what the peer says without being asked (a push), unless its protocol has no pushes.
+  // Takes what the peer sends of its own accord (a push), unless its protocol has no pushes.
   using Hear = std::function<void(const resp::Reply& push, Instant now)>;
   void subscribe(std::string_view channel, Hear hear);
 
   static void forget(RedisCall& call);
 
-  // The listener goes away or wants no more, and hears nothing again.
+  // The listener goes away or wants no more, and is not called again.
   void leave();
 
   void attach(Waker& waker) override;
@@ -89,7 +89,7 @@ class Conversation final : public Session {
   enum class Phase : std::uint8_t { kHandshake, kOpen, kEnded };
 
   struct Flight {
-    RedisCall* call;  // null: nobody waits for the reply any more
+    RedisCall* call;  // null: no call waits for the reply any more
     Instant deadline;
   };
 

@@ -188,7 +188,7 @@ TEST_F(ConversationTest, BoundsWhatIsInFlight) {
   EXPECT_EQ(send(kPing, first), std::nullopt);
   conversation.leave();
   EXPECT_EQ(calls.back().outcome, "disconnected");
-  EXPECT_THAT(events, ElementsAre("opened"));  // who leaves hears no more
+  EXPECT_THAT(events, ElementsAre("opened"));  // a listener that leaves is not called again
 }
 
 TEST_F(ConversationTest, BoundsWhatIsToBeSent) {

@@ -38,7 +38,7 @@ class Informant final : RedisCall {
   // What was wrong with the last answer; empty: nothing.
   const std::string& complaint() const { return complaint_; }
 
-  // Unless it is being asked, or there is no connection.
+  // Unless it owes an answer, or there is no connection.
   void ask(Instant now);
   void ask_at(Instant when) { next_->set(when); }
   Instant asked_at() const { return asked_at_; }

@@ -104,7 +104,7 @@ void Link::ended(const Ending& ending, Instant now) {
   lose(ending.why, is_silent ? hint_about(destination()) : "", ending.retry, now);
 }
 
-// Nobody hears of it.
+// Without a call of changed_.
 void Link::drop() {
   dial_.reset();
   retry_->set(Instant::max());

@@ -36,7 +36,7 @@ class Link final : DialListener, ConversationListener {
   // A connection that held as long was a good one: what comes next begins anew.
   static constexpr Duration kHeldWell = std::chrono::seconds(1);
 
-  // Its state has changed; or only its reason, if that is one somebody has to act on.
+  // Its state has changed; or only its reason, if that is one for an operator to act on.
   using Changed = std::function<void(const LinkState& state, Instant now)>;
   // As ConversationListener::takes_error().
   using TakesError = std::function<bool(RedisCall&, const resp::Reply& error, Instant now)>;

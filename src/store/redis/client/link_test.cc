@@ -101,7 +101,7 @@ TEST_F(LinkTest, TriesAWrongPasswordAgainMuchLater) {
   EXPECT_THAT(changes,
               ElementsAre("a:1: the user or the password is wrong, or the user is disabled"));
   EXPECT_GE(wait_for_dial(), Link::kRetryLater / 2);
-  accept("a:1").say({"-NOAUTH no"});  // news, since somebody has to act
+  accept("a:1").say({"-NOAUTH no"});  // news, since an operator has to act
   EXPECT_EQ(changes.size(), 2u);
   wait_for_dial();
   accept("a:1").welcome("standalone", "master");

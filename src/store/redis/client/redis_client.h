@@ -28,7 +28,7 @@ namespace weir {
 
 class Conversation;
 
-// What waits for the reply to one command. Owned by who sends it; one flight at a time, and
+// What waits for the reply to one command. Its sender owns it; one flight at a time, and
 // free to be sent again from within its own callback.
 class RedisCall {
  public:

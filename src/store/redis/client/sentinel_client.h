@@ -1,6 +1,6 @@
 // SentinelClient: the client of a master that sentinels watch over.
 //
-//   one link to a sentinel    asks which address the master has, and hears of a new one
+//   one link to a sentinel    asks which address the master has, and takes announcements of another
 //   one link to the master    carries the commands
 //
 // A sentinel's word is a hint. The client uses a server only if the server says itself, in the

@@ -52,7 +52,7 @@ TEST_F(SentinelClientTest, AsksForTheMasterAndListensForAnother) {
   EXPECT_THAT(states.said, ElementsAre("connected"));
   EXPECT_EQ(ping(), std::nullopt);
   EXPECT_EQ(master.hear(), "PING");
-  // Of another master, then of ours.
+  // About another master, then about ours.
   sentinel.say({">3", "+message", "++switch-master", "+mm 10.0.0.1 1 10.0.0.2 2"});
   EXPECT_EQ(sentinel.hear(), "");
   sentinel.say({">3", "+message", "++switch-master", "+m 10.0.0.1 6379 10.0.0.2 6379"});

@@ -4,7 +4,7 @@
 // (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
-// key under the same name, and nobody who does not read that Redis can tell which.
+// key under the same name, and only those who read that Redis can say which key it is.
 //
 // If a beat cannot take all, the rest follows at once. A Redis that has lost the secret
 // has lost the blocks, too: the node that brings it back sends all that it knows again, and
@@ -33,7 +33,7 @@ namespace weir {
 
 class FleetBeat final : RedisCall {
  public:
-  // So that who is alive is heard several times within NodesField::kAliveMax.
+  // So that a node that is alive beats several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
 
@@ -49,7 +49,7 @@ class FleetBeat final : RedisCall {
     RedisClient& client;
     Reactor& reactor;
     BlockList& blocks;
-    FleetState& state;        // who is alive
+    FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };
 

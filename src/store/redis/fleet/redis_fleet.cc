@@ -78,7 +78,7 @@ Store& RedisFleet::leases_at_hand() {
 
 bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
-// Under another secret the key has another name, which nobody knows yet.
+// Under another secret the key has another name, which this node does not know yet.
 void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
   if (mode == Mode::kAsync && has_secret_) async_->note_admitted(charge, now);
 }

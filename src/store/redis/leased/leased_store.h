@@ -20,7 +20,7 @@
 //   long   a window (for logs an eighth of one), LeasedKey::kLongMax at most. For little demand,
 //          which a small part of what remains covers: other nodes miss a small part, too. If the
 //          key is idle after three quarters, the rest goes back, unless it is so little that its
-//          expiry costs nobody anything.
+//          expiry takes nothing from others.
 //   short  1/8 of a window, LeasedKey::kLengthMax at most. Redis charges logs and buckets as of
 //          the lease's end, so for those it is 1/16 of the time in which their capacity comes
 //          back. After three quarters the rest goes back. A length below kLengthMin is not worth

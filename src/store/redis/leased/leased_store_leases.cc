@@ -1,4 +1,4 @@
-// What becomes of leases: asking for them, receiving them, waking who waits, giving back.
+// How a core asks for leases, receives them, wakes the checks that wait, and gives back.
 
 #include <algorithm>
 #include <functional>
@@ -199,7 +199,7 @@ void LeasedStore::resolve(std::uint32_t index, Instant now) {
   pass_on(batch, waiting.since, now);
 }
 
-// ---- units that nobody spends ----
+// ---- units that are not spent ----
 
 void LeasedStore::drop_expired(Key& key, Instant now) {
   counts_.expired += key.leased.drop_expired(now);

@@ -40,7 +40,7 @@ enum class ScriptOperation : std::uint8_t {
   kLook,
   kReset,
   kLease,   // grants units to be spent until the lease ends
-  kSync,    // charges whatever the limit says, and tells the state
+  kSync,    // charges whatever the limit says, and returns the state
   kReturn,  // gives units of a lease back, if it has not ended
 };
 
@@ -150,7 +150,7 @@ class ChargeReplies {
   // The next batch: `charges` as they were added, in the order they were added. After
   // kMalformed all that follow are, too.
   ChargeFailure read(std::span<const Charge> charges, std::span<Decision> decisions);
-  // A batch that nobody waits for any more.
+  // A batch whose caller waits no more.
   ChargeFailure skip(std::size_t charges);
   ChargeFailure read_lease(const Charge& charge, Lease& lease);
   ChargeFailure read_state(SyncedState& state);

@@ -166,7 +166,7 @@ void RedisStore::fail_waiting(RedisFailure failure, Instant due_by, Instant now)
 
 // ---- time ----
 
-// Fails what has waited too long; a late reply finds nobody.
+// Fails what has waited too long; a late reply answers nothing.
 void RedisStore::ring(Instant now) {
   fail_waiting(RedisFailure::kTimedOut, now, now);
   calls_.for_each_out([&](Calls::Call& call) {

@@ -47,7 +47,7 @@ class RedisStore final : public Store {
   // Batches that wait are dropped: their on_done is not called.
   ~RedisStore() override;
 
-  // Fails all that waits. Neither callbacks nor anybody after this may use the store.
+  // Fails all that waits. Callbacks must not use the store, nor may anything after this.
   void give_up();
 
   void decide(Batch& batch, Instant now) noexcept override;

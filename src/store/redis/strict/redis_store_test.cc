@@ -84,7 +84,7 @@ class RedisStoreTest : public ::testing::Test {
   std::optional<RedisStore> store_{std::in_place, RedisStoreOptions{}, client_, reactor_, journal_};
 };
 
-const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // as a batch of one is told
+const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // the reply to a batch of one
 
 TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
   Asked one({charge(1)});
