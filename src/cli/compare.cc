@@ -23,7 +23,7 @@
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -157,7 +157,7 @@ void print_row(const char* store, Algorithm algorithm, const Outcome& outcome,
 }
 
 // All runs, one after the other on one loop, once the Redis is there.
-class Comparison final : RedisStateListener, RedisStoreListener {
+class Comparison final : RedisListener {
  public:
   explicit Comparison(const RedisUrl& url)
       : url_(url),
@@ -192,7 +192,6 @@ class Comparison final : RedisStateListener, RedisStoreListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     error_ = fmt::format("{}: {}", failure_name(failure), detail);
   }
-  void breaker_changed(Instant) override {}
 
   bool connect() {
     const Instant end = loop_.now() + kConnectingMax;
