@@ -17,7 +17,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -30,6 +29,7 @@
 #include "base/text_hash.h"
 #include "observe/key_sketch.h"
 #include "observe/latency_counts.h"
+#include "observe/own_count.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -67,7 +67,7 @@ class CoreRuleCounts {
   static constexpr std::size_t kTimedMax = 16;
 
   struct Counts {
-    std::array<std::atomic<std::uint64_t>, kRuleOutcomeCount> outcomes{};
+    std::array<OwnCount, kRuleOutcomeCount> outcomes{};
     KeySketch keys;
     LatencyCounts latency;
   };
