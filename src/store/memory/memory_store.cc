@@ -121,7 +121,9 @@ class MemoryStoreImpl final : public MemoryStore {
     return with_compact_state(
         charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
           const State state = table_.template find<State>(charge.key, *charge.quota);
-          return look_at(*charge.quota, state, charge.cost, now);
+          return look_at(charge.cost, [&](std::int64_t cost) {
+            return algo::decide(*charge.quota, state, cost, now).decision;
+          });
         });
   }
 

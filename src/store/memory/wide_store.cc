@@ -185,16 +185,14 @@ Decision WideStore::look(const Charge& charge, Instant now) noexcept {
   if (quota.algorithm() != Algorithm::kSlidingLog) {
     return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
       const State state = record != nullptr ? unpack<State>(record->state) : State{};
-      return look_at(quota, state, charge.cost, now);
+      return look_at(charge.cost, [&](std::int64_t cost) {
+        return algo::decide(quota, state, cost, now).decision;
+      });
     });
   }
   TimeRing never_seen{};
   const RingView log(record != nullptr ? ring_in(record->state) : never_seen, place.shard.budget);
-  Decision decision = algo::look(quota, log, std::max<std::int64_t>(0, charge.cost), now);
-  const Decision before = algo::look(quota, log, 0, now);
-  decision.remaining = before.remaining;
-  decision.reset_after = before.reset_after;
-  return decision;
+  return look_at(charge.cost, [&](std::int64_t cost) { return algo::look(quota, log, cost, now); });
 }
 
 void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
