@@ -6,12 +6,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ip_address.h"
 #include "observe/rule_counts.h"
 #include "rules/rule.h"
+#include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 
@@ -33,6 +35,10 @@ struct Ask {
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: what its reply repeats of the request
 };
+
+// What a rule that applies to a request wants decided: which key, tier and cost. Refers to the
+// rule, the request and the two scratches.
+Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier);
 
 struct Answer {
   enum class Cause : std::uint8_t {

@@ -46,7 +46,6 @@
 #include "engine/ask.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/immediate_check.h"
 #include "rules/rule_set.h"
 #include "weir/store.h"
 
@@ -102,12 +101,12 @@ class Asks final : Engine::Asker {
   friend struct ReturnAsks;
 
   enum class Role : std::uint8_t {
-    kUncounted,   // answered without a counter
-    kHere,        // counted in this node's memory
-    kShared,      // counted by the store of a mode
-    kAfterwards,  // counted when all others are decided: shadow, and what cannot be undone
+    kUncounted,  // answered without a counter
+    kHere,       // counted together with others in this node's memory
+    kShared,     // counted together with others by the store of a mode
+    kAlone,      // counted by itself; of all or nothing, when the others are decided
   };
-  enum class Stage : std::uint8_t { kCounted, kEnforced, kAfterwards, kDone };
+  enum class Stage : std::uint8_t { kTogether, kAlone, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   struct Item {
@@ -123,7 +122,7 @@ class Asks final : Engine::Asker {
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
     // The store of its mode failed, and this node has decided.
     bool fell_back() const { return mode != Mode::kLocal && answer.mode == Mode::kLocal; }
-    // Charges that are kept in one place.
+    // Of charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
   };
 
@@ -145,14 +144,12 @@ class Asks final : Engine::Asker {
 
   // Each stage asks all that it has to ask; the next begins when all is answered.
   void ask_next(Instant now);
-  void ask_counted(Instant now);
-  void ask_enforced(Instant now);
-  void ask_afterwards(Instant now);
+  void ask_together(Instant now);
+  void ask_alone(Instant now);
 
   // The asks of a batch are of one mode.
   void ask_each(Members asks, Operation operation, Instant now);
   void ask_singles(Members asks, Mode mode, Operation operation, Instant now);
-  void ask_batch(Members asks, Mode mode, Operation operation, Instant now);
   void ask_store(Members asks, Mode mode, Operation operation, Instant now);
   bool ask_at_hand(Members asks, Operation operation, Instant now);
   void decide_here(Members asks, Operation operation, Sign sign, Instant now);

@@ -18,6 +18,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
 #include "rules/mode.h"
@@ -56,6 +57,26 @@ class Check {
   std::array<Decision, Batch::kChargesMax> decisions_;
   std::size_t size_ = 0;
   void (*on_done_)(Check&) noexcept = nullptr;
+};
+
+// A Check for a store that answers before decide() returns, as the one in memory does.
+class ImmediateCheck : public Check {
+ public:
+  void begin(Operation operation) {
+    done_ = false;
+    Check::begin(operation,
+                 [](Check& check) noexcept { static_cast<ImmediateCheck&>(check).done_ = true; });
+  }
+
+  // False if the store could not answer.
+  bool decide(Store& store, Instant now) {
+    Check::decide(store, now);
+    WEIR_ASSERT(done_);
+    return error() == StoreError::kNone;
+  }
+
+ private:
+  bool done_ = false;
 };
 
 class Engine {
@@ -110,18 +131,8 @@ class Engine {
   // Lets everyone go on whose answers have come.
   void go_on(Instant now);
 
-  // For the figures of this core.
-  void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
-    traffic_.record(decision, algorithm, now);
-  }
-  void record_rule(RuleNumber rule, RuleOutcome outcome, KeyHash key, Instant now) noexcept {
-    traffic_.record_rule(rule, outcome, key.low, now);
-  }
-  // How long what has been recorded since the last call took.
-  void record_latency(Duration elapsed) noexcept { traffic_.record_latency(elapsed); }
-  void record_look() noexcept { traffic_.record_look(); }
-  void record_store_error() noexcept { traffic_.record_store_error(); }
-  void record_fallback() noexcept { traffic_.record_fallback(); }
+  // The figures of this core.
+  CoreTraffic& traffic() { return traffic_; }
 
  private:
   Store& store_;

@@ -8,7 +8,7 @@
 
 #include <boost/json/value.hpp>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "proto/json_writer.h"
 #include "rules/explain.h"
 #include "server/http/admin/json_body.h"
