@@ -1,7 +1,7 @@
 // Decision: the answer to "may this key spend this much now, and if not, when?"
 //
 // Durations, never instants: the clock that decided may be another machine's.
-// A caller that waits `retry_after` is never told to come back too early; round
+// A caller that waits `retry_after` never comes back too early; round
 // up, never down, when converting to coarser units (whole_seconds below).
 //
 // Thread rule: values. Tested by src/algo/*_test.cc.

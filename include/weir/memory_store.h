@@ -51,8 +51,8 @@ class MemoryStore : public Store {
   virtual std::uint64_t count_live(Instant now) const noexcept = 0;
 };
 
-// `start` is the earliest time the store will be asked about, give or take a year;
-// it must serve for 8 years from there. Throws std::bad_alloc if memory is short,
+// `start` is the earliest time that calls bring, give or take a year; the store serves
+// for 8 years from there. Throws std::bad_alloc if memory is short,
 // std::invalid_argument if an option is out of range.
 std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options, Instant start);
 

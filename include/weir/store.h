@@ -61,8 +61,8 @@ struct Batch {
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
   // In. A store that makes others wait fails then at the latest, if it has not earlier.
   Instant give_up_at = Instant::max();
-  // Called exactly once when the answer is there; after it the store no longer touches
-  // the batch. `context` is the caller's own.
+  // The store calls it exactly once, when the answer is there, and touches the batch no
+  // more. `context` is the caller's own.
   void (*on_done)(Batch&) noexcept = nullptr;
   void* context = nullptr;
 };

@@ -204,13 +204,13 @@ Asks::Progress Asks::run(Instant now) {
   return progress_;
 }
 
-// Those that were in force when it was asked.
+// Keeps the rules that were in force at the time of asking.
 void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules_;
 }
 
-// Without memory to go on with there is no answer; what is still out is waited for, since it
-// belongs to the stores.
+// Without memory there is no answer. Parts that are out belong to the stores, so they are waited
+// for.
 void Asks::answered(Instant now) {
   try {
     run(now);
@@ -377,7 +377,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
 }
 
 // The store that decides these has failed. Nothing stands in for it where a counter is to be
-// freed: the client would be told so, and the store, when it is back, would not know.
+// freed: the client would believe it, and the store, when it is back, would not know.
 void Asks::fall_back(Members asks, Operation operation, Instant now) {
   if (operation == Operation::kReset) {
     is_unavailable_ = true;

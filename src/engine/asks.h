@@ -1,4 +1,4 @@
-// Asks: what one request wants decided, in the words of rules, and the answers.
+// Asks: all that one request wants decided, in the words of rules, and the answers.
 //
 // A door names a rule and a key, or brings a quota of its own. All that a rule says is
 // done here, alike for every door, in this order:
@@ -26,8 +26,7 @@
 //     10 ms  the batch is denied: what memory was charged goes back
 //            the batch is allowed: shadow rules are asked, which may take a second trip
 //
-// A request that goes away has asked all the same: its asks are decided to the end, and
-// nobody reads the answers.
+// The asks of a request that goes away are decided to the end; nobody reads the answers.
 //
 // Thread rule: one core; reused, so that deciding allocates nothing once it has grown.
 // Tested by asks_test.cc and asks_modes_test.cc.
@@ -59,7 +58,7 @@ class Asks final : Engine::Asker {
 
   enum class Progress : std::uint8_t {
     kAnswered,
-    kUnavailable,  // a store could not answer, and answers() of what it counts mean nothing
+    kUnavailable,  // a store could not answer, and the answers that it counts mean nothing
     kWaits,        // the listener is called when this changes
   };
   class Listener {
@@ -161,7 +160,7 @@ class Asks final : Engine::Asker {
   void fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const;
   void take_decisions(Members asks, const Check& check, Mode mode);
 
-  // What follows from the answers, once: figures, blocks, and what the fleet is told.
+  // Draws the consequences of the answers, once: figures, blocks, reports to the fleet.
   void conclude(Instant now);
   void record(const Item& item, Instant now);
   bool has_charged() const;

@@ -1,4 +1,4 @@
-// What follows from the answers of Asks: figures, blocks, and what the fleet learns.
+// The consequences of the answers of Asks: figures, blocks, reports to the fleet.
 
 #include <algorithm>
 #include <optional>
@@ -9,12 +9,12 @@
 namespace weir {
 namespace {
 
-// By counters, or by what stands in for them.
+// By counters, or by the rule in their place.
 bool is_decided(const Answer& answer) {
   return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
 }
 
-// Whether its answers are figures: it is more than a name.
+// Whether the figures show its answers: a rule that is off or exempts is only a name.
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
 // REQUIRES: answer.over is set.

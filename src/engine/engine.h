@@ -1,8 +1,8 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
-// A Check is filled, decide() called, and the answer is there when on_done is called:
-// at once from a store in memory, later from one that must be asked. Answers that come
-// later are collected, and whoever asked goes on in go_on(), once a round of the loop.
+// A caller fills a Check and calls decide(); the store calls on_done when the answer is there:
+// at once if it is in memory, later if it is elsewhere. Later answers are collected, and their
+// askers go on in go_on(), once a round of the loop.
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
@@ -86,11 +86,11 @@ class Engine {
       : store_(store), hasher_(&hasher), traffic_(traffic) {}
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
-  // From now on keys have other names: what they had counted is forgotten. `hasher` must
+  // From now on keys have other names, and their counts start anew. `hasher` must
   // outlive the engine.
   void use_hasher(const KeyHasher& hasher) { hasher_ = &hasher; }
 
-  // Where counters are that are not shared.
+  // The store of counters that are not shared.
   Store& local() { return store_; }
 
   // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
@@ -113,7 +113,7 @@ class Engine {
   // read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
-  // Somebody who waits for a store that answers later.
+  // A party that waits for a store that answers later.
   class Asker {
    public:
     // All answers are there.
@@ -128,7 +128,7 @@ class Engine {
   };
   // The last answer that `asker` waits for is there. The asker outlives the next go_on().
   void answer_came(Asker& asker) noexcept;
-  // Lets everyone go on whose answers have come.
+  // Calls answered() of each asker whose answers have come.
   void go_on(Instant now);
 
   // The figures of this core.

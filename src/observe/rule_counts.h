@@ -1,5 +1,5 @@
-// RuleCounts: what each rule has answered since the start, how long that took, and about how
-// many keys it has had lately.
+// RuleCounts: the answers of each rule since the start, how long they took, and about how many
+// keys the rule has had lately.
 //
 // An id keeps its number for as long as the process lives. A rule counts under that number, so
 // a new rule set goes on with the figures, and recording looks up nothing. Each core counts in

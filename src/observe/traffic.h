@@ -43,8 +43,8 @@ struct TrafficSummary {
   std::uint64_t total_denied() const;
 };
 
-// Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
-// must not wait for ours.
+// Plain memory that begins as zeros (core_slots.h), on cache lines of its own, so that no core
+// waits for another.
 class alignas(64) CoreTraffic {
  public:
   // One decided charge.
@@ -52,12 +52,12 @@ class alignas(64) CoreTraffic {
   void record_look() noexcept { looks_.add(); }
   void record_store_error() noexcept { store_errors_.add(); }
   void record_fallback() noexcept { fallbacks_.add(); }
-  // What a rule answered.
+  // One answer of a rule.
   void record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                    Instant now) noexcept {
     rules_.record(rule, outcome, key_hash, now);
   }
-  // What has been recorded since the last call took this long.
+  // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
 
  private:
@@ -97,7 +97,7 @@ class Traffic {
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
-  // The counters of a new core. They live as long as this object, or their memory was given.
+  // The counters of a new core. They live as long as this object, or as the shared memory.
   CoreTraffic& add_core();
 
   TrafficSummary summary(Instant now) const;
