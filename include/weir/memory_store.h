@@ -8,8 +8,9 @@
 // `log_entries_max`.
 //
 // Full is not an error: a new key takes the place of an expired one, else of the one
-// nearest to expiry among 16 candidates, and of a key over its limit only when all
-// candidates are.
+// nearest to expiry among 16 candidates, and of a key that has nothing left of its limit
+// only when all candidates are such keys, or not even then (Charge::on_full). No flood of
+// new keys pushes out those that had nothing left before it began.
 //
 // Thread rule: any thread, concurrently. Design: docs/memory_store.md.
 // Tested by src/store/memory/*_test.cc and tests/conformance.
@@ -40,6 +41,8 @@ struct MemoryStoreOptions {
 struct MemoryStoreStats {
   std::uint64_t capacity = 0;   // keys that fit
   std::uint64_t evictions = 0;  // live keys that had to make room
+  std::uint64_t freed = 0;      // those of them that had nothing left of their limit
+  std::uint64_t refused = 0;    // denials for want of room
   std::uint64_t bytes = 0;      // reserved at construction
   std::uint64_t log_entries = 0;
 };

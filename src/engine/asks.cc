@@ -341,8 +341,9 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const Item& item = *items_[index];
     const std::int64_t asked = item.ask.cost;
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
+    const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag());
+      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
     }
   }
 }

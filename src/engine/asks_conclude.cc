@@ -99,9 +99,11 @@ void Asks::record(const Item& item, Instant now) {
                                   now);
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
-  // A node that decides alone has but its share: that is no reason to block on all.
-  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
-                         !item.fell_back() && !rule.shadow && spends(operation_) && ask.cost > 0;
+  // A node that decides alone has but its share, and a stranger without a place has done
+  // nothing: that is no reason to block on all.
+  const bool by_own_doing = !item.fell_back() && !answer.decision.is_store_full;
+  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over && by_own_doing &&
+                         !rule.shadow && spends(operation_) && ask.cost > 0;
   if (may_block && !rule.denial.blocks.empty()) {
     block_denied(engine_, blocks_, rule, ask.key, now);
   }

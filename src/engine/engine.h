@@ -36,7 +36,8 @@ class Check {
 
   // Charges of one tag are kept together (weir/store.h).
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
-  void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0);
+  void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0,
+           OnFull on_full = OnFull::kAllow);
 
   // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
   // Nothing changes until then.

@@ -24,6 +24,8 @@ StoreFigures figures_of(const MemoryStore& store) {
   const auto stats = store.stats();
   return {.capacity = stats.capacity,
           .evictions = stats.evictions,
+          .freed = stats.freed,
+          .refused = stats.refused,
           .bytes = stats.bytes,
           .log_entries = stats.log_entries};
 }

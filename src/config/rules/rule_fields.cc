@@ -134,6 +134,13 @@ const Field kRuleFields[] = {
      .default_text = "local",
      .description = "What happens while the shared store does not answer: local (this node "
                     "decides by its share of the limit), allow or deny."},
+    {.name = "on_full",
+     .type = FieldType::kChoice,
+     .choices = kOnFullNames,
+     .default_text = "allow",
+     .description = "What happens to a new key when memory could count it only by forgetting a "
+                    "key that has nothing left of its limit: allow (the new key is counted in "
+                    "its place) or deny (the new key is denied, and nobody is forgotten)."},
     {.name = "group",
      .type = FieldType::kName,
      .description = "In each group, the first rule that matches a request applies. "

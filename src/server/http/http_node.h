@@ -36,6 +36,8 @@ struct ServerInfo {
 struct StoreFigures {
   std::uint64_t capacity = 0;     // keys that fit
   std::uint64_t evictions = 0;    // live keys that had to make room
+  std::uint64_t freed = 0;        // those of them that had nothing left of their limit
+  std::uint64_t refused = 0;      // denials for want of room
   std::uint64_t bytes = 0;        // reserved
   std::uint64_t log_entries = 0;  // of sliding logs
 };

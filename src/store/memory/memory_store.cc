@@ -80,6 +80,8 @@ class MemoryStoreImpl final : public MemoryStore {
   MemoryStoreStats stats() const noexcept override {
     return {.capacity = table_.capacity(),
             .evictions = table_.evictions() + wide_.evictions(),
+            .freed = table_.freed() + wide_.freed(),
+            .refused = table_.refused() + wide_.refused(),
             .bytes = table_.bytes() + wide_.bytes(),
             .log_entries = wide_.log_entries()};
   }
