@@ -1,4 +1,7 @@
-"""Floods of keys against a victim that is over its limit, or blocked, and must stay so."""
+"""Floods of keys against a victim that is over its limit, or blocked, and must stay so.
+
+The windows of a flood are longer than the victim's: a full table drops what ends first.
+"""
 
 import itertools
 import json
@@ -18,13 +21,14 @@ ALGORITHMS = ("sliding_window", "fixed_window", "token_bucket", "sliding_log",
 RULES = "rules:\n" + "".join(
     f"  - {{id: victims-{name}, limit: 5, window: 24h, algorithm: {name}}}\n"
     for name in ALGORITHMS) + """
-  - {id: roomy, limit: 1000000, window: 1h}
-  - {id: tight, limit: 1, window: 1h}
+  - {id: roomy, limit: 1000000, window: 366d}
+  - {id: tight, limit: 1, window: 366d}
 """
 
 NETWORKS = """
 rules:
   - {id: victim, limit: 1, window: 24h, match: {path: /login}, key: client}
+  - {id: search, limit: 1, window: 366d, match: {path: /search}, key: client}
 """
 
 BLOCKING = """
@@ -64,7 +68,7 @@ def flood_of_a_network(address):
         count = scene.some(KEYS_OF_A_NETWORK, 10 * MAX_KEYS_MIN)
         with scene.connect() as connection:
             asked(connection, ["203.0.113.7"] * 3)
-            asked(connection, [address(n) for n in range(count) for _ in range(2)])
+            asked(connection, [address(n) for n in range(count) for _ in range(2)], "/search")
             scene.claim(asked(connection, ["203.0.113.7"]) == [429], "the victim was freed")
     return act
 
@@ -80,13 +84,13 @@ def flood_of_blocks(scene):
         scene.claim(asked(connection, ["203.0.113.7"]) == [429], "the victim's block was lifted")
 
 
-def asked(connection, clients):
-    """The statuses of a login for each of the clients."""
+def asked(connection, clients, path="/login"):
+    """The statuses of a request for each of the clients."""
     statuses = []
     clients = iter(clients)
     while some := list(itertools.islice(clients, PIPELINED)):
         connection.send(b"".join(get("/auth", "X-Forwarded-Method: POST\r\n"
-                                     "X-Forwarded-Uri: /login\r\nX-Forwarded-Host: a\r\n"
+                                     f"X-Forwarded-Uri: {path}\r\nX-Forwarded-Host: a\r\n"
                                      f"X-Forwarded-For: {client}\r\n") for client in some))
         replies = b""
         while replies.count(b"\r\n\r\n") < len(some):
