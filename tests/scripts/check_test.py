@@ -177,6 +177,19 @@ class Docs(CheckTest):
                     ("command", "docs/a.md", 2))
         self.expect({"docs/a.md": "`weir anything`\n"})  # until there is a src/cli
 
+    def test_limits(self):
+        code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
+            "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
+        def rows(size, idle="60 seconds", name="kMax"):
+            return {"src/algo/a.h": code, "docs/security.md":
+                    f"| a head | {size} | 431 | `src/algo/a.h`: `{name}` |\n"
+                    f"| silence | {idle} | closed | `src/algo/a.h`: `idle_max` |\n"}
+        self.expect(rows("32 KiB"))
+        self.expect(rows("32 KiB", "1 minute"))
+        self.expect(rows("16 KiB"), ("limit", "docs/security.md", 1))
+        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/security.md", 2))
+        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/security.md", 1))
+
 
 class Files(CheckTest):
     def test_columns(self):
@@ -203,7 +216,7 @@ class Files(CheckTest):
         self.expect({**headers("engine", 24), **headers("engine/part", 24),
                      **headers("engine", 9, "_testing.h"), **headers("engine/testing", 30)})
         self.expect(headers("engine", 25), ("crowd", "src/engine/f00.h", 1))
-        self.expect(headers("net", 30))  # an exception, with its reason
+        self.expect(headers("base", 30))  # an exception, with its reason
 
     def test_dead_sources(self):
         files = {"src/algo/a.cc": "", "tests/b_test.py": "", "CMakeLists.txt": "xa.cc"}
