@@ -21,7 +21,7 @@ import redis_door  # noqa: E402
 import requests_forged  # noqa: E402
 import scene  # noqa: E402
 import smuggling  # noqa: E402
-import swarm  # noqa: E402
+from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
            *requests_forged.ATTACKS, *redis_door.ATTACKS]
@@ -32,13 +32,14 @@ P99_MAX_MS = 10
 P99_RATIO_MAX = 2  # beside a harmless load, on a machine that pauses by itself
 
 
-def harmless(act):
-    """Clients that ask as fast as they are answered, and read it."""
-    swarm.flood(act, act.some(50), swarm.endless(scene.post(
-        "/check", b'{"key":"harmless","limit":1000000000,"window":60}') * 8))
+def harmless(stage):
+    """Clients that wait for each answer keep the server as busy as it can be."""
+    load = Load("http", stage.weir.url, "--connections", 50, "--duration",
+                f"{stage.size.seconds * 1000:.0f}ms")
+    stage.note(f"{load.result()['requests']:,} checks")
 
 
-HARMLESS = scene.Attack("none: 50 clients ask as fast as they can", harmless)
+HARMLESS = scene.Attack("none: 50 clients check as fast as they can", harmless)
 
 
 def faults_of(outcome, size):

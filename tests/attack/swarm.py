@@ -121,22 +121,28 @@ def once(piece):
 
 
 def drip(scene, count, head, byte, every_s):
-    """Connections that send a head and then a byte now and then: the number that was closed."""
+    """Connections that send a head and then a byte now and then: how many were cut off."""
     members = [connect(scene.port) for _ in range(count)]
     for member in members:
         member.send(head)
-    closed = 0
     while scene.goes_on() and members:
         round_ends = time.monotonic() + every_s
         for member in list(members):
-            try:
-                member.send(byte)
-            except BlockingIOError:
-                pass
-            except OSError:
-                closed += 1
+            if not is_awaited(member, byte):
                 members.remove(member)
+                member.close()
         pass_time(max(0, min(round_ends, scene.ends) - time.monotonic()))
     for member in members:
         member.close()
-    return closed
+    return count - len(members)
+
+
+def is_awaited(member, byte):
+    """Sends a byte; False once the server has answered, or has closed the connection."""
+    try:
+        member.send(byte)
+        return member.recv(4096) is None
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
