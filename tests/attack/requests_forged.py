@@ -132,6 +132,11 @@ def forged_tokens(scene):
         for name, forged in tried:
             status = status_with(forged)
             scene.claim(status == 429, f"a token, {name}, is answered with {status}")
+        right, other = (f"Authorization: Bearer {value}\r\n"
+                        for value in (token({"plan": "gold"}), token({"plan": "free"})))
+        for fields in (right + other, other + right):
+            scene.claim(scene.status_of(as_forwarded("/", fields)) >= 400,
+                        "two tokens count as the right one")
         while scene.goes_on():
             for _, forged in tried:
                 status_with(forged)
