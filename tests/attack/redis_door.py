@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import socket
 import tempfile
 import time
 
@@ -11,7 +12,9 @@ from scene import Attack
 
 FOLDER = tempfile.TemporaryDirectory(prefix="weir-attack-")
 PASSWORD_FILE = os.path.join(FOLDER.name, "password")
-pathlib.Path(PASSWORD_FILE).write_text("a-password-of-28-characters\n", encoding="ascii")
+PASSWORD = "a-password-of-28-characters"
+pathlib.Path(PASSWORD_FILE).write_text(PASSWORD, encoding="ascii")
+ANOTHER_ADDRESS = "127.0.0.2"
 
 OPEN = ("--resp", "127.0.0.1:0")
 CLOSED = (*OPEN, "--resp-password-file", PASSWORD_FILE)
@@ -31,9 +34,11 @@ def guess_passwords(scene):
     scene.note(f"{rate:,.0f} guesses a second")
     if scene.size.judges_time:
         scene.claim(rate < GUESSES_A_SECOND_MAX, f"{rate:,.0f} guesses a second were answered")
-    with RespConnection(scene.weir.port_of("redis")) as connection:
-        scene.claim(connection.ask("AUTH", "a-password-of-28-characters") == "OK",
-                    "the right password is refused")
+    with socket.create_connection(("127.0.0.1", scene.weir.port_of("redis")),
+                                  source_address=(ANOTHER_ADDRESS, 0), timeout=5) as connection:
+        connection.sendall(command("AUTH", PASSWORD))
+        said = connection.recv(100)
+        scene.claim(said == b"+OK\r\n", f"from another address the password brings {said!r}")
 
 
 def giant_commands(scene):
