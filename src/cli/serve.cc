@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -157,7 +158,12 @@ class Serve {
   // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values.get<bool>("watch") || files_.empty()) return;
-    watch_.emplace(watched_files());
+    try {
+      watch_ = FileWatch(watched_files());
+    } catch (const std::system_error& error) {
+      if (!watch_) throw;
+      spdlog::error("still watching as before: {}", error.what());
+    }
     seen_ = fingerprint(watched_files());
   }
 
@@ -281,12 +287,13 @@ class Serve {
 
 void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
-  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
+  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   Serve(options, std::get<Config>(std::move(config))).run(signals);
 }
 
