@@ -77,7 +77,7 @@ class Serve {
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
-    state_->load(node_->now());
+    if (const auto error = state_->load(moment())) fail(error->message);
     watch_files();
   }
 
@@ -94,11 +94,15 @@ class Serve {
       if (awaited.event == Event::kTime) look_after_files();
     }
     node_->rule_changer().stop();
-    state_->save(node_->now());
+    state_->save(moment());
     say_goodbye();
   }
 
  private:
+  StateFile::Moment moment() const {
+    return {.now = node_->now(), .wall_lead = node_->wall_lead()};
+  }
+
   void handle(int signal) {
     if (signal != SIGHUP) return stop(signal);
     if (files_.empty() && !settings_.needs_tls()) {
@@ -123,7 +127,7 @@ class Serve {
   }
 
   void look_after_files() {
-    state_->save(node_->now());
+    state_->save(moment());
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text

@@ -135,6 +135,9 @@ class Starting(unittest.TestCase):
             self.assertIn(f"{folder}: cannot be read: Is a directory",
                           self.fails("--config", folder))
             self.assertIn("larger than 1 MiB", self.fails("--config", "/dev/zero"))
+            self.assertIn(f"cannot read the state file {folder}: Is a directory",
+                          self.fails("--state-file", folder))
+            self.assertIn(f"{folder}/no/state", self.fails("--state-file", f"{folder}/no/state"))
             self.assertIn(f"the admin token in {fifo} is empty",
                           self.fails("--admin-token-file", fifo))
             self.assertIn(f"cannot read the admin token from {folder}: Is a directory",

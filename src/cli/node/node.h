@@ -65,6 +65,8 @@ class Node {
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
+  // How far the wall clock is ahead of now().
+  Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
   void refused_reload() { http_->reload_failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
