@@ -77,7 +77,7 @@ class Node {
 
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
-  void apply(const RuleSetPtr& rules);
+  void announce_rules() noexcept;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);

@@ -84,7 +84,7 @@ class RuleChangerTest : public testing::Test {
   std::vector<std::thread::id> threads_;
   Rulebook book_{
       "", [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
-      [](const RuleSetPtr&) {}};
+      [] {}};
   RuleChanger changer_{book_};
 };
 
