@@ -20,11 +20,10 @@
 #include <variant>
 
 #include "cli/commands.h"
-#include "cli/node/redis_trust.h"
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -158,7 +157,7 @@ void print_row(const char* store, Algorithm algorithm, const Outcome& outcome,
 }
 
 // All runs, one after the other on one loop, once the Redis is there.
-class Comparison final : RedisStateListener, RedisStoreListener {
+class Comparison final : RedisListener {
  public:
   explicit Comparison(const RedisUrl& url)
       : url_(url),
@@ -171,7 +170,7 @@ class Comparison final : RedisStateListener, RedisStoreListener {
 
   // Nothing, or what went wrong.
   std::string run() {
-    auto trust = load_trust(url_.tls);
+    auto trust = TlsTrust::load(url_.tls);
     if (const auto* error = std::get_if<StartError>(&trust)) return error->message;
     dialer_.use_tls(std::get<std::shared_ptr<const TlsTrust>>(std::move(trust)));
     if (!connect()) {
@@ -193,7 +192,6 @@ class Comparison final : RedisStateListener, RedisStoreListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     error_ = fmt::format("{}: {}", failure_name(failure), detail);
   }
-  void breaker_changed(Instant) override {}
 
   bool connect() {
     const Instant end = loop_.now() + kConnectingMax;

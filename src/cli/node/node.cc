@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "cli/node/redis_trust.h"
 #include "engine/engine.h"
 #include "net/sockets/open_files.h"
 #include "proto/http2/http2_door.h"
@@ -25,14 +24,6 @@ namespace {
 // A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
-
-StoreFigures figures_of(const MemoryStore& store) {
-  const auto stats = store.stats();
-  return {.capacity = stats.capacity,
-          .evictions = stats.evictions,
-          .bytes = stats.bytes,
-          .log_entries = stats.log_entries};
-}
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
@@ -180,16 +171,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
-      .store_figures = [this] { return figures_of(*store_); },
-      .listener_figures = [this] { return listener_figures(); },
-      .resp_figures =
-          [this] {
-            const RespCountsSummary counts = resp_->counts().summary();
-            return RespFigures{
-                .opened = counts.opened, .closed = counts.closed, .commands = counts.commands};
-          },
-      .shared_store =
-          settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
+      .figures = [this] { return figures(); },
       .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
@@ -256,7 +238,7 @@ void Node::end_core(std::size_t core) {
 std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
-  auto trust = load_trust(fleet.url.tls);
+  auto trust = TlsTrust::load(fleet.url.tls);
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
@@ -271,15 +253,18 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   return std::nullopt;
 }
 
-ListenerFigures Node::listener_figures() const {
-  const auto figures = server_->connections();
-  return {.open = figures.open,
-          .max = figures.max,
-          .accepted = figures.accepted,
-          .refused = figures.refused,
-          .stalled = figures.stalled,
-          .failed_handshakes = figures.failed_handshakes,
-          .refused_headers = figures.refused_headers};
+NodeFigures Node::figures() const {
+  const auto connections = server_->connections();
+  return {.store = store_->stats(),
+          .listeners = {.open = connections.open,
+                        .max = connections.max,
+                        .accepted = connections.accepted,
+                        .refused = connections.refused,
+                        .stalled = connections.stalled,
+                        .failed_handshakes = connections.failed_handshakes,
+                        .refused_headers = connections.refused_headers},
+          .resp = resp_->counts().sum(),
+          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
 }
 
 std::vector<std::string> Node::urls() const {

@@ -24,7 +24,7 @@
 #include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
-#include "server/grpc/grpc_node.h"
+#include "server/grpc/health.h"
 #include "server/http/http_node.h"
 #include "server/resp/resp_node.h"
 #include "weir/clock.h"
@@ -83,7 +83,7 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
-  ListenerFigures listener_figures() const;
+  NodeFigures figures() const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.

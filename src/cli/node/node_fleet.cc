@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rules/mode.h"
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_failure.h"
 
 namespace weir {
 
