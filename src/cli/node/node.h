@@ -65,6 +65,8 @@ class Node {
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
+  // How far the wall clock is ahead of now().
+  Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
   void refused_reload() { http_->reload_failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
@@ -75,7 +77,7 @@ class Node {
 
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
-  void apply(const RuleSetPtr& rules);
+  void announce_rules() noexcept;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);
