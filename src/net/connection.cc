@@ -64,6 +64,8 @@ void Connection::wake() noexcept {
   if (!std::exchange(waking_, true)) loop_.wake_soon(*this);
 }
 
+void Connection::look_at(Instant when) { owner_.look_at(*this, when); }
+
 void Connection::woken() {
   waking_ = false;
   if (session_ == nullptr || phase_ == Phase::kDead) return;
