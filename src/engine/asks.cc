@@ -209,6 +209,15 @@ void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules_;
 }
 
+// Else the longest key of each place would be kept: 256 of 4 MiB.
+void Asks::forget_long_keys() noexcept {
+  for (const auto& item : items()) {
+    for (std::string* const text : {&item->key, &item->tier}) {
+      if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
+    }
+  }
+}
+
 // Without memory to go on with there is no answer; what is still out is waited for, since it
 // belongs to the stores.
 void Asks::answered(Instant now) {
