@@ -93,6 +93,7 @@ void Http2Session::pump() {
     }
   }
   if (failed_) return give_up();
+  if (waker_ != nullptr && next_expiry_ < look_at_) waker_->look_at(look_at_ = next_expiry_);
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
   if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
@@ -159,14 +160,24 @@ void Http2Session::name_last_stream() {
 }
 
 void Http2Session::cut_late_streams() {
-  earliest_ = Instant::max();
+  if (look_at_ <= now_) look_at_ = Instant::max();
+  earliest_ = next_expiry_ = Instant::max();
   for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
+    if (stream->expires_at_ <= now_) expire(*stream);
+    next_expiry_ = std::min(next_expiry_, stream->expires_at_);
     if (stream->deadline_ <= now_) {
       stream->deadline_ = Instant::max();  // once
       reset(stream->id_, NGHTTP2_CANCEL);
     }
     earliest_ = std::min(earliest_, stream->deadline_);
   }
+}
+
+// The answer that comes instead has its own time.
+void Http2Session::expire(Http2Stream& stream) {
+  stream.expires_at_ = Instant::max();
+  stream.late_.reset();
+  if (!stream.is_finished_ && stream.service_ != nullptr) stream.service_->expired(stream, now_);
 }
 
 void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
@@ -294,7 +305,7 @@ void Http2Session::link(Http2Stream& stream) {
 void Http2Session::unlink(Http2Stream& stream) {
   if (stream.next_ != nullptr) stream.next_->previous_ = stream.previous_;
   (stream.previous_ == nullptr ? streams_ : stream.previous_->next_) = stream.next_;
-  if (streams_ == nullptr) earliest_ = Instant::max();
+  if (streams_ == nullptr) earliest_ = next_expiry_ = Instant::max();
 }
 
 void Http2Session::hold(Http2Stream& stream, std::size_t size) {
