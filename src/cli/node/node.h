@@ -22,6 +22,7 @@
 #include "cli/settings.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
+#include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
@@ -113,6 +114,7 @@ class Node {
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;
+  LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;
