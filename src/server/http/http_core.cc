@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/nearest_name.h"
-#include "proto/http/header_fields.h"
+#include "proto/http/http1_head.h"
 #include "server/http/access.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/routes.h"

@@ -123,7 +123,7 @@ class RespCore {
   void forget_queued() { queue_.clear(); }
 
   // What was decided since the last call took this long to answer.
-  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const RespRequest& request, Operation operation);

@@ -6,9 +6,9 @@
 
 #include <boost/json/object.hpp>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "proto/json_writer.h"
-#include "rules/explain.h"
+#include "rules/request_match.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/forward_auth.h"
@@ -121,7 +121,8 @@ std::string_view reason_against(const Rule& rule, const Request& request,
                                 const MatchScratch& scratch, Instant wall_time) {
   if (!rule.match) return "it has no 'match'";
   if (!rule.enabled) return "it is disabled";
-  if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
+  const auto failed = failed_condition(*rule.match, request, scratch.regexes);
+  if (!failed.empty()) return failed;
   if (!rule.in_force(wall_time)) return "active";
   return "an earlier rule of its group applies";
 }
