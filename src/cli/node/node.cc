@@ -172,12 +172,14 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
+      .logins = &logins_,
       .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
                                                    .password = secrets.resp_password,
-                                                   .admin_token = secrets.admin_token}};
+                                                   .admin_token = secrets.admin_token},
+                                        .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
 }
@@ -264,6 +266,7 @@ NodeFigures Node::figures() const {
                         .failed_handshakes = connections.failed_handshakes,
                         .refused_headers = connections.refused_headers},
           .resp = resp_->counts().sum(),
+          .logins = logins_.figures(),
           .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
 }
 

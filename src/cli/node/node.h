@@ -19,6 +19,7 @@
 #include "cli/node/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
+#include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
@@ -92,6 +93,7 @@ class Node {
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;
+  LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;
