@@ -63,16 +63,6 @@ bool disjoint(const std::vector<T>& list, const std::vector<T>& other, Overlap m
   });
 }
 
-// A header has one value, the first.
-bool excludes_headers(const std::vector<PropertyMatch>& headers,
-                      const std::vector<PropertyMatch>& other) {
-  return std::ranges::any_of(headers, [&](const PropertyMatch& one) {
-    return std::ranges::any_of(other, [&](const PropertyMatch& two) {
-      return equal_ignoring_case(one.name, two.name) && !overlap(one.value, two.value);
-    });
-  });
-}
-
 // The match and those within it that have to hold as well.
 std::vector<const RequestMatch*> conjuncts(const RequestMatch& match) {
   std::vector<const RequestMatch*> found = {&match};
@@ -144,8 +134,7 @@ bool MatchCover::excludes(const RequestMatch& one, const RequestMatch& other) {
   return disjoint(one.methods, other.methods, std::equal_to<>()) ||
          disjoint(one.hosts, other.hosts, overlap) ||
          disjoint(one.countries, other.countries, std::equal_to<>()) ||
-         disjoint(one.clients, other.clients, overlap_networks) ||
-         excludes_headers(one.headers, other.headers) || excludes_paths(one, other) ||
+         disjoint(one.clients, other.clients, overlap_networks) || excludes_paths(one, other) ||
          excludes_paths(other, one);
 }
 

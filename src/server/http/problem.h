@@ -37,6 +37,9 @@ struct Problem {
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
+
+// Of several, an origin may take another than we.
+Problem repeated_field(std::string_view name);
 Problem store_unavailable();
 
 inline constexpr std::string_view kProblemContentType = "application/problem+json";
