@@ -94,6 +94,16 @@ bool MatchCover::covers_regexes(const RequestMatch& match, const RequestMatch& o
   });
 }
 
+// Counts the steps of a comparison.
+bool MatchCover::may_compare(const RequestMatch& one, const RequestMatch& other) {
+  if (left_ <= 0) return false;
+  const auto steps = (1 + one.paths.size()) * (1 + other.paths.size()) +
+                     one.hosts.size() * other.hosts.size() +
+                     one.clients.size() * other.clients.size();
+  left_ -= static_cast<std::int64_t>(steps);
+  return true;
+}
+
 // Without what is within `match`.
 bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& other) {
   return covers_list(match.methods, other.methods, std::equal_to<>()) &&
@@ -110,6 +120,7 @@ bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& oth
 }
 
 bool MatchCover::covers(const RequestMatch& match, const RequestMatch& other) {
+  if (!may_compare(match, other)) return false;
   const auto covers_other = [&](const RequestMatch& inner) { return covers(inner, other); };
   const bool whole = match.none_of.empty() && covers_plain(match, other) &&
                      std::ranges::all_of(match.all_of, covers_other) &&
@@ -131,6 +142,7 @@ bool MatchCover::excludes_paths(const RequestMatch& one, const RequestMatch& oth
 
 // Whether the two never hold for one request.
 bool MatchCover::excludes(const RequestMatch& one, const RequestMatch& other) {
+  if (!may_compare(one, other)) return false;
   return disjoint(one.methods, other.methods, std::equal_to<>()) ||
          disjoint(one.hosts, other.hosts, overlap) ||
          disjoint(one.countries, other.countries, std::equal_to<>()) ||
@@ -143,6 +155,7 @@ bool MatchCover::may_meet(const RequestMatch& one, const RequestMatch& other) {
 }
 
 bool MatchCover::is_contradiction(const RequestMatch& match) {
+  if (left_ <= 0) return false;
   const auto together = conjuncts(match);
   const auto is_excluded = [&](const RequestMatch& inner) {
     return is_contradiction(inner) || std::ranges::any_of(together, [&](const auto* outer) {
@@ -150,6 +163,7 @@ bool MatchCover::is_contradiction(const RequestMatch& match) {
            });
   };
   return std::ranges::any_of(together, [&](const RequestMatch* one) {
+    if (left_ <= 0) return false;
     return std::ranges::any_of(together, [&](const auto* two) { return excludes(*one, *two); }) ||
            std::ranges::any_of(one->none_of,
                                [&](const RequestMatch& inner) { return covers(inner, match); }) ||

@@ -99,6 +99,23 @@ TEST(SingleRegex, KnowsWhetherPathsCanMatchIt) {
   }
 }
 
+// A file of 1 KiB with aliases: 16 to the power of 8 ways to compare them.
+TEST(MatchCover, GivesUpWhereThereAreTooManyWays) {
+  RequestMatch leaf{.methods = {"GET"}};
+  RequestMatch tree = leaf;
+  for (int depth = 0; depth < 4; ++depth) {
+    tree = {.any_of = std::vector<RequestMatch>(16, tree)};
+  }
+  RequestMatch other = tree;
+  other.any_of.back().any_of.back().any_of.back().any_of.back().methods = {"PUT"};
+  EXPECT_FALSE(MatchCover(100'000).covers(tree, other));
+  EXPECT_FALSE(MatchCover(100'000).is_contradiction({.any_of = {other}, .none_of = {tree}}));
+  MatchCover used_up(1);
+  EXPECT_TRUE(used_up.covers({}, leaf));
+  EXPECT_FALSE(used_up.covers({}, leaf));
+  EXPECT_FALSE(used_up.is_contradiction({.all_of = {leaf, {.methods = {"PUT"}}}}));
+}
+
 TEST(MatchCover, OneRequestMayMeetBothUnlessTheyExcludeEachOther) {
   MatchCover cover;
   EXPECT_TRUE(cover.may_meet(match_of("{}"), match_of("{path: /a}")));
