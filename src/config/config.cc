@@ -92,7 +92,7 @@ std::string ConfigError::to_string() const {
 
 std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file) {
   Mistakes mistakes(file);
-  Config config;
+  auto config = Config{.text = std::string(text)};
   auto parsed = YamlDocument::parse(text);
   if (auto* error = std::get_if<YamlError>(&parsed)) {
     mistakes.add(error->place, std::move(error->message));

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,8 +38,10 @@ struct Problem {
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
-
-// Of several, an origin may take another than we.
+// For a name that is none of `known`; `field` says where it stands.
+Problem unknown_field(std::string_view field, std::string_view name,
+                      std::span<const std::string_view> known);
+// For a header field of which an origin may take another than we.
 Problem repeated_field(std::string_view name);
 Problem store_unavailable();
 
