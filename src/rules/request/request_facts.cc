@@ -146,7 +146,7 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
   constexpr std::string_view kScheme = "bearer ";
   std::string_view token = request.header(sources_.token_header).value_or("");
   if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
-    token.remove_prefix(kScheme.size());
+    token = trimmed(token.substr(kScheme.size()));  // many readers take more than one blank
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
     read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);

@@ -67,6 +67,21 @@ TEST(RequestFacts, KeepsTheFirstValuesOfANameAndTheLast) {
   EXPECT_TRUE(kept.ends_with("|a=14|a=999|b c=y|")) << kept;
 }
 
+TEST(RequestFacts, FindsTheTokenBehindItsScheme) {
+  std::vector<Rule> rules(1);
+  rules[0].match.emplace().unverified_claims.push_back({"plan", TextPattern("*")});
+  const RequestFacts all(rules, {});
+  const std::string token = "e30.eyJwbGFuIjoiZ29sZCIsImlkIjo0Miwicm9sZXMiOlsiYSIsImIiXX0.";
+  for (const std::string before : {"", "Bearer ", "bearer ", "BEARER   ", "Bearer \t"}) {
+    const std::string value = before + token;
+    const std::vector<NameValue> headers = {{"authorization", value}};
+    FactScratch scratch;
+    Request request{.headers = headers};
+    all.complete(request, scratch, Instant());
+    EXPECT_EQ(text_of(request.unverified_claims), "plan=gold|") << before;
+  }
+}
+
 TEST(RequestFacts, KnowsHeadersThatMustNotBeRepeated) {
   std::vector<Rule> rules(1);
   rules[0].key_parts = {{.property = kCountry}};
