@@ -40,6 +40,17 @@ TEST(Access, DependsOnTokenAndExposure) {
   }
 }
 
+// HTTP/1 took the last, HTTP/2 and the reader of tokens the first.
+TEST(Access, AnAuthorizationIsSentOnce) {
+  TestDoor door({.rules = {}, .access = kOpenToken});
+  const std::string start = "GET /admin/stats HTTP/1.1\r\nHost: h\r\n";
+  const std::string right = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(door.ask(start + right + "\r\n").status, 200);
+  EXPECT_EQ(door.ask(start + "authorization: Bearer x\r\n" + right + "\r\n").status, 400);
+  EXPECT_EQ(door.ask(start + right + "Authorization:\r\n\r\n").status, 400);
+  EXPECT_EQ(door.ask(start + right + right + right + "\r\n").status, 400);
+}
+
 // Any page in the operator's browser can send such a request.
 TEST(Access, AWebPageNeedsAToken) {
   EXPECT_EQ(

@@ -80,6 +80,10 @@ bool HttpCore::may_overtake(const http1::RequestHead& head) {
 bool HttpCore::answer(Exchange& exchange) {
   split_target(exchange);
   if (exchange.head.method == http1::Method::kHead) exchange.send_body = SendBody::kNo;
+  if (exchange.head.repeats_authorization) {
+    reply_problem(exchange, repeated_field("Authorization"));
+    return true;
+  }
   const Route* const found = find_route(exchange.path);
   if (found == nullptr || !found->methods.holds(exchange.head.method)) {
     refuse_route(exchange, found);

@@ -73,4 +73,9 @@ std::string to_json(const Problem& problem) {
   return json.text();
 }
 
+Problem repeated_field(std::string_view name) {
+  return http_problem(
+      400, "There is more than one header field " + std::string(name) + "; send it once.");
+}
+
 }  // namespace weir

@@ -43,6 +43,8 @@ std::string_view shown_name(std::string_view name);
 // For a name that is none of `known`; `field` says where it stands.
 Problem unknown_field(std::string_view field, std::string_view name,
                       std::span<const std::string_view> known);
+// For a header field of which an origin may take another than we.
+Problem repeated_field(std::string_view name);
 Problem store_unavailable();
 
 inline constexpr std::string_view kProblemContentType = "application/problem+json";

@@ -152,6 +152,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
                         "yours, add its network to trusted_proxies.");
   }
   const ProxyProfile& profile = *terms.profile;
+  for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
+    if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
+  }
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
