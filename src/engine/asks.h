@@ -121,8 +121,6 @@ class Asks final : Engine::Asker {
     Answer answer;
 
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
-    // The store of its mode failed, and this node has decided.
-    bool fell_back() const { return mode != Mode::kLocal && answer.mode == Mode::kLocal; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
   };

@@ -6,11 +6,6 @@
 namespace weir {
 namespace {
 
-// By counters, or by what stands in for them.
-bool is_decided(const Answer& answer) {
-  return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
-}
-
 // Whether its answers are figures: it is more than a name.
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
@@ -42,7 +37,7 @@ void Asks::record(const Item& item, Instant now) {
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
     engine_.record(answer.decision, answer.quota.algorithm(), now);
   }
-  if (item.fell_back() && is_decided(answer)) engine_.record_fallback();
+  if (answer.is_alone) engine_.record_fallback();
   if (ask.rule == nullptr) return;
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
@@ -51,7 +46,7 @@ void Asks::record(const Item& item, Instant now) {
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
   // A node that decides alone has but its share: that is no reason to block on all.
   const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
-                         !item.fell_back() && !rule.shadow && spends(operation_) && ask.cost > 0;
+                         !answer.is_alone && !rule.shadow && spends(operation_) && ask.cost > 0;
   if (may_block && !rule.denial.blocks.empty()) {
     block_denied(engine_, blocks_, {.rule = rule, .key = ask.key}, now);
   }
@@ -68,11 +63,11 @@ bool Asks::has_charged() const {
 void Asks::report_admitted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
-    const bool alone = item.fell_back() && item.answer.cause == Answer::Cause::kCounted;
+    const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
       const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
-      engine_.fleet()->admitted_alone(item.mode, charge, now);
+      engine_.fleet()->admitted_alone(charge, now);
     }
   }
 }
