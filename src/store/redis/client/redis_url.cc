@@ -204,7 +204,7 @@ Fault read_parameter(std::string_view name, const std::string& value, const Sche
   if (name == "db" && scheme.port == 0) return read_database(value, url.database);
   if (name == "verify" && scheme.encryption == Encryption::kTls) {
     if (value != "none") return "verify= takes only none; certificates are verified otherwise";
-    url.tls.verification = RedisTlsFiles::Verification::kNone;
+    url.tls.verification = TlsTrustFiles::Verification::kNone;
     return {};
   }
   if (std::string* const place = place_of(name, scheme, url)) {

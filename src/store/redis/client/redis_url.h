@@ -37,15 +37,6 @@ struct RedisCredentials {
   bool empty() const { return password.empty(); }
 };
 
-// The authorities to trust, and our own certificate. Files are PEM; empty: none.
-struct RedisTlsFiles {
-  enum class Verification : std::uint8_t { kFull, kNone };
-  std::string authorities;  // empty: the system's
-  std::string certificate;
-  std::string key;
-  Verification verification = Verification::kFull;
-};
-
 struct RedisUrl {
   enum class Topology : std::uint8_t { kSingle, kSentinel, kCluster };
 
@@ -64,7 +55,7 @@ struct RedisUrl {
   RedisCredentials sentinel_credentials;
   std::string master;  // what the sentinels call it
   int database = 0;
-  RedisTlsFiles tls;
+  TlsTrustFiles tls;
 };
 
 }  // namespace weir
