@@ -60,6 +60,23 @@ TEST_F(AdmittedAlone, MakesRoomWhenItsWindowHasEnded) {
   for (const Charge& charge : last) EXPECT_EQ(left_in_redis(charge), 6);
 }
 
+// A sync that was cut off has not made it something that never expires.
+TEST_F(AdmittedAlone, IsForgottenWhenItsWindowHasEndedThoughASyncHasFailed) {
+  SyncingNode& node = add_node(0s);
+  node.link.delay = 20ms;
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10, 1s});
+  const Charge charge{fresh_key(), &quota, 4};
+  node.store.note_admitted(charge, node.now());
+  let_pass(5ms);
+  node.link.cut(node.now());
+  let_pass(3s);
+  node.link.mend();
+  node.store.catch_up(node.now());
+  let_pass(kInterval);
+  EXPECT_EQ(node.store.counts().forgotten, 4);
+  EXPECT_EQ(left_in_redis(charge), 10);
+}
+
 TEST_F(AdmittedAlone, IsKnownToThisNodesCounters) {
   SyncingNode& node = add_node(0s);
   SyncingNode& other = add_node(0s);

@@ -409,7 +409,7 @@ void AsyncStore::leaving(Errand& errand, Instant now) {
   enter_pending(errand.place, now);
   Key& key = keys_[errand.place];
   drop_expired(key, now);
-  key.entered = key.alone = 0;
+  key.entered = 0;
   errand.quota = key.quota;
   errand.units = key.told = std::exchange(key.pending, 0);
   ++counts_.pushes;
@@ -435,9 +435,9 @@ void AsyncStore::forget_expired(Instant now) {
   for (std::size_t i = std::min(kAtOnce, touched_.size()); i > 0; --i) {
     swept_ = swept_ + 1 < touched_.size() ? swept_ + 1 : 0;
     Key& key = keys_[touched_[swept_]];
-    if (key.alone == 0) continue;
+    if (key.alone == 0 || key.trip != Key::Trip::kNone) continue;
     drop_expired(key, now);
-    if (key.pending > 0 || key.trip != Key::Trip::kNone) continue;
+    if (key.pending > 0) continue;
     key.listed = Key::Listed::kNo;
     touched_[swept_] = touched_.back();
     touched_.pop_back();
@@ -459,6 +459,7 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
   ++counts_.merged;
   Key& key = keys_[errand.place];
   key.told = 0;
+  key.alone = std::min(key.alone, key.pending);
   key.is_lost = false;
   if (std::exchange(key.trip, Key::Trip::kNone) == Key::Trip::kVoid) return failure;
   key.ahead = ahead_;

@@ -128,7 +128,7 @@ class AsyncStore final : public Store, private TripOwner {
 
     std::int64_t told = 0;     // units that are on their way
     std::int64_t entered = 0;  // of the pending, units that this node's counters have
-    std::int64_t alone = 0;    // of the pending, units admitted while Redis was away
+    std::int64_t alone = 0;    // of the pending and told, units admitted while Redis was away
     Instant calm_until{};
     Instant lost_at{};
   };
