@@ -41,6 +41,7 @@ struct Figures {
   RespFigures resp{};
   StoreFigures store{};
   std::size_t blocks = 0;
+  std::uint64_t blocks_dropped = 0;
   ReloadFigures reload{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
   std::span<const Rule> rules{};               // in force
