@@ -1,7 +1,7 @@
 // NameValue: a name and its value, such as a header field or an entry of a descriptor.
 //
 // Thread rule: a value that refers to texts elsewhere. Tested with those who use it,
-// src/proto/http/header_fields_test.cc first of all.
+// src/proto/http/http1_head_test.cc first of all.
 
 #pragma once
 

@@ -63,7 +63,7 @@ class Connection final : public EventLoop::Watcher, public Waker {
 
   void ready(std::uint32_t events) override;
   void woken() override;
-  void wake() noexcept override;
+  void wake() noexcept override { loop_.wake_soon(*this); }
 
   // Acts on what has become due. May destroy this.
   void sweep();
@@ -118,7 +118,6 @@ class Connection final : public EventLoop::Watcher, public Waker {
   bool blocked_ = false;  // the last send did not take everything
   bool paused_ = false;   // the session had no room for input
   bool reread_ = false;   // read again when the socket is writable
-  bool waking_ = false;   // woken() will be called
 };
 
 }  // namespace weir

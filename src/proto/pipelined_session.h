@@ -183,7 +183,7 @@ class PipelinedSession : public Session {
     Instant since{};
   };
 
-  bool is_warm() const { return in_.holds_memory() || out_.holds_memory(); }
+  bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
   // What the replies in their places count is bounded by the requests of one read.
   void handle_requests(Instant now) {

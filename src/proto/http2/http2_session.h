@@ -91,8 +91,6 @@ class Http2Session final : public Session {
   };
 
   Http2Stream* find(std::int32_t id);
-  void link(Http2Stream& stream);
-  void unlink(Http2Stream& stream);
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
   void end_if_closing(Http2Stream& stream);
   void complete(Http2Stream& stream);
@@ -114,10 +112,10 @@ class Http2Session final : public Session {
   const Peer peer_;
   std::unique_ptr<nghttp2_session, Deleter> nghttp2_;
   OutputBuffer out_;
-  Http2Stream* streams_ = nullptr;  // the open ones, a list
-  Http2Stream* current_ = nullptr;  // whose head is arriving
-  Http2Stream* recent_ = nullptr;   // found last: mostly the next one, too
-  std::size_t buffered_ = 0;        // bytes of bodies and answers
+  boost::intrusive::list<Http2Stream> streams_;  // the open ones
+  Http2Stream* current_ = nullptr;               // whose head is arriving
+  Http2Stream* recent_ = nullptr;                // found last: mostly the next one, too
+  std::size_t buffered_ = 0;                     // bytes of bodies and answers
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;
   Waker* waker_ = nullptr;
