@@ -88,7 +88,7 @@ def bodies_drip(scene):
 def slow(scene, head):
     count = scene.some(1000)
     if scene.size.judges_time:
-        scene.ends += 12 - scene.size.seconds  # a request has ten
+        scene.ends += 15 - scene.size.seconds  # a request has ten
     closed = swarm.drip(scene, count, head, b"x", every_s=0.5)
     scene.note(f"{closed} of {count} closed")
     if scene.size.judges_time:
