@@ -43,7 +43,9 @@ def spellings(prng):
     for _ in range(prng.randrange(1, 4)):
         at = prng.randrange(len(parts) + 1)
         parts[at:at] = prng.choice(([""], ["."], ["x", ".."], ["x", "y", "..", ".."], ["%2e"],
-                                    ["x", "%2e%2E"], ["x", ".%2e"]))
+                                    ["x", "%2e%2E"], ["x", ".%2e"], ["x", "..;y"], [";"]))
+    if prng.random() < 0.3:
+        parts[-1] += prng.choice((";x", ";x=y;z", "%3bx"))
     path = "/" + "/".join(parts)
     letters = [f"%{ord(c):{prng.choice('xX')}}" if c.isalpha() and prng.random() < 0.3
                and (n == 0 or path[n - 1] not in "%2") else c for n, c in enumerate(path)]
