@@ -76,7 +76,7 @@ def as_forwarded(path, fields=""):
 
 
 def as_original(path):
-    return get("/auth/nginx", f"X-Original-Method: GET\r\nX-Original-URI: {path}\r\n"
+    return get("/auth/nginx?allow=200", f"X-Original-Method: GET\r\nX-Original-URI: {path}\r\n"
                               "X-Original-Host: a\r\nX-Real-IP: 192.0.2.1\r\n")
 
 
