@@ -1,15 +1,18 @@
 """Lets a hostile client loose on a server, and says what it did: docs/security.md.
 
-    tests/attack/attack.py [--quick] [WORD ...]      ./dev attack builds the release first
+    tests/attack/attack.py [--quick] [--write] [WORD ...]    ./dev attack builds the release
 
 Prints a table, a row for each attack; with words, only of attacks that have one of them in
 their name. Every attack has a server of its own, on one core, and an innocent client beside
 it, which asks 200 times a second all the while. --quick does a little of each, and judges no
-latency. Exit code 1 if the server failed, answered wrongly, took more memory than it may,
-kept the innocent client waiting, or let through what it must not.
+latency. --write puts the table into docs/security.md. Exit code 1 if the server failed,
+answered wrongly, took more memory than it may, kept the innocent client waiting, or let
+through what it must not.
 """
 
 import argparse
+import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -31,6 +34,8 @@ HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
 MEMORY_MAX_MIB = 128  # above what the server took at its start
 P99_MAX_MS = 10
 P99_RATIO_MAX = 2  # beside a harmless load, on a machine that pauses by itself
+DOCUMENT = scene.ROOT / "docs" / "security.md"
+IN_DOCUMENT = re.compile("(<!-- attacks -->\n).*(<!-- end of attacks -->)", re.DOTALL)
 
 
 def harmless(stage):
@@ -63,21 +68,40 @@ def row_of(attack, outcome, faults):
     return "| " + " | ".join(cells) + " |"
 
 
+def write(lines):
+    """Into the document, with the machine."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    table = "\n".join([f"The last run, on {machine()}:", "", *lines, ""])
+    DOCUMENT.write_text(IN_DOCUMENT.sub(lambda found: found[1] + table + found[2], text),
+                        encoding="utf-8")
+
+
+def machine():
+    with open("/proc/cpuinfo", encoding="utf-8") as facts:
+        model = re.search(r"model name\s*: (.*)", facts.read())
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} virtual cores of {model[1] if model else 'an unknown kind'}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD", help="of the attacks to try [all]")
     parser.add_argument("--quick", action="store_true", help="a little of each, no latency")
+    parser.add_argument("--write", action="store_true", help="put the table into the document")
     arguments = parser.parse_args()
     size = scene.QUICK if arguments.quick else scene.FULL
-    print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
-    complaints = []
-    for attack in [HARMLESS, *ATTACKS]:
-        if arguments.words and not any(word in attack.name for word in arguments.words):
-            continue
+    attacks = [attack for attack in [HARMLESS, *ATTACKS]
+               if not arguments.words or any(word in attack.name for word in arguments.words)]
+    lines, complaints = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)], []
+    print("\n".join(lines), flush=True)
+    for attack in attacks:
         outcome = scene.measure(attack, size)
         faults = list(faults_of(outcome, size))
-        print(row_of(attack, outcome, faults), flush=True)
+        lines.append(row_of(attack, outcome, faults))
+        print(lines[-1], flush=True)
         complaints += [f"{attack.name}: {fault}" for fault in faults]
+    if arguments.write:
+        write(lines)
     for complaint in complaints:
         print(complaint, file=sys.stderr)
     return 1 if complaints else 0

@@ -32,8 +32,7 @@ def guess_passwords(scene):
                                  b"disabled.\r\n")
     rate = wrong / (time.monotonic() - begun)
     scene.note(f"{rate:,.0f} guesses a second")
-    if scene.size.judges_time:
-        scene.claim(rate < GUESSES_A_SECOND_MAX, f"{rate:,.0f} guesses a second were answered")
+    scene.claim_in_time(rate < GUESSES_A_SECOND_MAX, f"{rate:,.0f} guesses a second were answered")
     with socket.create_connection(("127.0.0.1", scene.weir.port_of("redis")),
                                   source_address=(ANOTHER_ADDRESS, 0), timeout=5) as connection:
         connection.sendall(command("AUTH", PASSWORD))

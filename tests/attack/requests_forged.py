@@ -43,7 +43,9 @@ def spellings(prng):
     for _ in range(prng.randrange(1, 4)):
         at = prng.randrange(len(parts) + 1)
         parts[at:at] = prng.choice(([""], ["."], ["x", ".."], ["x", "y", "..", ".."], ["%2e"],
-                                    ["x", "%2e%2E"], ["x", ".%2e"]))
+                                    ["x", "%2e%2E"], ["x", ".%2e"], ["x", "..;y"], [";"]))
+    if prng.random() < 0.3:
+        parts[-1] += prng.choice((";x", ";x=y;z", "%3bx"))
     path = "/" + "/".join(parts)
     letters = [f"%{ord(c):{prng.choice('xX')}}" if c.isalpha() and prng.random() < 0.3
                and (n == 0 or path[n - 1] not in "%2") else c for n, c in enumerate(path)]
@@ -74,7 +76,7 @@ def as_forwarded(path, fields=""):
 
 
 def as_original(path):
-    return get("/auth/nginx", f"X-Original-Method: GET\r\nX-Original-URI: {path}\r\n"
+    return get("/auth/nginx?allow=200", f"X-Original-Method: GET\r\nX-Original-URI: {path}\r\n"
                               "X-Original-Host: a\r\nX-Real-IP: 192.0.2.1\r\n")
 
 
