@@ -69,7 +69,7 @@ class Rules(unittest.TestCase):
                     ({"id": "api", "limt": 5, "window": 60}, 400, "did you mean 'limit'?"),
                     ({"id": "api", "limit": 5}, 400, "rule:1:1: "),
                     ({"id": "else", "limit": 5, "window": 60}, 400, "must be the one in the path"),
-                    ([], 400, "rule 1 of the list must be a map"),
+                    ([], 400, "a rule must be a map"),
                     ("x", 400, "must be a map")]:
                 reply = ask(weir, request("PUT", "/admin/rules/api", rule))
                 self.assertEqual(reply.status, status, reply.text)
