@@ -41,6 +41,8 @@ class SniffingSession final : public Session {
   void expired(Instant now) override { session_->expired(now); }
   void drain() override;
   bool finished() const override { return session_->finished(); }
+  bool was_flooded() const override { return session_->was_flooded(); }
+  std::size_t held() const override { return session_->held(); }
 
  private:
   void sniff(std::size_t size, Instant now);

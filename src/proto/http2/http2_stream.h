@@ -74,13 +74,15 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void finish(std::span<const Http2Field> trailers);
   // An empty body: the head is all there is.
   void answer(int status, std::span<const Http2Field> fields, std::string_view body);
+  // The same for a body that outlives the stream: it is not copied.
+  void answer_constant(int status, std::span<const Http2Field> fields, std::string_view body);
 
   // Room for `size` more bytes of the answer's body, to be filled at once.
   // REQUIRES: not finished
   char* append(std::size_t size);
 
   // The body's bytes since begin() that the peer has not taken yet.
-  std::size_t waiting() const { return answer_.size() - sent_; }
+  std::size_t waiting() const { return answer_text().size() - sent_; }
   bool is_begun() const { return is_begun_; }
 
   // The answer may take as long as it likes, but what there is of it must be taken.
@@ -108,6 +110,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void go_on();
   ssize_t read(std::span<std::uint8_t> space, std::uint32_t& flags);
   void submit_trailers();
+  std::string_view answer_text() const { return constant_.empty() ? answer_ : constant_; }
 
   struct FieldSize {
     std::uint32_t name;
@@ -134,6 +137,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
 
   // The answer.
   std::string answer_;
+  std::string_view constant_;  // if not empty, the answer's body
   std::size_t sent_ = 0;
   std::vector<Http2Field> trailers_;
 
