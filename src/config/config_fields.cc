@@ -288,6 +288,16 @@ const Field kConfigFields[] = {
                     "the start.",
      .option = {.name = "--max-keys", .help = "Keys to reserve memory for"},
      .change = Change::kByRestart},
+    {.name = "max_buffered",
+     .type = FieldType::kInteger,
+     .min = 1 << 20,
+     .max = std::int64_t{1} << 46,
+     .description = "Bytes of input, output and requests under way that all connections "
+                    "together may hold; beyond it those that hold most are reset. Without it, "
+                    "an eighth of the memory of the machine or its cgroup, from 64 MiB to 4 GiB.",
+     .option = {.name = "--max-buffered",
+                .help = "Bytes that connections may hold [an eighth of the memory]"},
+     .change = Change::kByRestart},
     {.name = "store",
      .type = FieldType::kSection,
      .section = &kStore,

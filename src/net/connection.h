@@ -6,6 +6,10 @@
 // for writability only after a send that did not take everything, and not asked for
 // input while the session has no room. About 100 bytes; the buffers are the session's.
 //
+// A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
+// for its next turn (ConnectionSet), and so does what then happens to it: the others, whose
+// requests are small, come first.
+//
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
 //   the session is finished   our side is shut, and what the peer still sends is thrown
@@ -13,6 +17,7 @@
 //                             reset the connection and could destroy the last reply
 //   the peer has gone         closed
 //   output not taken for 30 s, or the drain took too long    reset
+//   all connections hold too much, and this one most         reset
 //
 // Without memory for what the peer asks, or for telling it something, the connection is
 // closed; others have theirs.
@@ -42,8 +47,15 @@ namespace weir {
 
 class ConnectionSet;
 
-class Connection final : public EventLoop::Watcher, public Waker {
+// The queue of those that want another turn.
+using TurnHook =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<struct TurnTag>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+class Connection final : public EventLoop::Watcher, public TurnHook, public Waker {
  public:
+  static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
+
   // Longer than a slow network's worst pause, short enough that a peer which stopped
   // reading does not hold its place for minutes.
   static constexpr Duration kStallMax = std::chrono::seconds(30);
@@ -65,8 +77,18 @@ class Connection final : public EventLoop::Watcher, public Waker {
   void woken() override;
   void wake() noexcept override { loop_.wake_soon(*this); }
 
+  void yield() noexcept override;
+
+  // Its turn has come. May destroy this.
+  void take_turn();
+
   // Acts on what has become due. May destroy this.
   void sweep();
+
+  // Bytes that its session held when it last acted.
+  std::size_t held() const { return held_; }
+  // Ends it, because all hold too much. Destroys this.
+  void shed();
 
   // Finish what has arrived, then close. May destroy this.
   void drain();
@@ -96,8 +118,9 @@ class Connection final : public EventLoop::Watcher, public Waker {
   void read();
   void read_once();
   void write();
-  bool send_once();
+  std::size_t send_once();
   void settle();
+  void account();
   void linger();
   void tell_session_to_drain();
   void give_up_stalled();
@@ -108,16 +131,19 @@ class Connection final : public EventLoop::Watcher, public Waker {
   Channel channel_;
   std::unique_ptr<Entrance> entrance_;  // until there is a session
   std::unique_ptr<Session> session_;
-  Instant last_heard_;          // when bytes last arrived, or the connection was made
-  Instant phase_deadline_;      // kLingering: when to stop
-  Instant stalled_since_;       // while blocked_: when output last moved
+  Instant last_heard_;      // when bytes last arrived, or the connection was made
+  Instant phase_deadline_;  // kLingering: when to stop
+  Instant stalled_since_;   // while blocked_: when output last moved
+  std::size_t held_ = 0;
   std::uint32_t index_ = 0;     // in ConnectionSet
+  std::uint32_t events_ = 0;    // of epoll, that wait for its turn
   std::uint32_t interest_ = 0;  // what epoll has been asked for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
-  bool blocked_ = false;  // the last send did not take everything
-  bool paused_ = false;   // the session had no room for input
-  bool reread_ = false;   // read again when the socket is writable
+  bool blocked_ = false;   // the last send did not take everything
+  bool paused_ = false;    // the session had no room for input
+  bool reread_ = false;    // read again when the socket is writable
+  bool is_heavy_ = false;  // its last turn was not enough: another one is to come
 };
 
 }  // namespace weir

@@ -39,6 +39,18 @@ class ConnectionSet {
   // Destroys all, telling the peers by a reset. Returns how many there were.
   std::size_t reset_all();
 
+  // Gives a connection another turn when others have had theirs: kTurnsMax of them in a round
+  // of the loop, whose events come first.
+  void queue(Connection& connection) noexcept;
+
+  // A connection that held `before` bytes holds `after`. If all together hold too much,
+  // `over` is called.
+  void account(std::size_t before, std::size_t after);
+  void when_over(std::function<void()> over) { when_over_ = std::move(over); }
+  // Ends connections, those that hold most first, until the others hold little enough.
+  // Returns how many.
+  std::size_t shed();
+
   // Calls `action` each time the last one goes.
   void when_empty(std::function<void()> action) { when_empty_ = std::move(action); }
 
@@ -51,12 +63,20 @@ class ConnectionSet {
 
  private:
   void add(std::unique_ptr<Connection> connection);
+  void give_turns();
+
+  static constexpr int kTurnsMax = 16;
 
   EventLoop& loop_;
   ConnectionBudget& budget_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t sweep_from_ = 0;
   std::function<void()> when_empty_;
+  std::function<void()> when_over_;
+  boost::intrusive::list<Connection, boost::intrusive::base_hook<TurnHook>,
+                         boost::intrusive::constant_time_size<false>>
+      queue_;  // of those that want another turn
+  std::unique_ptr<Alarm> turns_ = loop_.make_alarm([this](Instant) { give_turns(); });
 };
 
 }  // namespace weir

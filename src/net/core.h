@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net/connection_set.h"
@@ -49,6 +50,11 @@ class Core {
   // `patience`; of that the last tenth, kLeaveMax at most, is kept for leave(). On the core's
   // thread.
   void drain(Duration patience);
+
+  // Calls `over` when the connections of all cores hold too much: then shed() is due on each.
+  void when_over(std::function<void()> over) { connections_.when_over(std::move(over)); }
+  // Ends those that hold most. Returns how many.
+  std::size_t shed() { return connections_.shed(); }
 
   // Connections that were cut off because the drain took too long. After run().
   std::size_t cut_off() const { return cut_off_; }

@@ -1,6 +1,7 @@
 #include "cli/node/node.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -18,6 +19,8 @@ namespace {
 // A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
+
+constexpr Duration kShedLogEvery = std::chrono::seconds(10);
 
 StoreFigures figures_of(const MemoryStore& store) {
   const auto stats = store.stats();
@@ -181,10 +184,23 @@ std::optional<StartError> Node::listen() {
 ServerOptions Node::server_options() {
   const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
   return {.connections_max = std::min(possible, kConnectionsMax),
+          .buffered_max = settings_.max_buffered,
+          .on_shed = [this](std::size_t count) { log_shed(count); },
           .admission = nullptr,
           .core_begins = [this](std::size_t core, EventLoop& loop,
                                 SocketDialer& dialer) { begin_core(core, loop, dialer); },
           .core_ends = [this](std::size_t core) { end_core(core); }};
+}
+
+// Cores shed together and again and again: one line each kShedLogEvery says that of all.
+void Node::log_shed(std::size_t count) {
+  const Instant now = clock_.now();
+  const auto lock = std::scoped_lock(shed_mutex_);
+  shed_unsaid_ += count;
+  if (now < shed_said_ + kShedLogEvery) return;
+  spdlog::warn("connections held more than max_buffered, {} bytes: reset {} that held most",
+               settings_.max_buffered, std::exchange(shed_unsaid_, 0));
+  shed_said_ = now;
 }
 
 // What lives on the core's loop beside its clients.
@@ -226,16 +242,7 @@ Http2Options Node::http2_options() const {
   return {.age_max = settings_.values.get<Duration>("listen.http2_age_max"), .seed = seed};
 }
 
-ListenerFigures Node::listener_figures() const {
-  const auto figures = server_->connections();
-  return {.open = figures.open,
-          .max = figures.max,
-          .accepted = figures.accepted,
-          .refused = figures.refused,
-          .stalled = figures.stalled,
-          .failed_handshakes = figures.failed_handshakes,
-          .refused_headers = figures.refused_headers};
-}
+ConnectionFigures Node::listener_figures() const { return server_->connections(); }
 
 std::vector<std::string> Node::urls() const {
   auto urls = std::vector<std::string>();

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -103,7 +104,8 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
-  ListenerFigures listener_figures() const;
+  void log_shed(std::size_t count);
+  ConnectionFigures listener_figures() const;
   Http2Options http2_options() const;
 
   const Settings settings_;
@@ -123,6 +125,9 @@ class Node {
   std::unique_ptr<RespNode> resp_;
   std::deque<CoreParts> cores_;
   std::unique_ptr<NodeFleet> fleet_;  // null: alone
+  std::mutex shed_mutex_;             // guards what follows
+  std::size_t shed_unsaid_ = 0;       // connections that the log has not counted yet
+  Instant shed_said_{};
   std::unique_ptr<Server> server_;
 };
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "observe/traffic.h"
+#include "proto/connection_figures.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
@@ -68,17 +69,6 @@ struct SharedStoreFigures {
   std::int64_t async_alone = 0;  // units that were admitted while it was away
 };
 
-// Figures of the listening sockets, for metrics: connections since the start.
-struct ListenerFigures {
-  std::uint64_t open = 0;  // now
-  std::uint64_t max = 0;
-  std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;            // more than the server may hold
-  std::uint64_t stalled = 0;            // did not read their replies
-  std::uint64_t failed_handshakes = 0;  // of TLS
-  std::uint64_t refused_headers = 0;    // of the PROXY protocol
-};
-
 // Figures of the Redis doors, for metrics.
 struct RespFigures {
   std::uint64_t opened = 0;  // connections since the start
@@ -109,10 +99,10 @@ class HttpNode {
     TrustedProxies trusted_proxies{};
     // A handler that shows the figures calls these, on its core. Each may be empty.
     std::function<StoreFigures()> store_figures;
-    std::function<ListenerFigures()> listener_figures;  // likewise
-    std::function<RespFigures()> resp_figures;          // likewise
-    std::function<SharedStoreFigures()> shared_store;   // empty: the node is alone
-    RuleDesk* rule_desk = nullptr;                      // must outlive the node
+    std::function<ConnectionFigures()> listener_figures;  // likewise
+    std::function<RespFigures()> resp_figures;            // likewise
+    std::function<SharedStoreFigures()> shared_store;     // empty: the node is alone
+    RuleDesk* rule_desk = nullptr;                        // must outlive the node
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -136,8 +126,8 @@ class HttpNode {
   std::optional<SharedStoreFigures> shared_store() const {
     return options_.shared_store ? std::optional(options_.shared_store()) : std::nullopt;
   }
-  ListenerFigures listener_figures() const {
-    return options_.listener_figures ? options_.listener_figures() : ListenerFigures{};
+  ConnectionFigures listener_figures() const {
+    return options_.listener_figures ? options_.listener_figures() : ConnectionFigures{};
   }
 
   RespFigures resp_figures() const {

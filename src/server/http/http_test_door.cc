@@ -21,13 +21,17 @@ HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
               },
           .listener_figures =
               [] {
-                return ListenerFigures{.open = 8,
-                                       .max = 99,
-                                       .accepted = 9,
-                                       .refused = 4,
-                                       .stalled = 3,
-                                       .failed_handshakes = 2,
-                                       .refused_headers = 1};
+                return ConnectionFigures{.open = 8,
+                                         .max = 99,
+                                         .accepted = 9,
+                                         .refused = 4,
+                                         .stalled = 3,
+                                         .failed_handshakes = 2,
+                                         .refused_headers = 1,
+                                         .buffered = 13,
+                                         .buffered_max = 14,
+                                         .shed = 10,
+                                         .flooded = 12};
               },
           .resp_figures = [] { return RespFigures{.opened = 6, .closed = 2, .commands = 11}; },
           .rule_desk = &desk};

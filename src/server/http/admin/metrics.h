@@ -37,7 +37,7 @@ struct Figures {
   Instant now{};
   TrafficSummary traffic{};
   HttpCountsSummary http{};
-  ListenerFigures listeners{};
+  ConnectionFigures listeners{};
   RespFigures resp{};
   StoreFigures store{};
   std::size_t blocks = 0;
