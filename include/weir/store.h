@@ -65,6 +65,12 @@ struct Batch {
   // the batch. `context` is the caller's own.
   void (*on_done)(Batch&) noexcept = nullptr;
   void* context = nullptr;
+
+  // For stores: the answer is that there is none.
+  void fail() noexcept {
+    error = StoreError::kUnavailable;
+    on_done(*this);
+  }
 };
 
 class Store {

@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Says its sentence as soon as it hears anything, then ends or waits.
+// Sends its sentence as soon as it receives anything, then ends or waits.
 class SentenceSession final : public EchoSession {
  public:
   SentenceSession(std::string sentence, bool ends) : sentence_(std::move(sentence)), ends_(ends) {}

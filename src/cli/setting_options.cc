@@ -17,7 +17,7 @@ bool is_left_out(const Field& field, const std::string& text) {
   return text.empty() && field.default_text.empty();
 }
 
-// settle() reads addresses, and says more about them.
+// settle() reads addresses, and its errors say more.
 std::string mistake_in(const Field& field, const std::string& text) {
   if (field.type == FieldType::kListenAddress || is_left_out(field, text)) return {};
   const auto read = read_setting(field, text);

@@ -20,7 +20,7 @@
 #include "base/duration_text.h"
 #include "config/config_fields.h"
 #include "config/field_value.h"
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {
@@ -270,10 +270,11 @@ std::string in_code(std::string_view text) { return "`" + std::string(text) + "`
 
 std::string value_cell(const Field& field) {
   switch (field.type) {
-    case FieldType::kInteger: return std::to_string(field.min) + " to " + std::to_string(field.max);
+    case FieldType::kInteger:
+      return std::to_string(field.range.min) + " to " + std::to_string(field.range.max);
     case FieldType::kDuration:
-      return "a duration, " + format_duration(Duration(field.min)) + " to " +
-             format_duration(Duration(field.max));
+      return "a duration, " + format_duration(Duration(field.range.min)) + " to " +
+             format_duration(Duration(field.range.max));
     case FieldType::kListenAddress: return "HOST:PORT or `unix:/path`";
     default: return expected_text(field);
   }
@@ -318,7 +319,7 @@ TEST(ConfigManual, HasTheTableOfSettings) {
 
 TEST(ConfigManual, HasARowForEveryFieldOfARule) {
   const std::string manual = read_file("../../docs/configuration.md");
-  for (const Field& field : rule_section().fields) {
+  for (const Field& field : kRuleSection.fields) {
     EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
   }
 }

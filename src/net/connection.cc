@@ -229,6 +229,7 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
+  if (TurnHook::is_linked()) return;  // its next turn will show; events wait for that, too
   // What waits within the channel, epoll does not see. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
   const bool waits_for_output = reread_ || (entrance_ && blocked_);

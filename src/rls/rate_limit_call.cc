@@ -51,6 +51,7 @@ void RateLimitCall::begin(RateLimitService& service) {
 void RateLimitCall::retire() {
   asks_.reset();
   metadata_.reset();
+  rules_.reset();
 }
 
 Asks::Progress RateLimitCall::decide(Instant now) {
@@ -67,7 +68,9 @@ Asks::Progress RateLimitCall::decide(Instant now) {
   const auto error = ask(Group::kEnforced, together ? Operation::kSpendAll : Operation::kSpendEach);
   if (error) return refuse(*error);
   asks_->decide(now);
-  return go_on(now);
+  const Asks::Progress progress = go_on(now);
+  if (progress == Asks::Progress::kWaits) rules_ = service_->rules();
+  return progress;
 }
 
 Asks::Progress RateLimitCall::go_on(Instant now) {
@@ -183,7 +186,7 @@ std::optional<ServiceError> RateLimitCall::ask(Group group, Operation operation)
   return std::nullopt;
 }
 
-// They are in the order in which they were asked for.
+// They are in the order of the asks.
 void RateLimitCall::take_answers() {
   std::size_t next = 0;
   for (Limit& limit : limits_) {

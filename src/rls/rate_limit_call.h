@@ -8,7 +8,7 @@
 //   nothing           the domain or the descriptor is unknown, or the rule exempts it, or
 //                     another rule of the request replaces it: allowed, and not counted
 //
-// All descriptors are asked about at once. With all_or_nothing those in quota mode come
+// The call asks about all descriptors at once. With all_or_nothing those in quota mode come
 // second, since they are charged only if the others allow it.
 //
 // Where we differ from the reference service, and why, is in docs/envoy.md.
@@ -107,6 +107,7 @@ class RateLimitCall {
 
   RateLimitService* service_ = nullptr;
   std::shared_ptr<const Metadata> metadata_;  // of the rules it began with
+  RuleSetPtr rules_;                          // these rules, if the call waits
   AsksPtr asks_;
   Group asked_ = Group::kEnforced;
   std::optional<ServiceError> error_;

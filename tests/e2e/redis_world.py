@@ -202,7 +202,7 @@ class Cluster:
         try:
             return replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID")) == "OK"
         except RespError:
-            return False  # it has not heard of the master yet
+            return False  # it does not know the master yet
 
 
 class Behaviour(enum.Enum):

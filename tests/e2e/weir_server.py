@@ -156,7 +156,7 @@ class ConnectionClosed(Exception):
 
 
 class Connection:
-    """A socket that reads whole HTTP replies; under TLS if it is given an SSLContext."""
+    """A socket that reads whole HTTP replies; under TLS with an SSLContext."""
 
     def __init__(self, port, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
@@ -241,7 +241,7 @@ def run_weir(*arguments, environment=None):
 
 
 class Crowd:
-    """Clients that check on and on, each on its own thread, until told to stop.
+    """Clients that check on and on, each on its own thread, until the block ends.
 
     After a reply that says it is the last a client connects again; a connection that is
     refused means that the server has gone, and ends the client. Anything else, above all

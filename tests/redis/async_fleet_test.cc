@@ -35,7 +35,7 @@ class AsyncFleet : public ::testing::Test {
       for (const auto& node : nodes_) node->run();
     }
   }
-  // What Redis says is left, of a key that it is asked about.
+  // What Redis says is left of a key.
   std::int64_t left_in_redis(Charge charge) {
     SimulatedNode observer(redis_, 0s);
     charge.cost = 0;
@@ -201,7 +201,7 @@ TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
   EXPECT_LT(live_for(3s), 1'100);  // until it is tried again
   EXPECT_TRUE(node.store.trips().breaker().closed());
   let_pass(kInterval);
-  // What hung is told twice at most.
+  // What hung is pushed twice at most.
   EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
   EXPECT_GE(left_in_redis(charge), 10'000 - admitted - 100);
 }
@@ -260,7 +260,7 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   node.link.lost_slot = slot_of(charge);
   SimulatedCheck look({charge}, Operation::kLook);
   node.ask(look);
-  EXPECT_TRUE(look.has_failed());  // nothing is to be told, so nobody tries again
+  EXPECT_TRUE(look.has_failed());  // nothing is to be pushed, so no sync is tried again
   let_pass(kInterval);
   EXPECT_EQ(add_node(0s).spend({charge.key, &quota, 3}), true);
   node.link.lost_slot.reset();
@@ -381,8 +381,8 @@ TEST_F(AsyncFleet, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
   let_pass(AsyncStore::kCalmIntervals * kInterval);
   SimulatedCheck look({charge}, Operation::kLook);
   other.ask(look);
-  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was told
-  // 1/768 of the limit at once is told at once.
+  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was pushed
+  // 1/768 of the limit at once is pushed at once.
   const auto pushes = node.store.counts().pushes;
   for (int i = 0; i < 14; ++i) EXPECT_TRUE(node.spend(charge));
   let_pass(kInterval);
@@ -476,7 +476,7 @@ TEST_F(AsyncFleet, ThisNodesCountersKnowWhatItAdmittedWhenItIsAlone) {
   EXPECT_EQ(node.own_remaining(charge), 92);
   node.store.note_admitted(charge, node.now());
   EXPECT_EQ(node.spend(charge), std::nullopt);
-  EXPECT_EQ(node.own_remaining(charge), 92);  // whoever admitted it has entered it
+  EXPECT_EQ(node.own_remaining(charge), 92);  // the node that admitted it has entered it
   node.link.mend();
   let_pass(1s);
   EXPECT_EQ(node.own_remaining(charge), 92);

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "config/config_file.h"
 #include "config/envoy/envoy_config.h"
 #include "config/yaml/yaml_text.h"
 #include "rules/rule_conflicts.h"
@@ -17,7 +16,7 @@
 namespace weir {
 namespace {
 
-// Length and all: "ab" and "c" are not "a" and "bc".
+// With its length, so that "ab" and "c" differ from "a" and "bc".
 void append_file(const std::filesystem::path& path, std::string& texts) {
   auto stream = std::ifstream(path, std::ios::binary);
   auto text = std::string(kYamlBytesMax + 1, '\0');
@@ -45,13 +44,6 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
   std::string texts;
   for (const auto& file : files) append_file(file, texts);
   return std::hash<std::string>()(texts);
-}
-
-std::string config_file_text(const ServeOptions& options) {
-  if (options.config_file.empty()) return {};
-  auto text = read_config_file(options.config_file);
-  return std::holds_alternative<std::string>(text) ? std::get<std::string>(std::move(text))
-                                                   : std::string();
 }
 
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {

@@ -33,7 +33,7 @@ std::string login(int limit) {
 class RuleChangerTest : public testing::Test {
  protected:
   RuleChangerTest() {
-    book_.load({.text = "rules: []", .rules = {}, .sources = {}}, kNow);
+    book_.load({.text = "rules: []"}, kNow);
     compiling_.acquire();
   }
 

@@ -19,14 +19,20 @@ namespace {
 
 using Kind = RuleChange::Kind;
 
-constexpr std::size_t kMistakesTold = 10;
+constexpr std::size_t kMistakesMax = 10;  // in one reply
+
+// Why a change is not made: the status of its reply, and sentences.
+struct Refusal {
+  int status;
+  std::string detail;
+};
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
   return std::ranges::find(sources, id, &RuleSource::id);
 }
 
-// For looking up many: views of what is given.
+// For looking up many. Views of `sources`.
 std::unordered_map<std::string_view, std::string_view> texts_by_id(
     const std::vector<RuleSource>& sources) {
   auto texts = std::unordered_map<std::string_view, std::string_view>();
@@ -40,7 +46,7 @@ std::size_t bytes_of(const RuleVersion& version) {
   return bytes;
 }
 
-// Forgets the oldest ones then, if they are too many or too long.
+// Adds a version, and forgets the oldest ones if they are too many or too long.
 void remember(RuleHistory& history, RuleVersion version) {
   history.push_back(std::make_shared<const RuleVersion>(std::move(version)));
   auto first = history.end();
@@ -57,7 +63,7 @@ void remember(RuleHistory& history, RuleVersion version) {
 // "1:20: 'limit' is missing; ..."; the rule begins in line 2 of what was parsed.
 std::string describe_mistakes(const ConfigErrors& errors) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     auto error = errors[i];
     error.file = "rule";
     error.line -= error.line > 1 ? 1 : 0;
@@ -69,13 +75,23 @@ std::string describe_mistakes(const ConfigErrors& errors) {
 // Line i + 2 is that of rule i.
 std::string describe_conflicts(const ConfigErrors& errors, const std::vector<RuleSource>& draft) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     const auto rule = errors[i].line - 2;
     if (i > 0) text += "\n";
     if (rule < draft.size()) text += "rule '" + draft[rule].id + "': ";
     text += errors[i].message;
   }
   return text;
+}
+
+// The rules that requests have changed, and that the file has otherwise or not at all.
+std::vector<std::string> unwritten(const RulesView& view) {
+  auto ids = std::vector<std::string>();
+  for (const auto& rule : view.rules) {
+    if (rule.origin == RuleOrigin::kRequest) ids.push_back(rule.id);
+  }
+  ids.insert(ids.end(), view.removed.begin(), view.removed.end());
+  return ids;
 }
 
 std::string with_enabled(const std::string& rule_json, bool enabled) {
@@ -86,24 +102,24 @@ std::string with_enabled(const std::string& rule_json, bool enabled) {
 
 }  // namespace
 
-Rulebook::Loaded Rulebook::load(Content content, Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = unwritten()};
-  auto in_file = config_sources(content.text);
+Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto loaded = Loaded{.changes = {}, .lost = unwritten(*view())};
+  auto in_file = config_sources(config.text);
   const auto written = texts_by_id(in_file.rules);
   auto envoy = std::vector<Rule>();
-  std::ranges::copy_if(content.rules, std::back_inserter(envoy),
+  std::ranges::copy_if(config.rules, std::back_inserter(envoy),
                        [&](const Rule& rule) { return !written.contains(rule.id); });
-  auto compiled = compile_(std::move(content.rules), content.sources);
-  text_ = std::move(content.text);
+  auto compiled = compile_(std::move(config.rules), config.sources);
+  text_ = std::move(config.text);
   in_file_ = std::move(in_file);
   envoy_ = std::move(envoy);
-  sources_ = std::move(content.sources);
+  sources_ = std::move(config.sources);
   loaded.changes = put_in_force(in_file_.rules, std::move(compiled), RuleOrigin::kFile, now);
   return loaded;
 }
 
-// Returns what is different from before. All that may want memory comes first, so that the
-// rules are either in force, shown and remembered, or not.
+// Returns what is different from before. Whatever may want memory comes first, so that the
+// rules are in force, shown and remembered, or nothing has changed.
 std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
                                                 Instant now) {
   auto changes = std::vector<std::string>();
@@ -131,8 +147,8 @@ std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rule
   return changes;
 }
 
-// The last owner of a set destroys thousands of expressions. That must be this thread, and not
-// a core that swaps: so the book keeps each set until all cores have let go.
+// The last owner of a set destroys thousands of expressions. A core that swaps sets must not
+// be the one, so the book keeps each set until all cores have let go of it.
 void Rulebook::retire(const RuleSetPtr& rules) {
   std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
   if (rules != nullptr) retired_.push_back(rules);
@@ -151,20 +167,6 @@ bool Rulebook::file_has_changed() const {
   const auto text = read_config_file(file_);
   const auto* found = std::get_if<std::string>(&text);
   return found == nullptr || *found != text_;
-}
-
-std::vector<std::string> Rulebook::unwritten() const {
-  auto ids = std::vector<std::string>();
-  const auto written = texts_by_id(in_file_.rules);
-  const auto known = texts_by_id(in_force_);
-  for (const auto& rule : in_force_) {
-    const auto found = written.find(rule.id);
-    if (found == written.end() || found->second != rule.json) ids.push_back(rule.id);
-  }
-  for (const auto& rule : in_file_.rules) {
-    if (!known.contains(rule.id)) ids.push_back(rule.id);
-  }
-  return ids;
 }
 
 RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) const {
@@ -187,94 +189,90 @@ RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) con
   return view;
 }
 
-RuleReply Rulebook::refusal(int status, std::string detail) const {
-  return {.status = status, .detail = std::move(detail), .version = version_};
-}
-
 // The rule in the request, by itself.
-std::variant<RuleSource, RuleReply> Rulebook::read_rule(const RuleChange& change) const {
+RuleSource Rulebook::read_rule(const RuleChange& change) const {
   auto probe = in_file_;
   probe.rules = {{.id = change.id, .json = change.text}};
   const auto text = config_text(probe);
   const auto parsed = parse_config(text, "rule");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(400, describe_mistakes(*errors));
+    throw Refusal{400, describe_mistakes(*errors)};
   }
   auto read = config_sources(text);
   if (read.rules.size() != 1 || read.others != in_file_.others) {
-    return refusal(400, "The body must be one rule.");
+    throw Refusal{400, "The body must be one rule."};
   }
   if (read.rules.front().id != change.id) {
-    return refusal(400, "The rule's id must be the one in the path, '" + change.id + "'.");
+    throw Refusal{400, "The rule's id must be the one in the path, '" + change.id + "'."};
   }
   return std::move(read.rules.front());
 }
 
-std::variant<RuleSource, RuleReply> Rulebook::wanted_rule(const RuleChange& change) const {
+RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(envoy_, change.id, &Rule::id) > 0) {
-    return refusal(409, "This rule is from a file of Envoy's service; change it there.");
+    throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
   if (change.kind == Kind::kPut) return read_rule(change);
   const auto known = find_rule(in_force_, change.id);
-  if (known == in_force_.end()) return refusal(404, "There is no rule of this id.");
+  if (known == in_force_.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return RuleSource{.id = change.id,
-                    .json = with_enabled(known->json, change.kind == Kind::kEnable)};
+  return {.id = change.id, .json = with_enabled(known->json, change.kind == Kind::kEnable)};
 }
 
 // All rules together.
-std::variant<std::vector<Rule>, RuleReply> Rulebook::checked(const Sources& draft) const {
+std::vector<Rule> Rulebook::checked(const Sources& draft) const {
   auto parsed = parse_config(config_text({.others = in_file_.others, .rules = draft}), "rules");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(409, describe_conflicts(*errors, draft));
+    throw Refusal{409, describe_conflicts(*errors, draft)};
   }
   auto rules = std::get<Config>(std::move(parsed)).rules;
   const auto ids = texts_by_id(draft);
   for (const auto& rule : envoy_) {
     if (ids.contains(rule.id)) {
-      return refusal(409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too.");
+      throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
     rules.push_back(rule);
   }
-  if (auto conflict = descriptor_conflict(rules)) return refusal(409, *std::move(conflict));
+  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
   return rules;
 }
 
-// Why it could not.
-std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
-  if (file_.empty()) return "there is no configuration file";
+void Rulebook::write_back(const RuleEdit& edit) {
+  if (file_.empty()) throw Refusal{409, "there is no configuration file"};
   const auto text = read_config_file(file_);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) return errors->front().to_string();
+  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
+    throw Refusal{409, errors->front().to_string()};
+  }
   if (std::get<std::string>(text) != text_) {
-    return file_ + " has changed since it was read; reload it first";
+    throw Refusal{409, file_ + " has changed since it was read; reload it first"};
   }
   auto edited = edit_rule(text_, edit);
   if (const auto* refused = std::get_if<EditRefusal>(&edited)) {
-    return file_ + " was not written: " + refused->reason + "; edit it there";
+    throw Refusal{409, file_ + " was not written: " + refused->reason + "; edit it there"};
   }
-  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) return error;
+  auto sources = config_sources(std::get<std::string>(edited));
+  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) {
+    throw Refusal{409, *std::move(error)};
+  }
   text_ = std::get<std::string>(std::move(edited));
-  in_file_ = config_sources(text_);
-  return std::nullopt;
+  in_file_ = std::move(sources);
 }
 
-// Files are edited a rule at a time: of all at once, their order might get lost.
-std::variant<Rulebook::Draft, RuleReply> Rulebook::former_rules(const RuleChange& change) const {
+// Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
+Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
   if (change.keep == RuleChange::Keep::kInFile) {
-    return refusal(409, "Going back is not written to the file; change its rules one by one.");
+    throw Refusal{409, "Going back is not written to the file; change its rules one by one."};
   }
   const auto all = history();
   const auto found = std::ranges::find_if(
       all, [&](const auto& version) { return version->version == change.back_to; });
-  if (found == all.end()) return refusal(404, "This version is not in the history.");
-  return Draft{.rules = (*found)->rules};
+  if (found == all.end()) throw Refusal{404, "This version is not in the history."};
+  return {.rules = (*found)->rules};
 }
 
-std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& change) const {
+Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   if (change.kind == Kind::kGoBack) return former_rules(change);
-  auto wanted = wanted_rule(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  const auto& rule = std::get<RuleSource>(wanted);
+  const auto rule = wanted_rule(change);
   auto draft = Draft{.rules = in_force_, .edit = {.id = rule.id, .json = rule.json}};
   const auto place = find_rule(draft.rules, rule.id);
   if (change.kind == Kind::kRemove) {
@@ -289,24 +287,20 @@ std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& ch
   return draft;
 }
 
-RuleReply Rulebook::change(const RuleChange& change, Instant now) {
+RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   if (change.if_version.value_or(version_) != version_) {
-    return refusal(412, "The rules are at another version: " + std::to_string(version_) + ".");
+    throw Refusal{412, "The rules are at another version: " + std::to_string(version_) + "."};
   }
-  auto wanted = draft_of(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  auto& draft = std::get<Draft>(wanted);
-  auto rules = checked(draft.rules);
-  if (auto* refused = std::get_if<RuleReply>(&rules)) return std::move(*refused);
-  auto compiled = compile_(std::get<std::vector<Rule>>(std::move(rules)), sources_);
-  if (change.keep == RuleChange::Keep::kInFile) {
-    if (auto error = write_back(draft.edit)) return refusal(409, *std::move(error));
-  }
+  auto draft = draft_of(change);
+  auto compiled = compile_(checked(draft.rules), sources_);
+  if (change.keep == RuleChange::Keep::kInFile) write_back(draft.edit);
   for (const auto& line :
        put_in_force(std::move(draft.rules), std::move(compiled), RuleOrigin::kRequest, now)) {
     spdlog::info("by request: {}", line);
   }
   return {.status = draft.status, .detail = {}, .version = version_};
+} catch (const Refusal& refusal) {
+  return {.status = refusal.status, .detail = refusal.detail, .version = version_};
 }
 
 }  // namespace weir

@@ -128,7 +128,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  // yaml-cpp tells of a list before it recurses into it: stopping here bounds its stack.
+  // yaml-cpp reports a list before it recurses into it: stopping here bounds its stack.
   void open(YamlNode& node) {
     if (open_.size() == kYamlDepthMax) {
       refuse(node.place, "nested more than 64 levels deep");

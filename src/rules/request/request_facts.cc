@@ -106,8 +106,8 @@ std::string_view RequestFacts::country_of(const Request& request) const {
   if (!sources_.country_header.empty()) {
     country = request.header(sources_.country_header).value_or("");
   }
-  const bool is_asked = country.empty() && sources_.country_database && request.client;
-  return is_asked ? sources_.country_database->country(*request.client) : country;
+  const bool needs_database = country.empty() && sources_.country_database && request.client;
+  return needs_database ? sources_.country_database->country(*request.client) : country;
 }
 
 void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {

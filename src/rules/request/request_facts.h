@@ -1,9 +1,9 @@
-// RequestFacts: what has to be worked out of a request before rules can look at it: the
+// RequestFacts completes a request with what rules look at and a door does not know: the
 // decoded parameters of its query, its cookies, the claims of its token, its country.
 //
-// Only what some rule looks at is worked out, by name; so a request with a thousand
-// cookies costs reading them once. Of a name that is there several times the first and
-// the last are kept: origins differ in which of them they take.
+// It works out only what some rule looks at, by name; so a request with a thousand cookies
+// costs reading them once. If a name is there several times, the first and the last are
+// kept: origins differ in which of them they take.
 //
 // Thread rule: immutable after construction; complete() from any thread, with a scratch of
 // its own. Tested by request_facts_test.cc.
@@ -27,7 +27,7 @@
 
 namespace weir {
 
-// Where that which is not in every request comes from.
+// Where facts that are not in every request come from.
 struct RequestSources {
   std::string country_header{};             // empty: no header says it
   CountryDatabase::Ptr country_database{};  // null: none; the header's word comes first
@@ -35,7 +35,7 @@ struct RequestSources {
   std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
 };
 
-// Memory for what a request is completed with; reused.
+// Memory for the facts of one request; reused.
 struct FactScratch {
   std::string text;
   std::vector<NameValue> parameters;
@@ -51,7 +51,7 @@ class RequestFacts {
   RequestFacts() = default;
   RequestFacts(std::span<const Rule> rules, RequestSources sources);
 
-  // What is added refers to the request's own texts, to `scratch` and to this.
+  // The facts refer to the request's own texts, to `scratch` and to this.
   void complete(Request& request, FactScratch& scratch, Instant now) const;
 
  private:

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {

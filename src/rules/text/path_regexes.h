@@ -30,7 +30,7 @@ struct Rule;
 inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // bytes, of one
 inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
 
-// What is wrong with an expression; nothing if it can be used.
+// Says what is wrong with an expression; nothing if it can be used.
 std::optional<std::string> regex_mistake(const std::string& pattern);
 
 // One of them by itself, for those who ask about rules and not about requests.

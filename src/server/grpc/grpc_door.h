@@ -13,7 +13,6 @@
 
 #include "proto/http2/http2_service.h"
 #include "server/grpc/grpc_method.h"
-#include "server/grpc/grpc_node.h"
 #include "server/grpc/health.h"
 #include "server/grpc/reflection.h"
 #include "server/grpc/should_rate_limit.h"

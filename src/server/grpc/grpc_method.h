@@ -1,4 +1,4 @@
-// Methods of gRPC services: what all have in common, and the unary ones, which are asked
+// Methods of gRPC services: what all have in common, and the unary ones, which take
 // one message and answer one.
 //
 // Thread rule: one core. Tested by grpc_door_test.cc.

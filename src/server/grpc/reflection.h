@@ -16,7 +16,7 @@ namespace weir::grpc {
 template <typename Request, typename Response>
 class Reflection final : public Method {
  public:
-  // Of questions, and of answers that wait for the peer, in bytes.
+  // Bytes of a question, and of answers that wait for the peer.
   static constexpr std::size_t kQuestionMax = 64 << 10;
   static constexpr std::size_t kWaitingMax = 1 << 20;
 

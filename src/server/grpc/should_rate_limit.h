@@ -33,34 +33,16 @@ class ShouldRateLimit final : public UnaryMethod {
     if (asked->decide(now) != Asks::Progress::kWaits) {
       reply(stream, outcome_of(*asked));
     } else {
-      stream.park(std::make_unique<Late>(std::move(asked), service_.rules()));
+      stream.park(late_reply<Http2Stream>(
+          std::move(asked), [](Http2Stream& to, Instant, const rls::RateLimitCall& decided) {
+            reply(to, outcome_of(decided));
+          }));
     }
     return std::nullopt;
   }
 
  private:
   using CallPtr = rls::RateLimitService::CallPtr;
-
-  // The reply to a call that waits.
-  class Late final : public LateAsks<Http2Stream> {
-   public:
-    Late(CallPtr asked, RuleSetPtr rules) : rules_(std::move(rules)), asked_(std::move(asked)) {
-      asked_->listen(*this);
-    }
-
-   private:
-    bool try_write(Http2Stream& stream, Instant now) override {
-      if (asked_->go_on(now) == Asks::Progress::kWaits) {
-        asked_->listen(*this);
-        return false;
-      }
-      reply(stream, outcome_of(*asked_));
-      return true;
-    }
-
-    const RuleSetPtr rules_;  // which the call refers to
-    const CallPtr asked_;
-  };
 
   static Outcome outcome_of(const rls::RateLimitCall& call) {
     const auto& error = call.error();

@@ -19,12 +19,12 @@ constexpr Refusal kTooSlow{408, "The request did not arrive within 10 seconds."}
 
 HttpSession::HttpSession(HttpCore& core, const Peer& peer, Instant now)
     : PipelinedSession(kLimits, now), core_(core), peer_(peer.address) {
-  core_.counts().opened();
+  core_.counts().add_one(kHttpOpened);
 }
 
 HttpSession::~HttpSession() {
   core_.forget_queued();
-  core_.counts().closed();
+  core_.counts().add_one(kHttpClosed);
 }
 
 // How long it took includes how long it waited.

@@ -14,26 +14,23 @@ HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
-          .store_figures =
+          .figures =
               [] {
-                return StoreFigures{
-                    .capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7};
+                return NodeFigures{
+                    .store = {.capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7},
+                    .listeners = {.open = 8,
+                                  .max = 99,
+                                  .accepted = 9,
+                                  .refused = 4,
+                                  .stalled = 3,
+                                  .failed_handshakes = 2,
+                                  .refused_headers = 1,
+                                  .buffered = 13,
+                                  .buffered_max = 14,
+                                  .shed = 10,
+                                  .flooded = 12},
+                    .resp = {6, 2, 11}};
               },
-          .listener_figures =
-              [] {
-                return ConnectionFigures{.open = 8,
-                                         .max = 99,
-                                         .accepted = 9,
-                                         .refused = 4,
-                                         .stalled = 3,
-                                         .failed_handshakes = 2,
-                                         .refused_headers = 1,
-                                         .buffered = 13,
-                                         .buffered_max = 14,
-                                         .shed = 10,
-                                         .flooded = 12};
-              },
-          .resp_figures = [] { return RespFigures{.opened = 6, .closed = 2, .commands = 11}; },
           .rule_desk = &desk};
 }
 

@@ -1,5 +1,6 @@
 #include "server/http/problem.h"
 
+#include "base/nearest_name.h"
 #include "proto/json_writer.h"
 #include "server/http/replies.h"
 
@@ -41,6 +42,13 @@ Problem invalid_field(std::string_view field, std::string_view expected) {
           .detail = std::move(detail),
           .field = std::string(field),
           .expected = std::string(expected)};
+}
+
+Problem unknown_field(std::string_view field, std::string_view name,
+                      std::span<const std::string_view> known) {
+  Problem problem = invalid_field(field, expected_name(name, known));
+  problem.detail = problem.field + ": there is no such field; " + name_hint(name, known);
+  return problem;
 }
 
 Problem store_unavailable() {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,9 @@ struct Problem {
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
+// For a name that is none of `known`; `field` says where it stands.
+Problem unknown_field(std::string_view field, std::string_view name,
+                      std::span<const std::string_view> known);
 Problem store_unavailable();
 
 inline constexpr std::string_view kProblemContentType = "application/problem+json";

@@ -1,13 +1,13 @@
 // PING, ECHO, HELLO, AUTH, SELECT, QUIT, RESET: words and order of checks as in Redis 7.
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
 #include "base/ascii.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
-#include "server/resp/redis_version.h"
 
 namespace weir::resp {
 namespace {
@@ -95,19 +95,17 @@ void handle_hello(RespCore& core, RespRequest& request) {
   request.client.protocol = *protocol;
   auto reply = core.reply(request);
   reply.map(7);
-  reply.bulk("server");
-  reply.bulk("redis");
-  reply.bulk("version");
-  reply.bulk(kRedisVersion);
+  for (const auto text :
+       std::array<std::string_view, 4>{"server", "redis", "version", kRedisVersion}) {
+    reply.bulk(text);
+  }
   reply.bulk("proto");
   reply.integer(static_cast<std::int64_t>(*protocol));
   reply.bulk("id");
   reply.integer(static_cast<std::int64_t>(request.client.id));
-  reply.bulk("mode");
-  reply.bulk("standalone");
-  reply.bulk("role");
-  reply.bulk("master");
-  reply.bulk("modules");
+  for (const auto* const text : {"mode", "standalone", "role", "master", "modules"}) {
+    reply.bulk(text);
+  }
   reply.array(0);
 }
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "server/resp/resp_access.h"
-#include "server/resp/resp_counts.h"
 #include "weir/time.h"
 
 namespace weir {

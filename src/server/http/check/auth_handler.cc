@@ -11,7 +11,7 @@
 #include "server/http/check/check_reply.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -103,11 +103,11 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
     if (asks->add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
-  core.decide(std::move(asks), exchange,
-              [auth, described = std::move(described)](HttpCore& same_core, const Recipient& to,
-                                                       const Asks& decided) {
-                write_auth(same_core, to, auth, decided, described->request);
-              });
+  core.decide(
+      std::move(asks), exchange,
+      [&core, auth, described = std::move(described)](const Recipient& to, const Asks& decided) {
+        write_auth(core, to, auth, decided, described->request);
+      });
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "rls/json_text.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -24,8 +24,8 @@ void handle_json(HttpCore& core, Exchange& exchange) {
     return write_answer(core, exchange, *refusal);
   }
   core.decide(std::move(call), exchange,
-              [](HttpCore& same_core, const Recipient& to, const rls::RateLimitCall& decided) {
-                write_answer(same_core, to, rls::to_json(decided));
+              [&core](const Recipient& to, const rls::RateLimitCall& decided) {
+                write_answer(core, to, rls::to_json(decided));
               });
 }
 

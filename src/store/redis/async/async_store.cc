@@ -57,7 +57,7 @@ std::int64_t sum_of(std::int64_t units, std::int64_t more) {
 }  // namespace
 
 AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client,
-                       Reactor& reactor, RedisStoreListener& listener)
+                       Reactor& reactor, RedisListener& listener)
     : stores_(options.stores),
       strict_(strict),
       trips_(with_patience(options.redis), failures_max(options.redis.spread), client, reactor,
@@ -140,8 +140,7 @@ void AsyncStore::fail(Batch& batch, Instant now) {
     enter_pending(place, now);
     touch(place, now);
   }
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
+  batch.fail();
 }
 
 void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
@@ -426,7 +425,7 @@ void AsyncStore::drop_expired(Key& key, Instant now) {
 ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                                Instant now) {
   SyncedState state;
-  const ChargeFailure failure = replies.read_states({&state, 1});
+  const ChargeFailure failure = replies.read_state(state);
   if (failure != ChargeFailure::kNone) return failure;
   ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
   counts_.pushed += errand.units;

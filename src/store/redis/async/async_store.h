@@ -92,7 +92,7 @@ class AsyncStore final : public Store, private TripOwner {
 
   // All outlive the store. `strict` decides in the same Redis.
   AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,
-             RedisStoreListener& listener);
+             RedisListener& listener);
 
   void decide(Batch& batch, Instant now) noexcept override;
 
@@ -112,7 +112,7 @@ class AsyncStore final : public Store, private TripOwner {
     SyncedState state{};       // at Redis's time
     Duration ahead{0};         // Redis's clock, of ours
     std::int64_t pending = 0;  // units that no sync has pushed
-    Instant synced_at{};       // asked then
+    Instant synced_at{};       // when the last sync left
     // kVoid: the state that comes back does not include a reset or a refund.
     enum class Trip : std::uint8_t { kNone, kOut, kVoid } trip = Trip::kNone;
     enum class Listed : std::uint8_t { kNo, kCalm, kSoon } listed = Listed::kNo;

@@ -50,7 +50,7 @@ algo::SlidingWindowState charged(const Quota& quota, const algo::SlidingWindowSt
   return rolled;
 }
 
-// A bucket's debt and more, but not so much that nobody would believe it.
+// A bucket's debt and more, but no more than src/algo takes for a debt.
 algo::TokenBucketState charged(const Quota& quota, const algo::TokenBucketState& state,
                                std::int64_t units, Instant now) {
   using algo::Int128;

@@ -1,6 +1,6 @@
 // SyncedState: what a node copies of a key in Redis, and what src/algo makes of it.
 //
-// The script tells the state as numbers; here it is decided on like any other.
+// The script returns the state as numbers; here it is decided on like any other.
 //
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
 

@@ -7,7 +7,7 @@
 //
 // rediss://, rediss-sentinel:// and rediss-cluster:// are the same through TLS, and take
 // ?ca_file= (else the system's authorities are trusted), cert_file= with key_file= (to show
-// a certificate) and verify=none (trust whoever answers). Sentinels may have a password of
+// a certificate) and verify=none (trust any server). Sentinels may have a password of
 // their own: ?sentinel_user= and sentinel_password=. What a URL gives a meaning to is
 // percent-encoded; :PASSWORD@ alone is that of the user "default".
 //

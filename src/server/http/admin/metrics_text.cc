@@ -1,12 +1,38 @@
-#include "server/http/admin/metrics_json.h"
+#include "server/http/admin/metrics_text.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weir {
 namespace {
+
+prometheus::ClientMetric client_metric(const Metric& metric, MetricSample sample) {
+  prometheus::ClientMetric written;
+  for (std::size_t i = 0; i < sample.labels.size(); ++i) {
+    written.label.push_back({std::string(metric.labels[i].name), std::move(sample.labels[i])});
+  }
+  written.counter.value = sample.value;  // the serializer reads the one that the type says
+  written.gauge.value = sample.value;
+  return written;
+}
+
+prometheus::MetricFamily family_of(const Metric& metric, const Figures& figures) {
+  prometheus::MetricFamily family;
+  family.name = metric.name;
+  family.help = metric.help;
+  family.type =
+      metric.is_counter() ? prometheus::MetricType::Counter : prometheus::MetricType::Gauge;
+  for (MetricSample& sample : metric.read(figures)) {
+    family.metric.push_back(client_metric(metric, std::move(sample)));
+  }
+  return family;
+}
 
 struct Path {
   std::string_view section;
@@ -49,6 +75,14 @@ void write_by_label(JsonWriter& json, std::span<const MetricSample> samples, std
 }
 
 }  // namespace
+
+std::string prometheus_text(const Figures& figures) {
+  std::vector<prometheus::MetricFamily> families;
+  for (const Metric& metric : metrics()) {
+    if (metric.is_shown(figures)) families.push_back(family_of(metric, figures));
+  }
+  return prometheus::TextSerializer().Serialize(families);
+}
 
 void write_section(JsonWriter& json, std::string_view section, const Figures& figures) {
   for (const Metric& metric : metrics()) {

@@ -1,4 +1,4 @@
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_failure.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_failure.h"
 
 #include <array>
 
@@ -79,16 +79,6 @@ std::string_view failure_name(RedisFailure failure) {
 
 std::string_view failure_meaning(RedisFailure failure) {
   return kTexts[static_cast<std::size_t>(failure)].meaning;
-}
-
-RedisFailure failure_of(CallFailure failure) {
-  switch (failure) {
-    case CallFailure::kDisconnected: return RedisFailure::kDisconnected;
-    case CallFailure::kTimedOut: return RedisFailure::kTimedOut;
-    case CallFailure::kOverloaded: return RedisFailure::kOverloaded;
-    case CallFailure::kRefused: return RedisFailure::kNotReady;
-  }
-  return RedisFailure::kOther;
 }
 
 RedisFailure failure_of(ChargeFailure failure) {

@@ -1,6 +1,6 @@
 // ManualReactor: a reactor whose alarms ring when the test says that time has come.
 //
-// Thread rule: one thread. Tested by redis_trips_test.cc, which uses it.
+// Thread rule: one thread.
 
 #pragma once
 
