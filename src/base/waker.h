@@ -1,4 +1,4 @@
-// Waker: how somebody who waits makes itself heard when nothing has come from outside.
+// Waker: wakes a connection when something else than bytes from its peer has come.
 //
 // Thread rule: one core. Implemented by net/connection.h.
 
@@ -8,11 +8,11 @@ namespace weir {
 
 class Waker {
  public:
-  // Asks to be called at the end of the event loop's round, once, however often this was
-  // asked: what many have asked for in one round is done together.
+  // The event loop calls the connection once at the end of its round, however often it was
+  // woken: one call does the work of all.
   virtual void wake() noexcept = 0;
-  // Asks to be called again when others have had their turn: there is more to do at once than
-  // one may do in a turn. By default no others are there.
+  // The event loop calls the connection again when others have had their turn: it has more to
+  // do than one may do in a turn. By default no others are there.
   virtual void yield() noexcept { wake(); }
 
  protected:

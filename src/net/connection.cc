@@ -128,7 +128,7 @@ void Connection::turn_away() {
   } else {
     owner_.budget().count_refused_header();
   }
-  linger();  // so that what TLS has told the peer arrives
+  linger();  // so that the alert of TLS arrives
 }
 
 void Connection::read() {
@@ -149,7 +149,7 @@ void Connection::read_once() {
   paused_ = space.empty();
   if (paused_) return;
   // While the session does not know of the drain, give it no more than the beginning of a
-  // request: then it is told, and answers that request as the last.
+  // request: then it learns of the drain, and answers that request as the last.
   if (drain_ == Drain::kAtNextByte) space = space.first(1);
 
   const auto result = channel_.read(space);

@@ -2,8 +2,8 @@
 //
 // Where a PROXY header or TLS comes first, the session is made when that is over.
 //
-// One recv when the socket is readable, one send when that made output; epoll is asked
-// for writability only after a send that did not take everything, and not asked for
+// One recv when the socket is readable, one send when that made output; epoll watches
+// for writability only after a send that did not take everything, and not for
 // input while the session has no room. About 100 bytes; the buffers are the session's.
 //
 // A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
@@ -19,11 +19,10 @@
 //   output not taken for 30 s, or the drain took too long    reset
 //   all connections hold too much, and this one most         reset
 //
-// Without memory for what the peer asks, or for telling it something, the connection is
-// closed; others have theirs.
+// Without memory for a request or its reply, the connection is closed; others have theirs.
 //
 // At a drain, a connection that has been silent for kDrainPatience is closed at once.
-// Another may have a request under way that we have not seen: it is told to finish when
+// Another may have a request under way that we have not seen: its session finishes when
 // its next byte arrives (so that the reply to that request says it is the last), or
 // when it has been silent for long enough.
 //
@@ -137,7 +136,7 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   std::size_t held_ = 0;
   std::uint32_t index_ = 0;     // in ConnectionSet
   std::uint32_t events_ = 0;    // of epoll, that wait for its turn
-  std::uint32_t interest_ = 0;  // what epoll has been asked for
+  std::uint32_t interest_ = 0;  // the events that epoll watches for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
   bool blocked_ = false;   // the last send did not take everything

@@ -1,7 +1,7 @@
 // ConnectionSet: the connections of one core.
 //
-// Owns them, and walks over them: about once a second each is asked whether something
-// of its own has become due, a few thousand at a time, so that a core with 100,000
+// Owns them, and walks over them: about once a second it looks whether something of each has
+// become due, a few thousand at a time, so that a core with 100,000
 // connections does not pause all requests while it looks at them.
 //
 // Thread rule: on its core. Tested by server_test.cc.

@@ -81,7 +81,7 @@ void Core::cut_off_clients(Instant now) {
   wait_for_lodger(now);
 }
 
-// At first, too: what the last clients have left behind is to be done before it is asked.
+// The first time, too: what the last clients have left behind comes before the question.
 void Core::wait_for_lodger(Instant now) {
   if (now >= lodger_until_ || !lodger_.leave) return loop_.stop();
   ticker_->set(now + kAskAgain);

@@ -35,8 +35,8 @@ class Core {
 
   // What lives on the loop beside the clients.
   struct Lodger {
-    // The last client has gone: asked every millisecond whether it has said to others what it
-    // has to say, for kLeaveMax at most. Empty: it has nothing to say.
+    // The last client has gone. Returns whether the lodger has sent to others what it has to
+    // send; called every millisecond, for kLeaveMax at most. Empty: it has nothing to send.
     std::function<bool()> leave{};
     // It goes, with connections to others still there. May be empty.
     std::function<void()> end{};

@@ -45,8 +45,8 @@ struct ServerOptions {
   std::shared_ptr<const TlsTrust> trust;
   // Called on each core's thread, before it serves anybody, and when it has served the last:
   // what lives on its loop is made and destroyed there. Between the two, with the last client
-  // gone, it is asked again and again whether it has said to others what it has to say, for a
-  // second at most and within the patience of the drain. May be empty.
+  // gone, core_leaves returns, again and again, whether it has sent to others what it has to
+  // send, for a second at most and within the patience of the drain. May be empty.
   std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
   std::function<bool(std::size_t core)> core_leaves{};
   std::function<void(std::size_t core)> core_ends{};

@@ -15,8 +15,8 @@
 // Bounds: replies of `output_max` bytes waiting, beyond which nothing more is read or handled
 // until the peer takes some; kTurnRequests and kTurnBytes of replies at a time, after which
 // other connections get their turn; how long a peer may be idle, take to send a request, or take
-// nothing of what waits for it. After `warm_max` without a request the buffers are given
-// back: an idle connection is the session's object and no more.
+// nothing of what waits for it. After `warm_max` without a request it releases the
+// buffers: an idle connection is the session's object and no more.
 //
 // `Output` is OutputBuffer or something with the same functions, and what late replies are
 // written to, unless that is said to be `Sink`.
@@ -129,7 +129,7 @@ class PipelinedSession : public Session {
 
   bool finished() const final { return is_closing_ && !waits(); }
 
-  // Of one turn: more than clients pipeline, and some tens of microseconds of work.
+  // A turn: more than clients pipeline, and some tens of microseconds of work.
   static constexpr int kTurnRequests = 256;
   static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
 
@@ -180,7 +180,7 @@ class PipelinedSession : public Session {
     return is_draining_ && in_.text().size() == size;
   }
   // A request has been handled: its bytes go, and the peer is not idle. They stay in
-  // place until input_space() is asked for.
+  // place until the next input_space().
   void take(std::size_t size, Instant now) {
     in_.consume(size);
     request_since_.reset();

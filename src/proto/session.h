@@ -36,7 +36,7 @@ class Session {
   // session.
   virtual void attach(Waker& waker) = 0;
 
-  // The waker was asked, to wake or after a yield: go on with what has waited. There may be
+  // After the waker's wake() or yield(): go on with what has waited. There may be
   // more output now.
   virtual void woken(Instant now) = 0;
 
@@ -82,7 +82,7 @@ class Session {
   virtual std::size_t held() const { return 0; }
 };
 
-// Who is at the other end of a connection, as far as the loop knows.
+// The other end of a connection, as far as the loop knows it.
 struct Peer {
   // Where it connects from, or what its PROXY header says. None at a Unix socket.
   std::optional<IpAddress> address;

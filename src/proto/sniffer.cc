@@ -53,7 +53,7 @@ class SniffingSession final : public Session {
   const Peer peer_;
   Waker* waker_ = nullptr;
   bool decided_ = false;
-  bool draining_ = false;  // session_ is to be told when it has the first bytes
+  bool draining_ = false;  // session_ drains when it has the first bytes
   std::uint8_t kept_ = 0;  // bytes of the preface that have arrived and session_ has not
   std::span<char> space_;  // while !decided_: of session_, the kept bytes at its front
 };

@@ -274,8 +274,8 @@ void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
   end_if_closing(*stream);
 }
 
-// A stream that is opened, or asked on, after the notice that the connection will close:
-// one that would stay open has to be told as well.
+// A stream that would stay open learns that the connection will close, even if it was opened,
+// or a request came on it, after that notice.
 void Http2Session::end_if_closing(Http2Stream& stream) {
   if (closing_ == Closing::kNo || stream.is_finished_ || !stream.is_kept_open_) return;
   stream.service_->closing(stream);

@@ -1,5 +1,5 @@
 // Http2Session: one HTTP/2 connection, without its socket. The protocol is nghttp2's;
-// what is asked is the business of an Http2Service.
+// requests are the business of an Http2Service.
 //
 // All streams' answers to one read leave in one piece.
 //
@@ -120,7 +120,7 @@ class Http2Session final : public Session {
   void cut_late_streams();
   void begin_closing();
   void name_last_stream();
-  // What nghttp2 said when it was asked for something. The connection ends if it did not take
+  // Checks the result of a call of nghttp2. The connection ends if it did not take
   // it: there is no memory, or we made a mistake, which costs this peer only.
   void require(int result) { failed_ = failed_ || result != 0; }
   void feed(std::string_view bytes);

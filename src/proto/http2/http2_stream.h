@@ -5,8 +5,8 @@
 //   std::memcpy(stream.append(size), message, size);             now or later
 //   stream.finish(kTrailers);
 //
-// Texts of the request are valid as long as the stream. answer() copies those it is
-// given; begin() and finish() want constants. A stream that the peer resets is gone.
+// Texts of the request are valid as long as the stream. answer() copies its texts;
+// begin() and finish() want constants. A stream that the peer resets is gone.
 //
 // Thread rule: the core of its connection. Tested by http2_session_test.cc.
 
@@ -42,7 +42,7 @@ using Http2Field = NameValue;
 
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
-  // Of an answer; far above what any needs.
+  // For an answer; far above what any needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
 
   // Lets go of the request and its answer, and keeps some of the memory (base/pool.h).
@@ -57,7 +57,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The first of that name. Empty if there is none.
   std::string_view field(std::string_view name) const;
 
-  // Who asks, as far as it is known.
+  // The address of the peer, as far as it is known.
   const std::optional<IpAddress>& peer() const;
 
   // What has come of the body and has not been consumed. kBodyPadding bytes behind its end
@@ -86,7 +86,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   bool is_begun() const { return is_begun_; }
 
   // The answer may take as long as it likes, but what there is of it must be taken.
-  // REQUIRES: the service ends it when told that the connection is closing.
+  // REQUIRES: the service ends it in closing().
   void keep_open();
   // When the request is no longer worth answering, whatever else is allowed.
   void expire_at(Instant deadline);
