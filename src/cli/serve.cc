@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -35,7 +37,7 @@ constexpr int kExitFailed = 1;
 
 // A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
-constexpr Duration kForever = std::chrono::hours(24);
+constexpr Duration kReportEvery = std::chrono::minutes(1);
 
 // UTC, so that the logs of machines in several places can be merged by sorting.
 void set_up_log() {
@@ -76,7 +78,7 @@ class Serve {
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
-    state_->load(node_->now());
+    if (const auto error = state_->load(moment())) fail(error->message);
     watch_files();
   }
 
@@ -93,11 +95,15 @@ class Serve {
       if (awaited.event == Event::kTime) look_after_files();
     }
     node_->rule_changer().stop();
-    state_->save(node_->now());
+    state_->save(moment());
     say_goodbye();
   }
 
  private:
+  StateFile::Moment moment() const {
+    return {.now = node_->now(), .wall_lead = node_->wall_lead()};
+  }
+
   void handle(int signal) {
     if (signal != SIGHUP) return stop(signal);
     if (files_.empty() && !settings_.needs_tls()) {
@@ -112,7 +118,7 @@ class Serve {
 
   // Until look_after_files() has something to do.
   Duration patience() const {
-    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kForever;
+    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kReportEvery;
   }
 
   // Editors and tools change files in several steps: wait until nothing happens any more.
@@ -121,8 +127,24 @@ class Serve {
     changing_ = true;
   }
 
+  // Says at most once a minute that memory has forgotten what it should not.
+  void report_full_memory() {
+    const auto now = node_->now();
+    if (now - reported_ < kReportEvery) return;
+    reported_ = now;
+    const auto store = node_->store_stats();
+    const auto lost = std::array{store.freed, store.refused, node_->blocks().dropped()};
+    const auto before = std::exchange(lost_, lost);
+    if (lost == before) return;
+    spdlog::warn(
+        "memory is full: {} keys with nothing left of their limits were forgotten, {} new keys "
+        "denied, {} blocks dropped",
+        lost[0] - before[0], lost[1] - before[1], lost[2] - before[2]);
+  }
+
   void look_after_files() {
-    state_->save(node_->now());
+    state_->save(moment());
+    report_full_memory();
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text
@@ -157,7 +179,12 @@ class Serve {
   // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values.get<bool>("watch") || files_.empty()) return;
-    watch_.emplace(watched_files());
+    try {
+      watch_ = FileWatch(watched_files());
+    } catch (const std::system_error& error) {
+      if (!watch_) throw;
+      spdlog::error("still watching as before: {}", error.what());
+    }
     seen_ = fingerprint(watched_files());
   }
 
@@ -277,16 +304,19 @@ class Serve {
   std::optional<FileWatch> watch_;
   std::uint64_t seen_ = 0;  // what the watched files said
   bool changing_ = false;
+  Instant reported_{};                   // when memory was last found full
+  std::array<std::uint64_t, 3> lost_{};  // keys forgotten, keys denied and blocks dropped by then
 };
 
 void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
-  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
+  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   Serve(options, std::get<Config>(std::move(config))).run(signals);
 }
 
