@@ -18,7 +18,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from house_rules import cpp, docs, files, layers  # noqa: E402 (after the line above)
+from house_rules import cpp, docs, files, layers, limits  # noqa: E402 (after the line above)
 from house_rules.tree import Tree  # noqa: E402
 
 RULES = [
@@ -30,6 +30,7 @@ RULES = [
     cpp.check_tested_by,
     docs.check_links,
     docs.check_commands,
+    limits.check_limits,
     files.check_names,
     files.check_text,
     files.check_crowds,

@@ -266,6 +266,21 @@ TEST_F(AsksTest, WhoGoesOnIsNeverBlockedForLess) {
   }
 }
 
+// The store has room for 1,024 keys, and all of them have nothing left.
+TEST_F(AsksTest, AStrangerForWhomThereIsNoRoomIsDeniedButNotBlocked) {
+  Rule crowd{.id = "crowd", .quota = quota(1)};
+  Rule login{.id = "login", .quota = quota(1), .on_full = OnFull::kDeny};
+  login.denial.blocks = {5min};
+  for (int key = 0; key < 20'000; ++key) hit(crowd, std::to_string(key));
+  int without_room = 0;
+  for (int key = 0; key < 100; ++key) {
+    hit(login, std::to_string(key));
+    without_room += last().decision.is_store_full ? 1 : 0;
+  }
+  EXPECT_GT(without_room, 90);
+  EXPECT_TRUE(blocks_.empty());
+}
+
 TEST_F(AsksTest, ShadowsLooksAndGivingBackBlockNobody) {
   Rule rule{.id = "r", .quota = quota(0)};
   rule.denial.blocks = {5min};

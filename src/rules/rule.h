@@ -123,6 +123,7 @@ struct Rule {
   bool shadow = false;         // counts and reports, but never denies
   std::optional<Mode> mode{};  // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
+  OnFull on_full = OnFull::kAllow;
   RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
   std::string name{};  // for people; empty: none

@@ -23,19 +23,22 @@ WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
 
 
 class Weir:
-    """A running `weir serve`. A context manager; leaving it kills what still runs."""
+    """A running `weir serve`. A context manager; leaving it kills what still runs.
 
-    def __init__(self, *arguments, config=None, http="127.0.0.1:0", environment=None):
+    `prefix`: a command that starts it, as in ("taskset", "-c", 0), and becomes it.
+    """
+
+    def __init__(self, *arguments, config=None, http="127.0.0.1:0", environment=None, prefix=()):
         self._folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
         self.config_path = os.path.join(self._folder.name, "weir.yaml")
-        command = [WEIR, "serve", "--http", http, *arguments]
+        command = [*prefix, WEIR, "serve", "--http", http, *arguments]
         if config is not None:
             self.write_config(config)
             command += ["--config", self.config_path]
         self._log = []
         self._log_grew = threading.Condition()
         self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, cwd=self._folder.name,
+            [*map(str, command)], stderr=subprocess.PIPE, text=True, cwd=self._folder.name,
             env={**os.environ, **(environment or {})})
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

@@ -253,6 +253,11 @@ constexpr Field kRuleFields[] = {
                 "What happens while the shared store does not answer: local (this node "
                 "decides by its share of the limit), allow or deny.")
         .defaults_to("local"),
+    row::choice("on_full", kOnFullNames,
+                "What happens to a new key when memory could count it only by forgetting a "
+                "key that has nothing left of its limit: allow (the new key is counted in "
+                "its place) or deny (the new key is denied, and nobody is forgotten).")
+        .defaults_to("allow"),
     row::id("group",
             "In each group, the first rule that matches a request applies. "
             "Without it, the group of all rules that have none. At most 16 groups."),

@@ -1,4 +1,4 @@
-// LateStore: a store for tests that answers when it is told to, or not at all.
+// LateStore: a store for tests that answers when the test says so, or not at all.
 //
 // Thread rule: one thread. Tested by src/engine/asks_modes_test.cc, which uses it.
 

@@ -29,7 +29,7 @@ class GrpcDoor final : public Http2Router {
   void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }
 
   Http2Service& route(const Http2Stream& stream) override;
-  void stamp(Duration elapsed) override { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) override { engine_.traffic().record_latency(elapsed); }
 
  private:
   struct Route {

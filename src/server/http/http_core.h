@@ -115,7 +115,7 @@ class HttpCore {
   const Post& post() const { return post_; }
 
   // What was decided since the last call took this long to answer.
-  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const Exchange& exchange, Operation operation);
@@ -161,7 +161,8 @@ class HttpCore {
             ReplySink& out, Instant now, const auto& decided) { write(to.at(out, now), decided); });
   }
   void refuse_route(Exchange& exchange, const Route* found);
-  bool refuse_access(const Exchange& exchange);
+  bool refuse_access(Exchange& exchange);
+  bool refuse_guess(LoginGuard& guard, Exchange& exchange);
   void write_queued(ReplySink& out, Instant now, const Asks& asks, const Queue::Notes& notes);
   const HttpDate& date(Instant now);
 

@@ -6,7 +6,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "proto/json_writer.h"
 #include "rules/request_match.h"
 #include "server/http/admin/json_body.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
