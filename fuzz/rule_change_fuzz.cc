@@ -43,7 +43,7 @@ class Desk {
                  [](std::vector<Rule> rules, RequestSources) {
                    return std::make_shared<const RuleSet>(std::move(rules));
                  },
-                 [](const RuleSetPtr&) {}};
+                 [] {}};
 };
 
 void check_edit(std::string_view text, const RuleSource& rule) {

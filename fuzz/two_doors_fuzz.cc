@@ -202,9 +202,11 @@ class Node {
   Engine engine_{*memory_, hasher_, traffic_.add_core()};
   BlockList blocks_{hasher_};
   FakeDesk desk_;
-  HttpNode http_node_{{.info = {}, .access = {}, .rule_desk = &desk_}, traffic_};
+  LoginGuard logins_{hasher_};
+  HttpNode http_node_{{.info = {}, .access = {}, .logins = &logins_, .rule_desk = &desk_},
+                      traffic_};
   HttpDoor http_{http_node_, engine_, blocks_, make_rules(5)};
-  RespNode resp_node_{{}, traffic_};
+  RespNode resp_node_{{.version = {}, .access = {}, .logins = &logins_}, traffic_};
   RespDoor resp_{resp_node_, engine_, blocks_, make_rules(5)};
   std::array<Place, 4> places_;  // of HTTP and of RESP in turns
 };

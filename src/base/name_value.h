@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +26,12 @@ inline std::optional<std::string_view> find_header(std::span<const NameValue> he
     if (equal_ignoring_case(header.name, name)) return header.value;
   }
   return std::nullopt;
+}
+
+inline bool is_repeated(std::span<const NameValue> headers, std::string_view name) {
+  return std::ranges::count_if(headers, [&](const NameValue& header) {
+           return equal_ignoring_case(header.name, name);
+         }) > 1;
 }
 
 }  // namespace weir

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -76,7 +77,7 @@ class Serve {
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
-    state_->load(node_->now());
+    if (const auto error = state_->load(moment())) fail(error->message);
     watch_files();
   }
 
@@ -93,11 +94,15 @@ class Serve {
       if (awaited.event == Event::kTime) look_after_files();
     }
     node_->rule_changer().stop();
-    state_->save(node_->now());
+    state_->save(moment());
     say_goodbye();
   }
 
  private:
+  StateFile::Moment moment() const {
+    return {.now = node_->now(), .wall_lead = node_->wall_lead()};
+  }
+
   void handle(int signal) {
     if (signal != SIGHUP) return stop(signal);
     if (files_.empty() && !settings_.needs_tls()) {
@@ -122,7 +127,7 @@ class Serve {
   }
 
   void look_after_files() {
-    state_->save(node_->now());
+    state_->save(moment());
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text
@@ -157,7 +162,12 @@ class Serve {
   // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values.get<bool>("watch") || files_.empty()) return;
-    watch_.emplace(watched_files());
+    try {
+      watch_ = FileWatch(watched_files());
+    } catch (const std::system_error& error) {
+      if (!watch_) throw;
+      spdlog::error("still watching as before: {}", error.what());
+    }
     seen_ = fingerprint(watched_files());
   }
 
@@ -281,12 +291,13 @@ class Serve {
 
 void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
-  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
+  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   Serve(options, std::get<Config>(std::move(config))).run(signals);
 }
 

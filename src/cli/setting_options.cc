@@ -27,7 +27,8 @@ std::string mistake_in(const Field& field, const std::string& text) {
 
 std::string type_name(const Field& field) {
   if (field.type == FieldType::kInteger) {
-    return "INT in [" + std::to_string(field.min) + " - " + std::to_string(field.max) + "]";
+    return "INT in [" + std::to_string(field.range.min) + " - " + std::to_string(field.range.max) +
+           "]";
   }
   std::string choices;
   for (const auto choice : field.choices) {

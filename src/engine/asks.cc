@@ -209,6 +209,15 @@ void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules_;
 }
 
+// Else the longest key of each place would be kept: 256 of 4 MiB.
+void Asks::forget_long_keys() noexcept {
+  for (const auto& item : items()) {
+    for (std::string* const text : {&item->key, &item->tier}) {
+      if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
+    }
+  }
+}
+
 // Without memory there is no answer. Parts that are out belong to the stores, so they are waited
 // for.
 void Asks::answered(Instant now) {

@@ -55,6 +55,7 @@ class AsksPool;
 class Asks final : Engine::Asker {
  public:
   static constexpr std::size_t kAsksMax = 256;
+  static constexpr std::size_t kKeyKeptMax = 4096;  // bytes of memory kept for the next key
 
   enum class Progress : std::uint8_t {
     kAnswered,
@@ -134,6 +135,7 @@ class Asks final : Engine::Asker {
 
   Progress run(Instant now);
   void keep_rules();
+  void forget_long_keys() noexcept;
   void answered(Instant now) override;
 
   bool settle_uncounted(Item& item, Instant now) const;

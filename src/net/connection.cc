@@ -57,6 +57,8 @@ bool Connection::start() {
   return loop_.watch(socket(), interest_, *this);
 }
 
+void Connection::look_at(Instant when) { owner_.look_at(*this, when); }
+
 void Connection::woken() {
   if (session_ == nullptr || phase_ == Phase::kDead) return;
   attempt([this] { handle_wake(); });

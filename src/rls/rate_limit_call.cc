@@ -5,6 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include "rls/limit_terms.h"
 #include "rls/rate_limit_service.h"
 
@@ -24,12 +27,55 @@ constexpr ServiceError kTooManyAtOnce =
     invalid("16 descriptors at most can be charged all or nothing");
 constexpr ServiceError kTooManyEntries = invalid("a descriptor may have 32 entries at most");
 constexpr ServiceError kNoUnit = invalid("an inline limit needs a unit");
+constexpr ServiceError kUnreadable = {.kind = ServiceError::Kind::kUnreadable,
+                                      .message = "the message is not what the method expects"};
 constexpr ServiceError kStoreUnavailable = {.kind = ServiceError::Kind::kUnavailable,
                                             .message = "the counters are out of reach"};
 
 std::uint32_t clamp_to_32_bits(std::int64_t number) {
   return static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Whether a message has more of the field than it may, as far as it can be read at all. `visit`
+// looks into each, and says what is wrong with it.
+template <typename Visit>
+std::optional<ServiceError> visit_each(CodedInputStream& message, std::uint32_t field,
+                                       const Visit& visit) {
+  const auto wanted =
+      WireFormatLite::MakeTag(static_cast<int>(field), WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  while (const std::uint32_t tag = message.ReadTag()) {
+    if (tag != wanted) {
+      if (!WireFormatLite::SkipField(&message, tag)) break;
+      continue;
+    }
+    int size = 0;
+    if (!message.ReadVarintSizeAsInt(&size)) break;
+    const auto limit = message.PushLimit(size);
+    const auto error = visit();
+    if (error || !message.Skip(message.BytesUntilLimit())) return error;
+    message.PopLimit(limit);
+  }
+  return std::nullopt;
+}
+
+// What decide() would refuse, before there are objects for all of it.
+std::optional<ServiceError> find_excess(std::string_view message) {
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                      static_cast<int>(message.size()));
+  std::size_t descriptors = 0;
+  return visit_each(in, Request::kDescriptorsFieldNumber, [&]() -> std::optional<ServiceError> {
+    if (++descriptors > RateLimitCall::kDescriptorsMax) return kTooManyDescriptors;
+    std::size_t entries = 0;
+    return visit_each(in, RequestDescriptor::kEntriesFieldNumber,
+                      [&]() -> std::optional<ServiceError> {
+                        if (++entries > Descriptor::kEntriesMax) return kTooManyEntries;
+                        return std::nullopt;
+                      });
+  });
 }
 
 }  // namespace
@@ -52,6 +98,20 @@ void RateLimitCall::retire() {
   asks_.reset();
   metadata_.reset();
   rules_.reset();
+  if (!std::exchange(is_long_, false)) return;
+  request = {};
+  response = {};
+  limits_ = {};
+  keys_ = {};
+}
+
+std::optional<ServiceError> RateLimitCall::read(std::string_view message) {
+  expect(message.size());
+  if (is_long_) {
+    if (const auto error = find_excess(message)) return error;
+  }
+  const bool is_read = request.ParseFromArray(message.data(), static_cast<int>(message.size()));
+  return is_read ? std::nullopt : std::optional(kUnreadable);
 }
 
 Asks::Progress RateLimitCall::decide(Instant now) {

@@ -128,6 +128,8 @@ class World {
     return text;
   }
 
+  RateLimitService& service() { return service_; }
+
   Instant now = kStart;
 
  private:
@@ -366,6 +368,36 @@ TEST(RateLimitService, MetadataOfWhatPassed) {
   const auto& metadata = world.ask({of({{"a", ""}}), of({{"b", ""}})}).dynamic_metadata();
   ASSERT_EQ(metadata.fields_size(), 1);
   EXPECT_EQ(metadata.fields().at("plan").string_value(), "gold");
+}
+
+// Two bytes of a message may ask for an object of 80.
+TEST(RateLimitService, ALongMessageOfManyDescriptorsBecomesNoObjects) {
+  World world({});
+  std::string many;
+  for (int i = 0; i < 2'000'000; ++i) many += {'\x12', '\0'};
+  std::string entries = "\x12\xff\xff\x7f";  // one descriptor of 2 MiB - 1
+  for (int i = 0; i < (1 << 20) - 1; ++i) entries += {'\x0a', '\0'};
+  entries += "\x18";
+  for (const std::string& message : {many, entries}) {
+    const auto call = world.service().new_call();
+    const auto error = call->read(message);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->kind, ServiceError::Kind::kInvalidArgument) << error->message;
+    EXPECT_LT(call->request.SpaceUsedLong(), 64u << 10);
+  }
+}
+
+TEST(RateLimitService, WhatALongRequestTookIsNotKept) {
+  World world({});
+  Request request;
+  request.set_domain("edge");
+  for (int i = 0; i < 256; ++i) *request.add_descriptors() = of({{"k", std::string(8'000, 'v')}});
+  {
+    const auto call = world.service().new_call();
+    EXPECT_FALSE(call->read(request.SerializeAsString()).has_value());
+    EXPECT_GT(call->request.SpaceUsedLong(), std::size_t{256} * 8'000);
+  }
+  EXPECT_LT(world.service().new_call()->request.SpaceUsedLong(), 64u << 10);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "rules/request_match.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -15,17 +16,12 @@ bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text
          });
 }
 
-bool headers_match(const std::vector<PropertyMatch>& headers, const Request& request) {
-  return std::ranges::all_of(headers, [&](const PropertyMatch& wanted) {
-    const auto value = request.header(wanted.name);
-    return value && wanted.value.matches(*value);
-  });
-}
-
-bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values) {
+template <typename SameName = std::equal_to<>>
+bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values,
+                   SameName same_name = {}) {
   return std::ranges::all_of(wanted, [&](const PropertyMatch& one) {
     return std::ranges::any_of(values, [&](const NameValue& value) {
-      return value.name == one.name && one.value.matches(value.value);
+      return same_name(value.name, one.name) && one.value.matches(value.value);
     });
   });
 }
@@ -62,7 +58,7 @@ std::string_view failed_condition(const RequestMatch& match, const Request& requ
   if (!any_regex_matches(match.path_regexes, regexes)) return "path_regex";
   if (!client_matches(match.clients, request.client)) return "client";
   if (!country_matches(match.countries, request.country)) return "country";
-  if (!headers_match(match.headers, request)) return "header";
+  if (!all_are_there(match.headers, request.headers, equal_ignoring_case)) return "header";
   if (!all_are_there(match.parameters, request.parameters)) return "query";
   if (!all_are_there(match.cookies, request.cookies)) return "cookie";
   if (!all_are_there(match.claims, request.claims)) return "jwt";

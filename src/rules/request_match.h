@@ -40,7 +40,7 @@ struct RequestMatch {
   std::vector<TextPattern> hosts{};  // in lower case
   std::vector<TextPattern> paths{};
   std::vector<PathRegex> path_regexes{};
-  // The request must have all of these. A header counts by its first value, the others by any.
+  // The request must have all of these. If it has one several times, any value will do.
   std::vector<PropertyMatch> headers{};
   std::vector<PropertyMatch> parameters{};
   std::vector<PropertyMatch> cookies{};

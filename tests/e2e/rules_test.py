@@ -214,7 +214,7 @@ class Blocks(unittest.TestCase):
                 second.wait()
             pathlib.Path(state).write_text("half a fi", encoding="utf-8")
             with Weir("--state-file", state, config=FILE) as third:
-                third.wait_for_log("is not whole: starting without its blocks")
+                third.wait_for_log("is not a state file: starting without its blocks")
                 self.assertTrue(third.check(key="a", rule="api")["allowed"])
             self.assertTrue(os.path.exists(state + ".broken"))
 

@@ -85,8 +85,9 @@ class Http2Routes final : public Http2Router {
 }  // namespace
 
 struct Node::CoreParts {
-  CoreParts(Node& node, const RuleSetPtr& rules, std::uint64_t seed)
-      : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
+  CoreParts(Node& node, const RuleSetPtr& rules_at_first, std::uint64_t seed)
+      : rules(rules_at_first),
+        engine(*node.store_, node.hasher_, node.traffic_.add_core()),
         http(*node.http_, engine, node.blocks_, rules),
         grpc(node.grpc_, engine, node.blocks_, rules,
              rls_options(node.settings_.values, node.detailed_counts_)),
@@ -105,12 +106,15 @@ struct Node::CoreParts {
     return any_http;
   }
 
-  void use_rules(const RuleSetPtr& rules) {
-    http.use_rules(rules);
-    grpc.use_rules(rules);
-    resp.use_rules(rules);
+  void use_rules(const RuleSetPtr& others) {
+    if (others == rules) return;
+    http.use_rules(others);
+    grpc.use_rules(others);
+    resp.use_rules(others);
+    rules = others;  // when all have them: what wants memory is done again
   }
 
+  RuleSetPtr rules;
   Engine engine;
   HttpDoor http;
   GrpcDoor grpc;
@@ -158,7 +162,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
-          [this](const RuleSetPtr& rules) { apply(rules); }) {
+          [this] { announce_rules(); }) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -168,12 +172,14 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
+      .logins = &logins_,
       .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
                                                    .password = secrets.resp_password,
-                                                   .admin_token = secrets.admin_token}};
+                                                   .admin_token = secrets.admin_token},
+                                        .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
 }
@@ -217,8 +223,10 @@ ServerOptions Node::server_options() {
 // Starts what lives on the core's loop beside its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = *cores_[core];
-  parts.wall.emplace(loop, wall_clock_, clock_,
-                     [&parts](Duration lead) { parts.engine.set_wall_lead(lead); });
+  parts.wall.emplace(loop, wall_clock_, clock_, [this, &parts](Duration lead) {
+    parts.engine.set_wall_lead(lead);
+    parts.use_rules(rulebook_.rules());
+  });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
@@ -258,6 +266,7 @@ NodeFigures Node::figures() const {
                         .failed_handshakes = connections.failed_handshakes,
                         .refused_headers = connections.refused_headers},
           .resp = resp_->counts().sum(),
+          .logins = logins_.figures(),
           .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
 }
 
@@ -274,10 +283,15 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// Cores have no rules to replace before the server is there.
-void Node::apply(const RuleSetPtr& rules) {
+// Cores have no rules to replace before the server is there. A core that misses the message
+// for want of memory finds the rules when it next looks at the wall clock, within a second.
+void Node::announce_rules() noexcept {
   for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
-    server_->post(i, [&core = *cores_[i], rules] { core.use_rules(rules); });
+    try {
+      server_->post(i, [this, &core = *cores_[i]] { core.use_rules(rulebook_.rules()); });
+    } catch (const std::bad_alloc&) {
+      continue;
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 #include "cli/node/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
+#include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
@@ -65,6 +66,8 @@ class Node {
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
+  // How far the wall clock is ahead of now().
+  Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
   void refused_reload() { http_->reload_failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
@@ -75,7 +78,7 @@ class Node {
 
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
-  void apply(const RuleSetPtr& rules);
+  void announce_rules() noexcept;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);
@@ -90,6 +93,7 @@ class Node {
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;
+  LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;

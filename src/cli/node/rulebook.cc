@@ -100,98 +100,106 @@ std::string with_enabled(const std::string& rule_json, bool enabled) {
   return boost::json::serialize(rule);
 }
 
-}  // namespace
-
-Rulebook::Loaded Rulebook::load(Config config, Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = unwritten(*view())};
-  auto in_file = config_sources(config.text);
-  const auto written = texts_by_id(in_file.rules);
-  auto envoy = std::vector<Rule>();
-  std::ranges::copy_if(config.rules, std::back_inserter(envoy),
-                       [&](const Rule& rule) { return !written.contains(rule.id); });
-  auto compiled = compile_(std::move(config.rules), config.sources);
-  text_ = std::move(config.text);
-  in_file_ = std::move(in_file);
-  envoy_ = std::move(envoy);
-  sources_ = std::move(config.sources);
-  loaded.changes = put_in_force(in_file_.rules, std::move(compiled), RuleOrigin::kFile, now);
-  return loaded;
-}
-
-// Returns what is different from before. Whatever may want memory comes first, so that the
-// rules are in force, shown and remembered, or nothing has changed.
-std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
-                                                Instant now) {
-  auto changes = std::vector<std::string>();
-  if (rules_ != nullptr) {
-    changes = describe_changes({.rules = *rules_, .sources = in_force_},
-                               {.rules = *rules, .sources = sources});
-  }
-  auto next = Shown{.rules = rules,
-                    .view = std::make_shared<const RulesView>(make_view(sources, version_ + 1)),
-                    .history = history()};
-  if (rules_ == nullptr || !changes.empty() || sources != in_force_) {
-    remember(
-        next.history,
-        {.version = version_ + 1, .when = now, .by = by, .changes = changes, .rules = sources});
-  }
-  retire(rules_);
-  in_force_ = std::move(sources);
-  rules_ = std::move(rules);
-  ++version_;
-  {
-    const std::scoped_lock lock(mutex_);
-    std::swap(shown_, next);
-  }
-  apply_(rules_);
-  return changes;
-}
-
-// The last owner of a set destroys thousands of expressions. A core that swaps sets must not
-// be the one, so the book keeps each set until all cores have let go of it.
-void Rulebook::retire(const RuleSetPtr& rules) {
-  std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
-  if (rules != nullptr) retired_.push_back(rules);
-}
-
-Rulebook::Shown Rulebook::shown() const {
-  const std::scoped_lock lock(mutex_);
-  return shown_;
-}
-
-RuleSetPtr Rulebook::rules() const { return shown().rules; }
-std::shared_ptr<const RulesView> Rulebook::view() const { return shown().view; }
-RuleHistory Rulebook::history() const { return shown().history; }
-
-bool Rulebook::file_has_changed() const {
-  const auto text = read_config_file(file_);
-  const auto* found = std::get_if<std::string>(&text);
-  return found == nullptr || *found != text_;
-}
-
-RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) const {
+// What others see of a version.
+std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_force,
+                                           const std::vector<RuleSource>& in_file,
+                                           const std::vector<Rule>& envoy, std::uint64_t version) {
   auto view = RulesView{.version = version};
-  const auto written = texts_by_id(in_file_.rules);
-  const auto known = texts_by_id(sources);
-  for (const auto& rule : sources) {
+  const auto written = texts_by_id(in_file);
+  const auto known = texts_by_id(in_force);
+  for (const auto& rule : in_force) {
     const auto found = written.find(rule.id);
     const bool is_written = found != written.end() && found->second == rule.json;
     view.rules.push_back({.id = rule.id,
                           .json = rule.json,
                           .origin = is_written ? RuleOrigin::kFile : RuleOrigin::kRequest});
   }
-  for (const auto& rule : envoy_) {
+  for (const auto& rule : envoy) {
     view.rules.push_back({.id = rule.id, .json = {}, .origin = RuleOrigin::kEnvoy});
   }
-  for (const auto& rule : in_file_.rules) {
+  for (const auto& rule : in_file) {
     if (!known.contains(rule.id)) view.removed.push_back(rule.id);
   }
-  return view;
+  return std::make_shared<const RulesView>(std::move(view));
+}
+
+}  // namespace
+
+Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
+  auto next = state_;
+  next.text = std::move(config.text);
+  next.in_file = config_sources(next.text);
+  next.in_force = next.in_file.rules;
+  const auto written = texts_by_id(next.in_file.rules);
+  auto envoy = std::vector<Rule>();
+  std::ranges::copy_if(config.rules, std::back_inserter(envoy),
+                       [&](const Rule& rule) { return !written.contains(rule.id); });
+  next.envoy = std::make_shared<const std::vector<Rule>>(std::move(envoy));
+  next.sources = config.sources;
+  next.rules = compile_(std::move(config.rules), std::move(config.sources));
+  loaded.changes = finish(next, RuleOrigin::kFile, now);
+  put_in_force(std::move(next));
+  return loaded;
+}
+
+// Adds what follows from the rules of `next`, and returns what is different from before. What
+// may want memory is done here, so that put_in_force() wants none.
+std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now) {
+  auto changes = std::vector<std::string>();
+  if (state_.rules != nullptr) {
+    changes = describe_changes({.rules = *state_.rules, .sources = state_.in_force},
+                               {.rules = *next.rules, .sources = next.in_force});
+  }
+  ++next.version;
+  next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
+  if (state_.rules == nullptr || !changes.empty() || next.in_force != state_.in_force) {
+    remember(next.history, {.version = next.version,
+                            .when = now,
+                            .by = by,
+                            .changes = changes,
+                            .rules = next.in_force});
+  }
+  std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
+  retired_.reserve(retired_.size() + 1);
+  return changes;
+}
+
+// The last owner of a set destroys thousands of expressions. A core that swaps sets must not
+// be the one, so the book keeps each set until all cores have let go of it.
+void Rulebook::put_in_force(State next) noexcept {
+  if (state_.rules != nullptr) retired_.push_back(state_.rules);  // finish() made room
+  {
+    const std::scoped_lock lock(mutex_);
+    std::swap(state_, next);
+  }
+  apply_();
+}
+
+RuleSetPtr Rulebook::rules() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.rules;
+}
+
+std::shared_ptr<const RulesView> Rulebook::view() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.view;
+}
+
+RuleHistory Rulebook::history() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.history;
+}
+
+bool Rulebook::file_has_changed() const {
+  const auto text = read_config_file(file_);
+  const auto* found = std::get_if<std::string>(&text);
+  return found == nullptr || *found != state_.text;
 }
 
 // The rule in the request, by itself.
 RuleSource Rulebook::read_rule(const RuleChange& change) const {
-  auto probe = in_file_;
+  auto probe = state_.in_file;
   probe.rules = {{.id = change.id, .json = change.text}};
   const auto text = config_text(probe);
   const auto parsed = parse_config(text, "rule");
@@ -199,7 +207,7 @@ RuleSource Rulebook::read_rule(const RuleChange& change) const {
     throw Refusal{400, describe_mistakes(*errors)};
   }
   auto read = config_sources(text);
-  if (read.rules.size() != 1 || read.others != in_file_.others) {
+  if (read.rules.size() != 1 || read.others != state_.in_file.others) {
     throw Refusal{400, "The body must be one rule."};
   }
   if (read.rules.front().id != change.id) {
@@ -209,25 +217,26 @@ RuleSource Rulebook::read_rule(const RuleChange& change) const {
 }
 
 RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
-  if (std::ranges::count(envoy_, change.id, &Rule::id) > 0) {
+  if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
     throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
   if (change.kind == Kind::kPut) return read_rule(change);
-  const auto known = find_rule(in_force_, change.id);
-  if (known == in_force_.end()) throw Refusal{404, "There is no rule of this id."};
+  const auto known = find_rule(state_.in_force, change.id);
+  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
   return {.id = change.id, .json = with_enabled(known->json, change.kind == Kind::kEnable)};
 }
 
 // All rules together.
 std::vector<Rule> Rulebook::checked(const Sources& draft) const {
-  auto parsed = parse_config(config_text({.others = in_file_.others, .rules = draft}), "rules");
+  auto parsed =
+      parse_config(config_text({.others = state_.in_file.others, .rules = draft}), "rules");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{409, describe_conflicts(*errors, draft)};
   }
   auto rules = std::get<Config>(std::move(parsed)).rules;
   const auto ids = texts_by_id(draft);
-  for (const auto& rule : envoy_) {
+  for (const auto& rule : *state_.envoy) {
     if (ids.contains(rule.id)) {
       throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
@@ -237,25 +246,21 @@ std::vector<Rule> Rulebook::checked(const Sources& draft) const {
   return rules;
 }
 
-void Rulebook::write_back(const RuleEdit& edit) {
+void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
   if (file_.empty()) throw Refusal{409, "there is no configuration file"};
   const auto text = read_config_file(file_);
   if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
     throw Refusal{409, errors->front().to_string()};
   }
-  if (std::get<std::string>(text) != text_) {
+  if (std::get<std::string>(text) != state_.text) {
     throw Refusal{409, file_ + " has changed since it was read; reload it first"};
   }
-  auto edited = edit_rule(text_, edit);
+  auto edited = edit_rule(state_.text, edit);
   if (const auto* refused = std::get_if<EditRefusal>(&edited)) {
     throw Refusal{409, file_ + " was not written: " + refused->reason + "; edit it there"};
   }
-  auto sources = config_sources(std::get<std::string>(edited));
-  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) {
-    throw Refusal{409, *std::move(error)};
-  }
-  text_ = std::get<std::string>(std::move(edited));
-  in_file_ = std::move(sources);
+  next.text = std::get<std::string>(std::move(edited));
+  next.in_file = config_sources(next.text);
 }
 
 // Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
@@ -273,7 +278,7 @@ Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
 Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   if (change.kind == Kind::kGoBack) return former_rules(change);
   const auto rule = wanted_rule(change);
-  auto draft = Draft{.rules = in_force_, .edit = {.id = rule.id, .json = rule.json}};
+  auto draft = Draft{.rules = state_.in_force, .edit = {.id = rule.id, .json = rule.json}};
   const auto place = find_rule(draft.rules, rule.id);
   if (change.kind == Kind::kRemove) {
     draft.rules.erase(place);
@@ -288,19 +293,24 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
 }
 
 RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
-  if (change.if_version.value_or(version_) != version_) {
-    throw Refusal{412, "The rules are at another version: " + std::to_string(version_) + "."};
+  if (change.if_version.value_or(state_.version) != state_.version) {
+    throw Refusal{412, "The rules are at another version: " + std::to_string(state_.version) + "."};
   }
   auto draft = draft_of(change);
-  auto compiled = compile_(checked(draft.rules), sources_);
-  if (change.keep == RuleChange::Keep::kInFile) write_back(draft.edit);
-  for (const auto& line :
-       put_in_force(std::move(draft.rules), std::move(compiled), RuleOrigin::kRequest, now)) {
-    spdlog::info("by request: {}", line);
+  auto next = state_;
+  next.rules = compile_(checked(draft.rules), next.sources);
+  next.in_force = std::move(draft.rules);
+  const bool keeps = change.keep == RuleChange::Keep::kInFile;
+  if (keeps) edit_file_in(next, draft.edit);
+  const auto changes = finish(next, RuleOrigin::kRequest, now);
+  if (keeps) {
+    if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{409, *error};
   }
-  return {.status = draft.status, .detail = {}, .version = version_};
+  put_in_force(std::move(next));
+  for (const auto& line : changes) spdlog::info("by request: {}", line);
+  return {.status = draft.status, .detail = {}, .version = state_.version};
 } catch (const Refusal& refusal) {
-  return {.status = refusal.status, .detail = refusal.detail, .version = version_};
+  return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
 }
 
 }  // namespace weir

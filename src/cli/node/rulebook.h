@@ -1,8 +1,11 @@
 // Rulebook: the rules in force, as they were written, and every way to change them.
 //
 // A file brings them (load), and requests change one at a time (change). Either way the book
-// makes the whole set anew and sends it to all cores. The next load drops the changes by
-// request that are not in the file.
+// makes the whole set anew, and tells all cores. The next load drops the changes by request
+// that are not in the file.
+//
+// A load or a change is made as a whole or not at all: if it throws std::bad_alloc, nothing has
+// changed, neither here nor in the file.
 //
 // Thread rule: rules(), view() and history() from any thread; the rest on one, which is that
 // of a RuleChanger once there are others. Tested by rulebook_test.cc, rule_changer_test.cc,
@@ -30,7 +33,8 @@ namespace weir {
 class Rulebook {
  public:
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  using Apply = std::function<void(const RuleSetPtr&)>;  // sends it to all cores, in order
+  // Tells all cores that there are other rules. Must not throw: they are in force.
+  using Apply = std::function<void()>;
 
   // Bounds of the history: versions, and bytes of their rules. The last version stays.
   static constexpr std::size_t kHistoryMax = 100;
@@ -63,13 +67,19 @@ class Rulebook {
  private:
   using Sources = std::vector<RuleSource>;
 
-  // All that others see, of one version.
-  struct Shown {
-    RuleSetPtr rules;
+  // One version of the rules, and what it is made of. Copied, changed and put in the place of
+  // the old one.
+  struct State {
+    std::uint64_t version = 0;
+    std::string text;       // of the file
+    ConfigSources in_file;  // its rules
+    std::shared_ptr<const std::vector<Rule>> envoy = std::make_shared<std::vector<Rule>>();
+    RequestSources sources;
+    Sources in_force;
+    RuleSetPtr rules;  // the same, compiled
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
     RuleHistory history;
   };
-  Shown shown() const;
 
   // All rules as a change wants them, and what of that goes into the file.
   struct Draft {
@@ -83,28 +93,18 @@ class Rulebook {
   RuleSource wanted_rule(const RuleChange& change) const;
   RuleSource read_rule(const RuleChange& change) const;
   std::vector<Rule> checked(const Sources& draft) const;
-  void write_back(const RuleEdit& edit);
+  void edit_file_in(State& next, const RuleEdit& edit) const;
 
-  std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
-                                        Instant now);
-  RulesView make_view(const Sources& sources, std::uint64_t version) const;
-  void retire(const RuleSetPtr& rules);
+  std::vector<std::string> finish(State& next, RuleOrigin by, Instant now);
+  void put_in_force(State next) noexcept;
 
   const std::string file_;
   const Compile compile_;
   const Apply apply_;
 
-  std::string text_;  // of the file
-  ConfigSources in_file_;
-  Sources in_force_;
-  std::vector<Rule> envoy_;
-  RequestSources sources_;
-  RuleSetPtr rules_;
-  std::uint64_t version_ = 0;
+  mutable std::mutex mutex_;  // for others: held to copy a pointer or to swap, never for a change
+  State state_;
   std::vector<RuleSetPtr> retired_;  // perhaps still in use on a core
-
-  mutable std::mutex mutex_;  // guards shown_: held to copy pointers, never for a change
-  Shown shown_;
 };
 
 }  // namespace weir

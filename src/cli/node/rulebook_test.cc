@@ -80,7 +80,7 @@ class RulebookTest : public testing::Test {
                  [](std::vector<Rule> rules, RequestSources) {
                    return std::make_shared<const RuleSet>(std::move(rules));
                  },
-                 [this](const RuleSetPtr&) { ++applied_; }};
+                 [this] { ++applied_; }};
 };
 
 TEST_F(RulebookTest, ShowsWhereRulesAreFrom) {

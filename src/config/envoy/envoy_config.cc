@@ -221,9 +221,10 @@ class EnvoyReader {
 std::vector<std::string> yaml_files(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto extension = entry.path().extension();
-    if (extension == ".yaml" || extension == ".yml") files.push_back(entry.path().string());
+  auto entry = std::filesystem::directory_iterator(folder, error);
+  for (; entry != end(entry); entry.increment(error)) {
+    const auto extension = entry->path().extension();
+    if (extension == ".yaml" || extension == ".yml") files.push_back(entry->path().string());
   }
   std::ranges::sort(files);
   return files;
@@ -261,7 +262,8 @@ std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_vie
 
 std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
                                                                 Algorithm algorithm) {
-  if (!std::filesystem::is_directory(path)) return load_file(path, algorithm);
+  std::error_code unknown;  // reading it says more
+  if (!std::filesystem::is_directory(path, unknown)) return load_file(path, algorithm);
 
   const auto files = yaml_files(path);
   if (files.empty()) return ConfigErrors{{.file = path, .message = "holds no *.yaml file"}};

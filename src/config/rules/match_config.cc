@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "rules/text/path_regexes.h"
-
 namespace weir {
 namespace {
 
@@ -45,7 +43,7 @@ std::optional<std::string> network_meant(std::string_view text) {
 // Reads a match after SectionReader has checked its fields.
 class MatchReader {
  public:
-  explicit MatchReader(const Config& config) : config_(config) {}
+  MatchReader(const Config& config, RegexBudget& regexes) : config_(config), regexes_(regexes) {}
 
   RequestMatch read(const SectionReader& reader, std::size_t depth) const {
     RequestMatch match;
@@ -67,10 +65,10 @@ class MatchReader {
   }
 
  private:
-  static void read_regexes(const SectionReader& reader, RequestMatch& match) {
+  void read_regexes(const SectionReader& reader, RequestMatch& match) const {
     for (const YamlNode* text : reader.texts("path_regex")) {
       match.path_regexes.push_back({.pattern = text->text});
-      if (const auto mistake = regex_mistake(text->text)) {
+      if (const auto mistake = regexes_.mistake(text->text)) {
         reader.mistake(text->place,
                        "'" + printable(text->text) +
                            "' cannot be used as an expression: " + printable(*mistake));
@@ -134,12 +132,13 @@ class MatchReader {
   }
 
   const Config& config_;
+  RegexBudget& regexes_;
 };
 
 }  // namespace
 
-RequestMatch read_match(const SectionReader& reader, const Config& config) {
-  return MatchReader(config).read(reader, 0);
+RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes) {
+  return MatchReader(config, regexes).read(reader, 0);
 }
 
 std::optional<Schedule> read_schedule(const SectionReader& reader) {

@@ -28,6 +28,8 @@ class RulesSeen {
  public:
   explicit RulesSeen(const SectionReader& file) : file_(file) {}
 
+  RegexBudget& regexes() { return regexes_; }
+
   void check_id(const std::string& id, const TextPlace& place) {
     const auto [first, fresh] = ids_.emplace(id, place.line);
     if (fresh) return;
@@ -71,6 +73,7 @@ class RulesSeen {
   std::set<std::string> groups_;
   std::map<std::string, std::size_t> limits_;  // by group, the most that one of its rules has
   std::size_t limits_together_ = 0;
+  RegexBudget regexes_;
 };
 
 DescriptorMatch read_descriptor(const SectionReader& reader) {
@@ -99,7 +102,7 @@ void read_applications(const SectionReader& reader, const Config& config, Rule& 
                        RulesSeen& seen) {
   if (const auto active = reader.section("active")) rule.active = read_schedule(*active);
   if (const auto match = reader.section("match")) {
-    rule.match = read_match(*match, config);
+    rule.match = read_match(*match, config, seen.regexes());
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
   for (const YamlNode* text : reader.texts("key")) {

@@ -9,6 +9,7 @@
 
 #include "config/section_reader.h"
 #include "rules/rule.h"
+#include "rules/text/path_regexes.h"
 
 namespace weir {
 
@@ -17,7 +18,7 @@ namespace weir {
 void read_rules(const SectionReader& file, Config& config);
 
 // Parts of a rule; each reads its own section. match_config.cc: what the rule applies to.
-RequestMatch read_match(const SectionReader& reader, const Config& config);
+RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes);
 std::optional<Schedule> read_schedule(const SectionReader& reader);
 
 // effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.

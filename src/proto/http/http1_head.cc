@@ -66,7 +66,10 @@ class HeadParser final : public beast::http::basic_parser<true> {
         head_.host = text_of(value);
         break;
       case field::accept: head_.accept = text_of(value); break;
-      case field::authorization: head_.authorization = text_of(value); break;
+      case field::authorization:
+        head_.repeats_authorization = ++authorizations_ > 1;
+        head_.authorization = text_of(value);
+        break;
       case field::origin: head_.origin = text_of(value); break;
       case field::expect: on_expect(value, error); break;
       case field::transfer_encoding: on_transfer_encoding(value, error); break;
@@ -143,6 +146,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
   RequestHead& head_;
   Refusal refusal_;
   int hosts_ = 0;
+  int authorizations_ = 0;
 };
 
 // Beast calls both an unknown version and a malformed one bad; clients deserve to know.

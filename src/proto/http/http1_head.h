@@ -42,6 +42,7 @@ struct RequestHead {
   std::string_view host;
   std::string_view accept;
   std::string_view authorization;
+  bool repeats_authorization = false;
   std::string_view origin;
 };
 

@@ -90,6 +90,7 @@ void Http2Session::pump() {
     }
   }
   if (failed_) return give_up();
+  if (waker_ != nullptr && next_expiry_ < look_at_) waker_->look_at(look_at_ = next_expiry_);
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
   if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
@@ -153,14 +154,24 @@ void Http2Session::name_last_stream() {
 }
 
 void Http2Session::cut_late_streams() {
-  earliest_ = Instant::max();
+  if (look_at_ <= now_) look_at_ = Instant::max();
+  earliest_ = next_expiry_ = Instant::max();
   for (Http2Stream& stream : streams_) {
+    if (stream.expires_at_ <= now_) expire(stream);
+    next_expiry_ = std::min(next_expiry_, stream.expires_at_);
     if (stream.deadline_ <= now_) {
       stream.deadline_ = Instant::max();  // once
       reset(stream.id_, NGHTTP2_CANCEL);
     }
     earliest_ = std::min(earliest_, stream.deadline_);
   }
+}
+
+// The answer that comes instead has its own time.
+void Http2Session::expire(Http2Stream& stream) {
+  stream.expires_at_ = Instant::max();
+  stream.late_.reset();
+  if (!stream.is_finished_ && stream.service_ != nullptr) stream.service_->expired(stream, now_);
 }
 
 void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
@@ -269,7 +280,7 @@ void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   if (stream->is_begun_ && !stream->is_complete_) --answered_early_;
   unhold(*stream, stream->held_);
   streams_.erase(streams_.iterator_to(*stream));
-  if (streams_.empty()) earliest_ = Instant::max();
+  if (streams_.empty()) earliest_ = next_expiry_ = Instant::max();
   door_.streams().give_back(stream);
 }
 

@@ -99,6 +99,7 @@ class Http2Session final : public Session {
   void unhold(Http2Stream& stream, std::size_t size);
   void set_deadline(Http2Stream& stream, Instant deadline);
   void cut_late_streams();
+  void expire(Http2Stream& stream);
   void begin_closing();
   void name_last_stream();
   // What nghttp2 said when it was asked for something. The connection ends if it did not take
@@ -127,8 +128,10 @@ class Http2Session final : public Session {
   Instant idle_since_;   // the last frame
   Instant taken_since_;  // the peer took output, or there was none to take
   Instant closes_at_;
-  Instant earliest_ = Instant::max();  // no stream's deadline is before it
-  std::optional<Instant> noticed_at_;  // unset: the clock is not known yet
+  Instant earliest_ = Instant::max();     // no stream's deadline is before it
+  Instant next_expiry_ = Instant::max();  // nor is what expire_at() set
+  Instant look_at_ = Instant::max();      // as the waker knows it
+  std::optional<Instant> noticed_at_;     // unset: the clock is not known yet
 };
 
 }  // namespace weir

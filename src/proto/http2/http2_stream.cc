@@ -198,6 +198,7 @@ void Http2Stream::keep_open() {
 
 void Http2Stream::expire_at(Instant deadline) {
   expires_at_ = std::min(expires_at_, deadline);
+  session_->next_expiry_ = std::min(session_->next_expiry_, deadline);
   allow(deadline_);
 }
 

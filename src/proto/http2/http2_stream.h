@@ -86,7 +86,8 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The answer may take as long as it likes, but what there is of it must be taken.
   // REQUIRES: the service ends it when told that the connection is closing.
   void keep_open();
-  // When the request is no longer worth answering, whatever else is allowed.
+  // When the request is no longer worth answering: the service is told, on time. What it does not
+  // end then is reset.
   void expire_at(Instant deadline);
 
   // The reply comes later: the stream keeps it until then, and drops it when the stream is

@@ -38,10 +38,6 @@ struct Request {
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
-// Names as they are, unlike those of headers.
-std::optional<std::string_view> first_value(std::span<const NameValue> values,
-                                            std::string_view name);
-
 // A call of Envoy's rate limit service: a domain and entries, outermost first.
 struct Descriptor {
   static constexpr std::size_t kEntriesMax = 32;

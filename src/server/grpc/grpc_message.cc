@@ -18,7 +18,7 @@ constexpr Status kCompressedMessage = {
     .code = Code::kUnimplemented,
     .message = "compressed messages are not read; grpc-accept-encoding says which are"};
 constexpr Status kLongMessage = {.code = Code::kResourceExhausted,
-                                 .message = "a message may have 4194304 bytes at most"};
+                                 .message = "the message is longer than the method takes"};
 constexpr Status kTruncatedMessage = {.code = Code::kInternal,
                                       .message = "the request ends within a message"};
 

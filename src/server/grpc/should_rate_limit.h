@@ -24,12 +24,13 @@ class ShouldRateLimit final : public UnaryMethod {
   ShouldRateLimit(Engine& engine, BlockList& blocks, RuleSetPtr rules, const RlsOptions& options)
       : service_(engine, blocks, std::move(rules), options) {}
 
+  std::size_t body_max() const override { return kPrefixSize + kMessageMax; }
   void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
 
  protected:
   std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override {
     CallPtr asked = service_.new_call();
-    if (!parse(asked->request, message)) return Outcome{.status = kUnreadable};
+    if (const auto error = asked->read(message)) return Outcome{.status = status_of(*error)};
     if (asked->decide(now) != Asks::Progress::kWaits) {
       reply(stream, outcome_of(*asked));
     } else {
@@ -47,9 +48,15 @@ class ShouldRateLimit final : public UnaryMethod {
   static Outcome outcome_of(const rls::RateLimitCall& call) {
     const auto& error = call.error();
     if (!error) return {.reply = &call.response};
-    const bool is_fault_of_asker = error->kind == rls::ServiceError::Kind::kInvalidArgument;
-    return {.status = {.code = is_fault_of_asker ? Code::kInvalidArgument : Code::kUnavailable,
-                       .message = error->message}};
+    return {.status = status_of(*error)};
+  }
+
+  static Status status_of(const rls::ServiceError& error) {
+    using enum rls::ServiceError::Kind;
+    const Code code = error.kind == kInvalidArgument ? Code::kInvalidArgument
+                      : error.kind == kUnavailable   ? Code::kUnavailable
+                                                     : Code::kInternal;
+    return {.code = code, .message = error.message};
   }
 
   rls::RateLimitService service_;

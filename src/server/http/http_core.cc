@@ -80,6 +80,10 @@ bool HttpCore::may_overtake(const http1::RequestHead& head) {
 bool HttpCore::answer(Exchange& exchange) {
   split_target(exchange);
   if (exchange.head.method == http1::Method::kHead) exchange.send_body = SendBody::kNo;
+  if (exchange.head.repeats_authorization) {
+    reply_problem(exchange, repeated_field("Authorization"));
+    return true;
+  }
   const Route* const found = find_route(exchange.path);
   if (found == nullptr || !found->methods.holds(exchange.head.method)) {
     refuse_route(exchange, found);
@@ -104,13 +108,30 @@ void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
 }
 
 // True if the client may not use admin routes: then it has its reply.
-bool HttpCore::refuse_access(const Exchange& exchange) {
+bool HttpCore::refuse_access(Exchange& exchange) {
+  const bool shows_token = node_.access().admin_token && !exchange.head.authorization.empty();
+  LoginGuard* const guard = shows_token ? node_.logins() : nullptr;
+  if (guard != nullptr && refuse_guess(*guard, exchange)) return true;
   const AccessClaim claim{.authorization = exchange.head.authorization,
                           .origin = exchange.head.origin,
                           .host = exchange.head.host};
   const auto refusal = access_refusal(node_.access(), claim);
-  if (refusal) reply_problem(exchange, refusal->problem, refusal->fields);
-  return refusal.has_value();
+  if (!refusal) return false;
+  if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
+  reply_problem(exchange, refusal->problem, refusal->fields);
+  return true;
+}
+
+// True if too many wrong tokens came from this address; then the connection closes.
+bool HttpCore::refuse_guess(LoginGuard& guard, Exchange& exchange) {
+  const Duration wait = guard.wait(exchange.peer, exchange.now);
+  if (wait <= Duration::zero()) return false;
+  exchange.after = AfterReply::kClose;
+  const std::string seconds = std::to_string(whole_seconds(wait));
+  const NameValue retry_after{"Retry-After", seconds};
+  reply_problem(exchange, http_problem(429, "Too many wrong admin tokens came from this address."),
+                {&retry_after, 1});
+  return true;
 }
 
 void HttpCore::reply(const Exchange& exchange, const Reply& reply) {

@@ -161,7 +161,8 @@ class HttpCore {
             ReplySink& out, Instant now, const auto& decided) { write(to.at(out, now), decided); });
   }
   void refuse_route(Exchange& exchange, const Route* found);
-  bool refuse_access(const Exchange& exchange);
+  bool refuse_access(Exchange& exchange);
+  bool refuse_guess(LoginGuard& guard, Exchange& exchange);
   void write_queued(ReplySink& out, Instant now, const Asks& asks, const Queue::Notes& notes);
   const HttpDate& date(Instant now);
 

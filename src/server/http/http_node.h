@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/login_guard.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "proto/exposure.h"
@@ -78,6 +79,7 @@ struct NodeFigures {
   MemoryStoreStats store{};
   ListenerFigures listeners{};
   RespCounts::Sum resp{};
+  LoginGuard::Figures logins{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
 };
 
@@ -104,6 +106,7 @@ class HttpNode {
     TrustedProxies trusted_proxies{};
     // A handler that shows the figures calls this, on its core. May be empty.
     std::function<NodeFigures()> figures;
+    LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
   };
 
@@ -119,6 +122,7 @@ class HttpNode {
   const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
   const HttpAccess& access() const { return options_.access; }
   const Traffic& traffic() const { return traffic_; }
+  LoginGuard* logins() const { return options_.logins; }
   RuleDesk* rule_desk() const { return options_.rule_desk; }
   HttpCounts& counts() { return counts_; }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }

@@ -119,7 +119,7 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
   if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();
-  return is_last ? Step::kLast : Step::kGoOn;
+  return exchange.after == AfterReply::kClose ? Step::kLast : Step::kGoOn;
 }
 
 HttpSession::Step HttpSession::refuse(const Refusal& refusal, Instant now) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
+HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, RuleDesk& desk) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
@@ -25,8 +25,10 @@ HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
                                   .stalled = 3,
                                   .failed_handshakes = 2,
                                   .refused_headers = 1},
-                    .resp = {6, 2, 11}};
+                    .resp = {6, 2, 11},
+                    .logins = {.failed = 12, .refused = 13}};
               },
+          .logins = &logins,
           .rule_desk = &desk};
 }
 
@@ -128,7 +130,7 @@ TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
-      node(node_options(options, desk), traffic),
+      node(node_options(options, logins, desk), traffic),
       door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {

@@ -14,22 +14,37 @@ namespace {
 
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
+constexpr std::string_view kTooManyGuesses =
+    "ERR too many wrong passwords came from this address; try again later";
 constexpr std::string_view kOnlyUser = "default";
+
+// What a wrong password costs the connection that sends it.
+constexpr Duration kPauseOfWrongPassword = std::chrono::seconds(1);
+constexpr int kFailedLoginsMax = 5;  // then it closes
 
 struct Credentials {
   std::string_view user;
   std::string_view secret;
 };
 
-// False if they are wrong: then that has been answered.
+// False if they are wrong, or this address has sent too many that were: then that has been
+// answered.
 bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials) {
-  const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret);
-  if (!trust) {
-    core.reply(request).error(kWrongPassword);
+  RespClient& client = request.client;
+  LoginGuard* const guard = core.node().logins();
+  if (guard != nullptr && guard->wait(client.address, request.now) > Duration::zero()) {
+    core.reply(request).error(kTooManyGuesses);
+    client.leaving = true;
     return false;
   }
-  request.client.trust = *trust;
-  return true;
+  if (const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret)) {
+    client.trust = *trust;
+    return true;
+  }
+  if (guard != nullptr) guard->failed(client.address, request.now);
+  client.leaving = ++client.failed_logins == kFailedLoginsMax;
+  core.reply_late(request, kWrongPassword, kPauseOfWrongPassword);
+  return false;
 }
 
 // AUTH and SETNAME behind HELLO's version. False if one was refused, and answered.

@@ -30,6 +30,22 @@ void write_queued(OutputBuffer& out, Instant, const Asks& asks,
   }
 }
 
+// An error that is due at a time.
+class LateError final : public LateReply<OutputBuffer> {
+ public:
+  LateError(std::string_view error, Instant due_at) : error_(error), due_at_(due_at) {}
+  Instant due_at() const override { return due_at_; }
+
+ private:
+  bool try_write(OutputBuffer& out, Instant) override {
+    ReplyWriter(out, Protocol::kResp2).error(error_);  // errors are the same in both
+    return true;
+  }
+
+  const std::string error_;
+  const Instant due_at_;
+};
+
 }  // namespace
 
 void write_decision(ReplyWriter& reply, const Decision& decision, ReplyForm form) {
@@ -74,7 +90,7 @@ Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
 bool RespCore::execute(RespRequest& request) {
   const resp::Lookup found = resp::find_command(request.arguments);
   const bool is_check = found.command != nullptr && found.command->key_at != 0;
-  if (!is_check) {
+  if (!is_check || request.client.failed_logins > 0) {
     flush(request.line, request.now);
     if (request.line.waits()) return false;
   }
@@ -99,6 +115,11 @@ void RespCore::execute(RespRequest& request, const resp::Lookup& found) {
 ReplyWriter RespCore::reply(const RespRequest& request) {
   flush(request.line, request.now);
   return {request.line.end(), request.client.protocol};
+}
+
+void RespCore::reply_late(const RespRequest& request, std::string_view error, Duration pause) {
+  flush(request.line, request.now);
+  request.line.park(std::make_unique<LateError>(error, request.now + pause), request.now);
 }
 
 void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {

@@ -43,6 +43,7 @@ struct RespClient {
   resp::Protocol protocol = resp::Protocol::kResp2;
   Trust trust = Trust::kStranger;
   bool leaving = false;  // nothing more is read; replies that are due are written
+  int failed_logins = 0;
   std::string name;
   std::optional<IpAddress> address;
   Instant connected{};
@@ -103,11 +104,15 @@ class RespCore {
   Result<Quota> make_quota(const QuotaSpec& spec);
 
   // Finds the command and carries it out. False, and nothing has happened, if it has to wait
-  // until those before it are answered: what is no check may change the client or the node.
+  // until those before it are answered: what is no check may change the client or the node, and
+  // a client that has guessed wrong waits with everything.
   bool execute(RespRequest& request);
 
   // For whatever is answered at once: behind the answers to all checks before it.
   resp::ReplyWriter reply(const RespRequest& request);
+
+  // Answers with an error, after a pause that the connection spends waiting.
+  void reply_late(const RespRequest& request, std::string_view error, Duration pause);
 
   // Answers a check of one key, later: at the latest with flush().
   void queue(const RespRequest& request, const Ask& ask, ReplyForm form);

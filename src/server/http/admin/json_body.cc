@@ -37,7 +37,7 @@ void JsonBody::refuse_others(Names known) {
   for (const auto& field : fields_) {
     const std::string_view name = field.key();
     if (problem_ || std::ranges::find(names, name) != names.end()) continue;
-    problem_ = unknown_field(name, name, names);
+    problem_ = unknown_field(shown_name(name), name, names);
   }
 }
 

@@ -161,6 +161,13 @@ constexpr Metric kRows[] = {
      "resp.accepted", [](const Figures& figures) { return figures.node.resp[kRespOpened]; }},
     {"weir_resp_commands_total", "Commands that the Redis doors answered.", "resp.commands",
      [](const Figures& figures) { return figures.node.resp[kRespCommands]; }},
+    {"weir_logins_failed_total",
+     "Passwords and admin tokens that the doors compared and that were wrong.", "logins.failed",
+     [](const Figures& figures) { return figures.node.logins.failed; }},
+    {"weir_logins_refused_total",
+     "Passwords and admin tokens that the doors did not compare, for too many wrong ones came from "
+     "the address.",
+     "logins.refused", [](const Figures& figures) { return figures.node.logins.refused; }},
     {"weir_blocks", "Keys that are blocked.", "blocks",
      [](const Figures& figures) { return figures.blocks; }},
     {"weir_keys_capacity", "Keys that the store has room for.", "store.keys_capacity",

@@ -127,6 +127,8 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
   if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }
+  const auto repeated = core.rules().repeated_header(described->request);
+  if (!repeated.empty()) return core.reply_problem(exchange, repeated_field(repeated));
   decide_auth(core, exchange, *terms, std::move(described));
 }
 

@@ -386,8 +386,7 @@ bool CheckReader::Pass::fail_unknown(std::string_view name) {
   const std::span<const std::string_view> candidates(
       known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
 
-  const std::string_view shown = name.size() <= kNameLengthMax ? name : "(a long name)";
-  problem_ = unknown_field(place_of(shown), name, candidates);
+  problem_ = unknown_field(place_of(shown_name(name)), name, candidates);
   return false;
 }
 

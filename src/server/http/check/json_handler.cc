@@ -20,6 +20,7 @@ void handle_json(HttpCore& core, Exchange& exchange) {
   core.flush(exchange.line, exchange.now);
   rls::RateLimitService::CallPtr call = core.rls().new_call();
   const std::string_view question(exchange.body.text, exchange.body.size);
+  call->expect(question.size());
   if (const auto refusal = rls::read_json(question, call->request)) {
     return write_answer(core, exchange, *refusal);
   }
