@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -36,7 +37,7 @@ constexpr int kExitFailed = 1;
 
 // A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
-constexpr Duration kForever = std::chrono::hours(24);
+constexpr Duration kReportEvery = std::chrono::minutes(1);
 
 // UTC, so that the logs of machines in several places can be merged by sorting.
 void set_up_log() {
@@ -117,7 +118,7 @@ class Serve {
 
   // Until look_after_files() has something to do.
   Duration patience() const {
-    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kForever;
+    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kReportEvery;
   }
 
   // Editors and tools change files in several steps: wait until nothing happens any more.
@@ -126,8 +127,24 @@ class Serve {
     changing_ = true;
   }
 
+  // Says at most once a minute that memory has forgotten what it should not.
+  void report_full_memory() {
+    const auto now = node_->now();
+    if (now - reported_ < kReportEvery) return;
+    reported_ = now;
+    const auto store = node_->store_stats();
+    const auto lost = std::array{store.freed, store.refused, node_->blocks().dropped()};
+    const auto before = std::exchange(lost_, lost);
+    if (lost == before) return;
+    spdlog::warn(
+        "memory is full: {} keys with nothing left of their limits were forgotten, {} new keys "
+        "denied, {} blocks dropped",
+        lost[0] - before[0], lost[1] - before[1], lost[2] - before[2]);
+  }
+
   void look_after_files() {
     state_->save(moment());
+    report_full_memory();
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text
@@ -287,6 +304,8 @@ class Serve {
   std::optional<FileWatch> watch_;
   std::uint64_t seen_ = 0;  // what the watched files said
   bool changing_ = false;
+  Instant reported_{};                   // when memory was last found full
+  std::array<std::uint64_t, 3> lost_{};  // keys forgotten, keys denied and blocks dropped by then
 };
 
 void serve(const ServeOptions& options) {

@@ -57,6 +57,8 @@ struct Answer {
   bool over = false;
   // Where the counters are; kLocal as well if the store of the mode failed.
   Mode mode = Mode::kLocal;
+  // It failed: this node has decided alone, or the rule has, as its on_store_failure says.
+  bool is_alone = false;
 
   bool allowed() const { return decision.allowed(); }
 };

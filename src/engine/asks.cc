@@ -398,6 +398,7 @@ void Asks::fall_back(Members asks, Operation operation, Instant now) {
     const Rule* const rule = items_[index]->ask.rule;
     Answer& answer = items_[index]->answer;
     answer.mode = Mode::kLocal;
+    answer.is_alone = true;
     const bool frees = items_[index]->ask.cost < 0;
     if (!frees && (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal)) {
       local.add(index);

@@ -120,9 +120,7 @@ class Asks final : Engine::Asker {
     Answer answer;
 
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
-    // The store of its mode failed, and this node has decided.
-    bool fell_back() const { return mode != Mode::kLocal && answer.mode == Mode::kLocal; }
-    // Of charges that are kept in one place.
+    // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
   };
 

@@ -9,11 +9,6 @@
 namespace weir {
 namespace {
 
-// By counters, or by the rule in their place.
-bool is_decided(const Answer& answer) {
-  return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
-}
-
 // Whether the figures show its answers: a rule that is off or exempts is only a name.
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
@@ -91,7 +86,7 @@ void Asks::record(const Item& item, Instant now) {
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
     engine_.traffic().record(answer.decision, answer.quota.algorithm(), now);
   }
-  if (item.fell_back() && is_decided(answer)) engine_.traffic().record_fallback();
+  if (answer.is_alone) engine_.traffic().record_fallback();
   if (ask.rule == nullptr) return;
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
@@ -101,7 +96,7 @@ void Asks::record(const Item& item, Instant now) {
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
   // A node that decides alone has but its share, and a stranger without a place has done
   // nothing: that is no reason to block on all.
-  const bool by_own_doing = !item.fell_back() && !answer.decision.is_store_full;
+  const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
   const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over && by_own_doing &&
                          !rule.shadow && spends(operation_) && ask.cost > 0;
   if (may_block && !rule.denial.blocks.empty()) {
@@ -120,11 +115,11 @@ bool Asks::has_charged() const {
 void Asks::report_admitted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
-    const bool alone = item.fell_back() && item.answer.cause == Answer::Cause::kCounted;
+    const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
       const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
-      engine_.fleet()->admitted_alone(item.mode, charge, now);
+      engine_.fleet()->admitted_alone(charge, now);
     }
   }
 }

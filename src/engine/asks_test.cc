@@ -213,6 +213,18 @@ TEST_F(AsksTest, ADenialBlocksTheKey) {
   EXPECT_EQ(hit(rule), "+0 ");
 }
 
+TEST_F(AsksTest, ADenialBlocksAKeyOfAnyLength) {
+  Rule rule{.id = "r", .quota = quota(1)};
+  rule.denial.blocks = {5min};
+  const std::string key(4'096, 'k');
+  hit(rule, key);
+  hit(rule, key);
+  EXPECT_EQ(last().cause, Cause::kCounted);
+  hit(rule, key);
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(last().decision.retry_after, 5min);
+}
+
 TEST_F(AsksTest, AResetLiftsTheBlock) {
   Rule rule{.id = "r", .quota = quota(1, 1h)};
   rule.denial.blocks = {5min};

@@ -34,9 +34,9 @@ class Fleet {
   // Nodes that are alive, this one included; at least 1.
   virtual std::int64_t live_nodes() const = 0;
 
-  // The store of this mode has failed, and this node has admitted the charge by itself. A mode
-  // may charge it to the store later.
-  virtual void admitted_alone(Mode, const Charge&, Instant /*now*/) {}
+  // The store of a mode has failed, and this node has admitted the charge by itself. The store is
+  // charged when it is back.
+  virtual void admitted_alone(const Charge&, Instant /*now*/) {}
 
  protected:
   ~Fleet() = default;

@@ -95,7 +95,8 @@ Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std:
   const Charge charge{
       .key = hasher_.hash({.rule = options.rule, .bucket = bucket, .key = key}, quota),
       .quota = &quota,
-      .cost = options.cost};
+      .cost = options.cost,
+      .on_full = options.on_full};
   Decision decision;
   AwaitedBatch batch;
   batch.operation = operation;
@@ -132,7 +133,8 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
     const KeyName name{.rule = hit.options.rule, .bucket = hit.bucket, .key = hit.key};
     charges[index] = {.key = hasher_.hash(name, quotas[index]),
                       .quota = &quotas[index],
-                      .cost = hit.options.cost};
+                      .cost = hit.options.cost,
+                      .on_full = hit.options.on_full};
   }
   AwaitedBatch batch;
   batch.operation = Operation::kSpendAll;

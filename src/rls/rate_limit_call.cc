@@ -344,14 +344,17 @@ void RateLimitCall::write_headers() {
     if (is_over) break;
   }
   if (tightest == nullptr) return;
-  const auto add = [&](const std::string& name, std::int64_t value) {
+  const auto add = [&](const std::string& name, std::string value) {
     auto& header = *response.add_response_headers_to_add();
     header.set_key(name);
-    header.set_value(std::to_string(value));
+    header.set_value(std::move(value));
   };
-  add(service_->options().limit_header, tightest->current_limit().requests_per_unit());
-  add(service_->options().remaining_header, tightest->limit_remaining());
-  add(service_->options().reset_header, tightest->duration_until_reset().seconds());
+  const auto& names = service_->options();
+  add(names.limit_header, std::to_string(tightest->current_limit().requests_per_unit()));
+  add(names.remaining_header, std::to_string(tightest->limit_remaining()));
+  add(names.reset_header, std::to_string(tightest->duration_until_reset().seconds()));
+  const auto is_alone = [](const Limit& limit) { return limit.answer.is_alone; };
+  if (std::ranges::any_of(limits_, is_alone)) add("X-Weir-Mode", "local");
 }
 
 void RateLimitCall::write_metadata() {

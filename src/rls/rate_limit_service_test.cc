@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/late_store.h"
 #include "weir/memory_store.h"
 
 namespace weir::rls {
@@ -96,6 +97,11 @@ class World {
         blocks_(hasher_),
         service_(engine_, blocks_, std::make_shared<const RuleSet>(std::move(rules)), options) {}
 
+  void lose_the_shared_store() {
+    shared_.break_down();
+    engine_.join(fleet_, [] {});
+  }
+
   const Response& ask(const Descriptors& descriptors, std::uint32_t hits = 0,
                       const std::string& domain = "edge") {
     const auto call = service_.new_call();
@@ -137,6 +143,8 @@ class World {
   KeyHasher hasher_{HashSecret{}};
   Traffic traffic_;
   Engine engine_;
+  LateStore shared_{*store_};
+  TestFleet fleet_{shared_};
   BlockList blocks_;
   RateLimitService service_;
   Response response_;
@@ -338,6 +346,17 @@ TEST(RateLimitService, HeadersTellOfTheTightestLimit) {
   EXPECT_EQ(headers({of({{"none", ""}}), of({{"wide", ""}})}),
             "RateLimit-Limit=0 RateLimit-Remaining=0 RateLimit-Reset=37 ");
   EXPECT_EQ(headers({of({{"unknown", ""}})}), "");
+}
+
+TEST(RateLimitService, HeadersSayThatANodeDecidedAlone) {
+  World world({rule("a", 2, {"a"})}, {.response_headers = true});
+  const auto last_header = [&] {
+    const auto& headers = world.ask({of({{"a", ""}})}).response_headers_to_add();
+    return headers.empty() ? std::string() : headers[headers.size() - 1].key();
+  };
+  EXPECT_EQ(last_header(), "RateLimit-Reset");
+  world.lose_the_shared_store();
+  EXPECT_EQ(last_header(), "X-Weir-Mode");
 }
 
 TEST(RateLimitService, CountsByValuesWhereARuleWantsIt) {

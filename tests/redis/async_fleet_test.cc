@@ -16,40 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::kInterval;
 using testing::SimulatedCheck;
-using testing::SimulatedNode;
-using testing::SimulatedRedis;
 using testing::SyncingNode;
 
-class AsyncFleet : public ::testing::Test {
- protected:
-  static KeyHash fresh_key() {
-    static std::uint64_t made = 0;
-    return {++made, made * 0x9e3779b97f4a7c15};
-  }
-  SyncingNode& add_node(Duration skew, std::size_t keys = 64, KeySpread spread = {}) {
-    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys, spread));
-  }
-  void let_pass(Duration time) {
-    for (const Instant end = redis_.now + time; redis_.now < end;) {
-      redis_.now += 1ms;
-      for (const auto& node : nodes_) node->run();
-    }
-  }
-  // What Redis says is left of a key.
-  std::int64_t left_in_redis(Charge charge) {
-    SimulatedNode observer(redis_, 0s);
-    charge.cost = 0;
-    SimulatedCheck look({charge}, Operation::kLook);
-    observer.strict.decide(look.batch, observer.now());
-    observer.run();
-    EXPECT_TRUE(look.is_answered());
-    EXPECT_FALSE(look.has_failed());
-    return look.decisions[0].remaining;
-  }
-
-  SimulatedRedis redis_;
-  std::vector<std::unique_ptr<SyncingNode>> nodes_;
-};
+using AsyncFleet = testing::SyncingFleet;
 
 struct Row {
   Algorithm algorithm;
@@ -459,27 +428,6 @@ TEST_F(AsyncFleet, WhoLooksSeesWhatOthersSpentSince) {
   SimulatedCheck look({charge}, Operation::kLook);
   node.ask(look);
   EXPECT_EQ(look.decisions[0].remaining, 9);
-}
-
-TEST_F(AsyncFleet, ThisNodesCountersKnowWhatItAdmittedWhenItIsAlone) {
-  SyncingNode& node = add_node(0s);
-  SyncingNode& other = add_node(0s);
-  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
-  const Charge charge{fresh_key(), &quota, 1};
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(charge));
-  EXPECT_TRUE(other.spend(charge));
-  let_pass(2 * kInterval);
-  EXPECT_EQ(node.own_remaining(charge), 95);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.spend(charge));
-  node.link.cut(node.now());
-  EXPECT_EQ(node.spend(charge), std::nullopt);
-  EXPECT_EQ(node.own_remaining(charge), 92);
-  node.store.note_admitted(charge, node.now());
-  EXPECT_EQ(node.spend(charge), std::nullopt);
-  EXPECT_EQ(node.own_remaining(charge), 92);  // the node that admitted it has entered it
-  node.link.mend();
-  let_pass(1s);
-  EXPECT_EQ(node.own_remaining(charge), 92);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class TestFleet final : public Fleet {
   std::int64_t live_nodes() const override { return nodes; }
   bool is_spread() const override { return spread; }
   Duration patience() const override { return std::chrono::milliseconds(20); }
-  void admitted_alone(Mode, const Charge& charge, Instant) override { alone += charge.cost; }
+  void admitted_alone(const Charge& charge, Instant) override { alone += charge.cost; }
 
   struct NothingAtHand final : Store {
     void decide(Batch& batch, Instant) noexcept override {

@@ -108,6 +108,9 @@ class CompactTable {
   template <typename State>
   Decision spend(const Charge& charge, Instant now, SlotChange* change) noexcept;
 
+  // Notes that something else has found the key denied.
+  void note_denial(KeyHash key, Instant now) noexcept;
+
   // The key's state; State{} if it is not here.
   template <typename State>
   State find(KeyHash key, const Quota& quota) const noexcept;
@@ -242,6 +245,16 @@ State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept 
     if (!word.claimed()) packing_.unpack(quota, word, state);
     return state;
   }
+}
+
+template <typename Probe>
+void CompactTable<Probe>::note_denial(KeyHash key, Instant now) noexcept {
+  const Place place = place_of(key);
+  const std::size_t candidate = candidate_of(place);
+  if (candidate == kCandidates) return;
+  const SlotWord word = load(place[candidate]);
+  if (word.fingerprint() != place.fingerprint || word.claimed()) return;
+  mark_denied(place, candidate, word, now);
 }
 
 template <typename Probe>

@@ -180,11 +180,15 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  // Nothing is charged, but a key's own denial is noted where its algorithm counts them.
+  // Nothing is charged, but who is denied is worth keeping, and some algorithms count denials.
   void deny_all(Batch& batch, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      if (batch.decisions[index].verdict == Verdict::kDenied) {
-        wide_.record_denial(batch.charges[index], now);
+      if (batch.decisions[index].verdict != Verdict::kDenied) continue;
+      const Charge& charge = batch.charges[index];
+      if (Packing::fits(*charge.quota)) {
+        table_.note_denial(charge.key, now);
+      } else {
+        wide_.record_denial(charge, now);
       }
     }
   }

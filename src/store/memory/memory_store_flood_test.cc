@@ -1,6 +1,7 @@
 // An attacker's floods: a hundred million keys that nobody has seen before, and floods of
 // keys that are driven over their own limits, against keys that are over theirs.
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,6 +109,29 @@ TEST_P(FloodOfDeniedKeys, FreesNoKeyThatHadNothingLeft) {
   }
   flood(20 * kMaxKeys);
   EXPECT_EQ(freed_victims(), 0u);
+}
+
+// All or nothing, and with a cost that leaves something when it is denied: as a rule with two
+// limits does.
+TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedTogetherWithAnother) {
+  const Quota three = quota_of({GetParam(), 3, 1h});
+  const Quota many = quota_of({Algorithm::kFixedWindow, 1'000, 24h});
+  const auto spend_both = [&](std::uint64_t key) {
+    const std::array charges = {Charge{key_of(key), &three, 2}, Charge{key_of(~key), &many, 1}};
+    std::array<Decision, 2> decisions;
+    Batch batch{.operation = Operation::kSpendAll, .charges = charges, .decisions = decisions};
+    batch.on_done = [](Batch&) noexcept {};
+    store_->decide(batch, now_);
+    return decisions[0];
+  };
+  for (std::uint64_t key = 0; key < kVictims; ++key) {
+    ASSERT_TRUE(spend_both(key).allowed());
+    ASSERT_EQ(spend_both(key).remaining, 1);
+  }
+  flood(20 * kMaxKeys);
+  std::uint64_t freed = 0;
+  for (std::uint64_t key = 0; key < kVictims; ++key) freed += spend_both(key).allowed() ? 1 : 0;
+  EXPECT_EQ(freed, 0u);
 }
 
 TEST_P(FloodOfDeniedKeys, LeavesRoomToCountStrangers) {

@@ -206,10 +206,13 @@ Decision WideStore::look(const Charge& charge, Instant now) noexcept {
 }
 
 void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
-  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) return;
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
   Record* record = find(place, charge.key, now);
+  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) {
+    if (record != nullptr) rank(place, *record, {.verdict = Verdict::kDenied}, now);
+    return;
+  }
   const auto before = record != nullptr ? unpack<algo::ExponentialBackoffState>(record->state)
                                         : algo::ExponentialBackoffState{};
   const auto step = algo::record_denial(*charge.quota, before, now);

@@ -55,7 +55,7 @@ class WideStore {
   // What spend() would answer; `remaining` is before the cost.
   Decision look(const Charge& charge, Instant now) noexcept;
 
-  // Notes that the charge was denied, for the algorithms that care.
+  // Notes that the charge was denied: for the key's rank, and for algorithms that count it.
   void record_denial(const Charge& charge, Instant now) noexcept;
 
   // Takes back an allowed charge. `now` is that of the charge.

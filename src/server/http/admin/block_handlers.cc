@@ -54,9 +54,6 @@ void add_block(HttpCore& core, const Exchange& exchange) {
   if (!length || *length <= Duration::zero() || *length > kBlockMax) {
     body.reject("for", "a duration of at most 366 days, such as \"5m\"");
   }
-  if (block.rule.size() + block.key.size() > BlockList::kKeyMax) {
-    body.reject("key", "at most 1024 bytes, the rule's included");
-  }
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   if (core.rules().find(block.rule) == nullptr) {
     return core.reply_problem(exchange, unknown_rule(block.rule, core.rules()));

@@ -39,6 +39,7 @@ struct Figures {
   HttpCounts::Sum http{};
   NodeFigures node{};
   std::size_t blocks = 0;
+  std::uint64_t blocks_dropped = 0;
   ReloadFigures reload{};
   std::span<const Rule> rules{};  // in force
   const RuleCounts* rule_counts = nullptr;

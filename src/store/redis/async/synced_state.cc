@@ -7,7 +7,6 @@
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
 #include "algo/wide_math.h"
-#include "base/assert.h"
 
 namespace weir {
 namespace {
@@ -28,12 +27,12 @@ auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& acti
   const auto& [a, b, c] = numbers;
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow: return action(algo::FixedWindowState{a, b});
-    case Algorithm::kSlidingWindow: return action(algo::SlidingWindowState{a, b, c});
     case Algorithm::kTokenBucket: return action(algo::TokenBucketState{a, b});
+    case Algorithm::kSlidingWindow:
     case Algorithm::kSlidingLog:
     case Algorithm::kExponentialBackoff: break;
   }
-  report_bug("algorithm is synced", __FILE__, __LINE__);
+  return action(algo::SlidingWindowState{a, b, c});
 }
 
 algo::FixedWindowState charged(const Quota& quota, const algo::FixedWindowState& state,

@@ -77,6 +77,9 @@ class RedisTrips {
   // Sends what waits. What fails at once, the owner learns before this returns.
   void flush(Instant now);
 
+  // Redis has answered another store.
+  void believe(Instant now) { calls_.believe(now); }
+
   const Breaker& breaker() const { return calls_.breaker(); }
   const CallCounts& counts() const { return calls_.counts(); }
 

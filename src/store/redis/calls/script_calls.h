@@ -140,6 +140,9 @@ class ScriptCalls {
     troubles_.note(failure, detail, now);
   }
 
+  // Closes the breaker: Redis has answered others.
+  void believe(Instant now) { troubles_.answered(now); }
+
   // Sends what waits, from the front, while may_send() holds.
   template <typename MaySend>
   void send_queue(Instant now, MaySend may_send) {

@@ -79,8 +79,8 @@ Store& RedisFleet::leases_at_hand() {
 bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
 // Under another secret the key has another name, which this node does not know yet.
-void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
-  if (mode == Mode::kAsync && has_secret_) async_->note_admitted(charge, now);
+void RedisFleet::admitted_alone(const Charge& charge, Instant now) {
+  if (has_secret_) async_->note_admitted(charge, now);
 }
 
 bool RedisFleet::decides() const {
@@ -88,9 +88,24 @@ bool RedisFleet::decides() const {
          !async_->trips().is_away();
 }
 
-void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
+void RedisFleet::redis_changed(const LinkState&, Instant now) {
+  report(now);
+  catch_up(now);
+}
 
-void RedisFleet::breaker_changed(Instant now) { report(now); }
+void RedisFleet::breaker_changed(Instant now) {
+  report(now);
+  if (!async_) return;
+  const int closed = strict_store_->breaker().closed() + leased_->trips().breaker().closed();
+  if (closed > std::exchange(closed_breakers_, closed)) catch_up(now);
+}
+
+// Once Redis answers, it is charged what this node has admitted alone before it decides more for
+// this core.
+void RedisFleet::catch_up(Instant now) {
+  if (!async_ || client_->state().phase != LinkState::Phase::kConnected) return;
+  if (strict_store_->breaker().closed()) async_->catch_up(now);
+}
 
 void RedisFleet::report(Instant now) {
   if (!async_) return;  // while it is being made

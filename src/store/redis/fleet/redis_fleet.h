@@ -60,7 +60,7 @@ class RedisFleet final : public Fleet, RedisListener {
   bool is_spread() const override;
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
-  void admitted_alone(Mode mode, const Charge& charge, Instant now) override;
+  void admitted_alone(const Charge& charge, Instant now) override;
 
   // The secret that was found is in use on this core.
   void use_secret(Instant now);
@@ -82,6 +82,7 @@ class RedisFleet final : public Fleet, RedisListener {
 
   bool decides() const;
   void report(Instant now);
+  void catch_up(Instant now);
   void publish(Instant now);
   void tell_health();
 
@@ -96,7 +97,8 @@ class RedisFleet final : public Fleet, RedisListener {
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
-  FleetHealth told_{};  // by the first core
+  int closed_breakers_ = 2;  // of modes strict and leased
+  FleetHealth told_{};       // by the first core
   std::unique_ptr<Alarm> publisher_;
 };
 

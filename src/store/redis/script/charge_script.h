@@ -75,7 +75,7 @@ enum class ChargeFailure : std::uint8_t {
   kNone,
   kForeignType,  // under a key's name is something else, such as a list
   kUnreadable,   // a string, but no state of ours, or of another algorithm
-  kUnsupported,  // exponential_backoff has no leases, and logs are not synced
+  kUnsupported,  // exponential_backoff has no leases
   kMalformed,    // the reply is not what the script answers
 };
 

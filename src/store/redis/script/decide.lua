@@ -280,21 +280,24 @@ local function make_lease()
 end
 
 local function make_sync()
-  -- Charges whatever the limit says, and returns the state.
+  -- Charges whatever the limit says, and returns the state; of logs and backoffs, which nobody
+  -- copies, zeros. A backoff that is cooling down admits nothing anyway.
   local function sync(position)
-    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     local step, charge = algorithms[k].step, algorithms[k].charge
     if charge then
       A[k], B[k] = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
       if cost > 0 then windows[k] = window end
     elseif cost > 0 then
-      local changed, a, b, c = select(6, step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window))
-      if changed then store(k, window, a, b, c) end
+      local verdict, _, _, _, _, changed, a, b, c, d =
+          step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window, 0, 0, 0)
+      if changed and verdict == ALLOWED then store(k, window, a, b, c, d) end
     end
+    local is_copied = kind ~= LOG and kind ~= BACKOFF
     put(ALLOWED)
-    put(A[k])
-    put(B[k])
-    put(C[k])
+    put(is_copied and A[k] or 0)
+    put(is_copied and B[k] or 0)
+    put(is_copied and C[k] or 0)
   end
 
   return function(first, count)
@@ -328,7 +331,6 @@ local function load_batch(operation, first, count)
       if failure then return failure end
     end
     if operation == LEASE and kind == BACKOFF then return UNSUPPORTED end
-    if operation == SYNC and (kind == BACKOFF or kind == LOG) then return UNSUPPORTED end
   end
 end
 
