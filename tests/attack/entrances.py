@@ -13,7 +13,7 @@ CERTIFICATE, KEY = AUTHORITY.issue("server")
 TLS = ("--http-tls", "127.0.0.1:0", "--tls-certificate", CERTIFICATE, "--tls-key", KEY)
 BEHIND_A_BALANCER = (*TLS, "--proxy-protocol", "http-tls")
 BATCH = 20  # handshakes under way at a time
-ANSWER_S = 0.3
+ANSWER_MAX_S = 20  # a header that is not whole is waited for
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"  # with which version 2 of a PROXY header begins
 
 
@@ -64,7 +64,7 @@ def bad_proxy_headers(scene):
              SIGNATURE + b"\x21\x11\0\x01\0", SIGNATURE + b"\x21\x11\xff\xff" + bytes(5000),
              SIGNATURE + struct.pack(">BBH", 0x21, 0x21, 4) + bytes(4)]
     for data in cases:
-        tally = swarm.flood(scene.moment(ANSWER_S), 1, swarm.once(data), port=port)
+        tally = swarm.flood(scene.moment(ANSWER_MAX_S), 1, swarm.once(data), port=port)
         scene.claim(tally.closed and not tally.heard.startswith(b"HTTP"),
                     f"{data[:30]!r} is let in: {tally.heard[:30]!r}")
     scene.note(f"{len(cases)} headers")
