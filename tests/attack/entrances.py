@@ -20,7 +20,8 @@ SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"  # with which version 2 of a PROXY header be
 def hello():
     """What a client says first."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
     with contextlib.suppress(ssl.SSLWantReadError):
         client.do_handshake()
     return outgoing.read()
@@ -29,6 +30,7 @@ def hello():
 def handshakes_left(scene):
     """The server signs for each; the client never answers, and comes again."""
     port, first, handshakes = scene.weir.port_of("https"), hello(), 0
+    scene.begin()
     while scene.goes_on():
         batch = [swarm.connect(port) for _ in range(BATCH)]
         for member in batch:
@@ -43,6 +45,7 @@ def handshakes_left(scene):
 def hellos_cut_short(scene):
     """Bytes in clear, and hellos of which a part never comes."""
     port, first = scene.weir.port_of("https"), hello()
+    scene.begin()
     pieces = [get("/health"), first[:3], first[:100], b"\x16\x03\x01\xff\xff" + b"x" * 1000,
               b"\x15\x03\x01\x00\x02\x02\x28", bytes(500), b"\x16\x03\x01" * 1000]
     tally = swarm.flood(scene, scene.some(300),
