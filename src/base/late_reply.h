@@ -4,7 +4,7 @@
 //
 // The connection keeps it in the place that the reply has among the others. When the answer
 // comes, due() wakes the connection, which calls write() when the reply's turn has come.
-// Destroyed before that, it gives up what was asked: nobody wants the reply any more.
+// Destroyed before that, it gives up its request: nobody wants the reply any more.
 //
 // `Out` is where the replies of a protocol go.
 //

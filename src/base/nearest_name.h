@@ -26,7 +26,7 @@ inline constexpr std::size_t kNameLengthMax = 64;
 // REQUIRES: neither is longer than kNameLengthMax.
 std::size_t edit_distance(std::string_view from, std::string_view to);
 
-// Empty if none is near. Of equally near ones the first.
+// The first of those that are equally near; empty if none is near.
 std::string_view nearest_name(std::string_view name, std::span<const std::string_view> candidates);
 
 // The nearest one, or, when nothing is near, "one of id, limit, window".

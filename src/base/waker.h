@@ -1,4 +1,4 @@
-// Waker: how somebody who waits makes itself heard when nothing has come from outside.
+// Waker: wakes a connection when something else than bytes from its peer has come.
 //
 // Thread rule: one core. Implemented by net/connection.h.
 
@@ -10,9 +10,12 @@ namespace weir {
 
 class Waker {
  public:
-  // Asks to be called at the end of the event loop's round, once, however often this was
-  // asked: what many have asked for in one round is done together.
+  // The event loop calls the connection once at the end of its round, however often it was
+  // woken: one call does the work of all.
   virtual void wake() noexcept = 0;
+  // The event loop calls the connection again when others have had their turn: it has more to
+  // do than one may do in a turn. By default no others are there.
+  virtual void yield() noexcept { wake(); }
 
   // Asks that somebody look at the session's deadline when `when` has come, to the millisecond,
   // and not at the next look at all connections, which may be a second later. Of several the

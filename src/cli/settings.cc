@@ -8,6 +8,7 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
+#include "net/memory_limit.h"
 #include "rules/mode.h"
 
 namespace weir {
@@ -152,6 +153,7 @@ std::string shown(const Settings& settings, const Setting& setting) {
     return settings.fleet ? settings.fleet->url.to_string() : "off";
   }
   if (setting.name == "threads") return std::to_string(settings.threads);
+  if (setting.name == "max_buffered") return std::to_string(settings.max_buffered);
   return settings.values.text(setting.name);
 }
 
@@ -185,6 +187,9 @@ std::variant<Settings, StartError> settle(const SettingValues& values) {
   settings.threads = values.is_set("threads")
                          ? static_cast<std::size_t>(values.get<std::int64_t>("threads"))
                          : available_cores();
+  settings.max_buffered = values.is_set("max_buffered")
+                              ? static_cast<std::uint64_t>(values.get<std::int64_t>("max_buffered"))
+                              : default_buffered_max(memory_limit());
   return settings;
 }
 

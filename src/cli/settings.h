@@ -73,6 +73,7 @@ struct Settings {
   TrustedProxies trusted_proxies;
   std::optional<RedisFleetOptions> fleet;  // none: alone
   std::size_t threads = 1;
+  std::uint64_t max_buffered = 0;
 
   bool needs_tls() const;
   // A client that reaches one address may try the admin routes, so the most exposed one

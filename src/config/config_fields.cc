@@ -183,6 +183,12 @@ constexpr Field kConfigFields[] = {
         .defaults_to("1048576")
         .set_by({"--max-keys", "Keys to reserve memory for"})
         .needs_restart(),
+    row::integer("max_buffered", {1 << 20, std::int64_t{1} << 46},
+                 "Bytes of input, output and requests under way that all connections "
+                 "together may hold; beyond it those that hold most are reset. Without it, "
+                 "an eighth of the memory of the machine or its cgroup, from 64 MiB to 4 GiB.")
+        .set_by({"--max-buffered", "Bytes that connections may hold [an eighth of the memory]"})
+        .needs_restart(),
     row::section("store", kStore,
                  "Where limits are shared with other nodes. Without it, this node is alone."),
     row::text("state_file", &kPath,

@@ -28,11 +28,11 @@ class Channel {
     return tls_ ? tls_->write(output) : write_clear(output);
   }
 
-  // Bytes have been taken from the socket that read() has not given out: they come when
-  // it is called again, and epoll does not know of them.
+  // The channel has taken bytes from the socket that read() has not returned: the next call
+  // returns them, and epoll does not know of them.
   bool has_unread() const { return tls_ && tls_->has_unread(); }
 
-  // Ends our side. False if the peer is not there to be told.
+  // Ends our side. False if the peer has gone.
   bool finish_writing();
 
   // Throws away some of what the peer still sends, encrypted or not. False if it has ended.

@@ -11,10 +11,6 @@
 namespace weir {
 namespace {
 
-// A session may make more output when some has been sent (it had stopped at its bound
-// and goes on with requests it had buffered). After so many rounds others get a turn.
-constexpr int kSendsMax = 8;
-
 // A TLS record of 16 KiB may hold more than the session's space; after so many reads of
 // what is left of it others get a turn.
 constexpr int kReadsMax = 16;
@@ -37,7 +33,10 @@ Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<En
       entrance_(std::move(entrance)),
       last_heard_(loop_.now()) {}
 
-Connection::~Connection() { loop_.unwatch(socket()); }
+Connection::~Connection() {
+  owner_.budget().change(held_, 0);
+  loop_.unwatch(socket());
+}
 
 // What every call of the loop is: the work, then close if there is nothing left to do, else
 // wait for more. May destroy this.
@@ -68,10 +67,30 @@ void Connection::handle_wake() {
   const bool was_blocked = blocked_;
   session_->woken(loop_.now());
   if (!was_blocked) write();
-  if (paused_ && phase_ == Phase::kTalking) read();  // there may be room again
+  const bool may_read = paused_ && phase_ == Phase::kTalking && !is_heavy_;
+  if (may_read) read();  // there may be room again
+}
+
+void Connection::yield() noexcept {
+  is_heavy_ = true;
+  owner_.queue(*this);
+}
+
+// What waits within the session comes first. What epoll has said waits on if that takes the
+// whole turn.
+void Connection::take_turn() {
+  is_heavy_ = false;
+  attempt([this] {
+    if (session_ != nullptr) handle_wake();
+    if (phase_ != Phase::kDead && !is_heavy_ && events_ != 0) handle(std::exchange(events_, 0));
+  });
 }
 
 void Connection::ready(std::uint32_t events) {
+  if (is_heavy_) {
+    events_ |= events;
+    return owner_.queue(*this);
+  }
   attempt([this, events] { handle(events); });
 }
 
@@ -111,7 +130,7 @@ void Connection::turn_away() {
   } else {
     owner_.budget().count_refused_header();
   }
-  linger();  // so that what TLS has told the peer arrives
+  linger();  // so that the alert of TLS arrives
 }
 
 void Connection::read() {
@@ -132,7 +151,7 @@ void Connection::read_once() {
   paused_ = space.empty();
   if (paused_) return;
   // While the session does not know of the drain, give it no more than the beginning of a
-  // request: then it is told, and answers that request as the last.
+  // request: then it learns of the drain, and answers that request as the last.
   if (drain_ == Drain::kAtNextByte) space = space.first(1);
 
   const auto result = channel_.read(space);
@@ -155,25 +174,24 @@ void Connection::read_once() {
 
 void Connection::write() {
   blocked_ = false;
-  for (int round = 0; round < kSendsMax && !session_->output().empty(); ++round) {
-    if (!send_once()) return;
-  }
-  // More to send, but not now: ask to be called when the socket is writable, which it is.
-  if (!session_->output().empty()) {
-    blocked_ = true;
-    stalled_since_ = loop_.now();
+  std::size_t total = 0;
+  while (!session_->output().empty()) {
+    if (total >= kTurnBytes) return yield();
+    const std::size_t sent = send_once();
+    if (blocked_ || phase_ == Phase::kDead) return;
+    total += sent;
   }
 }
 
-// True if all the output was taken.
-bool Connection::send_once() {
+// Returns how much was sent. Sets blocked_ if that was not all that was offered.
+std::size_t Connection::send_once() {
   const auto handled_since = loop_.now();
   session_->stamp(loop_.read_clock() - handled_since);
-  const auto output = session_->output();
+  const auto output = session_->output().substr(0, kTurnBytes);
   const auto result = channel_.write(output);
   if (result.status == Status::kBroken) {
     phase_ = Phase::kDead;
-    return false;
+    return 0;
   }
   if (!blocked_) stalled_since_ = loop_.now();
   if (result.size > 0) {
@@ -182,15 +200,20 @@ bool Connection::send_once() {
     stalled_since_ = loop_.now();
   }
   blocked_ = result.status != Status::kDone;
-  return !blocked_;
+  return result.size;
 }
 
 void Connection::settle() {
   if (session_ != nullptr && phase_ != Phase::kDead && session_->output().empty()) {
-    if (session_->finished()) linger();
+    if (session_->finished()) {
+      if (session_->was_flooded()) owner_.budget().count_flooded();
+      linger();
+    }
   }
   if (phase_ == Phase::kDead) return owner_.destroy(*this);
+  is_heavy_ = is_heavy_ || blocked_;
   update_interest();
+  account();
 }
 
 void Connection::linger() {
@@ -208,6 +231,7 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
+  if (TurnHook::is_linked()) return;  // its next turn will show; events wait for that, too
   // What waits within the channel, epoll does not see. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
   const bool waits_for_output = reread_ || (entrance_ && blocked_);
@@ -247,6 +271,17 @@ void Connection::act_on_due(Instant now) {
     if (blocked_ && session_->output().empty()) return give_up_stalled();
     write();
   }
+}
+
+void Connection::shed() {
+  owner_.budget().count_shed();
+  reset_on_close(socket());
+  owner_.destroy(*this);
+}
+
+void Connection::account() {
+  const std::size_t held = session_ != nullptr ? session_->held() : 0;
+  if (held != held_) owner_.account(std::exchange(held_, held), held);
 }
 
 void Connection::give_up_stalled() {

@@ -2,9 +2,13 @@
 //
 // Where a PROXY header or TLS comes first, the session is made when that is over.
 //
-// One recv when the socket is readable, one send when that made output; epoll is asked
-// for writability only after a send that did not take everything, and not asked for
-// input while the session has no room. About 110 bytes; the buffers are the session's.
+// One recv when the socket is readable, one send when that made output; epoll watches
+// for writability only after a send that did not take everything, and not for
+// input while the session has no room. About 100 bytes; the buffers are the session's.
+//
+// A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
+// for its next turn (ConnectionSet), and so does what then happens to it: the others, whose
+// requests are small, come first.
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
@@ -13,12 +17,12 @@
 //                             reset the connection and could destroy the last reply
 //   the peer has gone         closed
 //   output not taken for 30 s, or the drain took too long    reset
+//   all connections hold too much, and this one most         reset
 //
-// Without memory for what the peer asks, or for telling it something, the connection is
-// closed; others have theirs.
+// Without memory for a request or its reply, the connection is closed; others have theirs.
 //
 // At a drain, a connection that has been silent for kDrainPatience is closed at once.
-// Another may have a request under way that we have not seen: it is told to finish when
+// Another may have a request under way that we have not seen: its session finishes when
 // its next byte arrives (so that the reply to that request says it is the last), or
 // when it has been silent for long enough.
 //
@@ -42,8 +46,15 @@ namespace weir {
 
 class ConnectionSet;
 
-class Connection final : public EventLoop::Watcher, public Waker {
+// The queue of those that want another turn.
+using TurnHook =
+    boost::intrusive::list_base_hook<boost::intrusive::tag<struct TurnTag>,
+                                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+class Connection final : public EventLoop::Watcher, public TurnHook, public Waker {
  public:
+  static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
+
   // Longer than a slow network's worst pause, short enough that a peer which stopped
   // reading does not hold its place for minutes.
   static constexpr Duration kStallMax = std::chrono::seconds(30);
@@ -66,8 +77,18 @@ class Connection final : public EventLoop::Watcher, public Waker {
   void wake() noexcept override { loop_.wake_soon(*this); }
   void look_at(Instant when) override;
 
+  void yield() noexcept override;
+
+  // Its turn has come. May destroy this.
+  void take_turn();
+
   // Acts on what has become due. May destroy this.
   void sweep();
+
+  // Bytes that its session held when it last acted.
+  std::size_t held() const { return held_; }
+  // Ends it, because all hold too much. Destroys this.
+  void shed();
 
   // Finish what has arrived, then close. May destroy this.
   void drain();
@@ -97,8 +118,9 @@ class Connection final : public EventLoop::Watcher, public Waker {
   void read();
   void read_once();
   void write();
-  bool send_once();
+  std::size_t send_once();
   void settle();
+  void account();
   void linger();
   void tell_session_to_drain();
   void give_up_stalled();
@@ -113,13 +135,16 @@ class Connection final : public EventLoop::Watcher, public Waker {
   Instant phase_deadline_;            // kLingering: when to stop
   Instant stalled_since_;             // while blocked_: when output last moved
   Instant look_at_ = Instant::max();  // as the owner knows it
-  std::uint32_t index_ = 0;           // in ConnectionSet
-  std::uint32_t interest_ = 0;        // what epoll has been asked for
+  std::size_t held_ = 0;
+  std::uint32_t index_ = 0;     // in ConnectionSet
+  std::uint32_t events_ = 0;    // of epoll, that wait for its turn
+  std::uint32_t interest_ = 0;  // the events that epoll watches for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
-  bool blocked_ = false;  // the last send did not take everything
-  bool paused_ = false;   // the session had no room for input
-  bool reread_ = false;   // read again when the socket is writable
+  bool blocked_ = false;   // the last send did not take everything
+  bool paused_ = false;    // the session had no room for input
+  bool reread_ = false;    // read again when the socket is writable
+  bool is_heavy_ = false;  // its last turn was not enough: another one is to come
 };
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 #include "net/connection_set.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "net/sockets/socket_options.h"
@@ -75,6 +76,40 @@ Duration ConnectionSet::sweep_some(Duration whole_round) {
   sweep_from_ = end;
   const auto parts = connections_.size() / kSweepMax + 1;
   return whole_round / static_cast<Duration::rep>(parts);
+}
+
+void ConnectionSet::queue(Connection& connection) noexcept {
+  if (!connection.TurnHook::is_linked()) queue_.push_back(connection);
+  turns_->set(loop_.now());
+}
+
+void ConnectionSet::give_turns() {
+  for (int given = 0; given < kTurnsMax && !queue_.empty(); ++given) {
+    Connection& next = queue_.front();
+    queue_.pop_front();
+    next.take_turn();
+  }
+  if (!queue_.empty()) turns_->set(loop_.now());
+}
+
+void ConnectionSet::account(std::size_t before, std::size_t after) {
+  budget_.change(before, after);
+  if (after > before && when_over_ && budget_.is_over()) when_over_();
+}
+
+std::size_t ConnectionSet::shed() {
+  const std::size_t least = budget_.shed_from();
+  std::vector<Connection*> worst;
+  for (const auto& connection : connections_) {
+    if (connection->held() >= least) worst.push_back(connection.get());
+  }
+  std::ranges::sort(worst, std::ranges::greater(), &Connection::held);
+  const auto count = connections_.size();
+  for (Connection* connection : worst) {
+    if (!budget_.is_to_shed()) break;
+    connection->shed();
+  }
+  return count - connections_.size();
 }
 
 void ConnectionSet::drain_all() {

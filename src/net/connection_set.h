@@ -1,9 +1,9 @@
 // ConnectionSet: the connections of one core.
 //
-// Owns them, and walks over them: about once a second each is asked whether something
-// of its own has become due, a few thousand at a time, so that a core with 100,000
-// connections does not pause all requests while it looks at them. One whose session has a
-// deadline to the millisecond is looked at then.
+// Owns them, and walks over them: about once a second it looks whether something of each has
+// become due, a few thousand at a time, so that a core with 100,000 connections does not
+// pause all requests while it looks at them. It looks at one whose session has a deadline to
+// the millisecond at that deadline.
 //
 // Thread rule: on its core. Tested by server_test.cc.
 
@@ -41,6 +41,18 @@ class ConnectionSet {
   // Destroys all, telling the peers by a reset. Returns how many there were.
   std::size_t reset_all();
 
+  // Gives a connection another turn when others have had theirs: kTurnsMax of them in a round
+  // of the loop, whose events come first.
+  void queue(Connection& connection) noexcept;
+
+  // A connection that held `before` bytes holds `after`. If all together hold too much,
+  // `over` is called.
+  void account(std::size_t before, std::size_t after);
+  void when_over(std::function<void()> over) { when_over_ = std::move(over); }
+  // Ends connections, those that hold most first, until the others hold little enough.
+  // Returns how many.
+  std::size_t shed();
+
   // Calls `action` each time the last one goes.
   void when_empty(std::function<void()> action) { when_empty_ = std::move(action); }
 
@@ -59,6 +71,9 @@ class ConnectionSet {
   void look(Instant now);
   void forget_look(Connection& connection);
   void add(std::unique_ptr<Connection> connection);
+  void give_turns();
+
+  static constexpr int kTurnsMax = 16;
 
   EventLoop& loop_;
   ConnectionBudget& budget_;
@@ -67,6 +82,11 @@ class ConnectionSet {
   std::set<Look> looks_;
   std::unique_ptr<Alarm> alarm_;  // rings for the first of them
   std::function<void()> when_empty_;
+  std::function<void()> when_over_;
+  boost::intrusive::list<Connection, boost::intrusive::base_hook<TurnHook>,
+                         boost::intrusive::constant_time_size<false>>
+      queue_;  // of those that want another turn
+  std::unique_ptr<Alarm> turns_ = loop_.make_alarm([this](Instant) { give_turns(); });
 };
 
 }  // namespace weir

@@ -1,6 +1,10 @@
 #include "net/core.h"
 
+#include <malloc.h>
+
 #include <algorithm>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace weir {
@@ -10,6 +14,15 @@ namespace {
 constexpr Duration kSweepRound = std::chrono::seconds(1);
 constexpr Duration kSweepRoundDraining = std::chrono::milliseconds(100);
 constexpr Duration kAskAgain = std::chrono::milliseconds(1);
+
+// Gives the system back what the allocator keeps, on a thread of its own: the system may take
+// its time.
+void trim_memory() {
+  try {
+    std::thread([] { ::malloc_trim(0); }).detach();
+  } catch (const std::system_error&) {  // next time
+  }
+}
 
 }  // namespace
 
@@ -36,6 +49,7 @@ void Core::run(Lodger lodger) {
 void Core::tick(Instant now) {
   for (const auto& listener : listeners_) listener->resume();
   dialer_.sweep();
+  if (connections_.budget().take_back()) trim_memory();
   if (phase_ == Phase::kLeaving) return lodger_.leave() ? loop_.stop() : wait_for_lodger(now);
   const bool draining = phase_ == Phase::kDraining;
   auto next = now + connections_.sweep_some(draining ? kSweepRoundDraining : kSweepRound);
@@ -67,7 +81,7 @@ void Core::cut_off_clients(Instant now) {
   wait_for_lodger(now);
 }
 
-// At first, too: what the last clients have left behind is to be done before it is asked.
+// The first time, too: what the last clients have left behind comes before the question.
 void Core::wait_for_lodger(Instant now) {
   if (now >= lodger_until_ || !lodger_.leave) return loop_.stop();
   ticker_->set(now + kAskAgain);

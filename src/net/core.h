@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net/connection_set.h"
@@ -34,8 +35,8 @@ class Core {
 
   // What lives on the loop beside the clients.
   struct Lodger {
-    // The last client has gone: asked every millisecond whether it has said to others what it
-    // has to say, for kLeaveMax at most. Empty: it has nothing to say.
+    // The last client has gone. Returns whether the lodger has sent to others what it has to
+    // send; called every millisecond, for kLeaveMax at most. Empty: it has nothing to send.
     std::function<bool()> leave{};
     // It goes, with connections to others still there. May be empty.
     std::function<void()> end{};
@@ -49,6 +50,11 @@ class Core {
   // `patience`; of that the last tenth, kLeaveMax at most, is kept for leave(). On the core's
   // thread.
   void drain(Duration patience);
+
+  // Calls `over` when the connections of all cores hold too much: then shed() is due on each.
+  void when_over(std::function<void()> over) { connections_.when_over(std::move(over)); }
+  // Ends those that hold most. Returns how many.
+  std::size_t shed() { return connections_.shed(); }
 
   // Connections that were cut off because the drain took too long. After run().
   std::size_t cut_off() const { return cut_off_; }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -34,10 +35,11 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
 }
 
 Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clock)
-    : options_(options), budget_(options.connections_max) {
+    : options_(options), budget_(options.connections_max, options.buffered_max) {
   for (std::size_t i = 0; i < cores; ++i) {
     cores_.push_back(std::make_unique<Core>(clock, budget_));
     cores_.back()->dialer().use_tls(options.trust);
+    cores_.back()->when_over([this] { shed(); });
   }
 }
 
@@ -88,6 +90,23 @@ void Server::post(std::size_t core, std::function<void()> action) {
 void Server::use_admission(const std::shared_ptr<const Admission>& admission) {
   for (const auto& core : cores_) {
     core->loop().post([&core = *core, admission] { core.use_admission(admission); });
+  }
+}
+
+// On any core, when it notices; each ends its own.
+void Server::shed() {
+  std::size_t idle = 0;
+  if (!shedding_.compare_exchange_strong(idle, cores_.size())) return;
+  for (const auto& core : cores_) {
+    try {
+      core->loop().post([this, &core = *core] {
+        const std::size_t count = core.shed();
+        shedding_.fetch_sub(1);
+        if (count > 0 && options_.on_shed) options_.on_shed(count);
+      });
+    } catch (const std::bad_alloc&) {
+      shedding_.fetch_sub(1);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,14 +35,18 @@ namespace weir {
 
 struct ServerOptions {
   std::size_t connections_max = 100'000;  // the process's
+  // Bytes that they may hold together; beyond it those that hold most are reset, and on_shed,
+  // if there is one, is called with their number, on their core's thread.
+  std::uint64_t buffered_max = UINT64_MAX;
+  std::function<void(std::size_t count)> on_shed{};
   // REQUIRES: there is one, and with TLS, if an endpoint wants them.
   std::shared_ptr<const Admission> admission;
   // For connections outward. Null: those that want TLS fail.
   std::shared_ptr<const TlsTrust> trust;
   // Called on each core's thread, before it serves anybody, and when it has served the last:
   // what lives on its loop is made and destroyed there. Between the two, with the last client
-  // gone, it is asked again and again whether it has said to others what it has to say, for a
-  // second at most and within the patience of the drain. May be empty.
+  // gone, core_leaves returns, again and again, whether it has sent to others what it has to
+  // send, for a second at most and within the patience of the drain. May be empty.
   std::function<void(std::size_t core, EventLoop& loop, SocketDialer& dialer)> core_begins{};
   std::function<bool(std::size_t core)> core_leaves{};
   std::function<void(std::size_t core)> core_ends{};
@@ -107,6 +112,7 @@ class Server {
   Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
   std::optional<StartError> listen(const Endpoint& endpoint, const ServerOptions& options);
   void run_core(std::size_t core);
+  void shed();
 
   const ServerOptions options_;
   ConnectionBudget budget_;
@@ -118,6 +124,7 @@ class Server {
   // passes it reads what the cores have written.
   std::atomic<std::size_t> running_{0};
   std::atomic<std::size_t> cut_off_{0};
+  std::atomic<std::size_t> shedding_{0};  // cores that have yet to shed
   Gate stopped_;
 };
 

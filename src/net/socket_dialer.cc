@@ -185,7 +185,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
       dialer_.connections_.add(std::move(channel_), std::move(session));
     } catch (const std::bad_alloc&) {
       dialer_.budget_.give_back();
-      // A session that was made and could not be kept has heard of its end.
+      // The destructor of a session that could not be kept has said so.
       if (channel_.socket() >= 0) tell(listener, "no memory");
       hang_up();
     }
@@ -202,7 +202,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     if (listener != nullptr) tell(*listener, why);
   }
 
-  // One without memory to hear of it knows the deadline it has set.
+  // A listener without memory for this knows the deadline it has set.
   void tell(DialListener& listener, const std::string& why) {
     try {
       listener.not_connected(why, dialer_.loop_.now());

@@ -47,7 +47,8 @@ struct TlsTrustFiles {
   Verification verification = Verification::kFull;
 };
 
-// Who waits for a connection. One of the two is called, once, and never from within dial().
+// Somebody that waits for a connection. One of the two is called, once, and never from within
+// dial().
 class DialListener {
  public:
   // Bytes can be moved: gives the session that moves them.

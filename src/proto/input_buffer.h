@@ -5,7 +5,7 @@
 //
 // It starts small, so that idle connections cost little; grows while reads fill it, up
 // to kComfortable, and beyond only by doubling what has arrived, never by what a peer
-// announces; and is given back when a large body has been handled.
+// announces; and shrinks when a large body has been handled.
 //
 // kPadding bytes behind the end may be read (they hold anything): simdjson does.
 //
@@ -28,7 +28,7 @@ class InputBuffer : public ByteQueue {
   static constexpr std::size_t kComfortable = 64 << 10;
 
   // Where to receive; at least kSpaceMin bytes. Moves what is there, so that data()
-  // has to be asked for again.
+  // has to be called again.
   static constexpr std::size_t kSpaceMin = 1 << 10;
   std::span<char> space();
 

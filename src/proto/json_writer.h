@@ -1,4 +1,4 @@
-// JsonWriter: JSON for pages that are asked for now and then. Puts the commas.
+// JsonWriter: JSON for pages that somebody reads now and then. Puts the commas.
 //
 //   JsonWriter json;
 //   json.begin_object().key("status").string("ok").key("cores").number(2).end_object();

@@ -1,4 +1,5 @@
-// OutputBuffer: bytes that wait to be written, in one piece.
+// OutputBuffer: bytes that wait to be written, in one piece, but for constant texts between
+// them: those are written from where they are.
 //
 // Grows as needed and keeps what it has taken, up to kKept; how much may wait is the
 // session's business.
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "proto/byte_queue.h"
 
@@ -27,21 +29,43 @@ class OutputBuffer : public ByteQueue {
   void commit(const char* end) { end_ = static_cast<std::size_t>(end - bytes_.get()); }
 
   void append(std::string_view text);
-  void append(const OutputBuffer& other) { append(other.view()); }
+  void append(const OutputBuffer& other);
+  // `text` outlives the buffer. It is not copied, and takes no position.
+  void append_constant(std::string_view text);
+
+  // The next piece.
+  std::string_view view() const {
+    if (constants_.empty()) [[likely]]
+      return ByteQueue::view();
+    const Constant& next = constants_.front();
+    return next.position == consumed_ ? next.text
+                                      : ByteQueue::view().substr(0, next.position - consumed_);
+  }
+  std::size_t size() const { return ByteQueue::size() + constant_bytes_; }
+  bool empty() const { return ByteQueue::empty() && constants_.empty(); }
 
   // Where the byte `position` bytes behind the first one ever appended is now.
   // REQUIRES: it has been appended and not yet consumed.
   char* at(std::size_t position) { return bytes_.get() + (position - consumed_ + begin_); }
-  // The position of the next byte to be appended.
-  std::size_t position() const { return consumed_ + size(); }
+  // The positions of the first byte that is there and of the next to be appended.
+  std::size_t begin_position() const { return consumed_; }
+  std::size_t position() const { return consumed_ + ByteQueue::size(); }
 
   // Drops bytes from the front.
   void consume(std::size_t size);
 
  private:
-  void make_room(std::size_t size);
+  struct Constant {
+    std::size_t position;  // of the byte behind it
+    std::string_view text;
+  };
 
-  std::size_t consumed_ = 0;  // bytes, ever
+  void make_room(std::size_t size);
+  void consume_copied(std::size_t size);
+
+  std::size_t consumed_ = 0;         // bytes, ever, without constants
+  std::vector<Constant> constants_;  // in their order
+  std::size_t constant_bytes_ = 0;
 };
 
 }  // namespace weir

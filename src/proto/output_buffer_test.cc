@@ -33,6 +33,33 @@ TEST(OutputBuffer, PositionsOutliveMoves) {
   EXPECT_EQ(buffer.view().substr(0, 4), "89Xy");
 }
 
+TEST(OutputBuffer, WritesConstantTextsFromWhereTheyAre) {
+  constexpr std::string_view kConstant = "constant";
+  OutputBuffer buffer;
+  buffer.append("head ");
+  buffer.append_constant(kConstant);
+  buffer.append_constant(kConstant);
+  const std::size_t tail = buffer.position();
+  buffer.append(" tail");
+  EXPECT_EQ(buffer.size(), 26u);
+  EXPECT_EQ(buffer.view(), "head ");
+  *buffer.at(tail) = '!';
+
+  OutputBuffer copy;
+  copy.append("before ");
+  copy.append(buffer);
+  std::string all;
+  for (; !copy.empty(); copy.consume(1)) all += copy.view().front();
+  EXPECT_EQ(all, "before head constantconstant!tail");
+
+  buffer.consume(6);
+  EXPECT_EQ(buffer.view().data(), kConstant.data() + 1);
+  buffer.consume(7 + 8 + 1);
+  EXPECT_EQ(buffer.view(), "tail");
+  buffer.consume(4);
+  EXPECT_TRUE(buffer.empty());
+}
+
 TEST(OutputBuffer, IsAQueueOfBytes) {
   std::mt19937 random(1);
   OutputBuffer buffer;

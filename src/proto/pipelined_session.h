@@ -13,9 +13,10 @@
 // arrived.
 //
 // Bounds: replies of `output_max` bytes waiting, beyond which nothing more is read or handled
-// until the peer takes some; how long a peer may be idle, take to send a request, or take
-// nothing of what waits for it. After `warm_max` without a request the buffers are given
-// back: an idle connection is the session's object and no more.
+// until the peer takes some; kTurnRequests and kTurnBytes of replies at a time, after which
+// other connections get their turn; how long a peer may be idle, take to send a request, or take
+// nothing of what waits for it. After `warm_max` without a request it releases the
+// buffers: an idle connection is the session's object and no more.
 //
 // `Output` is OutputBuffer or something with the same functions, and what late replies are
 // written to, unless that is said to be `Sink`.
@@ -59,15 +60,16 @@ class PipelinedSession : public Session {
   void attach(Waker& waker) final { waker_ = &waker; }
 
   void woken(Instant now) final {
-    if (!waits()) return;
+    if (!waits() && !yields_) return;
     const bool was_empty = out_.empty();
-    write_due(now);
+    if (waits()) write_due(now);
     if (was_empty) taken_since_ = now;
-    if (!waits()) handle_requests(now);  // those that had to come after it
+    // Those that had to come after it, or after the others' turn.
+    if (!waits() || yields_) handle_requests(now);
   }
 
   std::span<char> input_space() final {
-    if (is_closing_ || peer_closed_ || held_back_ || waits()) return {};
+    if (is_closing_ || peer_closed_ || held_back_ || yields_ || waits()) return {};
     return in_.space();
   }
 
@@ -88,6 +90,12 @@ class PipelinedSession : public Session {
     out_.consume(size);
     taken_since_ = now;
     if (held_back_ && !is_closing_) handle_requests(now);
+  }
+
+  std::size_t held() const final {
+    std::size_t bytes = in_.capacity() + out_.capacity();
+    for (const Place& place : places_) bytes += kPlaceBytes + place.output.capacity();
+    return bytes;
   }
 
   Instant deadline() const final {
@@ -127,6 +135,10 @@ class PipelinedSession : public Session {
   }
 
   bool finished() const final { return is_closing_ && !waits(); }
+
+  // A turn: more than clients pipeline, and some tens of microseconds of work.
+  static constexpr int kTurnRequests = 256;
+  static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
 
  protected:
   enum class Step : std::uint8_t {
@@ -176,7 +188,7 @@ class PipelinedSession : public Session {
     return is_draining_ && in_.text().size() == size;
   }
   // A request has been handled: its bytes go, and the peer is not idle. They stay in
-  // place until input_space() is asked for.
+  // place until the next input_space().
   void take(std::size_t size, Instant now) {
     in_.consume(size);
     request_since_.reset();
@@ -191,26 +203,32 @@ class PipelinedSession : public Session {
     Instant since{};
   };
 
+  // About what a reply that comes later takes.
+  static constexpr std::size_t kPlaceBytes = 512;
+
   bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
   // What the replies in their places count is bounded by the requests of one read.
   void handle_requests(Instant now) {
     const bool was_empty = out_.empty();
-    held_back_ = false;
+    held_back_ = yields_ = false;
+    const std::size_t turn_end = out_.size() + kTurnBytes;
     bool goes_on = !is_closing_;
-    while (goes_on) {
+    for (int handled = 0; goes_on; ++handled) {
       held_back_ = out_.size() >= limits_.output_max;
-      if (held_back_) break;
+      yields_ = waker_ != nullptr && (handled == kTurnRequests || out_.size() >= turn_end);
+      if (held_back_ || yields_) break;
       const Step step = handle_one(now);
       is_closing_ = step == Step::kLast;
       goes_on = step == Step::kGoOn;
     }
     flush(now);
     if (was_empty) taken_since_ = now;
+    if (yields_) waker_->yield();
 
     const bool nothing_to_come = peer_closed_ || (is_draining_ && in_.empty());
-    if (nothing_to_come && !held_back_ && !waits()) is_closing_ = true;
-    if (in_.empty() || held_back_ || waits()) {
+    if (nothing_to_come && !held_back_ && !yields_ && !waits()) is_closing_ = true;
+    if (in_.empty() || held_back_ || yields_ || waits()) {
       request_since_.reset();
     } else if (!request_since_) {
       request_since_ = now;
@@ -241,6 +259,7 @@ class PipelinedSession : public Session {
   std::list<Place> places_;  // in the order of the requests
   Waker* waker_ = nullptr;
   bool held_back_ = false;  // input waits until the peer takes output
+  bool yields_ = false;     // input waits until others have had their turn
   bool peer_closed_ = false;
   bool is_draining_ = false;
   bool is_closing_ = false;  // nothing more is handled

@@ -9,7 +9,8 @@
 // output() again; when finished() and output() is empty, close. Between reads, once a
 // second or so, it compares deadline() with its clock and calls expired(). A session that
 // has something to say when nothing has come (an answer it had to wait for) asks its Waker
-// to be called woken().
+// to be called woken(). One call of a session does a bounded amount of work: what remains is
+// done when the others have had their turn (Waker::yield).
 //
 // Thread rule: a session lives on the core that accepted it.
 
@@ -35,7 +36,8 @@ class Session {
   // session.
   virtual void attach(Waker& waker) = 0;
 
-  // The waker was asked: go on with what has waited. There may be more output now.
+  // After the waker's wake() or yield(): go on with what has waited. There may be
+  // more output now.
   virtual void woken(Instant now) = 0;
 
   // Where the next bytes go. Empty means "don't read now": the peer must first take
@@ -73,9 +75,14 @@ class Session {
 
   // Nothing more will be read: close once output() is empty.
   virtual bool finished() const = 0;
+  // It has finished because its peer only made work.
+  virtual bool was_flooded() const { return false; }
+  // Bytes of memory that it holds for its peer: input, output, requests under way. Those of
+  // our own connections to others do not count.
+  virtual std::size_t held() const { return 0; }
 };
 
-// Who is at the other end of a connection, as far as the loop knows.
+// The other end of a connection, as far as the loop knows it.
 struct Peer {
   // Where it connects from, or what its PROXY header says. None at a Unix socket.
   std::optional<IpAddress> address;

@@ -41,6 +41,8 @@ class SniffingSession final : public Session {
   void expired(Instant now) override { session_->expired(now); }
   void drain() override;
   bool finished() const override { return session_->finished(); }
+  bool was_flooded() const override { return session_->was_flooded(); }
+  std::size_t held() const override { return session_->held(); }
 
  private:
   void sniff(std::size_t size, Instant now);
@@ -51,7 +53,7 @@ class SniffingSession final : public Session {
   const Peer peer_;
   Waker* waker_ = nullptr;
   bool decided_ = false;
-  bool draining_ = false;  // session_ is to be told when it has the first bytes
+  bool draining_ = false;  // session_ drains when it has the first bytes
   std::uint8_t kept_ = 0;  // bytes of the preface that have arrived and session_ has not
   std::span<char> space_;  // while !decided_: of session_, the kept bytes at its front
 };

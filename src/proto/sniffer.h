@@ -1,4 +1,4 @@
-// Sniffer: one address for HTTP/1.1 and HTTP/2. The first bytes tell which it is.
+// Sniffer: one address for HTTP/1.1 and HTTP/2. The first bytes say which it is.
 //
 // A client that speaks HTTP/2 without asking first (prior knowledge, or what ALPN agreed
 // on) begins with a preface of 24 bytes that is no request of HTTP/1.1. So a connection

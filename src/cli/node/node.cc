@@ -1,6 +1,7 @@
 #include "cli/node/node.h"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -24,6 +25,8 @@ namespace {
 // A connection costs about 100 bytes and what its peer makes us buffer, so this bounds
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
+
+constexpr Duration kShedLogEvery = std::chrono::seconds(10);
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
@@ -214,10 +217,23 @@ std::optional<StartError> Node::listen() {
 ServerOptions Node::server_options() {
   const auto possible = connections_possible(raise_open_files_limit(), settings_.threads);
   return {.connections_max = std::min(possible, kConnectionsMax),
+          .buffered_max = settings_.max_buffered,
+          .on_shed = [this](std::size_t count) { log_shed(count); },
           .admission = nullptr,
           .core_begins = [this](std::size_t core, EventLoop& loop,
                                 SocketDialer& dialer) { begin_core(core, loop, dialer); },
           .core_ends = [this](std::size_t core) { end_core(core); }};
+}
+
+// All cores shed, perhaps again and again: one line each kShedLogEvery sums that up.
+void Node::log_shed(std::size_t count) {
+  const Instant now = clock_.now();
+  const auto lock = std::scoped_lock(shed_mutex_);
+  shed_unsaid_ += count;
+  if (now < shed_said_ + kShedLogEvery) return;
+  spdlog::warn("connections held more than max_buffered, {} bytes: reset {} that held most",
+               settings_.max_buffered, std::exchange(shed_unsaid_, 0));
+  shed_said_ = now;
 }
 
 // Starts what lives on the core's loop beside its clients.
@@ -256,15 +272,8 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
 }
 
 NodeFigures Node::figures() const {
-  const auto connections = server_->connections();
   return {.store = store_->stats(),
-          .listeners = {.open = connections.open,
-                        .max = connections.max,
-                        .accepted = connections.accepted,
-                        .refused = connections.refused,
-                        .stalled = connections.stalled,
-                        .failed_handshakes = connections.failed_handshakes,
-                        .refused_headers = connections.refused_headers},
+          .listeners = server_->connections(),
           .resp = resp_->counts().sum(),
           .logins = logins_.figures(),
           .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <variant>
@@ -85,6 +86,7 @@ class Node {
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
   NodeFigures figures() const;
+  void log_shed(std::size_t count);
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.
@@ -104,6 +106,9 @@ class Node {
   std::unique_ptr<RespNode> resp_;
   std::vector<std::unique_ptr<CoreParts>> cores_;
   std::unique_ptr<NodeFleet> fleet_;  // null: alone
+  std::mutex shed_mutex_;             // guards what follows
+  std::size_t shed_unsaid_ = 0;       // connections that the log has not counted yet
+  Instant shed_said_{};
   std::unique_ptr<Server> server_;
 };
 

@@ -20,8 +20,8 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kFirstWords = "weir state ";
-constexpr std::string_view kVersion = "2 ";
+constexpr std::string_view kName = "weir ";
+constexpr std::string_view kVersion = "weir state 2 ";
 
 // More than the longest that Weir writes: every block with the longest key, each byte of which
 // takes three.
@@ -31,13 +31,12 @@ constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * BlockList::kKeyMa
 constexpr Instant kEndOfTime = instant_from_epoch_us(253'402'300'800'000'000);
 
 std::string head_of(std::string_view text) {
-  return fmt::format("{}{}{:016x}\n", kFirstWords, kVersion, XXH3_64bits(text.data(), text.size()));
+  return fmt::format("{}{:016x}\n", kVersion, XXH3_64bits(text.data(), text.size()));
 }
 
 // The blocks, or why they cannot be read.
 std::variant<std::vector<Block>, const char*> blocks_in(std::string_view text) {
-  if (!text.starts_with(kFirstWords)) return "is not a state file";
-  if (!text.substr(kFirstWords.size()).starts_with(kVersion)) return "is of another version";
+  if (!text.starts_with(kVersion)) return "is damaged, or of another version";
   const auto head = text.substr(0, text.find('\n') + 1);
   const auto body = text.substr(head.size());
   if (head != head_of(body)) return "is damaged";
@@ -58,7 +57,12 @@ std::optional<StartError> StateFile::load(const Moment& moment) {
     }
     spdlog::info("{} is not there yet: nobody is blocked", path_);
   } else {
-    auto blocks = blocks_in(std::get<std::string>(read));
+    const auto& text = std::get<std::string>(read);
+    // Perhaps the configuration, by mistake: not to be moved.
+    if (!text.empty() && !text.starts_with(kName)) {
+      return StartError{path_ + " is not a state file; name another file, or move this one"};
+    }
+    auto blocks = blocks_in(text);
     if (const auto* reason = std::get_if<const char*>(&blocks)) {
       if (auto failure = move_aside(*reason)) return failure;
     } else {

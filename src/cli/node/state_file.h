@@ -10,7 +10,8 @@
 // timeline of blocks ends with the process.
 //
 // Weir loads a file as a whole or not at all: one that is damaged, or of another version, is
-// moved to PATH.broken. Keys are in it as they are, so it is for its owner's eyes only.
+// moved to PATH.broken. A file that is something else stays as it is, and the node does not
+// start. Keys are in it as they are, so it is for its owner's eyes only.
 //
 // Thread rule: one thread. Tested by state_file_test.cc and tests/e2e/rules_test.py.
 

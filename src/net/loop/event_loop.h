@@ -45,7 +45,7 @@ class EventLoop final : public Reactor {
     // `events` are epoll's. May destroy this watcher, and no other.
     virtual void ready(std::uint32_t events) = 0;
 
-    // wake_soon() was asked. May destroy this watcher, and no other.
+    // After wake_soon(). May destroy this watcher, and no other.
     virtual void woken() {}
 
    protected:
@@ -63,8 +63,8 @@ class EventLoop final : public Reactor {
   // has no room for another.
   [[nodiscard]] bool watch(int fd, std::uint32_t events, Watcher& watcher);
   void change(int fd, std::uint32_t events, Watcher& watcher);
-  // Nothing happens if it is not watched. Its watcher may still be told of what has happened
-  // in this round.
+  // Nothing happens if it is not watched. What has happened in this round may still
+  // reach its watcher.
   void unwatch(int fd);
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be

@@ -1,9 +1,9 @@
-// FileWatch: tells that files may have changed, however that was done: written in place,
+// FileWatch: notices that files may have changed, however that was done: written in place,
 // another one renamed over them, or a symbolic link on the way to them changed, as
 // Kubernetes does with the files of a ConfigMap.
 //
-// What is watched are the folders around the files, so that a new file of the same name
-// is noticed; and so are other files there: whoever is told looks whether it matters.
+// It watches the folders around the files, so that a new file of the same name
+// is noticed; and so are other files there: the owner looks whether it matters.
 //
 // Thread rule: one thread. Tested by file_watch_test.cc.
 

@@ -1,7 +1,7 @@
-// NameLookup: the addresses of host names, asked for without making a core wait.
+// NameLookup: looks up the addresses of host names without making a core wait.
 //
 // The system's resolver blocks, for half a minute if it has to. So each question gets a
-// thread of its own, which nobody joins: whoever asked may have gone when it answers.
+// thread of its own, which nobody joins: the asker may have gone when the answer comes.
 // kLookupsMax bounds how many wait at a time.
 //
 // Thread rule: one core; answers come on its loop. Tested by src/net/socket_dialer_test.cc.

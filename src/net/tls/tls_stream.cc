@@ -11,7 +11,7 @@ using Status = IoResult::Status;
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
-// Of a call that did not succeed.
+// The result of a call that did not succeed.
 IoResult TlsStream::result_of(int returned) {
   switch (SSL_get_error(ssl_, returned)) {
     case SSL_ERROR_WANT_READ: return {.status = Status::kWantsInput};

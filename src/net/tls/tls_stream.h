@@ -36,11 +36,11 @@ class TlsStream {
   TlsStream(const TlsStream&) = delete;
   TlsStream& operator=(const TlsStream&) = delete;
 
-  // kDone when both sides have what they need. If kBroken, the peer has been told why,
+  // kDone when both sides have what they need. If kBroken, TLS has sent the peer the reason,
   // as far as TLS has words for it.
   IoResult handshake();
 
-  // Of a handshake that is kBroken: why, in a few words.
+  // Why a handshake is kBroken, in a few words.
   std::string refusal() const;
 
   // What follows is for after the handshake. A read takes at most one record's bytes,

@@ -1,6 +1,6 @@
 // ChunkDecoder: the chunked transfer coding of HTTP/1.1 (RFC 9112, 7.1), undone in place.
 //
-// Bytes are handed over as they come, in any pieces. What is framing vanishes, what is
+// Bytes come in any pieces. Framing vanishes, and
 // content moves to the front of the piece; so a body that is received behind its own
 // decoded beginning ends up in one part.
 //

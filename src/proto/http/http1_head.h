@@ -1,6 +1,6 @@
 // The head of an HTTP/1 request: from its first byte to the empty line.
 //
-// parse_head() is given all that has arrived of a request and says what it is: not
+// parse_head() reads all that has arrived of a request and says what it is: not
 // all there, wrong, or complete. It remembers nothing between calls, so how the bytes
 // were split on their way cannot matter. Parsing is Boost.Beast's; on top of it we
 // refuse what two servers in a row might read differently (a second Host, a transfer
@@ -54,8 +54,8 @@ struct Refusal {
 
 enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 
-// `head` is set if the head is complete, `refusal` if it is refused. Of a refused
-// request nothing is known for certain, least of all where the next one starts.
+// `head` is set if the head is complete, `refusal` if it is refused. Nothing
+// is certain about a refused request, least of all where the next one starts.
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal);
 
 // For the few requests that need all fields: appends those of a complete head's text, in the

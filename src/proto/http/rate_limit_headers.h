@@ -8,7 +8,7 @@
 //   Retry-After: 3                               only if waiting helps
 //   X-Weir-Mode: local                           only if a node decided alone
 //
-// Seconds are rounded up, so that nobody is told to come back too early. `t` is when
+// Seconds are rounded up, so that nobody comes back too early. `t` is when
 // there is more to spend: for a denied request when it fits, for any other when the
 // quota is whole again. `w` is left out where the window is not a whole number of
 // seconds, because the draft has no other way to say it.
@@ -36,7 +36,7 @@ struct RateLimitPolicy {
   Duration window{0};
 };
 
-// What a reply tells of a limit.
+// What a reply says of a limit.
 struct RateLimit {
   RateLimitPolicy policy{};
   Decision decision{};

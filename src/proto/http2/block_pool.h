@@ -30,7 +30,7 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // What nghttp2 is given. Valid as long as the pool, which must outlive all blocks.
+  // For nghttp2 to call. Valid as long as the pool, which must outlive all blocks.
   nghttp2_mem* functions() { return &functions_; }
 
   // As malloc, free and realloc: null when there is no memory, or for null. The memory is

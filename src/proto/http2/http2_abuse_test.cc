@@ -1,6 +1,8 @@
 // What a peer may try on an HTTP/2 connection. Each costs it the connection, or nothing.
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -122,6 +124,102 @@ TEST_F(Http2AbuseTest, SomeResetsAreNormal) {
     frames += http2_frame(NGHTTP2_RST_STREAM, 0, stream, {"\0\0\0\x8", 4});
   }
   EXPECT_FALSE(after(frames).has_value());
+}
+
+// A field that is sent once and then named by one byte, again and again.
+class HpackBomb {
+ public:
+  // A field of `size` bytes, in the first head.
+  explicit HpackBomb(std::size_t size) {
+    first_ = std::string(kGetHead) + "\x40\x01" + "b" + "\x7f";
+    std::size_t rest = size - 127;  // HPACK's integers: seven bits, then seven a byte
+    for (; rest >= 128; rest /= 128) first_ += static_cast<char>(128 + rest % 128);
+    first_ += static_cast<char>(rest);
+    first_ += std::string(size, 'x');
+  }
+  std::string head(std::uint32_t stream, int references) {
+    auto block = std::exchange(first_, std::string(kGetHead));
+    block += std::string(static_cast<std::size_t>(references), '\xbe');
+    return http2_frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, stream, block);
+  }
+
+ private:
+  std::string first_;
+};
+
+TEST_F(Http2AbuseTest, HeadsThatDecodeToFarMoreThanCameEndTheConnection) {
+  HpackBomb bomb(3'900);
+  std::string frames;
+  for (std::uint32_t stream = 1; stream < 2 * 4; stream += 2) frames += bomb.head(stream, 10'000);
+  EXPECT_EQ(after(frames), NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(is_over());
+  EXPECT_TRUE(peer.session().was_flooded());
+}
+
+TEST_F(Http2AbuseTest, SoDoThoseThatAreJustNotTooLong) {
+  HpackBomb bomb(3'900);
+  std::optional<std::uint32_t> end;
+  std::uint32_t heads = 0;
+  for (; heads < 10'000 && !end; ++heads) end = after(bomb.head(2 * heads + 1, 7));
+  EXPECT_EQ(end, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_LT(heads, Http2Session::kDecodedASecond / (6 * 3'900));
+}
+
+TEST_F(Http2AbuseTest, WhatClientsRepeatIsNoFlood) {
+  HpackBomb token(2'000);
+  for (std::uint32_t heads = 0; heads < 20'000; ++heads) {
+    ASSERT_FALSE(after(token.head(2 * heads + 1, heads == 0 ? 0 : 1)).has_value()) << heads;
+  }
+  HpackBomb long_one(3'900);
+  for (std::uint32_t heads = 20'000; heads < 40'000; ++heads) {
+    const Instant then = now + std::chrono::microseconds(200 * heads);
+    peer.say(long_one.head(2 * heads + 1, heads == 20'000 ? 0 : 1), then);
+    ASSERT_FALSE(peer.goaway.has_value()) << heads;
+  }
+}
+
+TEST_F(Http2AbuseTest, RepeatedHeadsThatAreTooLongEndTheConnection) {
+  HpackBomb bomb(3'900);
+  for (std::uint32_t heads = 1; heads < Http2Session::kLongHeadsMax; ++heads) {
+    ASSERT_FALSE(after(bomb.head(2 * heads + 1, 10)).has_value());
+  }
+  EXPECT_EQ(after(bomb.head(1'001, 10)), NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(is_over());
+  EXPECT_TRUE(peer.session().was_flooded());
+}
+
+TEST_F(Http2AbuseTest, AfterATurnOthersHaveTheirs) {
+  struct Yields final : Waker {
+    void wake() noexcept override {}
+    void yield() noexcept override { ++count; }
+    int count = 0;
+  };
+  Yields others;
+  const auto session = door.make_session({}, now);
+  session->attach(others);
+  std::string frames = http2_preface();
+  constexpr std::uint32_t kHeads = 900;
+  for (std::uint32_t stream = 1; stream < 2 * kHeads; stream += 2) {
+    frames += http2_frame(NGHTTP2_HEADERS, kEndHeaders | kEndStream, stream, kGetHead);
+  }
+  ASSERT_LE(frames.size(), session->input_space().size());
+  std::ranges::copy(frames, session->input_space().begin());
+  session->received(frames.size(), now);
+  int turns = 1;
+  std::size_t written = 0;
+  for (; turns < 100 && others.count >= turns; ++turns) {
+    EXPECT_TRUE(session->input_space().empty());
+    EXPECT_GE(session->held(), frames.size() / 100);
+    while (!session->output().empty()) {
+      written += session->output().size();
+      session->sent(session->output().size(), now);
+    }
+    others.count = turns;
+    session->woken(now);
+  }
+  EXPECT_GT(turns, 3);
+  EXPECT_FALSE(session->input_space().empty());
+  EXPECT_GT(written, kHeads * 9);
 }
 
 TEST_F(Http2AbuseTest, EndlessContinuationsEndTheConnection) {

@@ -41,10 +41,12 @@ void set_receiving_callbacks(nghttp2_session_callbacks* callbacks) {
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
                     std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
                     std::uint8_t, void* user_data) {
-        return guarded([&] {
-          session_of(user_data).add_field(*frame, text_of(name, name_size),
-                                          text_of(value, value_size));
+        bool goes_on = false;
+        const int outcome = guarded([&] {
+          goes_on = session_of(user_data).add_field(*frame, text_of(name, name_size),
+                                                    text_of(value, value_size));
         });
+        return goes_on ? outcome : NGHTTP2_ERR_CALLBACK_FAILURE;
       });
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {

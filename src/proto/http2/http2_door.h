@@ -4,7 +4,7 @@
 //
 // Shared, because sessions of one core never run at the same time: the pool that
 // nghttp2 allocates from, streams that are free, and the buffer that is read into
-// (nghttp2 takes all it is given, so nothing stays there between reads).
+// (a session keeps elsewhere what nghttp2 has not taken, so nothing stays there).
 //
 // Thread rule: the core that owns it. Tested by http2_session_test.cc.
 

@@ -1,7 +1,7 @@
 // Http2Service: who answers requests that come over HTTP/2; and Http2Router, which
 // finds the one for a request.
 //
-// A service answers on the stream it is given, at once or later; a later answer is
+// A service answers on the stream of the request, at once or later; a later answer is
 // possible until closed(). Everything is called on the core of the connection.
 //
 // Thread rule: one core. Tested by http2_session_test.cc.

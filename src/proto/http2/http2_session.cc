@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -13,6 +14,7 @@ Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at,
       peer_(peer),
       nghttp2_(door.make_nghttp2_session(this)),
       now_(now),
+      decoded_since_(now),
       idle_since_(now),
       taken_since_(now),
       closes_at_(closes_at) {
@@ -39,18 +41,51 @@ void Http2Session::give_up() noexcept {
 }
 
 std::span<char> Http2Session::input_space() {
-  if (finished_ || peer_closed_ || out_.size() >= kOutputMax) return {};
+  const bool is_full = !rest_.empty() || out_.size() >= kOutputMax;
+  if (finished_ || peer_closed_ || is_full) return {};
   return door_.read_buffer();
 }
 
 void Http2Session::received(std::size_t size, Instant now) {
   if (finished_) return;
   now_ = now;
-  const auto* const bytes = reinterpret_cast<const std::uint8_t*>(door_.read_buffer().data());
-  // What the peer did wrong is answered by nghttp2 with GOAWAY. An error here means that
-  // it is no HTTP/2 at all, or a flood: not worth a reply.
-  if (nghttp2_session_mem_recv(nghttp2_.get(), bytes, size) < 0) return give_up();
-  pump();
+  const auto passed_us = std::min(now_ - decoded_since_, Duration(std::chrono::seconds(1))).count();
+  const auto earned =
+      kDecodedASecond * passed_us / 1'000'000 + kWireFree * static_cast<std::int64_t>(size);
+  decoded_left_ = std::min(decoded_left_ + earned, kDecodedASecond);
+  decoded_since_ = now_;
+  feed({door_.read_buffer().data(), size});
+  if (!finished_) pump();
+}
+
+// nghttp2 handles all it gets, so it gets little at a time.
+void Http2Session::feed(std::string_view bytes) {
+  constexpr std::size_t kPiece = 4 << 10;
+  turn_heads_ = 0;
+  const bool is_alone = waker_ == nullptr;
+  while (!bytes.empty() && (turn_heads_ < kTurnHeads || is_alone)) {
+    const auto piece = bytes.substr(0, kPiece);
+    const auto* const at = reinterpret_cast<const std::uint8_t*>(piece.data());
+    const ssize_t taken = nghttp2_session_mem_recv(nghttp2_.get(), at, piece.size());
+    // What the peer did wrong is answered by nghttp2 with GOAWAY. An error here means that
+    // it is no HTTP/2 at all, or a flood: not worth its reply.
+    is_flooded_ = is_flooded_ || taken == NGHTTP2_ERR_FLOODED;
+    if (taken < 0) return is_flooded_ ? end_flood() : give_up();
+    bytes.remove_prefix(piece.size());
+  }
+  rest_.assign(bytes);
+  if (!rest_.empty()) waker_->yield();
+}
+
+// GOAWAY by hand: nghttp2, stopped within a frame, writes nothing any more.
+void Http2Session::end_flood() {
+  const auto last =
+      static_cast<std::uint32_t>(nghttp2_session_get_last_proc_stream_id(nghttp2_.get()));
+  std::array<char, 17> goaway = {0, 0, 8, NGHTTP2_GOAWAY};
+  for (std::size_t i = 0; i < 4; ++i) goaway[9 + i] = static_cast<char>(last >> (24 - 8 * i));
+  goaway.back() = NGHTTP2_ENHANCE_YOUR_CALM;
+  out_.append({goaway.data(), goaway.size()});
+  give_up();
 }
 
 void Http2Session::peer_closed(Instant now) {
@@ -66,14 +101,17 @@ void Http2Session::woken(Instant now) {
     const bool is_due = stream.late_ != nullptr && stream.late_->is_due();
     if (is_due && stream.late_->write(stream, now_)) stream.late_.reset();
   }
-  pump();
+  if (!rest_.empty() && out_.size() < kOutputMax) feed(std::exchange(rest_, {}));
+  if (!finished_) pump();
 }
 
 void Http2Session::sent(std::size_t size, Instant now) {
   now_ = now;
   out_.consume(size);
   taken_since_ = now;
-  if (!finished_) pump();
+  if (finished_) return;
+  pump();
+  if (!rest_.empty()) waker_->yield();
 }
 
 void Http2Session::pump() {
@@ -93,7 +131,7 @@ void Http2Session::pump() {
   if (waker_ != nullptr && next_expiry_ < look_at_) waker_->look_at(look_at_ = next_expiry_);
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
-  if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
+  if (is_over || (peer_closed_ && !has_more && rest_.empty() && !any_waits())) finished_ = true;
 }
 
 bool Http2Session::any_waits() const {
@@ -180,6 +218,8 @@ void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
 
 void Http2Session::begin_head(const nghttp2_frame& frame) {
   current_ = nullptr;  // trailers are of no interest
+  ++turn_heads_;
+  decoded_left_ += kHeadFree;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return;
   if (buffered_ > kBufferedMax) return reset(frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
   current_ = door_.streams().take().release();
@@ -190,10 +230,13 @@ void Http2Session::begin_head(const nghttp2_frame& frame) {
   set_deadline(*current_, now_ + kRequestMax);
 }
 
-void Http2Session::add_field(const nghttp2_frame& frame, std::string_view name,
+bool Http2Session::add_field(const nghttp2_frame& frame, std::string_view name,
                              std::string_view value) {
-  if (current_ == nullptr || current_->id_ != frame.hd.stream_id) return;
-  current_->add_field(name, value);
+  decoded_left_ -= static_cast<std::int64_t>(name.size() + value.size());
+  is_flooded_ = is_flooded_ || decoded_left_ < 0;
+  if (is_flooded_) return false;
+  if (current_ != nullptr && current_->id_ == frame.hd.stream_id) current_->add_field(name, value);
+  return true;
 }
 
 void Http2Session::frame_received(const nghttp2_frame& frame) {
@@ -219,7 +262,12 @@ void Http2Session::frame_received(const nghttp2_frame& frame) {
 
 void Http2Session::head_complete(Http2Stream& stream, const nghttp2_frame& frame) {
   stream.is_complete_ = (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  if (stream.head_too_long_) return stream.answer(431, {}, {});
+  if (stream.head_too_long_) {
+    stream.answer(431, {}, {});
+    if (--long_heads_left_ > 0) return;
+    is_flooded_ = true;
+    return require(nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM));
+  }
   stream.close_head();
   stream.service_ = &door_.router().route(stream);
   stream.service_->opened(stream, now_);
@@ -237,8 +285,8 @@ void Http2Session::data_received(std::int32_t id, std::string_view bytes) {
   end_if_closing(*stream);
 }
 
-// A stream that is opened, or asked on, after the notice that the connection will close:
-// one that would stay open has to be told as well.
+// A stream that would stay open learns that the connection will close, even if it was opened,
+// or a request came on it, after that notice.
 void Http2Session::end_if_closing(Http2Stream& stream) {
   if (closing_ == Closing::kNo || stream.is_finished_ || !stream.is_kept_open_) return;
   stream.service_->closing(stream);
@@ -271,6 +319,7 @@ void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   if (error == NGHTTP2_NO_ERROR) {
     resets_left_ = std::min(resets_left_ + 1, kResetsMax);
   } else if (--resets_left_ == 0) {
+    is_flooded_ = true;
     require(nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM));
   }
   Http2Stream* const stream = find(id);

@@ -1,5 +1,5 @@
 // Http2Session: one HTTP/2 connection, without its socket. The protocol is nghttp2's;
-// what is asked is the business of an Http2Service.
+// requests are the business of an Http2Service.
 //
 // All streams' answers to one read leave in one piece.
 //
@@ -8,9 +8,15 @@
 // kOutputMax waiting, beyond which nothing is read until the peer takes some. kRequestMax
 // for a request to arrive, kStalledMax for the peer to take something that waits for it
 // (here, or on a stream for want of a window), kIdleMax without a frame.
+// A turn handles about kTurnHeads requests; what came behind them waits until others have had
+// theirs.
+//
 // A peer may reset kResetsMax streams more than it takes answers: beyond that it only
-// makes work (CVE-2023-44487 and its kin). Acknowledgements that pile up and endless
-// CONTINUATION frames are nghttp2's to refuse, and tested here.
+// makes work (CVE-2023-44487 and its kin). So does one that sends kLongHeadsMax heads which are
+// too long, or has its references to fields it sent before (HPACK) decoded to more than
+// kDecodedASecond, of which kHeadFree a head and kWireFree times what came are free: no
+// request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM. Acknowledgements that
+// pile up and endless CONTINUATION frames are nghttp2's to refuse, and tested here.
 //
 // Malformed bytes: GOAWAY with the reason, and the connection closes. No memory for nghttp2
 // or a stream: the connection closes. A head of ours beyond what nghttp2 sends (64 KiB): its
@@ -30,6 +36,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "proto/http2/http2_door.h"
@@ -45,9 +52,16 @@ class Http2Session final : public Session {
   static constexpr std::uint32_t kStreamsMax = 1000;
   static constexpr std::size_t kHeadMax = 32 << 10;
   static constexpr std::size_t kBufferedMax = 8 << 20;
-  static constexpr std::size_t kOutputMax = 1 << 20;
+  static constexpr std::size_t kOutputMax = 256 << 10;
+  static constexpr int kTurnHeads = 128;
   static constexpr std::int32_t kConnectionWindow = 1 << 20;  // bytes
   static constexpr int kResetsMax = 1000;
+  static constexpr int kLongHeadsMax = 8;
+  static constexpr std::int64_t kDecodedASecond = 16 << 20;  // bytes, also at once
+  static constexpr std::int64_t kHeadFree = 2 << 10;
+  static constexpr std::int64_t kWireFree = 2;
+  // About what a stream takes beside the texts of its request and answer.
+  static constexpr std::size_t kStreamBytes = 2 << 10;
   static constexpr Duration kRequestMax = std::chrono::seconds(10);
   static constexpr Duration kStalledMax = std::chrono::seconds(30);
   static constexpr Duration kIdleMax = std::chrono::minutes(5);
@@ -71,10 +85,15 @@ class Http2Session final : public Session {
   void expired(Instant now) override;
   void drain() override;
   bool finished() const override { return finished_; }
+  bool was_flooded() const override { return is_flooded_; }
+  std::size_t held() const override {
+    return out_.capacity() + rest_.capacity() + buffered_ + streams_.size() * kStreamBytes;
+  }
 
   // What nghttp2 calls.
   void begin_head(const nghttp2_frame& frame);
-  void add_field(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  // False: the connection is to end.
+  bool add_field(const nghttp2_frame& frame, std::string_view name, std::string_view value);
   void frame_received(const nghttp2_frame& frame);
   void data_received(std::int32_t stream, std::string_view bytes);
   void frame_sent(const nghttp2_frame& frame);
@@ -102,9 +121,11 @@ class Http2Session final : public Session {
   void expire(Http2Stream& stream);
   void begin_closing();
   void name_last_stream();
-  // What nghttp2 said when it was asked for something. The connection ends if it did not take
+  // Checks the result of a call of nghttp2. The connection ends if it did not take
   // it: there is no memory, or we made a mistake, which costs this peer only.
   void require(int result) { failed_ = failed_ || result != 0; }
+  void feed(std::string_view bytes);
+  void end_flood();
   void pump();
   void give_up() noexcept;
   bool any_waits() const;
@@ -113,20 +134,26 @@ class Http2Session final : public Session {
   const Peer peer_;
   std::unique_ptr<nghttp2_session, Deleter> nghttp2_;
   OutputBuffer out_;
+  std::string rest_;                             // input that waits for the next turn
   boost::intrusive::list<Http2Stream> streams_;  // the open ones
   Http2Stream* current_ = nullptr;               // whose head is arriving
   Http2Stream* recent_ = nullptr;                // found last: mostly the next one, too
   std::size_t buffered_ = 0;                     // bytes of bodies and answers
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;
+  int long_heads_left_ = kLongHeadsMax;
+  int turn_heads_ = 0;
+  std::int64_t decoded_left_ = kDecodedASecond;  // bytes that heads may still be decoded to
   Waker* waker_ = nullptr;
   bool peer_closed_ = false;
   bool failed_ = false;
   bool finished_ = false;
+  bool is_flooded_ = false;
   Closing closing_ = Closing::kNo;
-  Instant now_;          // of the call under way
-  Instant idle_since_;   // the last frame
-  Instant taken_since_;  // the peer took output, or there was none to take
+  Instant now_;            // of the call under way
+  Instant decoded_since_;  // when decoded_left_ was brought up to date
+  Instant idle_since_;     // the last frame
+  Instant taken_since_;    // the peer took output, or there was none to take
   Instant closes_at_;
   Instant earliest_ = Instant::max();     // no stream's deadline is before it
   Instant next_expiry_ = Instant::max();  // nor is what expire_at() set

@@ -12,7 +12,7 @@ namespace weir {
 namespace {
 
 // A stream that waits to be used again keeps no more than this of each buffer.
-constexpr std::size_t kKeptMax = 16 << 10;
+constexpr std::size_t kKeptMax = 4 << 10;
 
 // Most heads fit.
 constexpr std::size_t kHeadRoom = 512;
@@ -72,6 +72,8 @@ void Http2Stream::retire() {
   session_ = nullptr;
   service_ = nullptr;
   for (std::string* text : {&body_, &answer_}) clear_text(*text);
+  if (head_.size() > kKeptMax) head_ = {};
+  constant_ = {};
   sizes_.clear();
   fields_.clear();
   trailers_.clear();
@@ -97,7 +99,10 @@ void Http2Stream::add_field(std::string_view name, std::string_view value) {
       head_too_long_ || size + name.size() + value.size() + kOverhead > Http2Session::kHeadMax;
   if (head_too_long_) return;
   const std::size_t end = head_size_ + name.size() + value.size();
-  if (end > head_.size()) head_.resize(std::max(kHeadRoom, 2 * end));
+  if (end > head_.size()) {
+    if (end > kKeptMax) session_->hold(*this, 2 * end - head_.size());
+    head_.resize(std::max(kHeadRoom, 2 * end));
+  }
   std::memcpy(head_.data() + head_size_, name.data(), name.size());
   std::memcpy(head_.data() + head_size_ + name.size(), value.data(), value.size());
   head_size_ = end;
@@ -147,6 +152,13 @@ void Http2Stream::begin(int status, std::span<const Http2Field> fields) {
 void Http2Stream::answer(int status, std::span<const Http2Field> fields, std::string_view body) {
   submit(status, fields, Texts::kCopied, body.empty() ? HasBody::kNo : HasBody::kYes);
   if (!body.empty()) std::memcpy(append(body.size()), body.data(), body.size());
+  finish({});
+}
+
+void Http2Stream::answer_constant(int status, std::span<const Http2Field> fields,
+                                  std::string_view body) {
+  constant_ = body;
+  submit(status, fields, Texts::kCopied, body.empty() ? HasBody::kNo : HasBody::kYes);
   finish({});
 }
 
@@ -215,12 +227,12 @@ void Http2Stream::go_on() {
 
 ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
   const std::size_t size = std::min(space.size(), waiting());
-  std::memcpy(space.data(), answer_.data() + sent_, size);
+  std::memcpy(space.data(), answer_text().data() + sent_, size);
   sent_ += size;
-  session_->unhold(*this, size);
+  if (constant_.empty()) session_->unhold(*this, size);
   const bool may_rest = is_kept_open_ && !is_finished_ && waiting() == 0;
   if (size > 0) allow(may_rest ? Instant::max() : session_->now_ + Http2Session::kStalledMax);
-  if (sent_ == answer_.size()) {
+  if (waiting() == 0) {
     if (is_finished_) {
       flags |= NGHTTP2_DATA_FLAG_EOF;
       if (!trailers_.empty()) {
@@ -232,6 +244,7 @@ ssize_t Http2Stream::read(std::span<std::uint8_t> space, std::uint32_t& flags) {
       return NGHTTP2_ERR_DEFERRED;
     }
     answer_.clear();
+    constant_ = {};
     sent_ = 0;
   }
   return static_cast<ssize_t>(size);

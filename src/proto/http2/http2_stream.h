@@ -5,8 +5,8 @@
 //   std::memcpy(stream.append(size), message, size);             now or later
 //   stream.finish(kTrailers);
 //
-// Texts of the request are valid as long as the stream. answer() copies those it is
-// given; begin() and finish() want constants. A stream that the peer resets is gone.
+// Texts of the request are valid as long as the stream. answer() copies its texts;
+// begin() and finish() want constants. A stream that the peer resets is gone.
 //
 // Thread rule: the core of its connection. Tested by http2_session_test.cc.
 
@@ -42,7 +42,7 @@ using Http2Field = NameValue;
 
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
-  // Of an answer; far above what any needs.
+  // For an answer; far above what any needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
 
   // Lets go of the request and its answer, and keeps some of the memory (base/pool.h).
@@ -57,7 +57,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   // The first of that name. Empty if there is none.
   std::string_view field(std::string_view name) const;
 
-  // Who asks, as far as it is known.
+  // The address of the peer, as far as it is known.
   const std::optional<IpAddress>& peer() const;
 
   // What has come of the body and has not been consumed. kBodyPadding bytes behind its end
@@ -74,17 +74,19 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void finish(std::span<const Http2Field> trailers);
   // An empty body: the head is all there is.
   void answer(int status, std::span<const Http2Field> fields, std::string_view body);
+  // The same for a body that outlives the stream: it is not copied.
+  void answer_constant(int status, std::span<const Http2Field> fields, std::string_view body);
 
   // Room for `size` more bytes of the answer's body, to be filled at once.
   // REQUIRES: not finished
   char* append(std::size_t size);
 
   // The body's bytes since begin() that the peer has not taken yet.
-  std::size_t waiting() const { return answer_.size() - sent_; }
+  std::size_t waiting() const { return answer_text().size() - sent_; }
   bool is_begun() const { return is_begun_; }
 
   // The answer may take as long as it likes, but what there is of it must be taken.
-  // REQUIRES: the service ends it when told that the connection is closing.
+  // REQUIRES: the service ends it in closing().
   void keep_open();
   // When the request is no longer worth answering: the service is told, on time. What it does not
   // end then is reset.
@@ -109,6 +111,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void go_on();
   ssize_t read(std::span<std::uint8_t> space, std::uint32_t& flags);
   void submit_trailers();
+  std::string_view answer_text() const { return constant_.empty() ? answer_ : constant_; }
 
   struct FieldSize {
     std::uint32_t name;
@@ -135,6 +138,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
 
   // The answer.
   std::string answer_;
+  std::string_view constant_;  // if not empty, the answer's body
   std::size_t sent_ = 0;
   std::vector<Http2Field> trailers_;
 

@@ -1,4 +1,4 @@
-// For tests: answers with what it was asked.
+// For tests: answers with the request.
 //
 //   /echo      200, the request in x-saw, its body
 //   /trailers  200, its body, a trailer

@@ -45,9 +45,13 @@ class StreamLine final : public ReplyLine {
     for (const NameValue& field : reply.fields) {
       add_field(names.emplace_back(to_ascii_lower(field.name)), field.value);
     }
-    const bool has_body = terms.send_body == SendBody::kYes;
-    stream_.answer(reply.status, {fields_.data(), count_},
-                   has_body ? reply.body : std::string_view());
+    const auto fields = std::span<const Http2Field>(fields_).first(count_);
+    const auto body = terms.send_body == SendBody::kYes ? reply.body : std::string_view();
+    if (reply.lifetime == Reply::Lifetime::kProgram) {
+      stream_.answer_constant(reply.status, fields, body);
+    } else {
+      stream_.answer(reply.status, fields, body);
+    }
   }
 
   void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {

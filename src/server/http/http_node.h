@@ -17,6 +17,7 @@
 #include "engine/login_guard.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
+#include "proto/connection_figures.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
@@ -63,21 +64,10 @@ struct SharedStoreFigures {
   std::int64_t async_alone = 0;  // units that were admitted while it was away
 };
 
-// Figures of the listening sockets, for metrics: connections since the start.
-struct ListenerFigures {
-  std::uint64_t open = 0;  // now
-  std::uint64_t max = 0;
-  std::uint64_t accepted = 0;
-  std::uint64_t refused = 0;            // more than the server may hold
-  std::uint64_t stalled = 0;            // did not read their replies
-  std::uint64_t failed_handshakes = 0;  // of TLS
-  std::uint64_t refused_headers = 0;    // of the PROXY protocol
-};
-
 // What the HTTP doors show about the rest of the node.
 struct NodeFigures {
   MemoryStoreStats store{};
-  ListenerFigures listeners{};
+  ConnectionFigures listeners{};
   RespCounts::Sum resp{};
   LoginGuard::Figures logins{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone

@@ -35,7 +35,7 @@ struct PendingRequest {
 class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine {
  public:
   static constexpr std::size_t kBodyMax = 1 << 20;
-  static constexpr PipelineLimits kLimits = {.output_max = std::size_t{1} << 20,
+  static constexpr PipelineLimits kLimits = {.output_max = std::size_t{256} << 10,
                                              .idle_max = std::chrono::seconds(60),
                                              .request_max = std::chrono::seconds(10),
                                              .stalled_max = std::chrono::seconds(30),

@@ -24,7 +24,11 @@ HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, R
                                   .refused = 4,
                                   .stalled = 3,
                                   .failed_handshakes = 2,
-                                  .refused_headers = 1},
+                                  .refused_headers = 1,
+                                  .buffered = 13,
+                                  .buffered_max = 14,
+                                  .shed = 10,
+                                  .flooded = 12},
                     .resp = {6, 2, 11},
                     .logins = {.failed = 12, .refused = 13}};
               },

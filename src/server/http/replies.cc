@@ -75,7 +75,9 @@ std::string_view reason_phrase(int status) {
 
 void Replies::add(const Reply& reply, const ReplyTerms& terms) {
   const Status* const status = find_status(reply.status);
-  std::size_t size_max = kHeadMax + reply.content_type.size() + reply.body.size();
+  const bool is_constant = reply.lifetime == Reply::Lifetime::kProgram;
+  std::size_t size_max = kHeadMax + reply.content_type.size();
+  if (!is_constant) size_max += reply.body.size();
   if (reply.limit != nullptr) size_max += rate_limit_headers_max(*reply.limit);
   for (const NameValue& field : reply.fields)
     size_max += field.name.size() + field.value.size() + 4;
@@ -100,12 +102,14 @@ void Replies::add(const Reply& reply, const ReplyTerms& terms) {
     writer.text(field.name).put(": ").text(field.value).put("\r\n");
   }
   writer.put("\r\n");
-  if (terms.send_body == SendBody::kYes) writer.text(reply.body);
+  const bool has_body = terms.send_body == SendBody::kYes;
+  if (has_body && !is_constant) writer.text(reply.body);
   out_.commit(writer.end());
+  if (has_body && is_constant) out_.append_constant(reply.body);
 }
 
 void Replies::append(const Replies& waiting) {
-  const std::size_t first = waiting.out_.position() - waiting.out_.size();
+  const std::size_t first = waiting.out_.begin_position();
   for (const Unstamped& unstamped : waiting.unstamped_) {
     unstamped_.push_back({.position = out_.position() + unstamped.position - first,
                           .waited = unstamped.waited + turn_.waited});
@@ -126,7 +130,7 @@ void Replies::stamp(Duration elapsed) {
 void Replies::consume(std::size_t size) {
   out_.consume(size);
   // None is left when the loop stamps before it writes.
-  const std::size_t first = out_.position() - out_.size();
+  const std::size_t first = out_.begin_position();
   std::erase_if(unstamped_, [&](const Unstamped& unstamped) { return unstamped.position < first; });
 }
 

@@ -29,6 +29,8 @@ struct Reply {
   const RateLimit* limit = nullptr;                    // what it tells of a limit
   std::span<const NameValue> fields{};                 // further ones
   std::string_view body{};
+  // How long the body's text is there: a constant one is not copied.
+  enum class Lifetime : std::uint8_t { kCall, kProgram } lifetime = Lifetime::kCall;
 };
 
 // What becomes of the connection after a reply.

@@ -29,7 +29,7 @@ namespace weir {
 class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
  public:
   // Redis never closes idle connections, and pools of clients rely on their being there.
-  static constexpr PipelineLimits kLimits = {.output_max = std::size_t{1} << 20,
+  static constexpr PipelineLimits kLimits = {.output_max = std::size_t{256} << 10,
                                              .idle_max = std::chrono::minutes(10),
                                              .request_max = std::chrono::seconds(10),
                                              .stalled_max = std::chrono::seconds(30),

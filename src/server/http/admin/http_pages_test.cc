@@ -166,7 +166,7 @@ TEST(HttpPages, StatsTellAll) {
   EXPECT_EQ(json::serialize(stats["http"]), R"({"requests":{"/check":{"2xx":4}},"connections":1})");
   EXPECT_EQ(json::serialize(stats["listeners"]),
             R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1,)"
-            R"("open":8,"max":99})");
+            R"("open":8,"max":99,"shed":10,"flooded":12,"buffered":13,"buffered_max":14})");
   EXPECT_EQ(json::serialize(stats["resp"]), R"({"connections":4,"accepted":6,"commands":11})");
   EXPECT_EQ(stats["blocks"], 0);
 }

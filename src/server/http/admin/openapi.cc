@@ -13,6 +13,8 @@ constexpr std::string_view kDocument =
 
 }  // namespace
 
-void handle_openapi(HttpCore& core, Exchange& exchange) { core.reply_json(exchange, kDocument); }
+void handle_openapi(HttpCore& core, Exchange& exchange) {
+  core.reply(exchange, {.body = kDocument, .lifetime = Reply::Lifetime::kProgram});
+}
 
 }  // namespace weir

@@ -171,12 +171,14 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   std::string_view uri = header_of(call, profile.uri_header);
   if (uri.empty()) return silent_proxy(profile.uri_header);
   std::string_view host = header_of(call, profile.host_header);
-  if (profile.host_header.empty()) {
-    const auto scheme_end = uri.find("://");
-    if (scheme_end == std::string_view::npos) return silent_proxy(profile.uri_header);
+  // A client may also send a whole URL, whose host then counts (RFC 9112, 3.2.2).
+  const auto scheme_end = uri.starts_with('/') ? std::string_view::npos : uri.find("://");
+  if (scheme_end != std::string_view::npos) {
     uri.remove_prefix(scheme_end + 3);
-    host = uri.substr(0, uri.find_first_of("/?"));
+    host = uri.substr(0, uri.find_first_of("/?#"));
     uri.remove_prefix(host.size());
+  } else if (profile.host_header.empty()) {
+    return silent_proxy(profile.uri_header);
   }
   set_target(uri, host, described);
   return std::nullopt;

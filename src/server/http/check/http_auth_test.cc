@@ -319,6 +319,23 @@ TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
   EXPECT_EQ(status("X-App: web\r\n"), 429);
 }
 
+// "GET http://example.com/login" was the path /http:/example.com/login.
+TEST(ForwardAuth, AWholeUrlEvadesNoRule) {
+  Rule rule = per_client("login", at_path("/login"), 0);
+  rule.match->hosts = {TextPattern("example.com")};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto status = [&](std::string uri) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-Uri"] = std::move(uri);
+    return door.ask(ask_auth("/auth", fields)).status;
+  };
+  EXPECT_EQ(status("http://example.com/login"), 429);
+  EXPECT_EQ(status("HTTPS://Example.com:443//login?a=://b"), 429);
+  EXPECT_EQ(status("http://other.example/login"), 200);
+  EXPECT_EQ(status("/http://example.com/login"), 200);
+  EXPECT_EQ(status("*"), 200);
+}
+
 // Where one of several would do, the origin could take another than the rules.
 TEST(ForwardAuth, RefusesHeadersThatMustNotBeRepeated) {
   Rule rule = per_client("login", at_path("/login"), 100);

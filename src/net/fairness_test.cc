@@ -1,0 +1,105 @@
+// What one connection may cost the others: memory and time.
+
+#include <cerrno>
+#include <future>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "net/memory_limit.h"
+#include "net/server_testing.h"
+
+namespace weir {
+namespace {
+
+// Each byte from the peer makes it hold a KiB.
+class HoardingSession final : public EchoSession {
+ public:
+  void received(std::size_t size, Instant now) override {
+    held_ += size << 10;
+    EchoSession::received(size, now);
+  }
+  std::size_t held() const override { return held_; }
+
+ private:
+  std::size_t held_ = 0;
+};
+
+TEST_F(ServerTest, ShedsThoseThatHoldMostOnWhateverCoreTheyAre) {
+  auto shed = std::promise<std::size_t>();
+  start(2, [](const Peer&, Instant) { return std::make_unique<HoardingSession>(); },
+        {.buffered_max = 1 << 20, .on_shed = [&](std::size_t count) { shed.set_value(count); }});
+  auto small = std::vector<TestClient>();
+  for (int i = 0; i < 8; ++i) small.push_back(client());
+  for (auto& peer : small) ASSERT_EQ(peer.ask("0123456789").size(), 10u);
+  auto greedy = client();
+  ASSERT_EQ(greedy.ask(std::string(600, 'g')).size(), 600u);
+  EXPECT_EQ(server_->connections().shed, 0);
+  EXPECT_EQ(server_->connections().buffered, 680u << 10);
+
+  ASSERT_EQ(small.front().ask(std::string(400, 's')).size(), 400u);
+  EXPECT_EQ(greedy.read_to_end(), ECONNRESET);
+  EXPECT_EQ(shed.get_future().get(), 1u);
+  EXPECT_EQ(server_->connections().shed, 1);
+  EXPECT_EQ(server_->connections().buffered, 480u << 10);
+  for (auto& peer : small) EXPECT_EQ(peer.ask("x"), "x");
+  server_.reset();
+}
+
+// Has always more to do.
+class BusySession final : public EchoSession {
+ public:
+  BusySession(int number, std::vector<int>& turns) : number_(number), turns_(turns) {}
+  void received(std::size_t size, Instant now) override {
+    EchoSession::received(size, now);
+    waker_->yield();
+  }
+  void woken(Instant) override {
+    turns_.push_back(number_);
+    waker_->yield();
+  }
+
+ private:
+  const int number_;
+  std::vector<int>& turns_;
+};
+
+TEST_F(ServerTest, ThoseWithMoreToDoTakeTurns) {
+  constexpr int kBusy = 40;
+  auto turns = std::vector<int>();  // the core's
+  auto made = 0;
+  start(1, [&](const Peer&, Instant) -> std::unique_ptr<Session> {
+    if (made == kBusy) return std::make_unique<EchoSession>();
+    return std::make_unique<BusySession>(made++, turns);
+  });
+  auto busy = std::vector<TestClient>();
+  for (int i = 0; i < kBusy; ++i) {
+    busy.push_back(client());
+    ASSERT_EQ(busy.back().ask("x"), "x");
+  }
+  auto other = client();
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(other.ask("and I?"), "and I?");
+
+  auto seen = std::promise<std::vector<int>>();
+  server_->post(0, [&] { seen.set_value(turns); });
+  auto last = seen.get_future().get();
+  ASSERT_GE(last.size(), 2u * kBusy);
+  last.erase(last.begin(), last.end() - 2 * kBusy);
+  for (int i = 0; i < kBusy; ++i) EXPECT_EQ(last[i], last[i + kBusy]);
+  const auto first = std::set<int>(last.begin(), last.begin() + kBusy);
+  EXPECT_EQ(first.size(), kBusy);
+  server_.reset();  // its sessions write to `turns`
+}
+
+TEST(MemoryLimit, IsOfThisMachine) {
+  EXPECT_GT(memory_limit(), std::uint64_t{1} << 20);
+  EXPECT_EQ(default_buffered_max(0), std::uint64_t{64} << 20);
+  EXPECT_EQ(default_buffered_max(std::uint64_t{8} << 30), std::uint64_t{1} << 30);
+  EXPECT_EQ(default_buffered_max(std::uint64_t{1} << 50), std::uint64_t{4} << 30);
+}
+
+}  // namespace
+}  // namespace weir
