@@ -48,7 +48,7 @@ def spellings(prng):
         parts[-1] += prng.choice((";x", ";x=y;z", "%3bx"))
     path = "/" + "/".join(parts)
     letters = [f"%{ord(c):{prng.choice('xX')}}" if c.isalpha() and prng.random() < 0.3
-               and (n == 0 or path[n - 1] not in "%2") else c for n, c in enumerate(path)]
+               and "%" not in path[max(0, n - 2):n] else c for n, c in enumerate(path)]
     path = "".join(letters)
     return "/" + path[1:].replace("/", prng.choice(("/", "/", "//", "%2f", "%2F"))) + prng.choice(
         ("", "", "?x=/", "?", "#x", "?../..", "/.", "/x/.."))

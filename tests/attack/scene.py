@@ -69,7 +69,10 @@ class Scene:
         self.size = size
         self.complaints = []
         self.notes = []
-        self.ends = time.monotonic() + size.seconds
+        self.begin()
+
+    def begin(self):
+        self.ends = time.monotonic() + self.size.seconds
 
     @property
     def port(self):
@@ -173,6 +176,7 @@ def in_a_process(act, scene):
 
 def attack_and_tell(act, scene, results):
     os.nice(5)
+    scene.begin()
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files_max(), open_files_max()))
     try:
         act(scene)

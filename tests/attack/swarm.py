@@ -56,11 +56,11 @@ def connect(port, small=False):
     return member
 
 
-def flood(scene, count, pieces, port=None, reads=True, again=False):
+def flood(scene, count, pieces, port=None, reads=True, again=False, until=None):
     """Feeds `count` connections with what `pieces(number)` yields, until the attack ends.
 
     Without `reads` nothing is taken of what the server answers. With `again` a connection
-    that the server closes is made again.
+    that the server closes is made again. `until(tally)` ends it early.
     """
     tally = Tally()
     port = port or scene.port
@@ -76,7 +76,7 @@ def flood(scene, count, pieces, port=None, reads=True, again=False):
             if not scene.goes_on():
                 break
             join(number)
-        while scene.goes_on() and members:
+        while scene.goes_on() and members and not (until and until(tally)):
             for file, events in loop.poll(0.05):
                 number, member = members[file]
                 if not served(loop, member, events, reads, tally):
