@@ -17,8 +17,8 @@
 namespace weir {
 namespace {
 
-// One reply on top of what may wait: COMMAND DOCS, asked about a thousand names.
-constexpr std::size_t kOutputMax = RespSession::kLimits.output_max + (4u << 20);
+// One reply on top of what may wait: COMMAND DOCS about 64 names.
+constexpr std::size_t kOutputMax = RespSession::kLimits.output_max + (256u << 10);
 constexpr int kDepthMax = 8;
 
 std::string_view take_line(std::string_view& output) {

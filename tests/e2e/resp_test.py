@@ -1,5 +1,6 @@
 """weir serve --resp: access, limits, crowds, and clients that behave badly."""
 
+import contextlib
 import os
 import select
 import socket
@@ -75,6 +76,20 @@ class Access(unittest.TestCase):
                         client.ask("AUTH", "guess")
                     self.assertEqual(client.ask("AUTH", PASSWORD), "OK")
                     self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_guesses_cost_time_on_however_many_connections(self):
+        with RespWeir(environment={"WEIR_RESP_PASSWORD": PASSWORD}) as weir:
+            with contextlib.ExitStack() as stack:
+                guessers = [stack.enter_context(weir.client()) for _ in range(30)]
+                for guesser in guessers:
+                    guesser.send(b"AUTH guess\r\n")
+                errors = []
+                for guesser in guessers:
+                    with self.assertRaises(RespError) as raised:
+                        guesser.read()
+                    errors.append(str(raised.exception))
+            self.assertTrue(any(error.startswith("WRONGPASS") for error in errors), errors)
+            self.assertTrue(any("too many wrong passwords" in error for error in errors), errors)
 
     def test_resets_need_the_admin_token_where_there_is_one(self):
         with RespWeir(config=CONFIG, environment={"WEIR_ADMIN_TOKEN": TOKEN}) as weir:

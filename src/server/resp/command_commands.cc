@@ -11,6 +11,10 @@
 namespace weir::resp {
 namespace {
 
+// A name of six bytes may be answered with two thousand.
+constexpr std::size_t kNamesMax = 64;
+constexpr std::string_view kTooManyNames = "ERR at most 64 names at a time";
+
 bool is_top(const Command& command) { return !command.is_subcommand(); }
 
 std::vector<const Command*> subcommands_of(const Command& container) {
@@ -130,10 +134,12 @@ void handle_command_count(RespCore& core, RespRequest& request) {
 
 void handle_command_docs(RespCore& core, RespRequest& request) {
   std::vector<const Command*> wanted;
-  for (const std::string_view name : request.arguments.subspan(2)) {
+  const auto names = request.arguments.subspan(2);
+  if (names.size() > kNamesMax) return core.reply(request).error(kTooManyNames);
+  for (const std::string_view name : names) {
     if (const Command* const command = find_by_full_name(name)) wanted.push_back(command);
   }
-  if (request.arguments.size() == 2) {
+  if (names.empty()) {
     for (const Command& command : commands()) {
       if (is_top(command)) wanted.push_back(&command);
     }
@@ -147,6 +153,7 @@ void handle_command_info(RespCore& core, RespRequest& request) {
   auto reply = core.reply(request);
   const auto names = request.arguments.subspan(2);
   if (names.empty()) return write_all_info(reply);
+  if (names.size() > kNamesMax) return reply.error(kTooManyNames);
   reply.array(names.size());
   for (const std::string_view name : names) {
     if (const Command* const command = find_by_full_name(name)) {

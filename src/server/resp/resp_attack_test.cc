@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "server/resp/resp_test_door.h"
 
@@ -84,6 +85,18 @@ TEST(RespAttack, NamesAndPatternsCostWhatTheyAreLong) {
   EXPECT_TRUE(door.ask(command({"CLIENT", "SETNAME", std::string(60'000, 'x')})).size() < 400);
   EXPECT_TRUE(door.ask(command({"CL.THROTTLE", "k", std::string(60'000, '9'), "1", "1"})).size() <
               400);
+}
+
+// 8 KiB of names were answered with 2 MiB, on each of any number of connections.
+TEST(RespAttack, RepliesAboutManyNamesAreBounded) {
+  RespTestDoor door;
+  for (const char* const about : {"DOCS", "INFO"}) {
+    std::vector<std::string> words = {"COMMAND", about};
+    for (int i = 0; i < 64; ++i) words.emplace_back("client");
+    EXPECT_LT(door.ask(command(words)).size(), 200'000u) << about;
+    words.emplace_back("client");
+    EXPECT_EQ(door.ask(command(words)), "-ERR at most 64 names at a time\r\n") << about;
+  }
 }
 
 }  // namespace
