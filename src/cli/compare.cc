@@ -24,6 +24,7 @@
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_url.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/clock.h"
 #include "weir/key.h"
