@@ -8,11 +8,11 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "observe/core_slots.h"
+#include "observe/own_count.h"
 
 namespace weir {
 
@@ -25,16 +25,11 @@ class CoreCounters {
   // must not wait for ours.
   class alignas(64) Core {
    public:
-    // Only the owning core writes: a load and a store are an increment. Relaxed: each is a
-    // figure by itself.
-    void add_one(std::size_t which) noexcept {
-      const auto count = counts_[which].load(std::memory_order_relaxed);
-      counts_[which].store(count + 1, std::memory_order_relaxed);
-    }
+    void add_one(std::size_t which) noexcept { counts_[which].add(); }
 
    private:
     friend class CoreCounters;
-    std::array<std::atomic<std::uint64_t>, kSize> counts_{};
+    std::array<OwnCount, kSize> counts_{};
   };
 
   // The counters of a new core. They live as long as this object.
@@ -43,9 +38,7 @@ class CoreCounters {
   Sum sum() const {
     Sum sum{};
     cores_.each([&](const Core& core) {
-      for (std::size_t i = 0; i < kSize; ++i) {
-        sum[i] += core.counts_[i].load(std::memory_order_relaxed);
-      }
+      for (std::size_t i = 0; i < kSize; ++i) sum[i] += core.counts_[i].read();
     });
     return sum;
   }
