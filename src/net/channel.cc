@@ -37,11 +37,13 @@ bool Channel::finish_writing() {
   return ::shutdown(socket_.get(), SHUT_WR) == 0;
 }
 
-bool Channel::discard_input() {
+std::optional<std::size_t> Channel::discard_input() {
   std::array<char, kDiscardBytes> rest;
   // For TCP, MSG_TRUNC means: don't copy. Unix sockets copy.
   const auto got = ::recv(socket_.get(), rest.data(), rest.size(), MSG_TRUNC);
-  return got > 0 || (got < 0 && is_transient(errno));
+  if (got > 0) return static_cast<std::size_t>(got);
+  if (got < 0 && is_transient(errno)) return 0;
+  return std::nullopt;
 }
 
 }  // namespace weir

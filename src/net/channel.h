@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -35,8 +36,9 @@ class Channel {
   // Ends our side. False if the peer has gone.
   bool finish_writing();
 
-  // Throws away some of what the peer still sends, encrypted or not. False if it has ended.
-  bool discard_input();
+  // Throws away some of what the peer still sends, encrypted or not. Returns how many bytes;
+  // nothing if the peer has ended.
+  std::optional<std::size_t> discard_input();
 
  private:
   IoResult read_clear(std::span<char> space);

@@ -67,12 +67,14 @@ void Connection::handle_wake() {
   const bool was_blocked = blocked_;
   session_->woken(loop_.now());
   if (!was_blocked) write();
-  const bool may_read = paused_ && phase_ == Phase::kTalking && !is_heavy_;
-  if (may_read) read();  // there may be room again
+  if (!paused_ || phase_ != Phase::kTalking) return;
+  if (is_heavy_) return yield();
+  read();  // there may be room again
 }
 
 void Connection::yield() noexcept {
   is_heavy_ = true;
+  has_more_ = true;
   owner_.queue(*this);
 }
 
@@ -81,15 +83,17 @@ void Connection::yield() noexcept {
 void Connection::take_turn() {
   is_heavy_ = false;
   attempt([this] {
-    if (session_ != nullptr) handle_wake();
+    if (std::exchange(has_more_, false) && session_ != nullptr) handle_wake();
     if (phase_ != Phase::kDead && !is_heavy_ && events_ != 0) handle(std::exchange(events_, 0));
   });
 }
 
 void Connection::ready(std::uint32_t events) {
-  if (is_heavy_) {
+  const bool is_costly = is_heavy_ || entrance_ != nullptr || phase_ == Phase::kLingering;
+  if (is_costly) {
     events_ |= events;
-    return owner_.queue(*this);
+    owner_.queue(*this);
+    return watch_for(0);  // epoll need not say it again before its turn
   }
   attempt([this, events] { handle(events); });
 }
@@ -97,7 +101,7 @@ void Connection::ready(std::uint32_t events) {
 void Connection::handle(std::uint32_t events) {
   constexpr std::uint32_t kBroken = EPOLLERR | EPOLLHUP;
   if (entrance_) return enter();
-  if ((events & kBroken) != 0 && (interest_ & EPOLLIN) == 0) {
+  if ((events & kBroken) != 0 && !wants_input()) {
     phase_ = Phase::kDead;  // nobody is left to take the output we were waiting to send
   } else if ((events & (EPOLLIN | kBroken)) != 0 || reread_) {
     read();
@@ -135,7 +139,9 @@ void Connection::turn_away() {
 
 void Connection::read() {
   if (phase_ == Phase::kLingering) {
-    if (!channel_.discard_input()) phase_ = Phase::kDead;
+    const auto discarded = channel_.discard_input();
+    discarded_ += discarded.value_or(0);
+    if (!discarded || discarded_ > kDiscardMax) phase_ = Phase::kDead;
     return;
   }
   for (int round = 0; round < kReadsMax; ++round) {
@@ -158,6 +164,7 @@ void Connection::read_once() {
   switch (result.status) {
     case Status::kDone:
       last_heard_ = loop_.now();
+      is_heavy_ = is_heavy_ || result.size >= kTurnInput;
       session_->received(result.size, loop_.now());
       break;
     case Status::kEnd:
@@ -231,16 +238,23 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
-  if (TurnHook::is_linked()) return;  // its next turn will show; events wait for that, too
+  if (TurnHook::is_linked()) return watch_for(0);  // its next turn will show
   // What waits within the channel, epoll does not see. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
-  const bool waits_for_output = reread_ || (entrance_ && blocked_);
-  const bool wants_input =
-      phase_ == Phase::kLingering || (phase_ == Phase::kTalking && !paused_ && !waits_for_output);
-  const std::uint32_t wanted = (wants_input ? std::uint32_t{EPOLLIN} : 0) |
+  const std::uint32_t wanted = (wants_input() ? std::uint32_t{EPOLLIN} : 0) |
                                (blocked_ || reread_ ? std::uint32_t{EPOLLOUT} : 0);
-  if (wanted == interest_) return;
-  interest_ = wanted;
+  watch_for(wanted);
+}
+
+bool Connection::wants_input() const {
+  const bool waits_for_output = reread_ || (entrance_ && blocked_);
+  return phase_ == Phase::kLingering ||
+         (phase_ == Phase::kTalking && !paused_ && !waits_for_output);
+}
+
+void Connection::watch_for(std::uint32_t events) {
+  if (events == interest_) return;
+  interest_ = events;
   loop_.change(socket(), interest_, *this);
 }
 

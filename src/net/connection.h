@@ -8,13 +8,15 @@
 //
 // A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
 // for its next turn (ConnectionSet), and so does what then happens to it: the others, whose
-// requests are small, come first.
+// requests are small, come first. One that read kTurnInput queues next time, too, and so do
+// handshakes, the first bytes of all, and what comes after the end.
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
 //   the session is finished   our side is shut, and what the peer still sends is thrown
-//                             away for up to kLingerMax: closing with unread input would
-//                             reset the connection and could destroy the last reply
+//                             away, for up to kLingerMax and kDiscardMax: closing with
+//                             unread input would reset the connection and could destroy the
+//                             last reply
 //   the peer has gone         closed
 //   output not taken for 30 s, or the drain took too long    reset
 //   all connections hold too much, and this one most         reset
@@ -54,6 +56,8 @@ using TurnHook =
 class Connection final : public EventLoop::Watcher, public TurnHook, public Waker {
  public:
   static constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kTurnInput = std::size_t{16} << 10;
+  static constexpr std::size_t kDiscardMax = std::size_t{1} << 20;  // bytes
 
   // Longer than a slow network's worst pause, short enough that a peer which stopped
   // reading does not hold its place for minutes.
@@ -125,6 +129,8 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   void tell_session_to_drain();
   void give_up_stalled();
   void update_interest();
+  bool wants_input() const;
+  void watch_for(std::uint32_t events);
 
   EventLoop& loop_;
   ConnectionSet& owner_;
@@ -136,6 +142,7 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   Instant stalled_since_;             // while blocked_: when output last moved
   Instant look_at_ = Instant::max();  // as the owner knows it
   std::size_t held_ = 0;
+  std::size_t discarded_ = 0;
   std::uint32_t index_ = 0;     // in ConnectionSet
   std::uint32_t events_ = 0;    // of epoll, that wait for its turn
   std::uint32_t interest_ = 0;  // the events that epoll watches for
@@ -144,7 +151,8 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   bool blocked_ = false;   // the last send did not take everything
   bool paused_ = false;    // the session had no room for input
   bool reread_ = false;    // read again when the socket is writable
-  bool is_heavy_ = false;  // its last turn was not enough: another one is to come
+  bool has_more_ = false;  // to do without an event, in its next turn
+  bool is_heavy_ = true;   // it queues: its last turn was not enough, or it is new
 };
 
 }  // namespace weir

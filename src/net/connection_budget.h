@@ -67,9 +67,11 @@ class ConnectionBudget {
     }
     return std::size_t{1} << size;
   }
-  // True once after much memory has been given back.
+  // True once after much memory has been given back, and none came or went between two calls:
+  // cores wait for their memory while the system takes some.
   bool take_back() {
     const std::uint64_t held = buffered_.load(kRelaxed);
+    if (seen_.exchange(held, kRelaxed) != held) return false;
     std::uint64_t peak = peak_.load(kRelaxed);
     return peak > held + kTakenBackMin && peak_.compare_exchange_strong(peak, held, kRelaxed);
   }
@@ -111,6 +113,7 @@ class ConnectionBudget {
   std::atomic<std::uint64_t> flooded_{0};
   std::atomic<std::uint64_t> buffered_{0};
   std::atomic<std::uint64_t> peak_{0};
+  std::atomic<std::uint64_t> seen_{0};  // by take_back()
   std::array<std::atomic<std::uint64_t>, kClasses> by_size_{};
 };
 

@@ -84,9 +84,13 @@ void ConnectionSet::queue(Connection& connection) noexcept {
 }
 
 void ConnectionSet::give_turns() {
-  for (int given = 0; given < kTurnsMax && !queue_.empty(); ++given) {
+  const Instant end = loop_.read_clock() + kTurnsMax;
+  const Connection* const last = queue_.empty() ? nullptr : &queue_.back();
+  bool is_last = false;
+  while (!queue_.empty() && !is_last && loop_.read_clock() < end) {
     Connection& next = queue_.front();
     queue_.pop_front();
+    is_last = &next == last;
     next.take_turn();
   }
   if (!queue_.empty()) turns_->set(loop_.now());
@@ -105,8 +109,9 @@ std::size_t ConnectionSet::shed() {
   }
   std::ranges::sort(worst, std::ranges::greater(), &Connection::held);
   const auto count = connections_.size();
+  const Instant end = loop_.read_clock() + kShedMax;
   for (Connection* connection : worst) {
-    if (!budget_.is_to_shed()) break;
+    if (!budget_.is_to_shed() || loop_.read_clock() > end) break;
     connection->shed();
   }
   return count - connections_.size();

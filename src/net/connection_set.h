@@ -41,7 +41,7 @@ class ConnectionSet {
   // Destroys all, telling the peers by a reset. Returns how many there were.
   std::size_t reset_all();
 
-  // Gives a connection another turn when others have had theirs: kTurnsMax of them in a round
+  // Gives a connection another turn when others have had theirs: for kTurnsMax in a round
   // of the loop, whose events come first.
   void queue(Connection& connection) noexcept;
 
@@ -73,7 +73,11 @@ class ConnectionSet {
   void add(std::unique_ptr<Connection> connection);
   void give_turns();
 
-  static constexpr int kTurnsMax = 16;
+  // For all turns in a round of the loop, before it looks for what else has happened.
+  static constexpr Duration kTurnsMax = std::chrono::milliseconds(1);
+  // Ending a thousand streams, or a full socket, takes most of it. If that was not enough, the
+  // next byte sheds again.
+  static constexpr Duration kShedMax = std::chrono::milliseconds(1);
 
   EventLoop& loop_;
   ConnectionBudget& budget_;

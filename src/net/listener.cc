@@ -19,7 +19,7 @@ namespace {
 constexpr int kWaitingMax = 4'096;
 
 // Accepted at once, before connections that are already there get their turn.
-constexpr int kAcceptsMax = 64;
+constexpr int kAcceptsMax = 16;
 
 // Makes the kernel drop requests for new connections, which then have time to go
 // elsewhere, while it completes and keeps those already begun. Best effort.

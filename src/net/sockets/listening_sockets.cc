@@ -49,7 +49,8 @@ std::variant<UniqueFd, StartError> listen_tcp(const Address& address) {
   auto socket = make_socket(address);
   if (socket.is_open()) {
     switch_on(socket.get(), SOL_SOCKET, SO_REUSEPORT);
-    switch_on(socket.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
+    switch_on(socket.get(), IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it,
+    bound_send_buffer(socket.get());                    // and this
   }
   if (!bind_to(socket, address) || ::listen(socket.get(), kBacklog) != 0) {
     return listen_error(address, errno);

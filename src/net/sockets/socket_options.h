@@ -1,4 +1,4 @@
-// The two things we ask of sockets. Failure is harmless in each use and so not reported.
+// What we set on sockets. Failure is harmless in each use and so not reported.
 //
 // Thread rule: none. Tested by src/net/server_test.cc.
 
@@ -11,6 +11,13 @@ namespace weir {
 inline void switch_on(int socket, int level, int option) {
   const int on = 1;
   ::setsockopt(socket, level, option, &on, sizeof(on));
+}
+
+// How much the kernel buffers of what the peer does not take. Left alone it takes megabytes
+// for each connection, and as much copying.
+inline void bound_send_buffer(int socket) {
+  const int bytes = 128 << 10;  // the kernel doubles it, for its own records
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
 // Closing will throw away what is unsent, and tell the peer by a reset.

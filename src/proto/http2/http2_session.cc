@@ -60,10 +60,14 @@ void Http2Session::received(std::size_t size, Instant now) {
 
 // nghttp2 handles all it gets, so it gets little at a time.
 void Http2Session::feed(std::string_view bytes) {
-  constexpr std::size_t kPiece = 4 << 10;
+  constexpr std::size_t kPiece = 1 << 10;
   turn_heads_ = 0;
+  turn_decoded_ = 0;
   const bool is_alone = waker_ == nullptr;
-  while (!bytes.empty() && (turn_heads_ < kTurnHeads || is_alone)) {
+  const auto is_turn_over = [&] {
+    return !is_alone && (turn_heads_ >= kTurnHeads || turn_decoded_ >= kTurnDecoded);
+  };
+  while (!bytes.empty() && !is_turn_over()) {
     const auto piece = bytes.substr(0, kPiece);
     const auto* const at = reinterpret_cast<const std::uint8_t*>(piece.data());
     const ssize_t taken = nghttp2_session_mem_recv(nghttp2_.get(), at, piece.size());
@@ -220,6 +224,7 @@ void Http2Session::begin_head(const nghttp2_frame& frame) {
   current_ = nullptr;  // trailers are of no interest
   ++turn_heads_;
   decoded_left_ += kHeadFree;
+  head_decoded_ = 0;
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return;
   if (buffered_ > kBufferedMax) return reset(frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
   current_ = door_.streams().take().release();
@@ -232,8 +237,11 @@ void Http2Session::begin_head(const nghttp2_frame& frame) {
 
 bool Http2Session::add_field(const nghttp2_frame& frame, std::string_view name,
                              std::string_view value) {
-  decoded_left_ -= static_cast<std::int64_t>(name.size() + value.size());
-  is_flooded_ = is_flooded_ || decoded_left_ < 0;
+  const auto decoded = static_cast<std::int64_t>(name.size() + value.size());
+  decoded_left_ -= decoded;
+  turn_decoded_ += decoded;
+  head_decoded_ += decoded;
+  is_flooded_ = is_flooded_ || decoded_left_ < 0 || head_decoded_ > kHeadBomb;
   if (is_flooded_) return false;
   if (current_ != nullptr && current_->id_ == frame.hd.stream_id) current_->add_field(name, value);
   return true;

@@ -8,14 +8,14 @@
 // kOutputMax waiting, beyond which nothing is read until the peer takes some. kRequestMax
 // for a request to arrive, kStalledMax for the peer to take something that waits for it
 // (here, or on a stream for want of a window), kIdleMax without a frame.
-// A turn handles about kTurnHeads requests; what came behind them waits until others have had
-// theirs.
+// A turn handles about kTurnHeads requests, or decodes about kTurnDecoded; what came behind
+// them waits until others have had theirs.
 //
 // A peer may reset kResetsMax streams more than it takes answers: beyond that it only
 // makes work (CVE-2023-44487 and its kin). So does one that sends kLongHeadsMax heads which are
 // too long, or has its references to fields it sent before (HPACK) decoded to more than
-// kDecodedASecond, of which kHeadFree a head and kWireFree times what came are free: no
-// request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM. Acknowledgements that
+// kHeadBomb in one head or to kDecodedASecond, of which kHeadFree a head and kWireFree times
+// what came are free: no request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM. Acknowledgements that
 // pile up and endless CONTINUATION frames are nghttp2's to refuse, and tested here.
 //
 // Malformed bytes: GOAWAY with the reason, and the connection closes. No memory for nghttp2
@@ -60,8 +60,10 @@ class Http2Session final : public Session {
   static constexpr std::int64_t kDecodedASecond = 16 << 20;  // bytes, also at once
   static constexpr std::int64_t kHeadFree = 2 << 10;
   static constexpr std::int64_t kWireFree = 2;
+  static constexpr std::int64_t kHeadBomb = 128 << 10;     // bytes of one head
+  static constexpr std::int64_t kTurnDecoded = 256 << 10;  // bytes
   // About what a stream takes beside the texts of its request and answer.
-  static constexpr std::size_t kStreamBytes = 2 << 10;
+  static constexpr std::size_t kStreamBytes = 3 << 10;
   static constexpr Duration kRequestMax = std::chrono::seconds(10);
   static constexpr Duration kStalledMax = std::chrono::seconds(30);
   static constexpr Duration kIdleMax = std::chrono::minutes(5);
@@ -143,6 +145,8 @@ class Http2Session final : public Session {
   int resets_left_ = kResetsMax;
   int long_heads_left_ = kLongHeadsMax;
   int turn_heads_ = 0;
+  std::int64_t turn_decoded_ = 0;                // bytes
+  std::int64_t head_decoded_ = 0;                // bytes
   std::int64_t decoded_left_ = kDecodedASecond;  // bytes that heads may still be decoded to
   Waker* waker_ = nullptr;
   bool peer_closed_ = false;
