@@ -18,8 +18,8 @@ class Waker {
   virtual void yield() noexcept { wake(); }
 
   // Asks that somebody look at the session's deadline when `when` has come, to the millisecond,
-  // and not at the next look at all connections, which may be a second later. Of several the
-  // earliest counts. A waker without a loop need not.
+  // and not at the next look at all connections, which may be a second later. The earliest
+  // of several counts. A waker without a loop need not.
   virtual void look_at(Instant) {}
 
  protected:

@@ -26,7 +26,7 @@ constexpr unsigned kNetworkBitsV6 = 48;
 // added before another has made room.
 constexpr std::size_t kProbesMax = 64;
 
-// A key as the list keeps it, and as files and other nodes read it. Of a long one that is its
+// A key as the list keeps it, and as files and other nodes read it. A long one becomes its
 // beginning, for people, and a digest of all of it, which needs no secret, so that all agree.
 class StoredKey {
  public:
@@ -62,8 +62,8 @@ std::optional<IpAddress> network_of_address(std::string_view text) {
   return address->network(address->is_v4() ? kNetworkBitsV4 : kNetworkBitsV6);
 }
 
-// Of a key of several parts ("9:192.0.2.16:/login", see rules/rule.h) the first that is an
-// address.
+// The network of the first part that is an address, if the key has several parts
+// ("9:192.0.2.16:/login", see rules/rule.h).
 std::optional<IpAddress> network_of(std::string_view key) {
   if (const auto network = network_of_address(key)) return network;
   while (!key.empty()) {

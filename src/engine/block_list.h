@@ -78,7 +78,7 @@ class BlockList {
   bool lift(std::string_view rule, std::string_view key);
 
   // From now on what is added or lifted is kept, to be told to others: a block that was
-  // lifted as one that ended in 1970. Of more than kNewsMax the oldest go untold.
+  // lifted as one that ended in 1970. If there are more than kNewsMax, the oldest go untold.
   static constexpr std::size_t kNewsMax = 4'096;
   void share();
   // The oldest news, which are no longer kept.
@@ -86,7 +86,7 @@ class BlockList {
   // What another has told: as add() or lift(), but no news.
   void learn(Block block, Instant now);
 
-  // Those whose end comes first, first. Of one rule, unless it is empty.
+  // The blocks of one rule, or of all if it is empty; the first to end comes first.
   std::vector<Block> list(std::string_view rule, std::size_t blocks_max, Instant now);
 
   // Forgets those that have ended. Cheap when there are none; done by add() as well.

@@ -49,6 +49,10 @@ std::optional<std::string> replace_file(const std::string& path, std::string_vie
   std::error_code error;
   const fs::path resolved = fs::canonical(path, error);
   const fs::path target = error ? fs::path(path) : resolved;
+  // A file in the place of a device or a pipe would take it away from all who use it.
+  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
+    return "cannot write " + target.string() + ": it is not a regular file";
+  }
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const std::string temporary = target.string() + ".new";
   ::unlink(temporary.c_str());

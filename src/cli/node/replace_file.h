@@ -17,8 +17,9 @@ namespace weir {
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kAsBefore = 0;
 
-// Where `path` is a symbolic link, what it leads to is replaced. Nothing if it worked, else
-// a sentence that says why not; then the old file is as it was.
+// Where `path` is a symbolic link, replaces what it leads to; a device, a pipe or a folder it
+// does not replace. Returns nothing if it worked, else a sentence that says why not; then the old
+// file is as it was.
 std::optional<std::string> replace_file(const std::string& path, std::string_view text,
                                         mode_t mode);
 

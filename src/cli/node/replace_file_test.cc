@@ -52,6 +52,13 @@ TEST_F(ReplaceFile, KeepsModeAndSymbolicLinks) {
   EXPECT_EQ(mode_of(path("real/a")), 0640u);
 }
 
+TEST_F(ReplaceFile, LeavesWhatIsNoFileWhereItIs) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(replace_file(path("pipe"), "text", kOwnerOnly),
+            "cannot write " + path("pipe") + ": it is not a regular file");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+}
+
 TEST_F(ReplaceFile, SaysWhyItCannot) {
   const auto message = replace_file(path("no/such/folder"), "text", kOwnerOnly);
   ASSERT_TRUE(message);

@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -58,8 +60,10 @@ std::optional<StartError> StateFile::load(const Moment& moment) {
     spdlog::info("{} is not there yet: nobody is blocked", path_);
   } else {
     const auto& text = std::get<std::string>(read);
-    // Perhaps the configuration, by mistake: not to be moved.
-    if (!text.empty() && !text.starts_with(kName)) {
+    // Perhaps the configuration, or a device, by mistake: not to be moved.
+    std::error_code ignored;
+    const bool is_file = std::filesystem::is_regular_file(path_, ignored);
+    if (!is_file || (!text.empty() && !text.starts_with(kName))) {
       return StartError{path_ + " is not a state file; name another file, or move this one"};
     }
     auto blocks = blocks_in(text);

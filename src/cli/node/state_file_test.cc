@@ -113,6 +113,12 @@ TEST_F(StateFileTest, AnotherFileInItsPlaceStaysAsItIs) {
   EXPECT_TRUE(fs::exists(path_ + ".broken"));
 }
 
+TEST_F(StateFileTest, APipeOrADeviceInItsPlaceStaysWhereItIs) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(failure(path_), path_ + " is not a state file; name another file, or move this one");
+  EXPECT_TRUE(fs::is_fifo(path_));
+}
+
 TEST_F(StateFileTest, MayBeMissingAndIsThenWritten) {
   EXPECT_EQ(failure(path_), "");
   EXPECT_TRUE(blocks_.empty());

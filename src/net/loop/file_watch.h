@@ -18,7 +18,7 @@ namespace weir {
 
 class FileWatch {
  public:
-  // Files, or folders, of which all in them is meant. What is not there is not watched.
+  // Watches files, and all that is in folders; leaves out those that do not exist.
   // Throws std::system_error if the process is out of descriptors.
   explicit FileWatch(std::span<const std::string> paths);
 

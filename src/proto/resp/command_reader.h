@@ -79,7 +79,7 @@ class CommandReader {
   Status complete(Status status, std::span<const std::string_view> arguments, std::size_t size);
   Status refuse(std::string_view why);
 
-  // What is known of a command that is still arriving. `at_` is where the next argument
+  // The state of a command that is still arriving. `at_` is where the next argument
   // begins; in a line, how far the search for its end came.
   std::size_t expected_ = 0;  // arguments; 0 when not known yet
   std::size_t read_ = 0;      // arguments

@@ -36,7 +36,7 @@
 // thread agrees on, which Atomic128 gives (sequential consistency), and it needs the
 // final exchange to fail if the claim was given up in between, for which its number is.
 //
-// Who is evicted when all sixteen candidates are in use, room.h says, too. A claim counts
+// room.h also says which key goes when all sixteen candidates are in use. A claim counts
 // as a plain key that never expires; the thread that loses one starts over.
 //
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.

@@ -38,7 +38,7 @@ inline constexpr std::size_t kSetPlaces = 8;
 inline constexpr std::size_t kCandidates = 2 * kSetPlaces;
 inline constexpr std::size_t kProtectedMax = 5;  // of each set
 
-// Who has to go: lower ranks first.
+// The order in which keys have to go: lower ranks first.
 enum class Rank : std::uint8_t {
   kPlain,
   kOverLimit,  // the last request was denied, or left nothing
