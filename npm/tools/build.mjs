@@ -40,7 +40,7 @@ function bundle({ file, platform, format }, script) {
     "--bundle",
     `--format=${format}`,
     `--platform=${platform === "node" ? "node" : "neutral"}`,
-    "--target=es2022",
+    `--target=${platform === "node" ? "node18" : "es2022"}`,
     "--loader:.wasm=binary",
     "--external:./weir.wasm",
     "--external:./weir.wasm?module",

@@ -34,12 +34,15 @@ export interface KvStoreOptions {
   prefix?: string;
   /** How many places share the limits; those that are seen count, too. 2 unless given. */
   places?: number;
-  /** Milliseconds between writes of a key: a tenth of its window unless given; 1.1 s at least. */
+  /** Milliseconds between writes of a key: a tenth of its window unless given, or `staleness`. */
   interval?: number;
   /** Milliseconds that a key's first request may wait for its first read: 50 unless given. */
   wait?: number;
   /** Keys that memory keeps: 10,000 unless given. */
   maxKeys?: number;
+  /** What the KV promises, in milliseconds; Workers KV's 60,000 and 1,000 unless given. */
+  staleness?: number;
+  writeEvery?: number;
   /** The name of this place; random unless given. */
   place?: string;
   /** Keeps a Worker alive until its writes are done. Set it for every request. */
@@ -65,9 +68,8 @@ interface Record {
   told: { at: number; total: number; rate: number };
 }
 
-const INTERVAL_MIN_MS = 1100;  // KV takes one write a second; clocks and trips vary
-const INTERVAL_MAX_MS = 60_000;
-const STALE_MS = 60_000;       // how old a read may be; an entry comes by way of two of them
+const WRITE_EVERY_MS = 1000;
+const STALE_MS = 60_000;
 const TTL_MIN_S = 60;          // KV refuses less
 const RECORDS_MAX = 10_000;
 
@@ -133,6 +135,10 @@ export class KvStore implements AsyncStore {
     return Math.max(this.options.places ?? 2, this.placesSeen);
   }
 
+  private get staleness(): number {
+    return this.options.staleness ?? STALE_MS;
+  }
+
   private get recordsMax(): number {
     return this.options.maxKeys ?? RECORDS_MAX;
   }
@@ -166,7 +172,8 @@ export class KvStore implements AsyncStore {
 
   // Never more than the limit: each of them stops there.
   private othersAt(record: Record, quota: Quota, now: number): number {
-    const horizon = 2 * STALE_MS + 2 * this.intervalOf(quota);
+    // An entry may come by way of two reads: its place's neighbour's, and ours.
+    const horizon = 2 * this.staleness + 2 * this.intervalOf(quota);
     const isFixed = quota.name === "fixed_window";
     let used = 0;
     for (const entry of record.others.values()) {
@@ -192,8 +199,9 @@ export class KvStore implements AsyncStore {
   // ---- KV ----
 
   private intervalOf(quota: Quota): number {
-    const wanted = this.options.interval ?? Math.min(windowMs(quota) / 10, INTERVAL_MAX_MS);
-    return Math.max(INTERVAL_MIN_MS, wanted);
+    const wanted = this.options.interval ?? Math.min(windowMs(quota) / 10, this.staleness);
+    // Clocks and trips vary.
+    return Math.max(1.1 * (this.options.writeEvery ?? WRITE_EVERY_MS), wanted);
   }
 
   private async firstRead(name: string, record: Record, quota: Quota, now: number): Promise<void> {
@@ -251,7 +259,7 @@ export class KvStore implements AsyncStore {
   private async write(name: string, record: Record, quota: Quota, now: number): Promise<void> {
     const { told, previous, current, total } = record;
     const rate = Math.max(0, (total - told.total) / Math.max(1, now - told.at));
-    const gone = now - 2 * windowMs(quota) - STALE_MS;
+    const gone = now - 2 * windowMs(quota) - this.staleness;
     for (const [place, { at }] of record.others) if (at < gone) record.others.delete(place);
     const own = { at: now, previous, current, rate };
     const entries: Entries = new Map(record.others).set(this.ownPlace, own);
