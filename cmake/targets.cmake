@@ -88,7 +88,8 @@ function(weir_node_test name)
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
-    "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR}")
+    "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR};\
+WEIR_NPM_CACHE=${PROJECT_SOURCE_DIR}/build/npm-cache")
 endfunction()
 
 # Every crash that fuzzing finds becomes a seed, and so a test that needs no clang.

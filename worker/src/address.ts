@@ -65,7 +65,8 @@ export function parseAddress(text: string): Address | undefined {
 /** Its first bits, the others zero; bits count in its own family. */
 export function networkOf(address: Address, bits: number): Address {
   const kept = isV4(address) ? bits + 8 * V4_AT : bits;
-  return address.map((byte, index) => byte & (0xff00 >> Math.min(8, Math.max(0, kept - 8 * index))));
+  const maskAt = (index: number): number => 0xff00 >> Math.min(8, Math.max(0, kept - 8 * index));
+  return address.map((byte, index) => byte & maskAt(index));
 }
 
 export function addressText(address: Address): string {

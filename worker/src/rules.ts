@@ -162,7 +162,8 @@ function keyOfParts(key: TextOrTexts | undefined): (facts: Facts) => string {
   const parts = listOf(key).map(partOf);
   if (parts.length === 1) return parts[0]!;
   // Each with its length, so that no two lists of texts are one key.
-  return (facts) => parts.map((part) => part(facts)).map((text) => `${text.length}:${text}`).join("");
+  const withLength = (text: string): string => `${text.length}:${text}`;
+  return (facts) => parts.map((part) => withLength(part(facts))).join("");
 }
 
 // ---- rules ----
@@ -170,7 +171,8 @@ function keyOfParts(key: TextOrTexts | undefined): (facts: Facts) => string {
 export function compileRules({ rules }: ExportedRules): Rule[] {
   return rules.map(({ id, group, shadow, cost, limits, match, key }) => ({
     id, group, shadow, cost,
-    quotas: limits.map(({ window_us, ...quota }) => new Quota({ ...quota, window: window_us / 1e6 })),
+    quotas: limits.map(({ window_us, ...quota }) =>
+      new Quota({ ...quota, window: window_us / 1e6 })),
     holds: conditionOf(match),
     keyOf: keyOfParts(key),
   }));

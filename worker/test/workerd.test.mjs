@@ -1,5 +1,5 @@
 // The Worker on real workerd: denials to the letter, failing KVs, Durable Objects.
-// Time goes twenty times as fast for the KV.
+// Time goes faster for the KV in some.
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -8,7 +8,6 @@ import { ask } from "../tools/load.mjs";
 import { buildWorker, requireWorkerd, ROOT, startPlaces } from "./world.mjs";
 
 const workerd = requireWorkerd();
-const SCALE = 20;
 const METRICS = { headers: { Authorization: "Bearer metrics" }, path: "/weir/metrics" };
 
 const statusesOf = async (url, count, options) => {
@@ -55,20 +54,21 @@ rules:
   while ((await metric(first, 'weir_worker_kv_operations_total{kind="writes"}')) === 0) {
     assert.equal((await ask(first)).status, 429);
   }
-  assert.equal((await ask(second)).status, 429);
+  // It leaves the other an even share.
+  assert.equal(countOf(await statusesOf(second, 30), 200), 15);
 });
 
 test("a KV without quota left limits each place by itself, and counts its failures", async (t) => {
   const built = buildWorker("quota", { text: `
 rules:
-  - { id: all, match: { path: /* }, key: client, limit: 30, window: 1s, algorithm: fixed_window }
+  - { id: all, match: { path: /* }, key: client, limit: 30, window: 1h }
 ` });
-  const { places: [url] } = await startPlaces(t, workerd, built, 2, { scale: SCALE, writesMax: 0 });
-  const statuses = [];
-  for (let end = Date.now() + 1500; Date.now() < end;) statuses.push((await ask(url)).status);
-  assert.equal(countOf(statuses, 200) + countOf(statuses, 429), statuses.length);
-  assert.ok(countOf(statuses, 200) <= 90 && countOf(statuses, 200) >= 30);
-  assert.ok((await metric(url, 'weir_worker_kv_failures_total{kind="writes"}')) >= 1);
+  const { places: [url] } = await startPlaces(t, workerd, built, 2, { scale: 600, writesMax: 0 });
+  const statuses = await statusesOf(url, 40);
+  assert.deepEqual([countOf(statuses, 200), countOf(statuses, 429)], [30, 10]);
+  while ((await metric(url, 'weir_worker_kv_failures_total{kind="writes"}')) === 0) {
+    assert.equal((await ask(url)).status, 429);
+  }
   assert.equal(await metric(url, "weir_worker_errors_total"), 0);
 });
 
@@ -85,7 +85,8 @@ rules:
   const statuses = [];
   const client = async (index) => {
     const url = places[0];
-    while (left-- > 0) statuses.push((await ask(url, { path: "/exact", client: `10.0.0.${index}` })).status);
+    const options = { path: "/exact", client: `10.0.0.${index}` };
+    while (left-- > 0) statuses.push((await ask(url, options)).status);
   };
   await Promise.all(Array.from({ length: 16 }, (_, index) => client(index)));
   assert.equal(statuses.length, 300);

@@ -29,7 +29,8 @@ export async function offerLoad({ urls, perSecond, seconds, client }, onAnswer) 
   for (let sent = 0; sent < total;) {
     const due = Math.min(total, ((performance.now() - begin) * perSecond) / 1000);
     for (; sent < due; ++sent) {
-      const place = sent % 6 < 5 || urls.length === 1 ? 0 : 1 + (Math.floor(sent / 6) % (urls.length - 1));
+      const isFirst = sent % 6 < 5 || urls.length === 1;
+      const place = isFirst ? 0 : 1 + (Math.floor(sent / 6) % (urls.length - 1));
       const answer = ask(urls[place], { client })
         .then(({ status }) => onAnswer(status, place))
         .finally(() => pending.delete(answer));

@@ -15,7 +15,8 @@ const READY_MS = 30_000;
 /** workerd's program in a folder that npm has installed it in; nothing if it is not there. */
 export function workerdIn(cache) {
   try {
-    const program = createRequire(join(resolve(cache), "package.json")).resolve("workerd/package.json");
+    const require = createRequire(join(resolve(cache), "package.json"));
+    const program = require.resolve("workerd/package.json");
     const [os, cpu] = [process.platform, process.arch === "x64" ? "64" : process.arch];
     const path = resolve(dirname(program), `../@cloudflare/workerd-${os}-${cpu}/bin/workerd`);
     return existsSync(path) ? path : undefined;

@@ -157,7 +157,7 @@ export class KvStore implements AsyncStore {
 
   private decide(record: Record, quota: Quota, bucket: string, key: string, cost: number,
                  now: number): Decision {
-    const room = Math.floor(quota.limit - this.othersAt(record, quota, now));
+    const room = this.roomAt(record, quota, now);
     if (cost > Math.max(0, room) && cost <= quota.limit) {
       const left = windowMs(quota) - (now % windowMs(quota));
       return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left);
@@ -170,16 +170,20 @@ export class KvStore implements AsyncStore {
     return { ...this.memory.spend(own, bucket, key, cost, now), limit: quota.limit };
   }
 
-  // Never more than the limit: each of them stops there.
-  private othersAt(record: Record, quota: Quota, now: number): number {
+  // What the others leave, and at least an even share: places that all have more than enough
+  // to do would else take all that comes free at once, each of them.
+  private roomAt(record: Record, quota: Quota, now: number): number {
     // An entry may come by way of two reads: its place's neighbour's, and ours.
     const horizon = 2 * this.staleness + 2 * this.intervalOf(quota);
     const isFixed = quota.name === "fixed_window";
-    let used = 0;
+    let others = 0;
+    let active = 1;
     for (const entry of record.others.values()) {
-      used += Math.min(quota.limit, usedAt(entry, windowMs(quota), isFixed, horizon, now));
+      const used = usedAt(entry, windowMs(quota), isFixed, horizon, now);
+      others += Math.min(quota.limit, used);
+      if (used > 0) ++active;
     }
-    return Math.min(used, quota.limit);
+    return Math.floor(Math.max(quota.limit - others, quota.limit / active));
   }
 
   private note(record: Record, quota: Quota, cost: number, now: number): void {
