@@ -8,7 +8,7 @@
 #     SOURCES token_bucket_test.cc      main() comes from gtest_main
 #     DEPS weir_algo rapidcheck_gtest
 #     LABELS tsan                       run by ./dev tsan: it starts threads
-#     TIMEOUT 20)                       seconds; 60 unless told
+#     TIMEOUT 20)                       seconds; 60 if it is left out
 #
 #   weir_script_test(http_e2e           a Python program that tests the real one
 #     SCRIPT http_e2e.py                finds the binary in $WEIR_BINARY
@@ -52,7 +52,9 @@ function(weir_register_test name labels timeout)
   if(NOT timeout)
     set(timeout 60)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout})
+  # ctest starts tests of a high cost first. Those that may take long usually do, and the last
+  # one to start should be short.
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout})
 endfunction()
 
 # One ctest entry a program, not one a case: starting a process for each of

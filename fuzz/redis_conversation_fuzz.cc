@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "base/assert.h"
-#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/conversation.h"
+#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {
@@ -27,7 +27,7 @@ class Call final : public RedisCall {
     note('r');
     course_ += reply.text();
   }
-  void failed(CallFailure why, Instant) noexcept override {
+  void failed(RedisFailure why, Instant) noexcept override {
     note('f');
     course_ += std::to_string(static_cast<int>(why));
   }
@@ -48,7 +48,6 @@ class Listener final : public ConversationListener {
   void opened(Instant) override { is_open_ = true; }
   void ended(const Ending& ending, Instant) override { course_ += "|" + ending.why; }
   bool takes_error(RedisCall&, const resp::Reply&, Instant) override { return false; }
-  void pushed(const resp::Reply& push, Instant) override { course_ += push[0].text(); }
   bool is_open() const { return is_open_; }
 
  private:
@@ -81,6 +80,8 @@ std::string hear(std::string_view bytes, std::uint32_t seed) {
   {
     Conversation conversation(login, reactor, listener, kNow);
     if (seed % 2 == 0) feed(conversation, kWelcome);
+    conversation.subscribe("news",
+                           [&](const resp::Reply& push, Instant) { course += push[0].text(); });
     const std::string_view word = "PING";
     for (std::size_t i = 0; listener.is_open() && i < kCalls; ++i) {
       calls.emplace_back(course);

@@ -52,7 +52,8 @@ void match(std::string_view input) {
                               NameValue{"Cookie", input}};
   request.headers = headers;
   const auto matched = rules.match(request, scratch, Instant());
-  WEIR_ASSERT(request.parameters.size() <= 2 && request.cookies.size() <= 2);
+  WEIR_ASSERT(request.parameters.size() <= NamedValues::kValuesMax);
+  WEIR_ASSERT(request.cookies.size() <= NamedValues::kValuesMax);
   std::string key;
   for (const Rule* rule : matched) {
     const std::size_t parts =

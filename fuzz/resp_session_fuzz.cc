@@ -81,7 +81,7 @@ std::string hear(std::string_view bytes, std::uint32_t seed) {
     WEIR_ASSERT(fed > 0);  // all output has been taken
     bytes.remove_prefix(fed);
     WEIR_ASSERT(client.session().output().size() <= kOutputMax);
-    heard += client.drink();
+    heard += client.drink() + client.wait();
   }
   WEIR_ASSERT(!client.finished() || client.session().input_space().empty());
   for (int i = 0; i < 2 && !client.finished(); ++i) {  // the first may only cool it

@@ -23,10 +23,7 @@ constexpr std::string_view kId = "r";
 // Without a file.
 class Desk {
  public:
-  Desk(std::string_view text, Config config) {
-    book_.load({.text = std::string(text), .rules = std::move(config.rules), .sources = {}},
-               Instant());
-  }
+  explicit Desk(Config config) { book_.load(std::move(config), Instant()); }
 
   RuleReply put(std::string_view rule) {
     return book_.change({.id = std::string(kId), .text = std::string(rule)}, Instant());
@@ -46,7 +43,7 @@ class Desk {
                  [](std::vector<Rule> rules, RequestSources) {
                    return std::make_shared<const RuleSet>(std::move(rules));
                  },
-                 [](const RuleSetPtr&) {}};
+                 [] {}};
 };
 
 void check_edit(std::string_view text, const RuleSource& rule) {
@@ -80,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view body = both.substr(std::min(end + 1, both.size()));
   auto parsed = parse_config(text, "fuzz.yaml");
   if (!std::holds_alternative<Config>(parsed)) return 0;
-  Desk desk(text, std::get<Config>(std::move(parsed)));
+  Desk desk(std::get<Config>(std::move(parsed)));
   const auto reply = desk.put(body);
   if (reply.status >= 400) {
     WEIR_ASSERT(reply.status == 400 || reply.status == 409);

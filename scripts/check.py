@@ -3,7 +3,8 @@
 
     scripts/check.py [ROOT]      prints `file:line: message (rule)`; exit 1 if any
 
-A line that has a good reason to break a rule says so, on itself or the line above:
+Its last line counts the product's lines: a change that makes it larger should know by how
+many. A line that has a good reason to break a rule says so, on itself or the line above:
 
     // check:allow(columns): the table reads best in one piece
 
@@ -17,7 +18,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from house_rules import cpp, docs, files, layers  # noqa: E402 (after the line above)
+from house_rules import cpp, docs, files, layers, limits  # noqa: E402 (after the line above)
 from house_rules.tree import Tree  # noqa: E402
 
 RULES = [
@@ -29,6 +30,7 @@ RULES = [
     cpp.check_tested_by,
     docs.check_links,
     docs.check_commands,
+    limits.check_limits,
     files.check_names,
     files.check_text,
     files.check_crowds,
@@ -36,9 +38,8 @@ RULES = [
 ]
 
 
-def check(root):
-    """All findings about the tree at `root`, sorted, without those that are waived."""
-    tree = Tree(root)
+def check(tree):
+    """All findings about the tree, sorted, without those that are waived."""
     findings = {finding for rule in RULES for finding in rule(tree)}
     return sorted(finding for finding in findings if not tree.is_waived(finding))
 
@@ -47,9 +48,11 @@ def main(arguments):
     root = pathlib.Path(arguments[0] if arguments else __file__).resolve()
     if not arguments:
         root = root.parent.parent
-    findings = check(root)
+    tree = Tree(root)
+    findings = check(tree)
     for finding in findings:
         print(finding)
+    print(f"{files.product_lines(tree)} product lines, neither blank nor comment")
     return 1 if findings else 0
 
 

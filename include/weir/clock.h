@@ -1,6 +1,6 @@
 // Clock: where a program that links libweir gets its time from.
 //
-// Only the outermost face reads a clock: Limiter asks the one it was given, once a
+// Only the outermost face reads a clock: Limiter reads the one it holds, once a
 // call, and everything below takes `now` as an argument. Tests pass a clock of
 // their own and move it by hand.
 //

@@ -1,7 +1,7 @@
 // Decision: the answer to "may this key spend this much now, and if not, when?"
 //
 // Durations, never instants: the clock that decided may be another machine's.
-// A caller that waits `retry_after` is never told to come back too early; round
+// A caller that waits `retry_after` never comes back too early; round
 // up, never down, when converting to coarser units (whole_seconds below).
 //
 // Thread rule: values. Tested by src/algo/*_test.cc.
@@ -33,6 +33,9 @@ struct Decision {
   Duration retry_after{0};
   // Until the key is as if it had never been seen, if nothing more is spent.
   Duration reset_after{0};
+  // kDenied for want of a place to count the key (OnFull in weir/store.h), whatever it has
+  // spent. `retry_after` is a guess then.
+  bool is_store_full = false;
 
   constexpr bool allowed() const noexcept { return verdict == Verdict::kAllowed; }
   friend constexpr bool operator==(const Decision&, const Decision&) = default;

@@ -43,6 +43,7 @@ struct HitOptions {
   std::optional<std::int64_t> limit;
   std::optional<Duration> window;
   std::optional<std::int64_t> burst;
+  OnFull on_full = OnFull::kAllow;
 };
 
 // One of several charges that are decided together. The texts must outlive the call.

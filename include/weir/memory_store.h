@@ -8,8 +8,9 @@
 // `log_entries_max`.
 //
 // Full is not an error: a new key takes the place of an expired one, else of the one
-// nearest to expiry among 16 candidates, and of a key over its limit only when all
-// candidates are.
+// nearest to expiry among 16 candidates, and of a key that has nothing left of its limit
+// only when all candidates are such keys, or not even then (Charge::on_full). No flood of
+// new keys pushes out those that had nothing left before it began.
 //
 // Thread rule: any thread, concurrently. Design: docs/memory_store.md.
 // Tested by src/store/memory/*_test.cc and tests/conformance.
@@ -40,6 +41,8 @@ struct MemoryStoreOptions {
 struct MemoryStoreStats {
   std::uint64_t capacity = 0;   // keys that fit
   std::uint64_t evictions = 0;  // live keys that had to make room
+  std::uint64_t freed = 0;      // those of them that had nothing left of their limit
+  std::uint64_t refused = 0;    // denials for want of room
   std::uint64_t bytes = 0;      // reserved at construction
   std::uint64_t log_entries = 0;
 };
@@ -51,8 +54,8 @@ class MemoryStore : public Store {
   virtual std::uint64_t count_live(Instant now) const noexcept = 0;
 };
 
-// `start` is the earliest time the store will be asked about, give or take a year;
-// it must serve for 8 years from there. Throws std::bad_alloc if memory is short,
+// `start` is the earliest time that calls bring, give or take a year; the store serves
+// for 8 years from there. Throws std::bad_alloc if memory is short,
 // std::invalid_argument if an option is out of range.
 std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options, Instant start);
 

@@ -21,6 +21,10 @@
 
 namespace weir {
 
+// Whether a new key is denied when a store in memory could count it only by forgetting one
+// that has nothing left of its limit.
+enum class OnFull : std::uint8_t { kAllow, kDeny };
+
 // One key to decide. `quota` must outlive the batch.
 struct Charge {
   KeyHash key;
@@ -31,6 +35,7 @@ struct Charge {
   // A store that is spread over machines keeps keys with the same tag on one of them, so
   // that charges of one request are decided at once. 0: the key's own place.
   std::uint64_t tag = 0;
+  OnFull on_full = OnFull::kAllow;
 };
 
 enum class Operation : std::uint8_t {
@@ -61,10 +66,16 @@ struct Batch {
   StoreError error = StoreError::kNone;  // out; unless kNone, decisions are unspecified
   // In. A store that makes others wait fails then at the latest, if it has not earlier.
   Instant give_up_at = Instant::max();
-  // Called exactly once when the answer is there; after it the store no longer touches
-  // the batch. `context` is the caller's own.
+  // The store calls it exactly once, when the answer is there, and touches the batch no
+  // more. `context` is the caller's own.
   void (*on_done)(Batch&) noexcept = nullptr;
   void* context = nullptr;
+
+  // For stores: the answer is that there is none.
+  void fail() noexcept {
+    error = StoreError::kUnavailable;
+    on_done(*this);
+  }
 };
 
 class Store {

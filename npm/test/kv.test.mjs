@@ -34,12 +34,14 @@ function mapKv() {
 }
 
 for (const [limit, window, places, about] of [
-  [60, 60, 1, 100], [60, 60, 4, 115], [1000, 60, 4, 113], [600, 600, 4, 102], [60, 60, 8, 120],
+  [60, 60, 1, 100], [60, 60, 4, 119], [1000, 60, 4, 113], [600, 600, 4, 102], [60, 60, 8, 122],
 ]) {
   test(`${limit} in ${window} s, ${places} places: ${about} % at thrice the load`, async () => {
     const runs = [];
-    for (const seed of [1, 2, 3]) runs.push(await simulate(weir, { limit, window, places, seed }));
-    const [, { shared, writes, seconds }] = runs.sort((a, b) => a.shared - b.shared);
+    for (const seed of [1, 2, 3, 4, 5]) {
+      runs.push(await simulate(weir, { limit, window, places, seed }));
+    }
+    const [, , { shared, writes, seconds }] = runs.sort((a, b) => a.shared - b.shared);
     assert.ok(shared <= about + 5 && shared >= 90, `${shared} %`);
     assert.ok(shared < 100 * places + 1);
     assert.ok(seconds / writes > 1, "a write a second at most");
@@ -81,7 +83,7 @@ test("a key that hardly uses its limit is never written", async () => {
 test("the bound: every place by itself, and what the simulation found", () => {
   const { store } = placeOn(mapKv(), { places: 4 });
   const many = store.bound(new Quota({ limit: 100, window: 60 }));
-  assert.deepEqual(many, { hard: 400, expected: 115 });
+  assert.deepEqual(many, { hard: 400, expected: 119 });
   const few = store.bound(new Quota({ limit: 5, window: 60 }));
   assert.deepEqual(few, { hard: 20, expected: 20 }, "nothing is known below the table");
 });

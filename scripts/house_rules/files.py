@@ -29,6 +29,7 @@ CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", 
         ".js", ".mjs", ".css")
 # Tests and what only they use.
 TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
+BLANK_OR_COMMENT = re.compile(r"\s*(//.*)?$")
 # Spelled so that this line does not find itself.
 LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 
@@ -69,12 +70,24 @@ def check_code_shape(path, lines):
                       "it has more than one subject, split it")
 
 
+def product_files(tree, *folders):
+    """What is compiled into the program and the library: C++ without tests."""
+    return [path for folder in folders for path in tree.matching(".h", ".cc", under=folder)
+            if not TESTING.search(path)]
+
+
+def product_lines(tree):
+    """How large the product is: lines of src and include that are neither blank nor comment."""
+    return sum(not BLANK_OR_COMMENT.match(line)
+               for path in product_files(tree, "src/", "include/")
+               for line in tree.lines(path)[:-1])
+
+
 def check_crowds(tree):
     """Tests do not count: they lie beside what they test, and are found by its name."""
     folders = collections.defaultdict(list)
-    for path in tree.matching(".h", ".cc", under="src/"):
-        if not TESTING.search(path):
-            folders[os.path.dirname(path)].append(path)
+    for path in product_files(tree, "src/"):
+        folders[os.path.dirname(path)].append(path)
     for folder, paths in folders.items():
         if len(paths) > FILES_MAX and folder not in CROWDED:
             yield Finding(paths[0], 1, "crowd", f"{folder} has {len(paths)} product files; at most "

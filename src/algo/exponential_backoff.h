@@ -59,8 +59,8 @@ struct ExponentialBackoffState {
                                                    std::int64_t cost, Instant now) noexcept;
 
 // Counts a denial that something else caused, such as another charge of the same
-// request. The decision is what a denied request of one unit is told. Like any denial
-// it is not counted during a cooldown, nor at limit 0.
+// request. The decision is that of a denied request of one unit. Like any denial it does
+// not count during a cooldown, nor at limit 0.
 [[nodiscard]] Step<ExponentialBackoffState> record_denial(const Quota& quota,
                                                           const ExponentialBackoffState& state,
                                                           Instant now) noexcept;

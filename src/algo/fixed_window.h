@@ -54,7 +54,7 @@ inline FixedWindowState roll(const Quota& quota, const FixedWindowState& state,
   return state;
 }
 
-// What a request is told when `state` is what it left behind.
+// The decision of a request that left `state` behind.
 // REQUIRES: state is rolled to `now`
 inline Decision describe(const Quota& quota, const FixedWindowState& state, Verdict verdict,
                          Instant now) noexcept {

@@ -1,7 +1,7 @@
-// What one of several nodes may admit of a quota, as long as it decides alone.
+// The part of a quota that one of several nodes may admit while it decides alone.
 //
-// A bucket that is shared out fills more slowly: a unit is worth `nodes` times the time. So
-// what is spent of it is entered by share, too, or it would look nearly full.
+// A share of a bucket fills more slowly: a unit takes `nodes` times the time. So the debt of
+// what was spent is entered by share, too, or the bucket would look nearly full.
 //
 // Thread rule: pure. Tested by quota_test.cc.
 

@@ -22,7 +22,7 @@
 // so it can never admit too much. undo() takes them from the very entry instead, to
 // reverse a charge as if it had not been.
 //
-// Thread rule: pure but for the log they are given; one thread at a time on a log.
+// Thread rule: pure but for the log; one thread at a time on a log.
 // Cost: constant but for entries that have gone (once each); a denial walks over as
 // many entries as must go before it fits, at most `cost` of them while limits stay.
 // Tested by sliding_log_test.cc, small_worlds_test.cc, properties_test.cc.

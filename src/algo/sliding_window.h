@@ -105,7 +105,7 @@ inline Duration retry_after(const Quota& quota, const SlidingWindowState& state,
   return Duration{state.start_us + fits_us - epoch_us(now)};
 }
 
-// What a request is told, but for retry_after, when `state` is what it left behind.
+// The decision, but for retry_after, of a request that left `state` behind.
 // REQUIRES: state is rolled to `now`, weight is its previous_weight
 inline Decision describe(const Quota& quota, const SlidingWindowState& state, std::int64_t weight,
                          Verdict verdict, Instant now) noexcept {

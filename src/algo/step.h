@@ -1,4 +1,4 @@
-// Step: what deciding one request does to one key.
+// Step: what one request does to one key.
 //
 // Every algorithm is a pure function (quota, state, cost, now) -> Step: no clock, no
 // allocation, no memory but its arguments. A test, a compare-exchange loop and the

@@ -63,8 +63,8 @@ inline Instant expiry(const Quota& quota, const TokenBucketState& state) noexcep
 // differences cannot overflow. All but extreme quotas stay below it.
 inline constexpr std::int64_t kNarrowTicksMax = std::int64_t{1} << 61;
 
-// What a request is told, but for retry_after, and the state it leaves behind, given
-// the debt it leaves the key with.
+// The decision, but for retry_after, of a request that leaves the key with this debt, and
+// the state that it leaves behind.
 template <typename Int>
 Step<TokenBucketState> settle(const Quota& quota, Int debt, Verdict verdict, Instant now) noexcept {
   const Int full = Int{quota.capacity()} * quota.ticks_per_unit();

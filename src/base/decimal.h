@@ -1,6 +1,7 @@
-// Decimal numbers as text, for replies: from the back and two digits at a time, because a
-// division costs more than all the rest. std::to_chars does the same behind a call, and asks
-// whether there is room.
+// Decimal numbers as text, and back.
+//
+// They are written from the back and two digits at a time, because a division costs more than
+// all the rest. std::to_chars does the same behind a call, and asks whether there is room.
 //
 // Thread rule: pure. Tested by decimal_test.cc.
 
@@ -8,10 +9,13 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 namespace weir {
@@ -67,6 +71,16 @@ inline char* write_decimal(char* at, std::integral auto number) {
     to[-1] = static_cast<char>('0' + rest);
   }
   return end;
+}
+
+// The number that the whole text is: digits, behind a '-' if the type has a sign.
+template <std::integral Number>
+std::optional<Number> read_decimal(std::string_view text) {
+  Number number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return number;
 }
 
 }  // namespace weir

@@ -30,6 +30,10 @@ class LateReply {
   void attach(Waker& waker) { waker_ = &waker; }
   bool is_due() const { return is_due_; }
 
+  // When it is due by itself: the connection says then that the time has come.
+  virtual Instant due_at() const { return Instant::max(); }
+  void time_has_come() noexcept { is_due_ = true; }
+
   // Writes the reply. False: a further answer is needed, and due() will say when it is there.
   // REQUIRES: is_due()
   bool write(Out& out, Instant now) {

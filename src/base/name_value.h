@@ -1,10 +1,11 @@
 // NameValue: a name and its value, such as a header field or an entry of a descriptor.
 //
 // Thread rule: a value that refers to texts elsewhere. Tested with those who use it,
-// src/proto/http/header_fields_test.cc first of all.
+// src/proto/http/http1_head_test.cc first of all.
 
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -25,6 +26,12 @@ inline std::optional<std::string_view> find_header(std::span<const NameValue> he
     if (equal_ignoring_case(header.name, name)) return header.value;
   }
   return std::nullopt;
+}
+
+inline bool is_repeated(std::span<const NameValue> headers, std::string_view name) {
+  return std::ranges::count_if(headers, [&](const NameValue& header) {
+           return equal_ignoring_case(header.name, name);
+         }) > 1;
 }
 
 }  // namespace weir

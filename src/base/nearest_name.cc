@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 
 namespace weir {
@@ -12,21 +13,14 @@ namespace {
 // Two letters begin half the words there are; three are a hint.
 constexpr std::size_t kPrefixMin = 3;
 
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
-constexpr bool same(char a, char b) { return lower(a) == lower(b); }
-
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.size() >= prefix.size() &&
-         std::equal(prefix.begin(), prefix.end(), text.begin(), same);
-}
+constexpr bool same(char a, char b) { return ascii_lower(a) == ascii_lower(b); }
 
 // The candidate that begins with `name`, if exactly one does.
 std::string_view completion(std::string_view name, std::span<const std::string_view> candidates) {
   if (name.size() < kPrefixMin) return {};
   std::string_view found;
   for (const std::string_view candidate : candidates) {
-    if (!starts_with(candidate, name)) continue;
+    if (!equal_ignoring_case(candidate.substr(0, name.size()), name)) continue;
     if (!found.empty()) return {};
     found = candidate;
   }

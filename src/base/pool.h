@@ -17,7 +17,7 @@
 
 namespace weir {
 
-template <typename Object>
+template <typename Object, std::size_t kSpares = 64>
 class Pool {
  public:
   struct Return {
@@ -26,7 +26,7 @@ class Pool {
   };
   using Ptr = std::unique_ptr<Object, Return>;
 
-  static constexpr std::size_t kSpareMax = 64;
+  static constexpr std::size_t kSpareMax = kSpares;
 
   // As its last user left it, or new.
   Ptr take() {
@@ -39,13 +39,14 @@ class Pool {
     return Ptr(object.release(), Return{this});
   }
 
- private:
+  // What Ptr does when it is destroyed.
   void give_back(Object* object) noexcept {
     std::unique_ptr<Object> owned(object);
     if constexpr (requires { object->retire(); }) object->retire();
     if (spare_.size() < kSpareMax) spare_.push_back(std::move(owned));
   }
 
+ private:
   std::vector<std::unique_ptr<Object>> spare_;
 };
 

@@ -3,6 +3,7 @@
 // One subcommand a protocol; each parses its own options and shares the workload's.
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/duration_text.h"
+#include "cli/check_options.h"
 #include "cli/commands.h"
 #include "load/grpc_codec.h"
 #include "load/http_codec.h"
@@ -17,7 +19,6 @@
 #include "load/report.h"
 #include "load/resp_codec.h"
 #include "load/target.h"
-#include "weir/quota.h"
 
 namespace weir {
 namespace {
@@ -44,8 +45,8 @@ struct Workload {
 struct HttpBench {
   Workload workload;
   load::CheckSpec check;
+  std::string path = "/check";
   std::string get;  // a path: plain GETs instead of checks
-  std::string window;
 };
 
 struct GrpcBench {
@@ -59,16 +60,6 @@ struct RespBench {
   std::vector<std::string> command;
 };
 
-std::string check_duration(const std::string& text) {
-  const auto duration = parse_duration(text);
-  if (!duration || duration->count() <= 0) return "'" + text + "' is no duration like 5s or 200ms";
-  return {};
-}
-
-std::string check_algorithm(const std::string& name) {
-  return algorithm_from_name(name) ? "" : "'" + name + "' is no algorithm";
-}
-
 void add_workload_options(CLI::App& command, Workload& workload) {
   LoadPlan& plan = workload.plan;
   command.add_option("--server", workload.server, "Where it listens")->capture_default_str();
@@ -81,10 +72,10 @@ void add_workload_options(CLI::App& command, Workload& workload) {
   command.add_option("--threads", plan.threads, "Client threads, each with its connections")
       ->check(CLI::Range(std::size_t{1}, kThreadsMax))
       ->capture_default_str();
-  command.add_option("--keys", plan.keys.keys, "Different keys asked about")
+  command.add_option("--keys", plan.keys.keys, "Different keys")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--distribution", workload.distribution, "How often each key is asked about")
+  command.add_option("--distribution", workload.distribution, "How often each key comes")
       ->check(CLI::IsMember({"uniform", "zipf"}))
       ->capture_default_str();
   command
@@ -92,7 +83,7 @@ void add_workload_options(CLI::App& command, Workload& workload) {
       ->check(CLI::Range(0.0, 10.0))
       ->capture_default_str();
   command.add_option("--duration", workload.duration, "How long")
-      ->check(check_duration)
+      ->check(mistake_in_duration)
       ->capture_default_str();
   command.add_option("--requests", plan.requests_max, "End after so many, if that is sooner")
       ->check(CLI::PositiveNumber);
@@ -118,134 +109,123 @@ LoadPlan finish_plan(const Workload& workload) {
   return plan;
 }
 
-void print(const std::string& what, const Workload& workload, const LoadPlan& plan,
-           const load::LoadResult& result) {
+// What one protocol sends, and how its report calls that.
+struct Job {
+  std::string what;
+  load::CodecFactory codec;
+};
+
+template <typename Codec, typename Requests>
+load::CodecFactory codecs(Requests requests) {
+  return [requests = std::move(requests)](std::size_t depth) {
+    return std::make_unique<Codec>(requests, depth);
+  };
+}
+
+// Runs the command of a protocol. `prepare` makes the Job for a target.
+template <typename Prepare>
+void run_bench(const char* protocol, const Workload& workload, const Prepare& prepare) try {
+  const LoadPlan plan = finish_plan(workload);
+  const auto reach = workload.allow_remote ? load::Reach::kAnywhere : load::Reach::kLoopbackOnly;
+  const auto target = load::resolve_target(workload.server, reach);
+  const Job job = prepare(target, plan);
+  const auto result = load::run_load(target, plan, job.codec);
   const std::string report =
-      workload.json ? load::json_report(plan, result) : load::text_report(what, plan, result);
+      workload.json ? load::json_report(plan, result)
+                    : load::text_report(job.what + " at " + target.authority, plan, result);
   std::fputs(report.c_str(), stdout);
+  if (result.outcome.tally.replies == 0) throw load::LoadError("not one request was answered");
+} catch (const load::LoadError& error) {
+  std::fprintf(stderr, "weir bench %s: %s\n", protocol, error.what());
+  throw CLI::RuntimeError(1);
 }
 
-// "60s" is 60 on the wire: a number of seconds, as every server of this API reads it.
-std::string seconds_text(Duration duration) {
-  constexpr std::int64_t kSecond = 1'000'000;
-  std::string text = std::to_string(duration.count() / kSecond);
-  if (const std::int64_t rest = duration.count() % kSecond; rest != 0) {
-    text += "." + std::to_string(kSecond + rest).substr(1);
+Job http_job(const HttpBench& bench, const load::Target& target, const LoadPlan&) {
+  if (!bench.get.empty()) {
+    return {"GET " + bench.get, codecs<load::HttpCodec>(load::make_get(
+                                    {.authority = target.authority, .path = bench.get}))};
   }
-  return text;
+  load::CheckSpec spec = bench.check;
+  if (!spec.rule) {
+    spec.limit = spec.limit.value_or(100);
+    spec.window = spec.window.value_or(std::chrono::minutes(1));
+  }
+  return {"POST " + bench.path, codecs<load::HttpCodec>(load::make_check(
+                                    {.authority = target.authority, .path = bench.path}, spec))};
 }
 
-load::Target target_of(const Workload& workload) {
-  return load::resolve_target(
-      workload.server, workload.allow_remote ? load::Reach::kAnywhere : load::Reach::kLoopbackOnly);
-}
-
-void run_grpc(const GrpcBench& bench) {
-  const LoadPlan plan = finish_plan(bench.workload);
+Job grpc_job(const GrpcBench& bench, const load::Target& target, const LoadPlan& plan) {
   if (plan.depth > load::GrpcCodec::kCallsMax) {
     throw load::LoadError("--pipeline may be " + std::to_string(load::GrpcCodec::kCallsMax) +
                           " at most: what is sent has to fit the server's first window");
   }
-  const auto target = target_of(bench.workload);
   load::CallSpec spec{.authority = target.authority, .domain = bench.domain, .entries = {}};
   for (const std::string& entry : bench.entries) {
     const auto equals = entry.find('=');
     spec.entries.emplace_back(entry.substr(0, equals),
                               equals == std::string::npos ? "" : entry.substr(equals + 1));
   }
-  const load::Call call = load::make_call(spec);
-  const auto result = load::run_load(target, plan, [&](std::size_t depth) {
-    return std::make_unique<load::GrpcCodec>(call, depth);
-  });
-  print("ShouldRateLimit at " + target.authority, bench.workload, plan, result);
-  if (result.outcome.tally.replies == 0) throw load::LoadError("not one call was answered");
+  return {"ShouldRateLimit", codecs<load::GrpcCodec>(load::make_call(spec))};
 }
 
-void run_resp(const RespBench& bench) {
-  const LoadPlan plan = finish_plan(bench.workload);
-  const auto target = target_of(bench.workload);
-  const load::Request request = load::make_command(bench.command);
-  const auto result = load::run_load(target, plan, [&](std::size_t depth) {
-    return std::make_unique<load::RespCodec>(request, depth);
-  });
-  print(bench.command.front() + " at " + target.authority, bench.workload, plan, result);
-  if (result.outcome.tally.replies == 0) throw load::LoadError("not one command was answered");
+Job resp_job(const RespBench& bench, const load::Target&, const LoadPlan&) {
+  return {bench.command.front(), codecs<load::RespCodec>(load::make_command(bench.command))};
 }
 
-void run_http(HttpBench& bench) {
-  const LoadPlan plan = finish_plan(bench.workload);
-  const auto target = target_of(bench.workload);
-  if (!bench.window.empty()) bench.check.window = seconds_text(*parse_duration(bench.window));
-  const load::Request request = bench.get.empty() ? load::make_check(target.authority, bench.check)
-                                                  : load::make_get(target.authority, bench.get);
-  const auto result = load::run_load(target, plan, [&](std::size_t depth) {
-    return std::make_unique<load::HttpCodec>(request, depth);
+// The subcommand of a protocol. The caller adds the options that it alone has.
+template <typename Bench, typename MakeJob>
+CLI::App& add_protocol(CLI::App& bench_command, const char* protocol, const char* help,
+                       const std::shared_ptr<Bench>& bench, const MakeJob& make_job) {
+  auto* command = bench_command.add_subcommand(protocol, help);
+  add_workload_options(*command, bench->workload);
+  command->callback([=] {
+    run_bench(protocol, bench->workload, [&](const load::Target& target, const LoadPlan& plan) {
+      return make_job(*bench, target, plan);
+    });
   });
-  const std::string what = bench.get.empty() ? "POST " + bench.check.path : "GET " + bench.get;
-  print(what + " at " + target.authority, bench.workload, plan, result);
-  if (result.outcome.tally.replies == 0) throw load::LoadError("not one request was answered");
-}
-
-template <typename Run>
-void report_failure(const char* protocol, const Run& run) {
-  try {
-    run();
-  } catch (const load::LoadError& error) {
-    std::fprintf(stderr, "weir bench %s: %s\n", protocol, error.what());
-    throw CLI::RuntimeError(1);
-  }
+  return *command;
 }
 
 void add_http(CLI::App& bench_command) {
-  auto* command = bench_command.add_subcommand("http", "Load the HTTP API, or any HTTP server");
   // Shared with the callback, which is called while the command line is parsed.
-  auto bench = std::make_shared<HttpBench>();
+  const auto bench = std::make_shared<HttpBench>();
   bench->workload.server = "http://127.0.0.1:8080";
-  bench->check.limit = 100;
-  bench->window = "60s";
-  add_workload_options(*command, bench->workload);
-  command->add_option("--path", bench->check.path, "Where checks are sent")->capture_default_str();
-  command->add_option("--limit", bench->check.limit, "Units a window")->capture_default_str();
-  command->add_option("--window", bench->window, "The window")
-      ->check(check_duration)
-      ->capture_default_str();
-  command->add_option("--algorithm", bench->check.algorithm, "The server's default unless given")
-      ->check(check_algorithm);
-  command->add_option("--cost", bench->check.cost, "Units a request; 1 unless given");
-  command->add_option("--get", bench->get, "Send plain GETs of this path instead of checks")
+  auto& command = add_protocol(bench_command, "http",
+                               "Load the HTTP API, or any HTTP server; without --rule the limit "
+                               "is 100 in a window of 1m",
+                               bench, http_job);
+  add_check_options(command, bench->check);
+  command.add_option("--path", bench->path, "Where checks are sent")->capture_default_str();
+  command.add_option("--get", bench->get, "Send plain GETs of this path instead of checks")
       ->excludes("--path");
-  command->callback([bench] { report_failure("http", [&] { run_http(*bench); }); });
 }
 
 void add_grpc(CLI::App& bench_command) {
-  auto* command = bench_command.add_subcommand(
-      "grpc", "Load Envoy's rate limit service, Weir's or any other, over clear text");
-  auto bench = std::make_shared<GrpcBench>();
+  const auto bench = std::make_shared<GrpcBench>();
   bench->workload.server = "http://127.0.0.1:8080";
   bench->domain = "edge";
   bench->entries = {"remote_address=" + std::string(load::kKeyWord)};
-  add_workload_options(*command, bench->workload);
-  command->add_option("--domain", bench->domain, "The domain asked about")->capture_default_str();
+  auto& command = add_protocol(
+      bench_command, "grpc",
+      "Load Envoy's rate limit service, Weir's or any other, over clear text", bench, grpc_job);
+  command.add_option("--domain", bench->domain, "The domain of the descriptors")
+      ->capture_default_str();
   command
-      ->add_option("entries", bench->entries,
-                   "The descriptor, as KEY=VALUE each; {key} stands for the key, once "
-                   "[remote_address={key}]")
+      .add_option("entries", bench->entries,
+                  "The descriptor, as KEY=VALUE each; {key} stands for the key, once "
+                  "[remote_address={key}]")
       ->expected(1, 16);
-  command->callback([bench] { report_failure("grpc", [&] { run_grpc(*bench); }); });
 }
 
 void add_resp(CLI::App& bench_command) {
-  auto* command =
-      bench_command.add_subcommand("resp", "Load the Redis door, or any server that speaks RESP");
-  auto bench = std::make_shared<RespBench>();
+  const auto bench = std::make_shared<RespBench>();
   bench->workload.server = "redis://127.0.0.1:6380";
   bench->command = {"CL.THROTTLE", std::string(load::kKeyWord), "15", "30", "60"};
-  add_workload_options(*command, bench->workload);
-  command
-      ->add_option("command", bench->command,
-                   "What to send; {key} stands for the key [CL.THROTTLE {key} 15 30 60]")
+  add_protocol(bench_command, "resp", "Load the Redis door, or any server that speaks RESP", bench,
+               resp_job)
+      .add_option("command", bench->command,
+                  "What to send; {key} stands for the key [CL.THROTTLE {key} 15 30 60]")
       ->expected(1, 64);
-  command->callback([bench] { report_failure("resp", [&] { run_resp(*bench); }); });
 }
 
 }  // namespace

@@ -1,15 +1,13 @@
 // weir check: asks a running server one question.
 
 #include <CLI/CLI.hpp>
-#include <boost/json.hpp>
-#include <cstdint>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/duration_text.h"
 #include "cli/check_answer.h"
+#include "cli/check_options.h"
 #include "cli/commands.h"
 #include "cli/http_client.h"
 #include "weir/quota.h"
@@ -23,13 +21,7 @@ constexpr Duration kPatience = std::chrono::seconds(5);
 
 struct CheckOptions {
   std::string key;
-  std::string rule;
-  std::string bucket;
-  std::string algorithm;
-  std::string window;
-  std::optional<std::int64_t> limit;
-  std::optional<std::int64_t> cost;
-  std::optional<std::int64_t> burst;
+  load::CheckSpec spec;
   std::string server = "http://127.0.0.1:8080";
   bool json = false;
 };
@@ -39,33 +31,16 @@ struct CheckOptions {
   throw CLI::RuntimeError(kExitError);
 }
 
-// What was not given is left out: the server, or the rule, decides.
-std::string request_body(const CheckOptions& options) {
-  auto body = boost::json::object{{"key", options.key}};
-  const auto add_text = [&](const char* name, const std::string& value) {
-    if (!value.empty()) body[name] = value;
-  };
-  const auto add_number = [&](const char* name, std::optional<std::int64_t> value) {
-    if (value) body[name] = *value;
-  };
-  add_text("rule", options.rule);
-  add_text("bucket", options.bucket);
-  add_text("algorithm", options.algorithm);
-  add_text("window", options.window);
-  add_number("limit", options.limit);
-  add_number("cost", options.cost);
-  add_number("burst", options.burst);
-  return boost::json::serialize(body);
-}
-
 HttpReply ask(const CheckOptions& options) try {
-  return post_json(options.server, "/check", request_body(options), kPatience);
+  return post_json(options.server, "/check", load::check_body(options.key, options.spec),
+                   kPatience);
 } catch (const HttpClientError& error) {
   fail(error.what());
 }
 
 void check(const CheckOptions& options) {
-  if (options.rule.empty() && (!options.limit || options.window.empty())) {
+  const auto& spec = options.spec;
+  if (!spec.rule && (!spec.limit || !spec.window)) {
     fail("say what is allowed: --limit 5 --window 1m, or --rule NAME");
   }
   const auto reply = ask(options);
@@ -78,30 +53,39 @@ void check(const CheckOptions& options) {
   if (!answer->allowed) throw CLI::RuntimeError(kExitDenied);
 }
 
-std::string check_window(const std::string& text) {
-  return parse_duration(text) ? "" : "'" + text + "' is no duration; write 60s, 1m or 1h30m";
-}
-
-std::string check_algorithm(const std::string& name) {
+std::string mistake_in_algorithm(const std::string& name) {
   return algorithm_from_name(name) ? "" : "'" + name + "' is no algorithm";
 }
 
 }  // namespace
+
+std::string mistake_in_duration(const std::string& text) {
+  const auto duration = parse_duration(text);
+  const bool is_length = duration && duration->count() > 0;
+  return is_length ? "" : "'" + text + "' is no duration; write 60s, 1m or 1h30m";
+}
+
+void add_check_options(CLI::App& command, load::CheckSpec& spec) {
+  command.add_option("--limit", spec.limit, "Units a window");
+  command
+      .add_option_function<std::string>(
+          "--window", [&spec](const std::string& text) { spec.window = parse_duration(text); },
+          "Length of the window, as in 1m")
+      ->check(mistake_in_duration);
+  command.add_option("--rule", spec.rule, "A rule of the server, instead of a limit");
+  command.add_option("--bucket", spec.bucket, "Counts apart from other buckets");
+  command.add_option("--cost", spec.cost, "Units to spend [1]; 0 only looks");
+  command.add_option("--burst", spec.burst, "token_bucket: most units at once [the limit]");
+  command.add_option("--algorithm", spec.algorithm, "How to count [sliding_window]")
+      ->check(mistake_in_algorithm);
+}
 
 void add_check_command(CLI::App& app) {
   auto* command = app.add_subcommand(
       "check", "Ask a running server; exit code 0: allowed, 1: denied, 2: no answer");
   const auto options = std::make_shared<CheckOptions>();
   command->add_option("KEY", options->key, "Who wants to spend")->required();
-  command->add_option("--limit", options->limit, "Units a window");
-  command->add_option("--window", options->window, "Length of the window, as in 1m")
-      ->check(check_window);
-  command->add_option("--rule", options->rule, "A rule of the server, instead of a limit");
-  command->add_option("--bucket", options->bucket, "Counts apart from other buckets");
-  command->add_option("--cost", options->cost, "Units to spend [1]; 0 only looks");
-  command->add_option("--burst", options->burst, "token_bucket: most units at once [the limit]");
-  command->add_option("--algorithm", options->algorithm, "How to count [sliding_window]")
-      ->check(check_algorithm);
+  add_check_options(*command, options->spec);
   command->add_option("--server", options->server, "Where it listens")->capture_default_str();
   command->add_flag("--json", options->json, "Print what the server said");
   command->callback([options] { check(*options); });

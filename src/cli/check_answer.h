@@ -1,10 +1,10 @@
-// What a server answered to one check, for people.
+// The answer of a server to one check, in words.
 //
 //   allowed, 4 of 5 left, full again in 60 s
 //   denied, retry after 12 s
 //   denied, more than 5 are never allowed at once
 //
-// Times are rounded up: whoever waits for as long does not come too early.
+// Times are rounded up, so that a client that waits for as long does not come too early.
 //
 // Thread rule: pure functions. Tested by check_answer_test.cc.
 
@@ -24,7 +24,7 @@ struct CheckAnswer {
 // From the body of a 200. Nothing if it is not what /check answers.
 std::optional<CheckAnswer> read_answer(std::string_view json);
 
-// From the body of any other status: the server's explanation, if it gave one.
+// From the body of any other status: the server's explanation, if there is one.
 std::optional<std::string> read_problem(std::string_view json);
 
 }  // namespace weir

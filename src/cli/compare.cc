@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,11 +20,11 @@
 #include <variant>
 
 #include "cli/commands.h"
-#include "cli/node/redis_trust.h"
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_url.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -45,7 +44,7 @@ constexpr std::array kAlgorithms{Algorithm::kFixedWindow, Algorithm::kSlidingLog
                                  Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
                                  Algorithm::kExponentialBackoff};
 constexpr Duration kConnectingMax = std::chrono::seconds(5);
-// Patient: it is to be measured, not to be failed.
+// Patient: a slow Redis is measured, not failed.
 constexpr Duration kDeadline = std::chrono::seconds(1);
 constexpr int kExitWrong = 1;
 
@@ -58,17 +57,24 @@ struct Outcome {
 };
 
 // Sends kRequests with one key to a store, kAtOnce under way at any time.
-class Run final : EventLoop::Watcher {
+class Run {
  public:
-  // All must outlive the run. `done` is called once, when all are answered.
-  Run(Store& store, EventLoop& loop, const Charge& charge, std::function<void()> done)
-      : store_(store), loop_(loop), charge_(charge), done_(std::move(done)) {
+  // All must outlive the run.
+  Run(Store& store, EventLoop& loop, const Charge& charge)
+      : store_(store), loop_(loop), charge_(charge) {
     for (auto& request : requests_) idle_[idle_count_++] = &request;
-    send();
   }
-  ~Run() { loop_.forget(*this); }
 
-  const Outcome& outcome() const { return outcome_; }
+  Outcome measure() {
+    const auto started = SteadyClock::now();
+    send();
+    while (outcome_.latency.count() < kRequests) {
+      loop_.turn(Duration::max());
+      send();
+    }
+    outcome_.duration = SteadyClock::now() - started;
+    return std::move(outcome_);
+  }
 
  private:
   struct Request {
@@ -78,9 +84,7 @@ class Run final : EventLoop::Watcher {
     Run* run = nullptr;
   };
 
-  void ready(std::uint32_t) override {}
-  void woken() override { send(); }
-
+  // Memory answers within decide(), a Redis in a later turn of the loop.
   void send() {
     while (idle_count_ > 0 && sent_ < kRequests) {
       Request& request = *idle_[--idle_count_];
@@ -99,35 +103,38 @@ class Run final : EventLoop::Watcher {
     }
   }
 
-  // Memory answers within send(), which then goes on; a Redis later.
   void take(Request& request) {
-    const auto now = SteadyClock::now();
-    outcome_.latency.record(now - request.sent);
+    outcome_.latency.record(SteadyClock::now() - request.sent);
     if (request.batch.error != StoreError::kNone) {
       ++outcome_.failed;
     } else {
       ++(request.decision.allowed() ? outcome_.allowed : outcome_.blocked);
     }
     idle_[idle_count_++] = &request;
-    if (outcome_.latency.count() < kRequests) {
-      if (idle_count_ == 1) loop_.wake_soon(*this);
-      return;
-    }
-    outcome_.duration = now - started_;
-    done_();
   }
 
   Store& store_;
   EventLoop& loop_;
   const Charge charge_;
-  const std::function<void()> done_;
-  const SteadyClock::time_point started_ = SteadyClock::now();
   std::array<Request, kAtOnce> requests_;
   std::array<Request*, kAtOnce> idle_{};
   std::size_t idle_count_ = 0;
   std::uint64_t sent_ = 0;
   Outcome outcome_;
 };
+
+void remove_key(Store& store, EventLoop& loop, const Charge& charge) {
+  Decision decision;
+  bool is_done = false;
+  auto reset =
+      Batch{.operation = Operation::kReset,
+            .charges = {&charge, 1},
+            .decisions = {&decision, 1},
+            .on_done = [](Batch& batch) noexcept { *static_cast<bool*>(batch.context) = true; },
+            .context = &is_done};
+  store.decide(reset, loop.now());
+  while (!is_done) loop.turn(Duration::max());
+}
 
 void print_head(const RedisUrl& url) {
   fmt::print("{} requests against a limit of {}, {} at once, by one core; redis is {}\n\n",
@@ -151,7 +158,7 @@ void print_row(const char* store, Algorithm algorithm, const Outcome& outcome,
 }
 
 // All runs, one after the other on one loop, once the Redis is there.
-class Comparison final : RedisStateListener, RedisStoreListener {
+class Comparison final : RedisListener {
  public:
   explicit Comparison(const RedisUrl& url)
       : url_(url),
@@ -164,98 +171,61 @@ class Comparison final : RedisStateListener, RedisStoreListener {
 
   // Nothing, or what went wrong.
   std::string run() {
-    auto trust = load_trust(url_.tls);
+    auto trust = TlsTrust::load(url_.tls);
     if (const auto* error = std::get_if<StartError>(&trust)) return error->message;
     dialer_.use_tls(std::get<std::shared_ptr<const TlsTrust>>(std::move(trust)));
-    patience_->set(loop_.now() + kConnectingMax);
-    loop_.run();
+    if (!connect()) {
+      const auto& why = client_->state().reason;
+      return fmt::format("{} cannot be used: {}", url_.to_string(),
+                         why.empty() ? "it does not answer" : why);
+    }
+    print_head(url_);
+    for (const Algorithm algorithm : kAlgorithms) {
+      compare("memory", *memory_, algorithm);
+      compare("redis", redis_, algorithm);
+    }
+    fmt::print("\nasked: requests that Redis decided. This process remembers its denials.\n");
     return error_;
   }
 
  private:
-  void redis_changed(const LinkState& state, Instant) override {
-    if (state.phase != LinkState::Phase::kConnected || is_connected_) return;
-    is_connected_ = true;
-    patience_->set(Instant::max());
-    loop_.post([this] {
-      print_head(url_);
-      next_run();
-    });
-  }
+  void redis_changed(const LinkState&, Instant) override {}
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     error_ = fmt::format("{}: {}", failure_name(failure), detail);
   }
-  void breaker_changed(Instant) override {}
 
-  void give_up() {
-    const auto& why = client_->state().reason;
-    error_ = fmt::format("{} cannot be used: {}", url_.to_string(),
-                         why.empty() ? "it does not answer" : why);
-    loop_.stop();
-  }
-
-  bool is_in_redis() const { return runs_ % 2 == 1; }
-  Algorithm algorithm() const { return kAlgorithms[runs_ / 2]; }
-
-  void next_run() {
-    if (runs_ == 2 * kAlgorithms.size()) {
-      fmt::print("\nasked: requests that Redis decided. A denial that it gave is remembered.\n");
-      return loop_.stop();
+  bool connect() {
+    const Instant end = loop_.now() + kConnectingMax;
+    while (client_->state().phase != LinkState::Phase::kConnected) {
+      if (loop_.now() >= end) return false;
+      loop_.turn(end - loop_.now());
     }
-    quota_ = *Quota::make({.algorithm = algorithm(), .limit = kLimit, .window = kWindow});
-    const KeyHash key = hasher_.hash({.rule = "", .bucket = "compare", .key = "one"}, quota_);
-    charge_ = {.key = key, .quota = &quota_};
-    asked_before_ = redis_.counts().charges;
-    // What follows is not done from within the run, which ends with it.
-    run_ = std::make_unique<Run>(store(), loop_, charge_,
-                                 [this] { loop_.post([this] { run_ended(); }); });
+    return true;
   }
 
-  void run_ended() {
-    const Outcome& outcome = run_->outcome();
-    const std::uint64_t asked = redis_.counts().charges - asked_before_;
-    print_row(is_in_redis() ? "redis" : "memory", algorithm(), outcome, asked);
+  void compare(const char* name, Store& store, Algorithm algorithm) {
+    const Quota quota = *Quota::make({.algorithm = algorithm, .limit = kLimit, .window = kWindow});
+    const KeyHash key = hasher_.hash({.rule = "", .bucket = "compare", .key = "one"}, quota);
+    const Charge charge{.key = key, .quota = &quota};
+    const std::uint64_t asked_before = redis_.counts().charges;
+    const Outcome outcome = Run(store, loop_, charge).measure();
+    print_row(name, algorithm, outcome, redis_.counts().charges - asked_before);
     if (outcome.failed == 0 && outcome.allowed != static_cast<std::uint64_t>(kLimit)) {
-      error_ = fmt::format("{} allowed {} instead of {}", algorithm_name(algorithm()),
+      error_ = fmt::format("{} allowed {} instead of {}", algorithm_name(algorithm),
                            outcome.allowed, kLimit);
     }
-    remove_key();
+    remove_key(store, loop_, charge);
   }
-
-  void remove_key() {
-    reset_ = {.operation = Operation::kReset,
-              .charges = {&charge_, 1},
-              .decisions = {&decision_, 1},
-              .on_done =
-                  [](Batch& batch) noexcept {
-                    auto& self = *static_cast<Comparison*>(batch.context);
-                    ++self.runs_;
-                    self.loop_.post([&self] { self.next_run(); });
-                  },
-              .context = this};
-    store().decide(reset_, loop_.now());
-  }
-
-  Store& store() { return is_in_redis() ? static_cast<Store&>(redis_) : *memory_; }
 
   const RedisUrl& url_;
   const SystemClock clock_;
   EventLoop loop_{clock_};
   SocketDialer dialer_{loop_};
-  // Its keys are like nobody else's, and nobody's are met by chance.
+  // With a secret of its own, its keys are like nobody else's.
   const KeyHasher hasher_{HashSecret::random()};
   const std::unique_ptr<Store> memory_ = make_memory_store({.max_keys = 1'024}, loop_.now());
-  const std::unique_ptr<Alarm> patience_ = loop_.make_alarm([this](Instant) { give_up(); });
-  bool is_connected_ = false;
   std::unique_ptr<RedisClient> client_;
   RedisStore redis_;
-  std::size_t runs_ = 0;  // that have ended
-  std::uint64_t asked_before_ = 0;
-  Quota quota_;  // of the run under way
-  Charge charge_;
-  std::unique_ptr<Run> run_;
-  Decision decision_;
-  Batch reset_;
   std::string error_;
 };
 

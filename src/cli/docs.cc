@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/rule_docs.h"
 #include "config/config.h"
-#include "config/config_file.h"
 
 namespace weir {
 namespace {
@@ -25,14 +24,12 @@ struct DocsOptions {
 }
 
 void print_docs(const DocsOptions& options) {
-  const auto text = read_config_file(options.file);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) refuse(*errors);
   const auto loaded = load_config(options.file);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
-  const auto& rules = std::get<Config>(loaded).rules;
-  const auto sources = config_sources(std::get<std::string>(text)).rules;
-  std::cout << (options.format == "openapi" ? docs_as_openapi(rules, sources)
-                                            : docs_as_markdown(rules, sources));
+  const auto& config = std::get<Config>(loaded);
+  const auto sources = config_sources(config.text).rules;
+  std::cout << (options.format == "openapi" ? docs_as_openapi(config.rules, sources)
+                                            : docs_as_markdown(config.rules, sources));
 }
 
 }  // namespace

@@ -1,101 +1,88 @@
 #include "cli/http_client.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
-#include <array>
-#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <cerrno>
+#include <boost/beast/http/write.hpp>
 #include <cstring>
+#include <utility>
 
 #include "load/target.h"
-#include "net/sockets/unique_fd.h"
 
 namespace weir {
 namespace {
 
-namespace http = boost::beast::http;
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
 
 constexpr std::size_t kReplyMax = std::size_t{1} << 20;
 
-[[noreturn]] void fail(const load::Target& target, const std::string& what) {
-  throw HttpClientError("no answer from " + target.authority + ": " + what);
+load::Target target_of(std::string_view server) try {
+  return load::resolve_target(server, load::Reach::kAnywhere);
+} catch (const load::LoadError& error) {
+  throw HttpClientError(error.what());
 }
 
-// What errno says, in the words of somebody who waits for a server.
-std::string reason() {
-  if (errno == EAGAIN || errno == EINPROGRESS) return "it took too long";
-  if (errno == ECONNREFUSED) return "nothing listens there; is weir running?";
-  return std::strerror(errno);
+asio::ip::tcp::endpoint endpoint_of(const load::Target& target) {
+  asio::ip::tcp::endpoint endpoint;
+  std::memcpy(endpoint.data(), &target.address, target.address_size);
+  endpoint.resize(target.address_size);
+  return endpoint;
 }
 
-UniqueFd connect_to(const load::Target& target, Duration patience) {
-  constexpr auto kSecond = std::chrono::microseconds(std::chrono::seconds(1)).count();
-  auto socket =
-      UniqueFd(::socket(target.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
-  const auto bound =
-      timeval{.tv_sec = patience.count() / kSecond, .tv_usec = patience.count() % kSecond};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof(bound));  // and connect
-  if (::connect(socket.get(), target.socket_address(), target.address_size) != 0) {
-    fail(target, reason());
+// In the words of somebody who waits for a server.
+std::string reason(const beast::error_code& error) {
+  if (error == beast::error::timeout) return "it took too long";
+  if (error == asio::error::connection_refused) return "nothing listens there; is weir running?";
+  if (error == http::error::end_of_stream || error == http::error::partial_message) {
+    return "it closed the connection";
   }
-  return socket;
-}
-
-std::string request_text(const load::Target& target, std::string_view path, std::string_view json) {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: " + target.authority +
-         "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
-         std::to_string(json.size()) + "\r\n\r\n" + std::string(json);
-}
-
-void send_all(const load::Target& target, const UniqueFd& socket, std::string_view text) {
-  while (!text.empty()) {
-    const auto sent = ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent < 0) fail(target, reason());
-    text.remove_prefix(static_cast<std::size_t>(sent));
-  }
-}
-
-HttpReply receive_reply(const load::Target& target, const UniqueFd& socket) {
-  auto parser = http::response_parser<http::string_body>();
-  parser.eager(true);
-  parser.body_limit(kReplyMax);
-  auto pending = std::string();
-  auto chunk = std::array<char, 4'096>();
-  auto error = boost::beast::error_code();
-  while (!parser.is_done()) {
-    const auto got = ::recv(socket.get(), chunk.data(), chunk.size(), 0);
-    if (got < 0) fail(target, reason());
-    if (got == 0) {
-      parser.put_eof(error);
-      if (error || !parser.is_done()) fail(target, "it closed the connection");
-      break;
-    }
-    pending.append(chunk.data(), static_cast<std::size_t>(got));
-    const auto used = parser.put(boost::asio::buffer(pending), error);
-    if (error && error != http::error::need_more) fail(target, "this is not HTTP");
-    pending.erase(0, used);
-  }
-  return {.status = parser.get().result_int(), .body = std::move(parser.get().body())};
+  if (error == http::error::body_limit) return "its reply is too long";
+  const auto& http_errors = http::make_error_code(http::error::end_of_stream).category();
+  return error.category() == http_errors ? "this is not HTTP" : error.message();
 }
 
 }  // namespace
 
 HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
                     Duration patience) {
-  auto target = load::Target();
-  try {
-    target = load::resolve_target(server, load::Reach::kAnywhere);
-  } catch (const load::LoadError& error) {
-    throw HttpClientError(error.what());
-  }
-  const auto socket = connect_to(target, patience);
-  send_all(target, socket, request_text(target, path, json));
-  return receive_reply(target, socket);
+  const auto target = target_of(server);
+  auto request = http::request<http::string_body>(
+      http::verb::post, beast::string_view(path.data(), path.size()), 11, std::string(json));
+  request.set(http::field::host, target.authority);
+  request.set(http::field::content_type, "application/json");
+  request.keep_alive(false);
+  request.prepare_payload();
+
+  asio::io_context loop;
+  beast::tcp_stream stream(loop);
+  beast::flat_buffer buffer(kReplyMax);
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(kReplyMax);
+  stream.expires_after(patience);  // all steps together
+  beast::error_code failure;
+  const auto then = [&failure](auto next) {
+    return [&failure, next](const beast::error_code& error, auto...) {
+      if (error) {
+        failure = error;
+      } else {
+        next();
+      }
+    };
+  };
+  stream.async_connect(endpoint_of(target), then([&] {
+                         http::async_write(stream, request, then([&] {
+                                             http::async_read(stream, buffer, parser, then([] {}));
+                                           }));
+                       }));
+  loop.run();
+  if (failure) throw HttpClientError("no answer from " + target.authority + ": " + reason(failure));
+  return {.status = parser.get().result_int(), .body = std::move(parser.get().body())};
 }
 
 }  // namespace weir

@@ -23,9 +23,8 @@ class HttpClientError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Posts JSON to http://HOST:PORT and a path below it. Neither connecting nor any pause of
-// the server may take longer than `patience`. Replies of over 1 MiB are refused.
-// Throws HttpClientError.
+// Posts JSON to http://HOST:PORT and a path below it. All of it may take as long as `patience`,
+// and a reply of over 1 MiB is refused. Throws HttpClientError.
 HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
                     Duration patience);
 

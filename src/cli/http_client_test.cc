@@ -4,16 +4,22 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <thread>
 
 #include "net/net_testing.h"
 #include "net/server.h"
+#include "net/sockets/unique_fd.h"
 
 namespace weir {
 namespace {
 
 using testing::HasSubstr;
 
-// Says its sentence as soon as it hears anything, then ends or waits.
+// Sends its sentence as soon as it receives anything, then ends or waits.
 class SentenceSession final : public EchoSession {
  public:
   SentenceSession(std::string sentence, bool ends) : sentence_(std::move(sentence)), ends_(ends) {}
@@ -76,6 +82,48 @@ TEST_F(HttpClientTest, SaysWhyThereIsNoReply) {
 
 TEST_F(HttpClientTest, RefusesAReplyWithoutEnd) {
   EXPECT_NE(failure("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n"), "it answered");
+}
+
+// The client's patience was for each pause: a byte now and then held it for weeks.
+TEST_F(HttpClientTest, DoesNotWaitForAServerThatDrips) {
+  const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener.get(), name, size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), name, &size), 0);
+  const auto server = std::jthread([&] {
+    constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+    const UniqueFd peer(::accept(listener.get(), nullptr, nullptr));
+    ::send(peer.get(), kHead.data(), kHead.size(), MSG_NOSIGNAL);
+    for (int i = 0; i < 500; ++i) {
+      pollfd client{.fd = peer.get(), .events = POLLRDHUP, .revents = 0};
+      if (::poll(&client, 1, 10) != 0) return;
+      ::send(peer.get(), "x", 1, MSG_NOSIGNAL);
+    }
+  });
+  try {
+    post_json("127.0.0.1:" + std::to_string(ntohs(address.sin_port)), "/x", "{}",
+              std::chrono::milliseconds(200));
+    ADD_FAILURE() << "it waited for the whole reply";
+  } catch (const HttpClientError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it took too long"));
+  }
+}
+
+TEST_F(HttpClientTest, RefusesAnEndlessReplyInChunks) {
+  std::string endless = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string chunk = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
+  for (int i = 0; i < 20; ++i) endless += chunk;
+  EXPECT_THAT(failure(endless), HasSubstr("its reply is too long"));
+}
+
+TEST_F(HttpClientTest, RefusesAHeadWithoutEnd) {
+  std::string endless = "HTTP/1.1 200 OK\r\n";
+  for (int i = 0; i < 20'000; ++i) endless += "X-Header: value\r\n";
+  EXPECT_NE(failure(endless), "it answered");
 }
 
 TEST_F(HttpClientTest, SaysThatNothingListens) {

@@ -1,12 +1,13 @@
 #include "cli/rule_docs.h"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_from.hpp>
 #include <chrono>
-#include <iterator>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -67,9 +68,9 @@ Entry entry_of(const Rule& rule, const RuleSource& source) {
 std::vector<Entry> entries_of(std::span<const Rule> rules, std::span<const RuleSource> sources) {
   auto entries = std::vector<Entry>();
   for (const auto& rule : rules) {
-    const bool is_told = rule.match && rule.enabled && !rule.shadow;
+    const bool is_enforced = rule.match && rule.enabled && !rule.shadow;
     const auto source = std::ranges::find(sources, rule.id, &RuleSource::id);
-    if (is_told && source != sources.end()) entries.push_back(entry_of(rule, *source));
+    if (is_enforced && source != sources.end()) entries.push_back(entry_of(rule, *source));
   }
   return entries;
 }
@@ -83,12 +84,6 @@ std::map<std::string, std::span<const Quota>> sorted(const Rule::LimitsByName& n
   return {named.begin(), named.end()};
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view between) {
-  auto text = std::string();
-  for (const auto& part : parts) text.append(text.empty() ? "" : between).append(part);
-  return text;
-}
-
 // Nothing in it ends the code or the cell of a table.
 std::string code(std::string_view text) {
   auto cell = std::string("`");
@@ -99,10 +94,10 @@ std::string code(std::string_view text) {
   return cell + "`";
 }
 
-std::vector<std::string> codes(const std::vector<std::string>& names) {
-  auto all = std::vector<std::string>();
-  std::ranges::transform(names, std::back_inserter(all), code);
-  return all;
+std::string codes(const std::vector<std::string>& names, std::string_view if_none) {
+  auto all = std::string();
+  for (const auto& name : names) all.append(all.empty() ? "" : ", ").append(code(name));
+  return all.empty() ? std::string(if_none) : all;
 }
 
 // The rule by its name, in which nothing is Markdown or HTML, and its id.
@@ -119,28 +114,25 @@ std::string rule_text(const Rule& rule) {
 std::string limits_text(std::span<const Quota> limits) {
   auto parts = std::vector<std::string>();
   for (const auto& quota : limits) {
-    auto& part = parts.emplace_back(std::to_string(quota.limit()) + " per " +
-                                    format_duration(quota.window()));
-    if (quota.capacity() != quota.limit()) {
-      part += ", " + std::to_string(quota.capacity()) + " at once";
-    }
+    auto& part = parts.emplace_back(
+        fmt::format("{} per {}", quota.limit(), format_duration(quota.window())));
+    if (quota.capacity() != quota.limit()) part += fmt::format(", {} at once", quota.capacity());
   }
-  return join(parts, " and ");
+  return fmt::format("{}", fmt::join(parts, " and "));
 }
 
 // "mon-fri 08:00 to 18:00 Europe/Berlin".
 std::string hours_text(const json::object& hours) {
   const auto field = [&](std::string_view name, std::string_view otherwise) {
     const auto found = texts(hours.if_contains(json::string_view(name.data(), name.size())));
-    return found.empty() ? std::string(otherwise) : join(found, ", ");
+    return found.empty() ? std::string(otherwise) : fmt::format("{}", fmt::join(found, ", "));
   };
-  return field("days", "mon-sun") + " " + field("from", "00:00") + " to " + field("to", "24:00") +
-         " " + field("zone", "UTC");
+  return fmt::format("{} {} to {} {}", field("days", "mon-sun"), field("from", "00:00"),
+                     field("to", "24:00"), field("zone", "UTC"));
 }
 
 std::string requests_text(const Entry& entry) {
-  auto text = entry.methods.empty() ? "any method" : join(codes(entry.methods), ", ");
-  text += " " + (entry.paths.empty() ? "any path" : join(codes(entry.paths), ", "));
+  auto text = codes(entry.methods, "any method") + " " + codes(entry.paths, "any path");
   if (!entry.conditions.empty()) text += ", where " + code(json::serialize(entry.conditions));
   if (!entry.hours.empty()) text += ", " + hours_text(entry.hours);
   return text;
@@ -159,12 +151,10 @@ std::string denial_text(const Denial& denial) {
   if (denial.blocks.empty()) return "";
   auto lengths = std::vector<std::string>();
   for (const auto length : denial.blocks) lengths.push_back(format_duration(length));
-  auto text = "blocked for " + join(lengths, ", then ");
-  if (denial.block_after > 1) {
-    text += " after " + std::to_string(denial.block_after) + " denials in " +
-            format_duration(denial.block_window);
-  }
-  return text;
+  const auto text = fmt::format("blocked for {}", fmt::join(lengths, ", then "));
+  if (denial.block_after <= 1) return text;
+  return fmt::format("{} after {} denials in {}", text, denial.block_after,
+                     format_duration(denial.block_window));
 }
 
 // Whole where it can be.
@@ -220,9 +210,9 @@ std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSo
       "# Rate limits\n\n"
       "| rule | requests | counted by | limits | a denial |\n|---|---|---|---|---|\n");
   for (const auto& entry : entries_of(rules, sources)) {
-    const auto key = entry.key.empty() ? "all together" : join(codes(entry.key), ", ");
-    text += "| " + rule_text(*entry.rule) + " | " + requests_text(entry) + " | " + key + " | " +
-            all_limits_text(*entry.rule) + " | " + denial_text(entry.rule->denial) + " |\n";
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", rule_text(*entry.rule),
+                        requests_text(entry), codes(entry.key, "all together"),
+                        all_limits_text(*entry.rule), denial_text(entry.rule->denial));
   }
   return text;
 }

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-// What describe() tells, or nobody needs to be told.
+// The fields that describe() shows, and the id.
 constexpr std::array<std::string_view, 6> kDescribed = {"id",     "algorithm", "limit",
                                                         "window", "burst",     "enabled"};
 

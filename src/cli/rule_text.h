@@ -1,4 +1,4 @@
-// Rules in words, for logs: what they say and what a reload changed.
+// Rules in words, for logs: their limits, and what a reload changed.
 //
 // Thread rule: pure functions. Tested by rule_text_test.cc.
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,9 +35,9 @@ namespace {
 
 constexpr int kExitFailed = 1;
 
-// How long files have to stay as they are before a watch reads them.
+// A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
-constexpr Duration kForever = std::chrono::hours(24);
+constexpr Duration kReportEvery = std::chrono::minutes(1);
 
 // UTC, so that the logs of machines in several places can be merged by sorting.
 void set_up_log() {
@@ -68,20 +70,19 @@ std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
 // One run of the server, from a checked configuration to the end of the drain.
 class Serve {
  public:
-  Serve(const ServeOptions& options, std::string text, Config config)
+  Serve(const ServeOptions& options, Config config)
       : options_(options),
         settings_(value_or_fail(settle(config.settings))),
         files_(describe_config_files(options, config.settings)) {
     const auto secrets = value_or_fail(read_secrets(options));
     has_token_ = secrets.admin_token.has_value();
-    node_ = value_or_fail(Node::make(settings_, options.config_file, secrets,
-                                     content_of(std::move(text), std::move(config))));
+    node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
-    state_->load(node_->now());
+    if (const auto error = state_->load(moment())) fail(error->message);
     watch_files();
   }
 
-  // Beyond this point nothing is reserved or opened any more but connections.
+  // From here on the process reserves and opens nothing but connections.
   void run(const Signals& signals) {
     node_->server().start();
     announce();
@@ -94,11 +95,15 @@ class Serve {
       if (awaited.event == Event::kTime) look_after_files();
     }
     node_->rule_changer().stop();
-    state_->save(node_->now());
+    state_->save(moment());
     say_goodbye();
   }
 
  private:
+  StateFile::Moment moment() const {
+    return {.now = node_->now(), .wall_lead = node_->wall_lead()};
+  }
+
   void handle(int signal) {
     if (signal != SIGHUP) return stop(signal);
     if (files_.empty() && !settings_.needs_tls()) {
@@ -111,9 +116,9 @@ class Serve {
 
   int watch_fd() const { return watch_ ? watch_->fd() : -1; }
 
-  // Until there is something to do for look_after_files().
+  // Until look_after_files() has something to do.
   Duration patience() const {
-    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kForever;
+    return changing_ ? kQuiet : state_->is_used() ? StateFile::kSaveEvery : kReportEvery;
   }
 
   // Editors and tools change files in several steps: wait until nothing happens any more.
@@ -122,8 +127,24 @@ class Serve {
     changing_ = true;
   }
 
+  // Says at most once a minute that memory has forgotten what it should not.
+  void report_full_memory() {
+    const auto now = node_->now();
+    if (now - reported_ < kReportEvery) return;
+    reported_ = now;
+    const auto store = node_->store_stats();
+    const auto lost = std::array{store.freed, store.refused, node_->blocks().dropped()};
+    const auto before = std::exchange(lost_, lost);
+    if (lost == before) return;
+    spdlog::warn(
+        "memory is full: {} keys with nothing left of their limits were forgotten, {} new keys "
+        "denied, {} blocks dropped",
+        lost[0] - before[0], lost[1] - before[1], lost[2] - before[2]);
+  }
+
   void look_after_files() {
-    state_->save(node_->now());
+    state_->save(moment());
+    report_full_memory();
     if (!std::exchange(changing_, false) || draining_) return;
     const auto seen = seen_;
     watch_files();  // a link may lead elsewhere, to the same text
@@ -135,7 +156,7 @@ class Serve {
     return !node_->rulebook().file_has_changed() && envoy_files().empty();
   }
 
-  // Not in this thread: signals are not to wait for thousands of rules.
+  // In another thread, so that signals do not wait for thousands of rules.
   void change_rules(RuleChanger::Work work) {
     node_->rule_changer().run(std::move(work), [this](const RuleReply& reply) {
       if (reply.status < 400) return;
@@ -155,10 +176,15 @@ class Serve {
     return files;
   }
 
-  // First watch, then look, then read: so no change can be missed.
+  // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
     if (!settings_.values.get<bool>("watch") || files_.empty()) return;
-    watch_.emplace(watched_files());
+    try {
+      watch_ = FileWatch(watched_files());
+    } catch (const std::system_error& error) {
+      if (!watch_) throw;
+      spdlog::error("still watching as before: {}", error.what());
+    }
     seen_ = fingerprint(watched_files());
   }
 
@@ -176,28 +202,21 @@ class Serve {
     }
     if (node_->exposure() == Exposure::kNetwork && !has_token_) {
       spdlog::warn(
-          "listening beyond this machine without an admin token: admin pages and resets are "
-          "refused; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
+          "listening beyond this machine without an admin token: weir refuses admin pages and "
+          "resets; set one with --admin-token-file or WEIR_ADMIN_TOKEN");
     }
     for (const auto& url : node_->urls()) spdlog::info("listening on {}", url);
-  }
-
-  static Rulebook::Content content_of(std::string text, Config config) {
-    return {.text = std::move(text),
-            .rules = std::move(config.rules),
-            .sources = std::move(config.sources)};
   }
 
   // What a reload puts in force.
   struct Wanted {
     Settings settings;
-    Rulebook::Content rules;
+    Config config;
     std::shared_ptr<const Admission> admission;
   };
 
   // Reads the files again. Logs what is wrong.
   std::optional<Wanted> read_again() const {
-    auto text = config_file_text(options_);
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
@@ -212,7 +231,7 @@ class Serve {
     auto admission = make_admission(in_force);
     if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
     return Wanted{.settings = std::move(settings),
-                  .rules = content_of(std::move(text), std::move(*config)),
+                  .config = std::move(*config),
                   .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
   }
 
@@ -221,12 +240,12 @@ class Serve {
     return std::nullopt;
   }
 
-  // By the thread that changes rules; so are those above and below.
+  // Runs on the thread that changes rules, as do those above and below.
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.status = 400};
     node_->use_admission(wanted->admission);
-    const auto loaded = node_->rulebook().load(std::move(wanted->rules), node_->now());
+    const auto loaded = node_->rulebook().load(std::move(wanted->config), node_->now());
     node_->accepted_reload();
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {
@@ -285,18 +304,20 @@ class Serve {
   std::optional<FileWatch> watch_;
   std::uint64_t seen_ = 0;  // what the watched files said
   bool changing_ = false;
+  Instant reported_{};                   // when memory was last found full
+  std::array<std::uint64_t, 3> lost_{};  // keys forgotten, keys denied and blocks dropped by then
 };
 
 void serve(const ServeOptions& options) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed log or socket is an error to handle, not a death
-  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
-  auto text = config_file_text(options);
   auto config = load(options);
   if (std::holds_alternative<ConfigErrors>(config)) {
     fail("not starting: the configuration has errors");
   }
-  Serve(options, std::move(text), std::move(std::get<Config>(config))).run(signals);
+  const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
+  Serve(options, std::get<Config>(std::move(config))).run(signals);
 }
 
 }  // namespace
@@ -306,7 +327,7 @@ void add_serve_command(CLI::App& app) {
   const auto options = std::make_shared<ServeOptions>();
   add_setting_options(*command, options->settings);
   command->add_option("--config", options->config_file,
-                      "YAML file with rules and settings; options given here win over it");
+                      "YAML file with rules and settings; options win over it");
   command->add_option("--admin-token-file", options->admin_token_file,
                       "File with the token of the admin routes; else WEIR_ADMIN_TOKEN");
   command->add_option("--resp-password-file", options->resp_password_file,

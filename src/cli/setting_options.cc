@@ -17,7 +17,7 @@ bool is_left_out(const Field& field, const std::string& text) {
   return text.empty() && field.default_text.empty();
 }
 
-// settle() reads addresses, and says more about them.
+// settle() reads addresses, and its errors say more.
 std::string mistake_in(const Field& field, const std::string& text) {
   if (field.type == FieldType::kListenAddress || is_left_out(field, text)) return {};
   const auto read = read_setting(field, text);
@@ -27,7 +27,8 @@ std::string mistake_in(const Field& field, const std::string& text) {
 
 std::string type_name(const Field& field) {
   if (field.type == FieldType::kInteger) {
-    return "INT in [" + std::to_string(field.min) + " - " + std::to_string(field.max) + "]";
+    return "INT in [" + std::to_string(field.range.min) + " - " + std::to_string(field.range.max) +
+           "]";
   }
   std::string choices;
   for (const auto choice : field.choices) {

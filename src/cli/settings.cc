@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "base/ip_address.h"
+#include "config/config_file.h"
 #include "rules/mode.h"
 
 namespace weir {
@@ -17,6 +17,7 @@ constexpr std::size_t kThreadsMax = 256;
 
 // Short enough to be typed, too long to be guessed over a network.
 constexpr std::size_t kSecretMin = 16;
+constexpr std::size_t kSecretFileMax = std::size_t{64} << 10;
 
 struct SecretKind {
   const char* name;
@@ -57,11 +58,13 @@ MaybeSecret read_secret(const SecretKind& kind, const std::string& file) {
     if (value == nullptr) return std::optional<std::string>();
     return checked_secret(value, kind, std::string("$") + kind.variable);
   }
-  auto stream = std::ifstream(file);
-  auto line = std::string();
-  if (!std::getline(stream, line)) {
-    return StartError{"cannot read the " + std::string(kind.name) + " from " + file};
+  const auto text = read_file(file, kSecretFileMax);
+  if (const auto* error = std::get_if<std::error_code>(&text)) {
+    return StartError{"cannot read the " + std::string(kind.name) + " from " + file + ": " +
+                      error->message()};
   }
+  const auto& all = std::get<std::string>(text);
+  auto line = all.substr(0, all.find('\n'));
   if (line.ends_with('\r')) line.pop_back();
   return checked_secret(std::move(line), kind, file);
 }

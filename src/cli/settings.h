@@ -1,4 +1,4 @@
-// Settings: how one `weir serve` is to run, from the command line and the file.
+// Settings: how one `weir serve` runs, from the command line and the file.
 //
 // Thread rule: values. Tested by settings_test.cc.
 
@@ -75,18 +75,18 @@ struct Settings {
   std::size_t threads = 1;
 
   bool needs_tls() const;
-  // Whoever reaches one address may try the admin routes, so the most exposed one counts.
-  // Behind a PROXY header anybody may be, wherever the balancer is.
+  // A client that reaches one address may try the admin routes, so the most exposed one
+  // counts. Anybody may be behind a PROXY header, wherever the balancer is.
   Exposure exposure() const;
 };
 
-// Makes of the values what a node needs. The error says which of them do not go together.
+// Makes what a node needs from the values. The error says which of them do not go together.
 std::variant<Settings, StartError> settle(const SettingValues& values);
 
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
 
-// What clients show to be let in. None: that door is open.
+// The words that clients must show. None: that door is open.
 struct Secrets {
   std::optional<std::string> admin_token;
   std::optional<std::string> resp_password;

@@ -222,7 +222,7 @@ TEST_F(AdminToken, ComesFromTheFileElseFromTheEnvironmentElseThereIsNone) {
 TEST_F(AdminToken, IsNotTakenWhenAnybodyCouldGuessIt) {
   EXPECT_THAT(refusal(file_with("short\n")), HasSubstr("16 or more"));
   EXPECT_THAT(refusal(file_with("two words of some length\n")), HasSubstr("one word"));
-  EXPECT_THAT(refusal(file_with("")), HasSubstr("cannot read"));
+  EXPECT_THAT(refusal(file_with("")), HasSubstr("is empty"));
   EXPECT_THAT(refusal("/no/such/file"), HasSubstr("/no/such/file"));
   set_variable("");
   EXPECT_THAT(refusal(""), HasSubstr("$WEIR_ADMIN_TOKEN is empty; put one there, or unset it"));

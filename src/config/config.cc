@@ -4,7 +4,6 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "config/rules/match_config.h"
 #include "config/rules/rule_config.h"
 #include "config/section_reader.h"
 #include "config/yaml/yaml_document.h"
@@ -16,40 +15,18 @@ namespace {
 constexpr const char* kNoText =
     "the file is empty; if no rules are meant, write 'rules: []' or a comment";
 
-// The value of a setting that the file sets rightly.
-std::optional<SettingValue> value_of(const SectionReader& reader, const Field& field) {
-  if (field.type == FieldType::kTextList) {
-    if (!reader.is_set(field.name)) return std::nullopt;
-    std::vector<std::string> texts;
-    for (const YamlNode* text : reader.texts(field.name)) texts.push_back(text->text);
-    return texts;
-  }
-  if (const auto number = reader.get<std::int64_t>(field.name)) return *number;
-  if (const auto boolean = reader.get<bool>(field.name)) return *boolean;
-  if (const auto duration = reader.get<Duration>(field.name)) return *duration;
-  if (auto text = reader.get<std::string>(field.name)) return *std::move(text);
-  return std::nullopt;
-}
-
 // `prefix` is "store." for the section of that name.
 void read_settings(const SectionReader& reader, const Section& section, const std::string& prefix,
-                   SettingValues& settings, Mistakes& mistakes) {
+                   SettingValues& settings) {
   for (const Field& field : section.fields) {
     if (field.type == FieldType::kSectionList) continue;
     const auto name = prefix + std::string(field.name);
     if (field.type != FieldType::kSection) {
-      auto value = value_of(reader, field);
+      auto value = setting_value(reader.value(field.name));
       if (value) settings.set(name, *std::move(value), reader.place_of(field.name));
-    } else if (const auto node = reader.get<const YamlNode*>(field.name)) {
-      const SectionReader inner(*field.section, **node, (*node)->place, mistakes);
-      read_settings(inner, *field.section, name + ".", settings, mistakes);
+    } else if (const auto inner = reader.section(field.name)) {
+      read_settings(*inner, *field.section, name + ".", settings);
     }
-  }
-}
-
-void check_networks(const SectionReader& reader, std::string_view field, Mistakes& mistakes) {
-  for (const YamlNode* text : reader.texts(field)) {
-    if (!IpPrefix::parse(text->text)) mistakes.add(text->place, not_a_network(*text));
   }
 }
 
@@ -90,21 +67,20 @@ void load_country_database(Config& config, Mistakes& mistakes) {
   config.sources.country_database = std::get<CountryDatabase::Ptr>(std::move(opened));
 }
 
-void read_config(const YamlNode& root, Config& config, Mistakes& mistakes) {
-  const SectionReader reader(config_section(), root, root.place, mistakes);
+void read_config(const SectionReader& reader, Config& config) {
   auto& settings = config.settings;
-  read_settings(reader, config_section(), "", settings, mistakes);
+  read_settings(reader, kConfigSection, "", settings);
   if (settings.is_set("jwt.secret_file") && settings.is_set("jwt.public_key_file")) {
-    mistakes.add(settings.place_of("jwt.public_key_file"),
-                 "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
-                 "'public_key_file'");
+    reader.mistake(settings.place_of("jwt.public_key_file"),
+                   "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
+                   "'public_key_file'");
   }
-  check_networks(reader, "trusted_proxies", mistakes);
+  for (const YamlNode* text : reader.texts("trusted_proxies")) {
+    if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));
+  }
   config.sources.country_header = settings.get<std::string>("country_header");
   config.sources.token_header = settings.get<std::string>("jwt.header");
-  if (const auto rules = reader.get<const YamlNode*>("rules")) {
-    read_rules(**rules, reader.place_of("rules"), config, mistakes);
-  }
+  read_rules(reader, config);
 }
 
 }  // namespace
@@ -116,7 +92,7 @@ std::string ConfigError::to_string() const {
 
 std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file) {
   Mistakes mistakes(file);
-  Config config;
+  auto config = Config{.text = std::string(text)};
   auto parsed = YamlDocument::parse(text);
   if (auto* error = std::get_if<YamlError>(&parsed)) {
     mistakes.add(error->place, std::move(error->message));
@@ -131,7 +107,7 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
                  "a list below it, but is " +
                      found_text(*root));
   } else if (!empty) {
-    read_config(*root, config, mistakes);
+    read_config(SectionReader(kConfigSection, *root, mistakes), config);
   }
   if (!mistakes.empty()) return mistakes.take();
   return config;

@@ -48,6 +48,7 @@ struct RulePlaces {
 };
 
 struct Config {
+  std::string text;        // as it was read
   SettingValues settings;  // checked
   std::vector<Rule> rules;
   std::vector<RulePlaces> rule_places;  // parallel to `rules`, as they were read

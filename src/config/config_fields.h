@@ -5,17 +5,25 @@
 // changes it, and the table in docs/configuration.md come from it. To add one: add its row,
 // refresh both documents with WEIR_UPDATE_EXPECTED=1 config_test, and read the value where
 // it is used, by name: settings.get<Duration>("store.deadline"). The fields of rules have
-// rows alike (rule_fields.cc); rule_config.cc reads them.
+// rows alike (rules/rule_fields.cc); rules/rule_config.cc reads them.
+//
+//   row::duration("deadline", {1'000, 10'000'000}, "How long a check may wait.")
+//       .defaults_to("20ms")
+//       .set_by({"--redis-deadline", "How long a check may wait for the Redis"})
+//       .needs_restart(),
 //
 // Thread rule: constants. Tested by config_fields_test.cc and config_schema_test.py.
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "weir/quota.h"
 
 namespace weir {
 
@@ -39,12 +47,19 @@ struct TextForm {
   std::string_view expected;  // "a path that begins with '/'"
 };
 
-inline constexpr TextForm kNotEmpty = {.pattern = "^[^\\x00]+$",
-                                       .expected = "a text that is not empty"};
-// RFC 9110, 5.6.2. Each form that has it names an example of its own.
-inline constexpr std::string_view kHeaderNamePattern = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
+inline constexpr TextForm kNotEmpty = {"^[^\\x00]+$", "a text that is not empty"};
+inline constexpr TextForm kHeaderNameForm = {"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",  // RFC 9110, 5.6.2
+                                             "the name of a header, such as X-Api-Key"};
+inline constexpr TextForm kNetworkForm = {
+    "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+    "a network such as 192.0.2.0/24 or 2001:db8::/32, or an address"};  // of IpPrefix
+inline constexpr const TextForm* kAnyText = nullptr;
 inline constexpr std::size_t kTextMax = 1024;     // bytes
 inline constexpr std::size_t kTextListMax = 256;  // texts
+
+// In the order of weir::Algorithm.
+inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
+    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff"};
 
 struct Section;
 
@@ -61,24 +76,46 @@ struct Option {
   std::string_view variable{};  // of the environment; the option wins over it
 };
 
+struct FieldRange {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+inline constexpr FieldRange kWindowRange = {kWindowMin.count(), kWindowMax.count()};
+
+// A row of the table. Those below make one; its functions return it with something changed.
 struct Field {
   enum class Presence : std::uint8_t { kOptional, kRequired };
   enum class Change : std::uint8_t { kByReload, kByRestart };
 
   std::string_view name;
   FieldType type;
-  Presence presence = Presence::kOptional;
-  std::int64_t min = 0;
-  std::int64_t max = 0;
+  std::string_view description;
+  FieldRange range{};
   std::span<const std::string_view> choices{};
   const Section* section = nullptr;
-  const TextForm* form = nullptr;
-  Condition only_if{};
+  const TextForm* form = kAnyText;
+  Presence presence = Presence::kOptional;
+  Condition condition{};
   // As it would stand in the file. Empty: required, or decided elsewhere.
   std::string_view default_text{};
-  std::string_view description;
   Option option{};
   Change change = Change::kByReload;
+
+  constexpr Field required() const { return with(&Field::presence, Presence::kRequired); }
+  constexpr Field only_if(const Condition& value) const { return with(&Field::condition, value); }
+  constexpr Field defaults_to(std::string_view text) const {
+    return with(&Field::default_text, text);
+  }
+  constexpr Field set_by(const Option& value) const { return with(&Field::option, value); }
+  constexpr Field needs_restart() const { return with(&Field::change, Change::kByRestart); }
+
+ private:
+  template <typename T>
+  constexpr Field with(T Field::*member, const T& value) const {
+    Field field = *this;
+    field.*member = value;
+    return field;
+  }
 };
 
 struct Section {
@@ -91,28 +128,44 @@ struct Section {
   std::vector<std::string_view> field_names() const;
 };
 
-std::span<const std::string_view> algorithm_names();  // in the order of weir::Algorithm
-const TextForm& network_form();                       // of IpPrefix
-const TextForm& header_name_form();
+extern const Section kConfigSection;  // the whole file
+extern const Section kRuleSection;
+extern const Section kMatchSection;
 
-const Section& config_section();  // the whole file
-const Section& listen_section();
-const Section& tls_section();
-const Section& rule_section();
-const Section& match_section();
-const Section& header_match_section();
-const Section& named_match_section();
-const Section& claim_match_section();
-const Section& active_section();
-const Section& jwt_section();
-const Section& descriptor_match_section();
-const Section& descriptor_entry_section();
-const Section& envoy_section();
-const Section& store_section();
-const Section& more_limits_section();
-const Section& tier_section();
-const Section& override_section();
-const Section& on_deny_section();
-const Section& deny_header_section();
+namespace row {
+
+using Text = std::string_view;
+
+constexpr Field section(Text name, const Section& inner, Text description) {
+  return {name, FieldType::kSection, description, {}, {}, &inner};
+}
+constexpr Field sections(Text name, const Section& item, Text description) {
+  return {name, FieldType::kSectionList, description, {}, {}, &item};
+}
+constexpr Field integer(Text name, FieldRange range, Text description) {
+  return {name, FieldType::kInteger, description, range};
+}
+constexpr Field duration(Text name, FieldRange range_us, Text description) {
+  return {name, FieldType::kDuration, description, range_us};
+}
+constexpr Field boolean(Text name, Text description) {
+  return Field{name, FieldType::kBoolean, description}.defaults_to("false");
+}
+constexpr Field choice(Text name, std::span<const Text> choices, Text description) {
+  return {name, FieldType::kChoice, description, {}, choices};
+}
+constexpr Field id(Text name, Text description) { return {name, FieldType::kName, description}; }
+constexpr Field address(Text name, Text description) {
+  return {name, FieldType::kListenAddress, description};
+}
+constexpr Field text(Text name, const TextForm* form, Text description) {
+  return {name, FieldType::kText, description, {}, {}, nullptr, form};
+}
+constexpr Field texts(Text name, const TextForm* form, Text description) {
+  return {name, FieldType::kTextList, description, {}, {}, nullptr, form};
+}
+constexpr Field tree(Text name, Text description) { return {name, FieldType::kTree, description}; }
+
+}  // namespace row
 
 }  // namespace weir

@@ -1,5 +1,6 @@
 #include "config/config_fields.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -12,25 +13,19 @@
 namespace weir {
 namespace {
 
+// Those of the whole file, each once.
+void add_sections(const Section& section, std::vector<const Section*>& found) {
+  if (std::ranges::count(found, &section) != 0) return;
+  found.push_back(&section);
+  for (const Field& field : section.fields) {
+    if (field.section != nullptr) add_sections(*field.section, found);
+  }
+}
+
 std::vector<const Section*> all_sections() {
-  return {&config_section(),
-          &listen_section(),
-          &tls_section(),
-          &envoy_section(),
-          &rule_section(),
-          &more_limits_section(),
-          &tier_section(),
-          &override_section(),
-          &on_deny_section(),
-          &deny_header_section(),
-          &match_section(),
-          &header_match_section(),
-          &named_match_section(),
-          &claim_match_section(),
-          &active_section(),
-          &jwt_section(),
-          &descriptor_match_section(),
-          &descriptor_entry_section()};
+  std::vector<const Section*> found;
+  add_sections(kConfigSection, found);
+  return found;
 }
 
 TEST(ConfigFields, AreDescribedAndNamedOnce) {
@@ -51,7 +46,7 @@ TEST(ConfigFields, HaveWhatTheirTypeNeeds) {
       const bool bounded = field.type == FieldType::kInteger || field.type == FieldType::kDuration;
       const bool nested =
           field.type == FieldType::kSection || field.type == FieldType::kSectionList;
-      EXPECT_EQ(field.min < field.max, bounded) << field.name;
+      EXPECT_EQ(field.range.min < field.range.max, bounded) << field.name;
       EXPECT_EQ(field.section != nullptr, nested) << field.name;
       EXPECT_EQ(!field.choices.empty(), field.type == FieldType::kChoice) << field.name;
     }
@@ -74,8 +69,8 @@ TEST(ConfigFields, HaveDefaultsThatAreValid) {
 TEST(ConfigFields, DependOnlyOnChoicesOfTheirSection) {
   for (const Section* section : all_sections()) {
     for (const Field& field : section->fields) {
-      if (field.only_if.field.empty()) continue;
-      const Field* decider = section->find(field.only_if.field);
+      if (field.condition.field.empty()) continue;
+      const Field* decider = section->find(field.condition.field);
       ASSERT_NE(decider, nullptr) << field.name;
       EXPECT_EQ(decider->type, FieldType::kChoice) << field.name;
     }
@@ -83,7 +78,7 @@ TEST(ConfigFields, DependOnlyOnChoicesOfTheirSection) {
 }
 
 TEST(ConfigFields, OfferEveryAlgorithmByItsName) {
-  const Field& algorithm = *rule_section().find("algorithm");
+  const Field& algorithm = *kRuleSection.find("algorithm");
   ASSERT_EQ(algorithm.choices.size(), static_cast<std::size_t>(kAlgorithmCount));
   for (std::size_t i = 0; i < algorithm.choices.size(); ++i) {
     EXPECT_EQ(algorithm.choices[i], algorithm_name(static_cast<Algorithm>(i)));
@@ -92,9 +87,9 @@ TEST(ConfigFields, OfferEveryAlgorithmByItsName) {
 }
 
 TEST(ConfigFields, AreFoundByTheirExactName) {
-  EXPECT_NE(rule_section().find("limit"), nullptr);
-  EXPECT_EQ(rule_section().find("Limit"), nullptr);
-  EXPECT_EQ(config_section().find("limit"), nullptr);
+  EXPECT_NE(kRuleSection.find("limit"), nullptr);
+  EXPECT_EQ(kRuleSection.find("Limit"), nullptr);
+  EXPECT_EQ(kConfigSection.find("limit"), nullptr);
 }
 
 }  // namespace

@@ -1,18 +1,24 @@
-// Reads a file of configuration into memory.
+// Reads files into memory: bounded, and never waiting for ever.
 //
 // Thread rule: any thread. Tested by config_test.cc.
 
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <system_error>
 #include <variant>
 
 #include "config/config.h"
 
 namespace weir {
 
-// At most one byte more than a YAML document may have, so that its parser refuses a file
-// that is longer.
+// All bytes of the file, and of a longer one `bytes_max` and one more. A FIFO is read to its
+// end, or is an error if it is silent for ten seconds; one that nobody writes to is empty.
+std::variant<std::string, std::error_code> read_file(const std::string& path,
+                                                     std::size_t bytes_max);
+
+// A configuration. The parser refuses one that is longer than a YAML document may be.
 std::variant<std::string, ConfigErrors> read_config_file(const std::string& path);
 
 }  // namespace weir

@@ -38,7 +38,7 @@ json::object section_schema(const Section& section);
 
 // A match may hold matches, so it is defined once and referred to.
 json::object section_or_reference(const Section& section) {
-  if (&section == &match_section()) return {{"$ref", "#/$defs/match"}};
+  if (&section == &kMatchSection) return {{"$ref", "#/$defs/match"}};
   return section_schema(section);
 }
 
@@ -63,7 +63,7 @@ json::object type_schema(const Field& field) {
       return {{"type", {"array", "null"}}, {"items", std::move(items)}};
     }
     case FieldType::kInteger:
-      return {{"type", "integer"}, {"minimum", field.min}, {"maximum", field.max}};
+      return {{"type", "integer"}, {"minimum", field.range.min}, {"maximum", field.range.max}};
     case FieldType::kBoolean: return {{"type", "boolean"}};
     case FieldType::kChoice: return {{"enum", choice_array(field)}};
     case FieldType::kName: return {{"type", "string"}, {"pattern", view(kNamePattern)}};
@@ -71,8 +71,8 @@ json::object type_schema(const Field& field) {
       constexpr double kSecondUs = 1e6;
       return {{"type", {"string", "number"}},
               {"pattern", view(kDurationPattern)},
-              {"minimum", static_cast<double>(field.min) / kSecondUs},
-              {"maximum", static_cast<double>(field.max) / kSecondUs}};
+              {"minimum", static_cast<double>(field.range.min) / kSecondUs},
+              {"maximum", static_cast<double>(field.range.max) / kSecondUs}};
     }
     case FieldType::kText: return text_schema(field);
     case FieldType::kTextList: {
@@ -109,7 +109,7 @@ json::object field_schema(const Field& field) {
 
 // "Only if the algorithm is token_bucket may there be a burst."
 json::object condition_schema(const Field& field, const Section& section) {
-  const Condition& condition = field.only_if;
+  const Condition& condition = field.condition;
   json::object decider{{"const", view(condition.value)}};
   json::object when{{"properties", {{view(condition.field), std::move(decider)}}}};
   // Unset, the default decides.
@@ -127,7 +127,7 @@ json::object section_schema(const Section& section) {
   for (const Field& field : section.fields) {
     properties[view(field.name)] = field_schema(field);
     if (field.presence == Field::Presence::kRequired) required.emplace_back(view(field.name));
-    if (!field.only_if.field.empty()) conditions.push_back(condition_schema(field, section));
+    if (!field.condition.field.empty()) conditions.push_back(condition_schema(field, section));
   }
   json::object schema{{"description", view(section.description)},
                       {"type", {"object", "null"}},
@@ -186,8 +186,8 @@ void print(const json::value& value, std::size_t depth, std::string& out) {
 std::string config_schema() {
   json::object schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                       {"title", "weir.yaml"}};
-  for (const auto& member : section_schema(config_section())) schema.insert(member);
-  schema["$defs"] = {{"match", section_schema(match_section())}};
+  for (const auto& member : section_schema(kConfigSection)) schema.insert(member);
+  schema["$defs"] = {{"match", section_schema(kMatchSection)}};
   std::string out;
   print(schema, 0, out);
   return out + '\n';

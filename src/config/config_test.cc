@@ -6,7 +6,11 @@
 #include "config/config.h"
 #include "config/config_warnings.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,8 +23,9 @@
 
 #include "base/duration_text.h"
 #include "config/config_fields.h"
+#include "config/config_file.h"
 #include "config/field_value.h"
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {
@@ -239,6 +244,36 @@ TEST(Config, ReportsAFileThatCannotBeReadWithoutALine) {
   EXPECT_TRUE(std::holds_alternative<ConfigErrors>(load_config("testdata")));
 }
 
+// fopen() waited for a writer, with the thread that starts or reloads.
+TEST(Config, AFifoThatNobodyWritesToIsEmpty) {
+  const fs::path fifo = fs::path(testing::TempDir()) / "weir_config_test_fifo";
+  fs::remove(fifo);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const auto loaded = load_config(fifo.string());
+  fs::remove(fifo);
+  ASSERT_TRUE(std::holds_alternative<ConfigErrors>(loaded));
+  EXPECT_THAT(std::get<ConfigErrors>(loaded).front().to_string(),
+              testing::HasSubstr("weir_config_test_fifo: the file is empty"));
+}
+
+TEST(Config, ReadsAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const std::string_view text = "rules:\n  - {id: a, limit: 1, window: 1m}\n";
+  EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  const auto loaded = load_config("/dev/fd/" + std::to_string(ends[0]));
+  ::close(ends[0]);
+  ASSERT_TRUE(std::holds_alternative<Config>(loaded));
+  EXPECT_THAT(std::get<Config>(loaded).rules, SizeIs(1));
+}
+
+TEST(Config, ReadsNoMoreOfAnEndlessFileThanItMay) {
+  const auto text = weir::read_file("/dev/zero", 1'000);
+  ASSERT_TRUE(std::holds_alternative<std::string>(text));
+  EXPECT_EQ(std::get<std::string>(text).size(), 1'001u);
+}
+
 TEST(Config, RefusesAFileBeyondItsBound) {
   const std::string full(std::size_t{1} << 20, '#');
   EXPECT_THAT(mistakes_of(full), IsEmpty());
@@ -270,10 +305,11 @@ std::string in_code(std::string_view text) { return "`" + std::string(text) + "`
 
 std::string value_cell(const Field& field) {
   switch (field.type) {
-    case FieldType::kInteger: return std::to_string(field.min) + " to " + std::to_string(field.max);
+    case FieldType::kInteger:
+      return std::to_string(field.range.min) + " to " + std::to_string(field.range.max);
     case FieldType::kDuration:
-      return "a duration, " + format_duration(Duration(field.min)) + " to " +
-             format_duration(Duration(field.max));
+      return "a duration, " + format_duration(Duration(field.range.min)) + " to " +
+             format_duration(Duration(field.range.max));
     case FieldType::kListenAddress: return "HOST:PORT or `unix:/path`";
     default: return expected_text(field);
   }
@@ -318,7 +354,7 @@ TEST(ConfigManual, HasTheTableOfSettings) {
 
 TEST(ConfigManual, HasARowForEveryFieldOfARule) {
   const std::string manual = read_file("../../docs/configuration.md");
-  for (const Field& field : rule_section().fields) {
+  for (const Field& field : kRuleSection.fields) {
     EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
   }
 }

@@ -126,10 +126,9 @@ class Warnings {
       if (!decides || earlier.group != rule.group || !cover_.covers(*earlier.match, *rule.match)) {
         continue;
       }
-      const auto line = std::to_string(config_.rule_places[i].rule.line);
       return warn(config_.rule_places[index].of("match"),
-                  "the rule never applies: '" + earlier.id + "' (line " + line +
-                      ") comes first and matches all that it matches; put it before that one, "
+                  "the rule never applies: " + named(i) +
+                      " comes first and matches all that it matches; put it before that one, "
                       "or into another group");
     }
   }
@@ -147,12 +146,16 @@ class Warnings {
       if (is_stricter && may_apply && cover_.may_meet(*rule.match, *other.match)) strictest = i;
     }
     if (strictest == index) return;
-    const auto line = std::to_string(config_.rule_places[strictest].rule.line);
     warn(config_.rule_places[index].of("mode"),
-         "where '" + config_.rules[strictest].id + "' (line " + line +
-             ") applies as well, both are decided in its mode, '" +
+         "where " + named(strictest) + " applies as well, both are decided in its mode, '" +
              std::string(mode_name(mode_of(config_.rules[strictest]))) + "', and not in '" +
              std::string(mode_name(mode)) + "'; give both one mode, or put them into one group");
+  }
+
+  // "'login' (line 3)"
+  std::string named(std::size_t index) const {
+    return "'" + config_.rules[index].id + "' (line " +
+           std::to_string(config_.rule_places[index].rule.line) + ")";
   }
 
   Mode mode_of(const Rule& rule) const {
@@ -170,10 +173,8 @@ class Warnings {
       const bool is_stricter = later.match && later.enabled && later.group == rule.group &&
                                rate(later.quota) < rate(rule.quota);
       if (!is_stricter || !cover_.covers(*later.match, *rule.match)) continue;
-      const auto line = std::to_string(config_.rule_places[i].rule.line);
-      return warn_of_trust(
-          met, config_.rule_places[index].of("match"),
-          "have this limit instead of the lower one of '" + later.id + "' (line " + line + ")");
+      return warn_of_trust(met, config_.rule_places[index].of("match"),
+                           "have this limit instead of the lower one of " + named(i));
     }
   }
 

@@ -1,5 +1,5 @@
-// Warns of what a configuration may say and probably does not mean: rules that never apply,
-// limits that all clients share, and trust in what anybody can send.
+// config_warnings() finds what a configuration says and probably does not mean: rules that
+// never apply, limits that all clients share, and trust in what anybody can send.
 //
 // Thread rule: pure. Tested by config_test.cc and the files in testdata/warned.
 

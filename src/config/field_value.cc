@@ -84,8 +84,9 @@ CheckedValue check_integer(const Field& field, const YamlNode& node) {
   std::int64_t number = 0;
   const char* const end = node.text.data() + node.text.size();
   const auto result = std::from_chars(node.text.data(), end, number);
-  if (result.ec != std::errc() || number < field.min || number > field.max) {
-    return out_of_range(field, node, std::to_string(field.min), std::to_string(field.max));
+  if (result.ec != std::errc() || number < field.range.min || number > field.range.max) {
+    return out_of_range(field, node, std::to_string(field.range.min),
+                        std::to_string(field.range.max));
   }
   return {number, {}};
 }
@@ -134,8 +135,8 @@ std::string_view duration_hint(const YamlNode& node) {
 CheckedValue check_duration(const Field& field, const YamlNode& node) {
   const auto duration = parse_duration(node.text);
   if (!duration) return wrong(field, node, duration_hint(node));
-  const Duration min{field.min};
-  const Duration max{field.max};
+  const Duration min{field.range.min};
+  const Duration max{field.range.max};
   if (*duration < min || *duration > max) {
     return out_of_range(field, node, format_duration(min), format_duration(max));
   }
@@ -150,7 +151,7 @@ CheckedValue check_listen_address(const Field& field, const YamlNode& node) {
 // Numbers and booleans are texts only where any text will do.
 bool fits_form(const Field& field, const YamlNode& node) {
   if (node.kind != YamlNode::Kind::kText || node.text.size() > kTextMax) return false;
-  if (field.form == nullptr) return true;
+  if (field.form == kAnyText) return true;
   const bool other_type = is_plain(node) && (is_number(node.text) || parse_boolean(node.text));
   return !other_type &&
          re2::RE2::FullMatch(
@@ -212,7 +213,7 @@ std::string one_of(std::span<const std::string_view> choices) {
 }
 
 std::string_view form_text(const Field& field) {
-  return field.form == nullptr ? "a text" : field.form->expected;
+  return field.form == kAnyText ? "a text" : field.form->expected;
 }
 
 }  // namespace
@@ -228,14 +229,18 @@ CheckedValue check_value(const Field& field, const YamlNode& node) {
   return node.kind == YamlNode::Kind::kText ? check_text(field, node) : wrong(field, node);
 }
 
+std::vector<const YamlNode*> texts_of(const YamlNode& node) {
+  return node.kind == YamlNode::Kind::kText ? std::vector{&node} : node.items;
+}
+
 std::string expected_text(const Field& field) {
   switch (field.type) {
     case FieldType::kSection:
     case FieldType::kTree: return "a map of keys and values";
     case FieldType::kSectionList: return "a list, each item beginning with '- '";
     case FieldType::kInteger:
-      return "a whole number from " + std::to_string(field.min) + " to " +
-             std::to_string(field.max);
+      return "a whole number from " + std::to_string(field.range.min) + " to " +
+             std::to_string(field.range.max);
     case FieldType::kBoolean: return "true or false";
     case FieldType::kChoice: return one_of(field.choices);
     case FieldType::kName: return "a text of 1 to 64 letters, digits, '_', '.', ':' or '-'";

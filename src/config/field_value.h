@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "config/config_fields.h"
 #include "config/yaml/yaml_document.h"
@@ -31,7 +32,10 @@ struct CheckedValue {
 
 CheckedValue check_value(const Field& field, const YamlNode& node);
 
-// "a whole number from 1 to 256": what a message asks for.
+// The texts of a text list that has been checked.
+std::vector<const YamlNode*> texts_of(const YamlNode& node);
+
+// "a whole number from 1 to 256": what a message says should be there.
 std::string expected_text(const Field& field);
 
 // "the text 'ten'", "a list", "5": what a message says there is.

@@ -34,7 +34,7 @@ YamlNode of_kind(YamlNode::Kind kind) {
   return node;
 }
 
-const Field& rule_field(std::string_view name) { return *rule_section().find(name); }
+const Field& rule_field(std::string_view name) { return *kRuleSection.find(name); }
 
 CheckedValue check(std::string_view field, const YamlNode& node) {
   return check_value(rule_field(field), node);
@@ -125,7 +125,7 @@ TEST(FieldValue, SaysWhatItFound) {
 }
 
 TEST(FieldValue, WantsTheRightKindOfNode) {
-  for (const Field& field : rule_section().fields) {
+  for (const Field& field : kRuleSection.fields) {
     const bool takes_collections = field.type == FieldType::kSection ||
                                    field.type == FieldType::kSectionList ||
                                    field.type == FieldType::kTextList;
@@ -139,7 +139,7 @@ TEST(FieldValue, WantsTheRightKindOfNode) {
 }
 
 TEST(FieldValue, TakesAnEmptySectionForAnAbsentOne) {
-  const Field& rules = *config_section().find("rules");
+  const Field& rules = *kConfigSection.find("rules");
   const YamlNode list = of_kind(YamlNode::Kind::kList);
   EXPECT_EQ(check_value(rules, list).value, FieldValue(&list));
   EXPECT_EQ(check_value(rules, of_kind(YamlNode::Kind::kEmpty)).mistake, "");

@@ -14,7 +14,8 @@ std::string in_quotes(std::string_view text) { return "'" + printable(text) + "'
 // Which of the other sections has such a field; null if none has.
 const Section* home_of(std::string_view name, const Section& elsewhere) {
   for (const Section* section :
-       {&config_section(), &listen_section(), &rule_section(), &match_section(), &tls_section()}) {
+       {&kConfigSection, kConfigSection.find("listen")->section, &kRuleSection, &kMatchSection,
+        kConfigSection.find("tls")->section}) {
     if (section != &elsewhere && section->find(name) != nullptr) return section;
   }
   return nullptr;
@@ -37,7 +38,21 @@ std::string unknown_key(const YamlNode& key, const Section& section) {
   return message + "; " + name_hint(key.text, names);
 }
 
-// What an empty value's own place is, yaml-cpp does not say.
+// " with 'id', 'limit' and 'window'": what the section cannot do without.
+std::string required_names(const Section& section) {
+  std::vector<std::string> names;
+  for (const Field& field : section.fields) {
+    if (field.presence == Field::Presence::kRequired) names.push_back(in_quotes(field.name));
+  }
+  std::string text;
+  for (const std::string& name : names) {
+    const bool is_last = &name == &names.back();
+    text += (text.empty() ? " with " : is_last ? " and " : ", ") + name;
+  }
+  return text;
+}
+
+// yaml-cpp does not say where an empty value stands.
 const TextPlace& place_of_value(const YamlNode& key, const YamlNode& value) {
   return value.kind == YamlNode::Kind::kEmpty ? key.place : value.place;
 }
@@ -52,7 +67,7 @@ void Mistakes::add(const TextPlace& place, std::string message) {
 }
 
 ConfigErrors Mistakes::take() {
-  // What was noticed last stays last if it says that there are more.
+  // The last one stays last if it says that there are more.
   const auto end = full_ ? errors_.end() - 1 : errors_.end();
   std::stable_sort(errors_.begin(), end, [](const ConfigError& a, const ConfigError& b) {
     return std::pair(a.line, a.column) < std::pair(b.line, b.column);
@@ -60,9 +75,8 @@ ConfigErrors Mistakes::take() {
   return std::move(errors_);
 }
 
-SectionReader::SectionReader(const Section& section, const YamlNode& node, const TextPlace& place,
-                             Mistakes& mistakes)
-    : section_(section), place_(place), mistakes_(mistakes), slots_(section.fields.size()) {
+SectionReader::SectionReader(const Section& section, const YamlNode& node, Mistakes& mistakes)
+    : section_(section), node_(node), mistakes_(mistakes), slots_(section.fields.size()) {
   WEIR_ASSERT(node.kind == YamlNode::Kind::kMap);
   for (const YamlNode::Entry& entry : node.entries) {
     if (mistakes_.full()) break;
@@ -75,18 +89,18 @@ SectionReader::SectionReader(const Section& section, const YamlNode& node, const
 void SectionReader::read_entry(const YamlNode::Entry& entry) {
   const YamlNode& key = *entry.key;
   if (key.kind != YamlNode::Kind::kText) {
-    return mistake(key.place, "a key must be a text, but is " + found_text(key));
+    return refuse(key.place, "a key must be a text, but is " + found_text(key));
   }
   const Field* field = section_.find(key.text);
   if (field == nullptr) {
     note_meant_field(key.text);
-    return mistake(key.place, unknown_key(key, section_));
+    return refuse(key.place, unknown_key(key, section_));
   }
   Slot& slot = slots_[index_of(field->name)];
   if (slot.key != nullptr) {
-    return mistake(key.place, "duplicate key " + in_quotes(key.text) +
-                                  "; it is already set in line " +
-                                  std::to_string(slot.key->place.line));
+    return refuse(key.place, "duplicate key " + in_quotes(key.text) +
+                                 "; it is already set in line " +
+                                 std::to_string(slot.key->place.line));
   }
   slot.key = entry.key;
   slot.node = entry.value;
@@ -94,7 +108,7 @@ void SectionReader::read_entry(const YamlNode::Entry& entry) {
   slot.value = std::move(checked.value);
   if (!checked.mistake.empty()) {
     const YamlNode& culprit = checked.culprit != nullptr ? *checked.culprit : *entry.value;
-    mistake(place_of_value(key, culprit), std::move(checked.mistake));
+    refuse(place_of_value(key, culprit), std::move(checked.mistake));
   }
 }
 
@@ -107,9 +121,9 @@ void SectionReader::note_meant_field(std::string_view unknown) {
 void SectionReader::check_required() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
-    const bool given = slots_[i].key != nullptr || slots_[i].mistyped;
-    if (field.presence != Field::Presence::kRequired || given) continue;
-    mistake(place_, std::string(section_.name) + " needs '" + std::string(field.name) +
+    const bool is_there = slots_[i].key != nullptr || slots_[i].mistyped;
+    if (field.presence != Field::Presence::kRequired || is_there) continue;
+    refuse(place(), std::string(section_.name) + " needs '" + std::string(field.name) +
                         "': " + expected_text(field));
   }
 }
@@ -117,7 +131,7 @@ void SectionReader::check_required() {
 void SectionReader::check_conditions() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
-    const Condition& condition = field.only_if;
+    const Condition& condition = field.condition;
     if (condition.field.empty() || slots_[i].key == nullptr) continue;
 
     const Slot& decider = slot(condition.field);
@@ -129,29 +143,52 @@ void SectionReader::check_conditions() {
     if (actual == condition.value) continue;
 
     const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
-    mistake(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
-                                      "', but the " + std::string(condition.field) + " is " +
-                                      std::string(actual) + "; remove one or change the other");
+    refuse(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
+                                     "', but the " + std::string(condition.field) + " is " +
+                                     std::string(actual) + "; remove one or change the other");
   }
 }
 
-TextPlace SectionReader::place_of(std::string_view field) const {
+const TextPlace& SectionReader::place_of(std::string_view field) const {
   const Slot& found = slot(field);
-  return found.key == nullptr ? place_ : place_of_value(*found.key, *found.node);
+  return found.key == nullptr ? place() : place_of_value(*found.key, *found.node);
 }
 
 std::vector<const YamlNode*> SectionReader::texts(std::string_view field) const {
   const auto node = get<const YamlNode*>(field);
-  if (!node) return {};
-  if ((*node)->kind == YamlNode::Kind::kText) return {*node};
-  return (*node)->items;
+  return node ? texts_of(**node) : std::vector<const YamlNode*>();
 }
 
-void SectionReader::reject(std::string_view field, const std::string& expected) {
-  const Slot& found = slot(field);
-  std::string message = "'" + std::string(field) + "' must be " + expected;
-  if (found.node != nullptr) message += ", but is " + found_text(*found.node);
+std::optional<SectionReader> SectionReader::section(std::string_view field) const {
+  const auto node = get<const YamlNode*>(field);
+  if (!node) return std::nullopt;
+  return SectionReader(*section_.find(field)->section, **node, mistakes_);
+}
+
+std::optional<SectionReader> SectionReader::item_of(std::string_view field,
+                                                    std::size_t index) const {
+  const Section& section = *section_.find(field)->section;
+  const YamlNode& item = *slot(field).node->items[index];
+  if (item.kind == YamlNode::Kind::kMap) return SectionReader(section, item, mistakes_);
+  const bool empty = item.kind == YamlNode::Kind::kEmpty;  // has no place of its own
+  mistake(empty ? place_of(field) : item.place, std::string(section.name) + " must be a map" +
+                                                    required_names(section) + ", but is " +
+                                                    found_text(item));
+  return std::nullopt;
+}
+
+void SectionReader::mistake(std::string_view field, std::string message) const {
   mistake(place_of(field), std::move(message));
+}
+
+void SectionReader::mistake(const TextPlace& place, std::string message) const {
+  mistakes_.add(place, std::move(message));
+}
+
+void SectionReader::reject(std::string_view field, std::string_view expected) const {
+  std::string message = "'" + std::string(field) + "' must be " + std::string(expected);
+  if (const auto* node = slot(field).node) message += ", but is " + found_text(*node);
+  mistake(field, std::move(message));
 }
 
 std::size_t SectionReader::index_of(std::string_view field) const {
@@ -160,7 +197,7 @@ std::size_t SectionReader::index_of(std::string_view field) const {
   return static_cast<std::size_t>(found - section_.fields.data());
 }
 
-void SectionReader::mistake(const TextPlace& place, std::string message) {
+void SectionReader::refuse(const TextPlace& place, std::string message) {
   valid_ = false;
   mistakes_.add(place, std::move(message));
 }

@@ -1,6 +1,6 @@
 // Reads one section of a configuration file: which fields it sets, and every mistake in it.
 //
-//   SectionReader rule(rule_section(), node, node.place, mistakes);
+//   const SectionReader rule(kRuleSection, node, mistakes);
 //   if (rule.valid()) use(rule.get<std::int64_t>("limit"));
 //
 // Thread rule: one thread. Tested by config_test.cc.
@@ -42,10 +42,9 @@ class Mistakes {
 
 class SectionReader {
  public:
-  // Checks all of it at once and reports to `mistakes`. `place` is for what is missing.
-  // REQUIRES: `node` is a map, and outlives the reader like `mistakes`.
-  SectionReader(const Section& section, const YamlNode& node, const TextPlace& place,
-                Mistakes& mistakes);
+  // Checks all of it at once and reports to `mistakes`. REQUIRES: `node` is a map, and
+  // outlives the reader like `mistakes`.
+  SectionReader(const Section& section, const YamlNode& node, Mistakes& mistakes);
 
   // Every field is right, and none is missing.
   bool valid() const { return valid_; }
@@ -54,20 +53,38 @@ class SectionReader {
   bool is_set(std::string_view field) const { return slot(field).key != nullptr; }
 
   // Nothing if the field is not set, or wrongly. REQUIRES: the section has the field.
+  const FieldValue& value(std::string_view field) const { return slot(field).value; }
   template <typename T>
   std::optional<T> get(std::string_view field) const {
-    const T* value = std::get_if<T>(&slot(field).value);
-    return value == nullptr ? std::nullopt : std::optional<T>(*value);
+    const T* found = std::get_if<T>(&value(field));
+    return found == nullptr ? std::nullopt : std::optional<T>(*found);
   }
 
   // The texts of a kTextList, in order; none if the file does not set it.
   std::vector<const YamlNode*> texts(std::string_view field) const;
 
-  // The place of the field's value, or of the section if the file does not set the field.
-  TextPlace place_of(std::string_view field) const;
+  // A kSection; nothing if the file does not set it.
+  std::optional<SectionReader> section(std::string_view field) const;
 
-  // For a mistake that only shows when fields are seen together.
-  void reject(std::string_view field, const std::string& expected);
+  // Calls `read` with a reader of each item of a kSectionList, and reports those that are no
+  // maps.
+  template <typename Read>
+  void for_each(std::string_view field, Read read) const {
+    const auto list = get<const YamlNode*>(field);
+    for (std::size_t i = 0; list && i < (*list)->items.size() && !mistakes_.full(); ++i) {
+      if (const auto item = item_of(field, i)) read(*item);
+    }
+  }
+
+  // The place of the section, and of a field's value: the section's if the file lacks the field.
+  const TextPlace& place() const { return node_.place; }
+  const TextPlace& place_of(std::string_view field) const;
+
+  // Reports what only shows when fields, or rules, are seen together.
+  void mistake(std::string_view field, std::string message) const;
+  void mistake(const TextPlace& place, std::string message) const;
+  // "'limit' must be EXPECTED, but is ..."
+  void reject(std::string_view field, std::string_view expected) const;
 
  private:
   struct Slot {
@@ -79,14 +96,15 @@ class SectionReader {
 
   std::size_t index_of(std::string_view field) const;
   const Slot& slot(std::string_view field) const { return slots_[index_of(field)]; }
-  void mistake(const TextPlace& place, std::string message);
+  std::optional<SectionReader> item_of(std::string_view field, std::size_t index) const;
+  void refuse(const TextPlace& place, std::string message);
   void read_entry(const YamlNode::Entry& entry);
   void note_meant_field(std::string_view unknown);
   void check_required();
   void check_conditions();
 
   const Section& section_;
-  TextPlace place_;
+  const YamlNode& node_;
   Mistakes& mistakes_;
   std::vector<Slot> slots_;  // parallel to section_.fields
   bool valid_ = true;

@@ -4,14 +4,13 @@
 
 #include "base/assert.h"
 #include "base/duration_text.h"
-#include "config/field_value.h"
 
 namespace weir {
 namespace {
 
 const Field& field_of(std::string_view name) {
   const auto dot = name.find('.');
-  const Field* field = config_section().find(name.substr(0, dot));
+  const Field* field = kConfigSection.find(name.substr(0, dot));
   if (dot != std::string_view::npos && field != nullptr && field->section != nullptr) {
     field = field->section->find(name.substr(dot + 1));
   }
@@ -34,6 +33,16 @@ std::string text_of(const SettingValue& value) {
   return std::visit(Text(), value);
 }
 
+struct ToSetting {
+  std::optional<SettingValue> operator()(std::monostate) const { return std::nullopt; }
+  std::optional<SettingValue> operator()(const YamlNode* list) const {
+    std::vector<std::string> texts;
+    for (const YamlNode* text : texts_of(*list)) texts.push_back(text->text);
+    return texts;
+  }
+  std::optional<SettingValue> operator()(const auto& plain) const { return plain; }
+};
+
 }  // namespace
 
 std::vector<Setting> settings_of(const Section& section) {
@@ -51,6 +60,10 @@ std::vector<Setting> settings_of(const Section& section) {
   return settings;
 }
 
+std::optional<SettingValue> setting_value(const FieldValue& value) {
+  return std::visit(ToSetting(), value);
+}
+
 std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text) {
   using Style = YamlNode::Style;
   const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kBoolean;
@@ -59,11 +72,7 @@ std::variant<SettingValue, SettingError> read_setting(const Field& field, const 
                       .text = text};
   auto checked = check_value(field, node);
   if (!checked.mistake.empty()) return SettingError{std::move(checked.mistake)};
-  if (field.type == FieldType::kTextList) return SettingValue(std::vector{text});
-  if (const auto* number = std::get_if<std::int64_t>(&checked.value)) return SettingValue(*number);
-  if (const auto* boolean = std::get_if<bool>(&checked.value)) return SettingValue(*boolean);
-  if (const auto* span = std::get_if<Duration>(&checked.value)) return SettingValue(*span);
-  return SettingValue(text);
+  return *setting_value(checked.value);
 }
 
 void SettingValues::set(std::string_view name, SettingValue value, TextPlace place) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "config/config_fields.h"
+#include "config/field_value.h"
 #include "config/yaml/yaml_text.h"
 #include "weir/time.h"
 
@@ -28,10 +29,13 @@ struct Setting {
 };
 
 // In the order of the table.
-std::vector<Setting> settings_of(const Section& section = config_section());
+std::vector<Setting> settings_of(const Section& section = kConfigSection);
 
 using SettingValue =
     std::variant<std::int64_t, bool, std::string, Duration, std::vector<std::string>>;
+
+// Nothing if the value is not set, or no setting's.
+std::optional<SettingValue> setting_value(const FieldValue& value);
 
 // Reads a command line's text, or a default's. An error is the sentence about it.
 struct SettingError {

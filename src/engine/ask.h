@@ -6,18 +6,20 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ip_address.h"
 #include "observe/rule_counts.h"
 #include "rules/rule.h"
+#include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
 
 namespace weir {
 
-// Has the answers of these rules counted from now on.
+// Gives each rule the number under which its answers count.
 void number_rules(std::vector<Rule>& rules, RuleCounts& counts);
 
 // The rule must live until the answer is there; the texts for Asks::add() only, but for
@@ -31,8 +33,12 @@ struct Ask {
   std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
   std::int64_t cost = 1;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
-  std::string_view echo{};     // the door's own: what its reply repeats of the request
+  std::string_view echo{};     // the door's own: text of the request that its reply repeats
 };
+
+// The ask of a rule that applies to a request: its key, tier and cost. Refers to the rule, the
+// request and the two scratches.
+Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier);
 
 struct Answer {
   enum class Cause : std::uint8_t {
@@ -51,12 +57,14 @@ struct Answer {
   bool over = false;
   // Where the counters are; kLocal as well if the store of the mode failed.
   Mode mode = Mode::kLocal;
+  // It failed: this node has decided alone, or the rule has, as its on_store_failure says.
+  bool is_alone = false;
 
   bool allowed() const { return decision.allowed(); }
 };
 
-// Whether a client should rather learn of `one` than of `other`: of a denial before anything
-// allowed, of the denial that lasts longest, else of the least that is left.
+// Whether a client should learn `one` before `other`: a denial before anything allowed, the
+// denial that lasts longest, else the least that is left.
 bool presses_more(const Decision& one, const Decision& other);
 
 }  // namespace weir

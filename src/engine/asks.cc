@@ -149,8 +149,8 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
   const bool cannot_be_undone = item.ask.cost < 0 && modes_in_use_.several();
-  if (operation_ == Operation::kSpendAll && (item.is_shadow() || cannot_be_undone)) {
-    return Role::kAfterwards;
+  if (operation_ != Operation::kSpendAll || item.is_shadow() || cannot_be_undone) {
+    return Role::kAlone;
   }
   return item.mode == Mode::kLocal ? Role::kHere : Role::kShared;
 }
@@ -182,7 +182,7 @@ Asks::Progress Asks::decide(Instant now) {
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
     allowed_ = allowed_ && item.answer.allowed();
   }
-  stage_ = operation_ == Operation::kSpendAll ? Stage::kEnforced : Stage::kCounted;
+  stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kAlone;
   return run(now);
 }
 
@@ -204,13 +204,22 @@ Asks::Progress Asks::run(Instant now) {
   return progress_;
 }
 
-// Those that were in force when it was asked.
+// Keeps the rules that were in force at the time of asking.
 void Asks::keep_rules() {
   if (rules_ == nullptr && pool_ != nullptr) rules_ = pool_->rules_;
 }
 
-// Without memory to go on with there is no answer; what is still out is waited for, since it
-// belongs to the stores.
+// Else the longest key of each place would be kept: 256 of 4 MiB.
+void Asks::forget_long_keys() noexcept {
+  for (const auto& item : items()) {
+    for (std::string* const text : {&item->key, &item->tier}) {
+      if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
+    }
+  }
+}
+
+// Without memory there is no answer. Parts that are out belong to the stores, so they are waited
+// for.
 void Asks::answered(Instant now) {
   try {
     run(now);
@@ -226,22 +235,13 @@ void Asks::answered(Instant now) {
 
 void Asks::ask_next(Instant now) {
   switch (stage_) {
-    case Stage::kCounted: stage_ = Stage::kDone; return ask_counted(now);
-    case Stage::kEnforced: stage_ = Stage::kAfterwards; return ask_enforced(now);
-    case Stage::kAfterwards: stage_ = Stage::kDone; return ask_afterwards(now);
+    case Stage::kTogether: stage_ = Stage::kAlone; return ask_together(now);
+    case Stage::kAlone: stage_ = Stage::kDone; return ask_alone(now);
     case Stage::kDone: break;
   }
 }
 
-void Asks::ask_counted(Instant now) {
-  Group counted;
-  for (std::size_t i = 0; i < size_; ++i) {
-    if (items_[i]->role != Role::kUncounted) counted.add(i);
-  }
-  ask_each(counted, operation_, now);
-}
-
-void Asks::ask_enforced(Instant now) {
+void Asks::ask_together(Instant now) {
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
   if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
   decide_here(members(Role::kHere), joint_, Sign::kSpend, now);
@@ -254,14 +254,15 @@ void Asks::ask_enforced(Instant now) {
 }
 
 // Memory was charged first, and gets back what a store has denied the request.
-void Asks::ask_afterwards(Instant now) {
+void Asks::ask_alone(Instant now) {
+  if (operation_ != Operation::kSpendAll) return ask_each(members(Role::kAlone), operation_, now);
   const bool here = all_allowed(Role::kHere);
   const bool shared = all_allowed(Role::kShared);
   if (here && !shared && joint_ == Operation::kSpendAll) {
     decide_here(members(Role::kHere), Operation::kSpendEach, Sign::kGiveBack, now);
   }
   const bool all = allowed_ && here && shared;
-  ask_each(members(Role::kAfterwards), all ? Operation::kSpendEach : Operation::kLook, now);
+  ask_each(members(Role::kAlone), all ? Operation::kSpendEach : Operation::kLook, now);
 }
 
 // ---- asking ----
@@ -277,7 +278,7 @@ void Asks::ask_each(Members asks, Operation operation, Instant now) {
       if (items_[index]->limits.size() == 1) {
         singles.add(index);
       } else {
-        ask_batch({&index, 1}, mode, joint, now);
+        ask_store({&index, 1}, mode, joint, now);
       }
     }
     ask_singles(singles, mode, operation, now);
@@ -295,19 +296,15 @@ void Asks::ask_singles(Members asks, Mode mode, Operation operation, Instant now
     asks = asks.subspan(batch.size());
     if (is_leased && batch.size() > 1 && ask_at_hand(batch, operation, now)) continue;
     if (!one_by_one) {
-      ask_batch(batch, mode, operation, now);
+      ask_store(batch, mode, operation, now);
       continue;
     }
-    for (const std::uint8_t& index : batch) ask_batch({&index, 1}, mode, operation, now);
+    for (const std::uint8_t& index : batch) ask_store({&index, 1}, mode, operation, now);
   }
 }
 
-void Asks::ask_batch(Members asks, Mode mode, Operation operation, Instant now) {
-  if (mode == Mode::kLocal) return decide_here(asks, operation, Sign::kSpend, now);
-  ask_store(asks, mode, operation, now);
-}
-
 void Asks::ask_store(Members asks, Mode mode, Operation operation, Instant now) {
+  if (mode == Mode::kLocal) return decide_here(asks, operation, Sign::kSpend, now);
   Part& part = next_part(asks, mode, operation);
   ++open_;
   part.decide(engine_.fleet()->store(mode), now, give_up_at_);
@@ -353,8 +350,9 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const Item& item = *items_[index];
     const std::int64_t asked = item.ask.cost;
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
+    const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag());
+      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
     }
   }
 }
@@ -389,7 +387,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
 }
 
 // The store that decides these has failed. Nothing stands in for it where a counter is to be
-// freed: the client would be told so, and the store, when it is back, would not know.
+// freed: the client would believe it, and the store, when it is back, would not know.
 void Asks::fall_back(Members asks, Operation operation, Instant now) {
   if (operation == Operation::kReset) {
     is_unavailable_ = true;
@@ -400,6 +398,7 @@ void Asks::fall_back(Members asks, Operation operation, Instant now) {
     const Rule* const rule = items_[index]->ask.rule;
     Answer& answer = items_[index]->answer;
     answer.mode = Mode::kLocal;
+    answer.is_alone = true;
     const bool frees = items_[index]->ask.cost < 0;
     if (!frees && (rule == nullptr || rule->on_store_failure == OnStoreFailure::kLocal)) {
       local.add(index);

@@ -1,4 +1,4 @@
-// Asks: what one request wants decided, in the words of rules, and the answers.
+// Asks: all that one request wants decided, in the words of rules, and the answers.
 //
 // A door names a rule and a key, or brings a quota of its own. All that a rule says is
 // done here, alike for every door, in this order:
@@ -26,8 +26,7 @@
 //     10 ms  the batch is denied: what memory was charged goes back
 //            the batch is allowed: shadow rules are asked, which may take a second trip
 //
-// A request that goes away has asked all the same: its asks are decided to the end, and
-// nobody reads the answers.
+// The asks of a request that goes away are decided to the end; nobody reads the answers.
 //
 // Thread rule: one core; reused, so that deciding allocates nothing once it has grown.
 // Tested by asks_test.cc and asks_modes_test.cc.
@@ -46,7 +45,6 @@
 #include "engine/ask.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/immediate_check.h"
 #include "rules/rule_set.h"
 #include "weir/store.h"
 
@@ -57,10 +55,11 @@ class AsksPool;
 class Asks final : Engine::Asker {
  public:
   static constexpr std::size_t kAsksMax = 256;
+  static constexpr std::size_t kKeyKeptMax = 4096;  // bytes of memory kept for the next key
 
   enum class Progress : std::uint8_t {
     kAnswered,
-    kUnavailable,  // a store could not answer, and answers() of what it counts mean nothing
+    kUnavailable,  // a store could not answer, and the answers that it counts mean nothing
     kWaits,        // the listener is called when this changes
   };
   class Listener {
@@ -102,12 +101,12 @@ class Asks final : Engine::Asker {
   friend struct ReturnAsks;
 
   enum class Role : std::uint8_t {
-    kUncounted,   // answered without a counter
-    kHere,        // counted in this node's memory
-    kShared,      // counted by the store of a mode
-    kAfterwards,  // counted when all others are decided: shadow, and what cannot be undone
+    kUncounted,  // answered without a counter
+    kHere,       // counted together with others in this node's memory
+    kShared,     // counted together with others by the store of a mode
+    kAlone,      // counted by itself; of all or nothing, when the others are decided
   };
-  enum class Stage : std::uint8_t { kCounted, kEnforced, kAfterwards, kDone };
+  enum class Stage : std::uint8_t { kTogether, kAlone, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   struct Item {
@@ -121,8 +120,6 @@ class Asks final : Engine::Asker {
     Answer answer;
 
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
-    // The store of its mode failed, and this node has decided.
-    bool fell_back() const { return mode != Mode::kLocal && answer.mode == Mode::kLocal; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
   };
@@ -136,6 +133,7 @@ class Asks final : Engine::Asker {
 
   Progress run(Instant now);
   void keep_rules();
+  void forget_long_keys() noexcept;
   void answered(Instant now) override;
 
   bool settle_uncounted(Item& item, Instant now) const;
@@ -145,14 +143,12 @@ class Asks final : Engine::Asker {
 
   // Each stage asks all that it has to ask; the next begins when all is answered.
   void ask_next(Instant now);
-  void ask_counted(Instant now);
-  void ask_enforced(Instant now);
-  void ask_afterwards(Instant now);
+  void ask_together(Instant now);
+  void ask_alone(Instant now);
 
   // The asks of a batch are of one mode.
   void ask_each(Members asks, Operation operation, Instant now);
   void ask_singles(Members asks, Mode mode, Operation operation, Instant now);
-  void ask_batch(Members asks, Mode mode, Operation operation, Instant now);
   void ask_store(Members asks, Mode mode, Operation operation, Instant now);
   bool ask_at_hand(Members asks, Operation operation, Instant now);
   void decide_here(Members asks, Operation operation, Sign sign, Instant now);
@@ -164,7 +160,7 @@ class Asks final : Engine::Asker {
   void fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const;
   void take_decisions(Members asks, const Check& check, Mode mode);
 
-  // What follows from the answers, once: figures, blocks, and what the fleet is told.
+  // Draws the consequences of the answers, once: figures, blocks, reports to the fleet.
   void conclude(Instant now);
   void record(const Item& item, Instant now);
   bool has_charged() const;

@@ -1,17 +1,15 @@
-// What follows from the answers of Asks: figures, blocks, and what the fleet learns.
+// The consequences of the answers of Asks: figures, blocks, reports to the fleet.
+
+#include <algorithm>
+#include <optional>
+#include <string>
 
 #include "engine/asks.h"
-#include "engine/block_denied.h"
 
 namespace weir {
 namespace {
 
-// By counters, or by what stands in for them.
-bool is_decided(const Answer& answer) {
-  return answer.cause == Answer::Cause::kCounted || answer.cause == Answer::Cause::kStoreFailed;
-}
-
-// Whether its answers are figures: it is more than a name.
+// Whether the figures show its answers: a rule that is off or exempts is only a name.
 bool is_counted(const Rule& rule) { return rule.enabled && rule.effect != Rule::Effect::kExempt; }
 
 // REQUIRES: answer.over is set.
@@ -21,10 +19,56 @@ RuleOutcome outcome_of(const Rule& rule, const Answer& answer) {
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
+// ---- blocks ----
+
+// No id of a rule begins so: no rule that somebody names can reach these counters.
+constexpr std::string_view kDenialsOf("\0denials", 8);
+constexpr std::string_view kBlocksOf("\0blocks", 7);
+
+// Blocks of a key that are remembered within block_memory: far more than any rule has
+// lengths, so that the newest are always among them.
+constexpr std::int64_t kBlocksRemembered = 64;
+
+// Counts one event on this node. Returns how many more fit into the window; nothing if the
+// store cannot count.
+std::optional<std::int64_t> count(Engine& engine, const KeyName& name, std::int64_t limit,
+                                  Duration window, Instant now) {
+  const auto quota =
+      Quota::make({.algorithm = Algorithm::kSlidingLog, .limit = limit, .window = window});
+  ImmediateCheck check;
+  check.begin(Operation::kSpendEach);
+  check.add(engine.hash(name, *quota), *quota, 1);
+  if (!check.decide(engine.local(), now)) return std::nullopt;
+  return check.decisions().front().remaining;
+}
+
+// Counts one denial, and blocks the key if it is one too many within the rule's
+// block_window. Each block within block_memory is longer than the one before.
+// REQUIRES: the rule has blocks
+void block_denied(Engine& engine, BlockList& blocks, const Rule& rule, std::string_view key,
+                  Instant now) {
+  const Denial& denial = rule.denial;
+  if (denial.block_after > 1) {
+    const auto left = count(engine, {.rule = kDenialsOf, .bucket = rule.id, .key = key},
+                            denial.block_after, denial.block_window, now);
+    if (!left || *left > 0) return;
+  }
+  std::size_t level = 0;
+  if (denial.blocks.size() > 1) {
+    const auto left = count(engine, {.rule = kBlocksOf, .bucket = rule.id, .key = key},
+                            kBlocksRemembered, denial.block_memory, now);
+    const std::int64_t earlier = left ? kBlocksRemembered - *left - 1 : 0;
+    level = std::min(static_cast<std::size_t>(earlier), denial.blocks.size() - 1);
+  }
+  blocks.add(
+      {.rule = rule.id, .key = std::string(key), .since = now, .until = now + denial.blocks[level]},
+      now);
+}
+
 }  // namespace
 
 void Asks::conclude(Instant now) {
-  if (is_unavailable_) return engine_.record_store_error();
+  if (is_unavailable_) return engine_.traffic().record_store_error();
   for (const auto& each : items()) {
     Item& item = *each;
     item.answer.over = !item.answer.allowed();
@@ -38,22 +82,25 @@ void Asks::record(const Item& item, Instant now) {
   const Ask& ask = item.ask;
   const Answer& answer = item.answer;
   if (operation_ == Operation::kLook) {
-    engine_.record_look();
+    engine_.traffic().record_look();
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
-    engine_.record(answer.decision, answer.quota.algorithm(), now);
+    engine_.traffic().record(answer.decision, answer.quota.algorithm(), now);
   }
-  if (item.fell_back() && is_decided(answer)) engine_.record_fallback();
+  if (answer.is_alone) engine_.traffic().record_fallback();
   if (ask.rule == nullptr) return;
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
-    engine_.record_rule(rule.number, outcome_of(rule, answer), item.hashes.front(), now);
+    engine_.traffic().record_rule(rule.number, outcome_of(rule, answer), item.hashes.front().low,
+                                  now);
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
-  // A node that decides alone has but its share: that is no reason to block on all.
-  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over &&
-                         !item.fell_back() && !rule.shadow && spends(operation_) && ask.cost > 0;
+  // A node that decides alone has but its share, and a stranger without a place has done
+  // nothing: that is no reason to block on all.
+  const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
+  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over && by_own_doing &&
+                         !rule.shadow && spends(operation_) && ask.cost > 0;
   if (may_block && !rule.denial.blocks.empty()) {
-    block_denied(engine_, blocks_, {.rule = rule, .key = ask.key}, now);
+    block_denied(engine_, blocks_, rule, ask.key, now);
   }
 }
 
@@ -68,11 +115,11 @@ bool Asks::has_charged() const {
 void Asks::report_admitted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
-    const bool alone = item.fell_back() && item.answer.cause == Answer::Cause::kCounted;
+    const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
       const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
-      engine_.fleet()->admitted_alone(item.mode, charge, now);
+      engine_.fleet()->admitted_alone(charge, now);
     }
   }
 }

@@ -355,7 +355,7 @@ TEST_F(AsksModesTest, WhatAShadowWouldHaveSaidTakesASecondTrip) {
 TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
   const Rule local = rule_of("local", 10, Mode::kLocal);
   const Rule none = rule_of("none", 0, Mode::kStrict);
-  AsksPool pool(engine_, blocks_);
+  AsksPool pool(engine_, blocks_, nullptr);
   AsksPtr asks = pool.take(Operation::kSpendAll);
   for (const Rule* rule : {&local, &none}) asks->add({.rule = rule, .key = "k"});
   ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
@@ -370,7 +370,7 @@ TEST_F(AsksModesTest, WhatIsAskedForARequestThatWentAwayIsDecidedToItsEnd) {
 
 TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 0)});
-  AsksPool pool(engine_, blocks_);
+  AsksPool pool(engine_, blocks_, nullptr);
   pool.use_rules(rules);
   AsksPtr asks = pool.take(Operation::kSpendEach);
   asks->add({.rule = rules->find("r"), .key = "k"});

@@ -20,6 +20,7 @@ AsksPtr AsksPool::take(Operation operation) {
 void AsksPool::give_back(Asks& asks) noexcept {
   asks.is_abandoned_ = false;
   asks.rules_.reset();
+  asks.forget_long_keys();
   if (spare_.size() < kSpareMax) return spare_.push_back(&asks);
   const std::size_t place = asks.place_;
   std::swap(all_[place], all_.back());

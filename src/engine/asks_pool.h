@@ -25,13 +25,18 @@ using AsksPtr = std::unique_ptr<Asks, ReturnAsks>;
 // The asks of one door on one core. Outlives all that it has handed out.
 class AsksPool {
  public:
-  // Both must outlive the pool.
-  AsksPool(Engine& engine, BlockList& blocks) : engine_(engine), blocks_(blocks) {}
+  // Engine and blocks must outlive the pool.
+  AsksPool(Engine& engine, BlockList& blocks, RuleSetPtr rules) : engine_(engine), blocks_(blocks) {
+    use_rules(std::move(rules));
+  }
 
   AsksPtr take(Operation operation);
   // Asks that are taken from now on refer to these rules, and keep them for as long as they
-  // wait.
-  void use_rules(RuleSetPtr rules) { rules_ = std::move(rules); }
+  // wait. Null: there are none.
+  void use_rules(RuleSetPtr rules) {
+    rules_ = rules != nullptr ? std::move(rules) : std::make_shared<const RuleSet>();
+  }
+  const RuleSetPtr& rules() const { return rules_; }
 
  private:
   friend class Asks;

@@ -213,6 +213,18 @@ TEST_F(AsksTest, ADenialBlocksTheKey) {
   EXPECT_EQ(hit(rule), "+0 ");
 }
 
+TEST_F(AsksTest, ADenialBlocksAKeyOfAnyLength) {
+  Rule rule{.id = "r", .quota = quota(1)};
+  rule.denial.blocks = {5min};
+  const std::string key(4'096, 'k');
+  hit(rule, key);
+  hit(rule, key);
+  EXPECT_EQ(last().cause, Cause::kCounted);
+  hit(rule, key);
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(last().decision.retry_after, 5min);
+}
+
 TEST_F(AsksTest, AResetLiftsTheBlock) {
   Rule rule{.id = "r", .quota = quota(1, 1h)};
   rule.denial.blocks = {5min};
@@ -264,6 +276,21 @@ TEST_F(AsksTest, WhoGoesOnIsNeverBlockedForLess) {
     const Block block = blocks_.list("r", 1, now_).front();
     EXPECT_EQ(block.until - block.since, 10min) << i;
   }
+}
+
+// The store has room for 1,024 keys, and all of them have nothing left.
+TEST_F(AsksTest, AStrangerForWhomThereIsNoRoomIsDeniedButNotBlocked) {
+  Rule crowd{.id = "crowd", .quota = quota(1)};
+  Rule login{.id = "login", .quota = quota(1), .on_full = OnFull::kDeny};
+  login.denial.blocks = {5min};
+  for (int key = 0; key < 20'000; ++key) hit(crowd, std::to_string(key));
+  int without_room = 0;
+  for (int key = 0; key < 100; ++key) {
+    hit(login, std::to_string(key));
+    without_room += last().decision.is_store_full ? 1 : 0;
+  }
+  EXPECT_GT(without_room, 90);
+  EXPECT_TRUE(blocks_.empty());
 }
 
 TEST_F(AsksTest, ShadowsLooksAndGivingBackBlockNobody) {

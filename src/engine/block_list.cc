@@ -1,8 +1,13 @@
 #include "engine/block_list.h"
 
+#include <openssl/sha.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace weir {
@@ -11,9 +16,67 @@ namespace {
 // Slots for each block. A quarter full, runs of taken slots stay short.
 constexpr std::size_t kSparseness = 4;
 
+// Shares of the list: for the first that come, and for the addresses of one network.
+constexpr std::size_t kKeptShare = 2;
+constexpr std::size_t kNetworkShare = 16;
+constexpr unsigned kNetworkBitsV4 = 16;
+constexpr unsigned kNetworkBitsV6 = 48;
+
 // The longest run that is looked through. A block that finds no place within it is not
 // added before another has made room.
 constexpr std::size_t kProbesMax = 64;
+
+// A key as the list keeps it, and as files and other nodes read it. Of a long one that is its
+// beginning, for people, and a digest of all of it, which needs no secret, so that all agree.
+class StoredKey {
+ public:
+  explicit StoredKey(std::string_view key) noexcept : text_(key) {
+    if (key.size() <= BlockList::kKeyMax) return;
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+    SHA256(reinterpret_cast<const unsigned char*>(key.data()), key.size(), digest.data());
+    char* end = std::ranges::copy(key.substr(0, kBegin), short_.begin()).out;
+    end = std::ranges::copy(kMark, end).out;
+    for (const unsigned char byte : digest) {
+      *end++ = "0123456789abcdef"[byte >> 4];
+      *end++ = "0123456789abcdef"[byte & 15];
+    }
+    text_ = {short_.begin(), end};
+  }
+  StoredKey(const StoredKey&) = delete;
+  StoredKey& operator=(const StoredKey&) = delete;
+
+  operator std::string_view() const { return text_; }
+
+ private:
+  static constexpr std::size_t kBegin = 128;
+  static constexpr std::string_view kMark = "...sha256:";
+
+  std::array<char, kBegin + kMark.size() + 2 * SHA256_DIGEST_LENGTH> short_;
+  std::string_view text_;
+};
+
+// "192.0.2.1", or a network as the key "client/24/48" has it.
+std::optional<IpAddress> network_of_address(std::string_view text) {
+  const auto address = IpAddress::parse(text.substr(0, text.find('/')));
+  if (!address) return std::nullopt;
+  return address->network(address->is_v4() ? kNetworkBitsV4 : kNetworkBitsV6);
+}
+
+// Of a key of several parts ("9:192.0.2.16:/login", see rules/rule.h) the first that is an
+// address.
+std::optional<IpAddress> network_of(std::string_view key) {
+  if (const auto network = network_of_address(key)) return network;
+  while (!key.empty()) {
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), length);
+    if (error != std::errc() || end == key.data() + key.size() || *end != ':') break;
+    key.remove_prefix(static_cast<std::size_t>(end - key.data()) + 1);
+    if (length > key.size()) break;
+    if (const auto network = network_of_address(key.substr(0, length))) return network;
+    key.remove_prefix(length);
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -28,7 +91,8 @@ BlockList::BlockList(const KeyHasher& hasher, std::size_t blocks_max)
 
 std::uint64_t BlockList::tag_of(std::string_view rule, std::string_view key) const noexcept {
   // The same for all quotas of the rule: which one is hashed along does not matter.
-  const KeyHash hash = hasher_.hash({.rule = rule, .bucket = "blocks", .key = key}, Quota());
+  const KeyHash hash =
+      hasher_.hash({.rule = rule, .bucket = "blocks", .key = StoredKey(key)}, Quota());
   return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
 }
 
@@ -67,24 +131,58 @@ bool BlockList::add(Block block, Instant now) {
   return true;
 }
 
-bool BlockList::insert(Block block, Instant now) {
-  if (block.rule.size() + block.key.size() > kKeyMax) return false;
+bool BlockList::insert(Block& block, Instant now) {
+  if (block.key.size() > kKeyMax) block.key = std::string(StoredKey(block.key));
   const std::uint64_t tag = tag_of(block.rule, block.key);
   const std::int64_t until_us = std::max<std::int64_t>(epoch_us(block.until), 1);
   expire_locked(now);
   if (const auto known = entries_.find(tag); known != entries_.end()) remove(known);
-  auto slot = free_slot(tag);
-  while (!entries_.empty() && (entries_.size() >= blocks_max_ || !slot)) {
-    remove(entries_.find(ends_.begin()->second));
-    slot = free_slot(tag);
+  const bool by_hand = block.reason == BlockReason::kManual;
+  Entry entry{.block = block, .network = by_hand ? std::nullopt : network_of(block.key)};
+  make_room_in(entry.network);
+  entry.worth = by_hand                            ? Worth::kByHand
+                : kept_ < blocks_max_ / kKeptShare ? Worth::kKept
+                                                   : Worth::kOther;
+  const bool has_room = block.rule.size() <= kKeyMax && make_room_for(entry.worth);
+  const auto slot = free_slot(tag);
+  if (!has_room || !slot) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return false;
   }
+  entry.slot = *slot;
   slots_[*slot].tag.store(tag, std::memory_order_release);
   slots_[*slot].until_us.store(until_us, std::memory_order_release);
-  const auto end = ends_.emplace(block.until, tag);
-  entries_.emplace(tag, Entry{.block = std::move(block), .slot = *slot, .end = end});
+  const End end(block.until, tag);
+  ends_.insert(end);
+  by_worth_.emplace(entry.worth, end);
+  if (entry.network) by_network_[*entry.network].insert(end);
+  kept_ += entry.worth == Worth::kKept ? 1 : 0;
+  entries_.emplace(tag, std::move(entry));
   count_.store(entries_.size(), std::memory_order_relaxed);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+// A network that has its share of the list gives up one of its own.
+void BlockList::make_room_in(const Network& network) {
+  const auto own = network ? by_network_.find(*network) : by_network_.end();
+  if (own == by_network_.end()) return;
+  const std::size_t share = std::max<std::size_t>(blocks_max_ / kNetworkShare, 1);
+  if (own->second.size() >= share) drop(own->second.begin()->second);
+}
+
+// False if the list is full of blocks that are worth more.
+bool BlockList::make_room_for(Worth worth) {
+  if (entries_.size() < blocks_max_) return true;
+  const auto& [least, end] = *by_worth_.begin();
+  if (least > worth) return false;
+  drop(end.second);
+  return true;
+}
+
+void BlockList::drop(std::uint64_t tag) {
+  remove(entries_.find(tag));
+  dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
 // A slot behind which the run goes on keeps its tag, so that probes go on as well; at the
@@ -99,7 +197,15 @@ void BlockList::remove(Entries::iterator entry) {
     slots_[slot].tag.store(0, std::memory_order_release);
     slot = (slot - 1) & mask;
   }
-  ends_.erase(entry->second.end);
+  const End end(entry->second.block.until, entry->first);
+  ends_.erase(end);
+  by_worth_.erase({entry->second.worth, end});
+  kept_ -= entry->second.worth == Worth::kKept ? 1 : 0;
+  if (const Network& network = entry->second.network) {
+    const auto own = by_network_.find(*network);
+    own->second.erase(end);
+    if (own->second.empty()) by_network_.erase(own);
+  }
   entries_.erase(entry);
   count_.store(entries_.size(), std::memory_order_relaxed);
 }
@@ -107,7 +213,7 @@ void BlockList::remove(Entries::iterator entry) {
 bool BlockList::lift(std::string_view rule, std::string_view key) {
   const std::scoped_lock lock(mutex_);
   if (!erase(rule, key)) return false;
-  tell({.rule = std::string(rule), .key = std::string(key)});
+  tell({.rule = std::string(rule), .key = std::string(StoredKey(key))});
   return true;
 }
 
@@ -142,7 +248,7 @@ std::vector<Block> BlockList::take_news(std::size_t blocks_max) {
 void BlockList::learn(Block block, Instant now) {
   const std::scoped_lock lock(mutex_);
   if (block.until > now) {
-    insert(std::move(block), now);
+    insert(block, now);
   } else {
     erase(block.rule, block.key);
   }

@@ -4,8 +4,14 @@
 // probe of a table without locks, and while nobody is blocked one load. Adding, lifting
 // and listing take a lock: they happen when somebody is denied, not when somebody asks.
 //
-// Memory is fixed at the start. When there is no room for another block, the one nearest
-// to its end makes room.
+// Memory is fixed at the start, so a full list drops blocks, and an attacker who fills it must
+// not thereby lift the block of anybody else:
+//
+//   by hand        a block that somebody made is the last to go
+//   kept           half of the list is for the first that come, until they end
+//   others         make room for new ones, the nearest to its end first
+//   of one network a /16 (IPv4) or /48 (IPv6) has a sixteenth of the list for the blocks of
+//                  its addresses: beyond that they replace each other
 //
 // Thread rule: any thread. Tested by block_list_test.cc.
 
@@ -18,11 +24,14 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/ip_address.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -45,7 +54,8 @@ struct Block {
 class BlockList {
  public:
   static constexpr std::size_t kBlocksMax = 65'536;
-  static constexpr std::size_t kKeyMax = 1'024;  // bytes of rule and key; longer is not blocked
+  // Bytes of a key that are kept. A longer one is blocked by a digest of it.
+  static constexpr std::size_t kKeyMax = 1'024;
 
   // `hasher` must outlive the list.
   explicit BlockList(const KeyHasher& hasher, std::size_t blocks_max = kBlocksMax);
@@ -60,7 +70,8 @@ class BlockList {
   std::optional<Instant> until(std::string_view rule, std::string_view key,
                                Instant now) const noexcept;
 
-  // Blocks, or changes the end of a block. False if rule and key are too long.
+  // Blocks, or changes the end of a block. False if the list is full of blocks that are worth
+  // more.
   bool add(Block block, Instant now);
 
   // False if it was not blocked.
@@ -86,6 +97,9 @@ class BlockList {
 
   std::size_t size() const noexcept { return count_.load(std::memory_order_relaxed); }
 
+  // Blocks that a full list has dropped before their end, or not taken.
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
  private:
   // When a slot is taken, `tag` is written first and `until_us`, which was 0, after it with
   // release. A reader reads tag, until_us with acquire, and tag again: if it has read the
@@ -94,17 +108,27 @@ class BlockList {
     std::atomic<std::uint64_t> tag{0};  // 0: free, and the probe ends here
     std::atomic<std::int64_t> until_us{0};
   };
+  // The lowest goes first.
+  enum class Worth : std::uint8_t { kOther, kKept, kByHand };
+  // The network of a key that is an address, or has one in it.
+  using Network = std::optional<IpAddress>;
+  using End = std::pair<Instant, std::uint64_t>;  // of the block with this tag
+
   struct Entry {
     Block block;
     std::size_t slot = 0;
-    std::multimap<Instant, std::uint64_t>::iterator end;
+    Worth worth = Worth::kOther;
+    Network network{};  // of blocks that nobody made by hand
   };
   using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
 
-  bool insert(Block block, Instant now);  // these two with the lock held
+  bool insert(Block& block, Instant now);  // these two with the lock held
   bool erase(std::string_view rule, std::string_view key);
   void tell(Block block);
   void expire_locked(Instant now);
+  void make_room_in(const Network& network);
+  bool make_room_for(Worth worth);
+  void drop(std::uint64_t tag);
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
@@ -115,10 +139,14 @@ class BlockList {
   std::vector<Slot> slots_;  // a power of two
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> changes_{0};
+  std::atomic<std::uint64_t> dropped_{0};
 
   std::mutex mutex_;  // guards what follows, and writing to slots_
   Entries entries_;
-  std::multimap<Instant, std::uint64_t> ends_;
+  std::set<End> ends_;
+  std::set<std::pair<Worth, End>> by_worth_;
+  std::map<IpAddress, std::set<End>> by_network_;
+  std::size_t kept_ = 0;  // entries of that worth
   bool is_shared_ = false;
   std::deque<Block> news_;
 };

@@ -74,17 +74,98 @@ TEST_F(BlockListTest, ListsByTheOrderOfTheirEnds) {
   EXPECT_EQ(list_.size(), 1u);
 }
 
-TEST_F(BlockListTest, WhenFullTheOneNearestToItsEndMakesRoom) {
-  for (int i = 0; i < 64; ++i) list_.add(block(std::to_string(i), 1min + i * 1s), kNow);
+TEST_F(BlockListTest, WhenFullOfTheLaterHalfTheOneNearestToItsEndMakesRoom) {
+  for (int i = 0; i < 64; ++i) list_.add(block("k" + std::to_string(i), 1min + i * 1s), kNow);
   list_.add(block("new", 10min), kNow);
   EXPECT_EQ(list_.size(), 64u);
-  EXPECT_FALSE(is_blocked("0"));
-  for (int i = 1; i < 64; ++i) EXPECT_TRUE(is_blocked(std::to_string(i))) << i;
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(is_blocked("k" + std::to_string(i)), i != 32) << i;
   EXPECT_TRUE(is_blocked("new"));
+  EXPECT_EQ(list_.dropped(), 1u);
 }
 
-TEST_F(BlockListTest, DoesNotKeepWhatIsTooLong) {
-  EXPECT_FALSE(list_.add(block(std::string(2'000, 'x'), 5min), kNow));
+// An attacker has as many keys blocked as he can, and each for longer than the victims.
+TEST_F(BlockListTest, AFloodLiftsNoBlockThatWasThereBefore) {
+  for (int i = 0; i < 30; ++i) list_.add(block("victim" + std::to_string(i), 1h), kNow);
+  for (int i = 0; i < 6'400; ++i) list_.add(block("flood" + std::to_string(i), 24h), kNow);
+  for (int i = 0; i < 30; ++i) EXPECT_TRUE(is_blocked("victim" + std::to_string(i))) << i;
+  EXPECT_EQ(list_.size(), 64u);
+  EXPECT_EQ(list_.dropped(), 6'400u + 30 - 64);
+}
+
+TEST_F(BlockListTest, APlaceThatWasKeptIsFreeWhenItsBlockEnds) {
+  for (int i = 0; i < 32; ++i) list_.add(block("early" + std::to_string(i), 1min), kNow);
+  for (int i = 0; i < 16; ++i) {
+    list_.add({.rule = "login", .key = "late" + std::to_string(i), .until = kNow + 1h},
+              kNow + 2min);
+  }
+  for (int i = 0; i < 640; ++i) list_.add(block("flood" + std::to_string(i), 24h), kNow + 2min);
+  for (int i = 0; i < 16; ++i) EXPECT_TRUE(is_blocked("late" + std::to_string(i), kNow + 2min));
+}
+
+// One /48 has 65,536 networks of 64 bits, and one /16 as many addresses.
+TEST_F(BlockListTest, AFloodOfOneNetworkLiftsNoBlockOfAnother) {
+  for (const std::string prefix : {"2001:db8:1:", "198.51."}) {
+    const bool is_v6 = prefix.find(':') != std::string::npos;
+    for (int i = 0; i < 1'000; ++i) {
+      const std::string low = std::to_string(i % 250);
+      const std::string address = prefix + (is_v6 ? std::to_string(1'000 + i) + "::/64"
+                                                  : std::to_string(i / 250) + "." + low);
+      list_.add(block(address, 24h), kNow);
+    }
+  }
+  EXPECT_EQ(list_.size(), 8u) << "a sixteenth of the list for each";
+  for (int i = 0; i < 40; ++i) {
+    list_.add(block(std::to_string(100 + i) + ".0.2.1", 1min), kNow);
+    list_.add(block("10:198.51.0.1" + std::to_string(6) + ":/login", 24h), kNow);
+  }
+  for (int i = 0; i < 40; ++i) EXPECT_TRUE(is_blocked(std::to_string(100 + i) + ".0.2.1")) << i;
+}
+
+TEST_F(BlockListTest, KnowsTheNetworkOfAKeyOfSeveralParts) {
+  for (int i = 100; i < 200; ++i) {
+    list_.add(block("4:POST13:203.0.113." + std::to_string(i), 24h), kNow);
+  }
+  EXPECT_EQ(list_.size(), 4u);
+  // No lists of parts: their lengths are wrong.
+  for (const std::string key : {"4:POST13:203.0.113.1", "4:POST", "4", "99:203.0.113.1", ":", ""}) {
+    list_.add(block(key, 24h), kNow);
+  }
+  EXPECT_EQ(list_.size(), 10u);
+}
+
+TEST_F(BlockListTest, WhatIsBlockedByHandIsTheLastToGo) {
+  Block by_hand = block("10.0.0.1", 1s);
+  by_hand.reason = BlockReason::kManual;
+  for (int i = 0; i < 64; ++i) list_.add(block("first" + std::to_string(i), 24h), kNow);
+  list_.add(by_hand, kNow);
+  for (int i = 0; i < 640; ++i) list_.add(block("flood" + std::to_string(i), 48h), kNow);
+  for (int i = 0; i < 640; ++i) list_.add(block("10.0.1." + std::to_string(i % 250), 48h), kNow);
+  EXPECT_TRUE(is_blocked("10.0.0.1"));
+  for (int i = 0; i < 64; ++i) {
+    by_hand.key = "hand" + std::to_string(i);
+    by_hand.until = kNow + 1h;
+    EXPECT_TRUE(list_.add(by_hand, kNow));
+  }
+  EXPECT_FALSE(list_.add(block("other", 24h), kNow)) << "all others are worth more";
+  EXPECT_FALSE(is_blocked("other"));
+}
+
+TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {
+  const std::string key(4'096, 'x');
+  EXPECT_TRUE(list_.add(block(key, 5min), kNow));
+  EXPECT_TRUE(is_blocked(key));
+  EXPECT_FALSE(is_blocked(key + "y"));
+  EXPECT_FALSE(is_blocked(key.substr(0, 2'000)));
+  const std::string listed = list_.list("", 1, kNow).front().key;
+  EXPECT_LT(listed.size(), 256u);
+  EXPECT_TRUE(listed.starts_with("xxxx"));
+
+  // A file, or another node, brings it back by what is listed.
+  BlockList other(hasher_, 64);
+  other.add(list_.list("", 1, kNow).front(), kNow);
+  EXPECT_TRUE(other.until("login", key, kNow).has_value());
+  EXPECT_TRUE(other.lift("login", listed));
+  EXPECT_TRUE(list_.lift("login", key));
   EXPECT_TRUE(list_.empty());
 }
 

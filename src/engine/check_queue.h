@@ -1,8 +1,8 @@
 // CheckQueue: checks of one key each that have come together and are decided together.
 //
-// A door adds them as it reads them, each with a note of how it is to be answered, and
-// decides them when there are kMax, when something else has to be answered, and before
-// control goes back to the event loop.
+// A door adds them as it reads them, each with a note that says how to answer, and decides
+// them when there are kMax, before it answers anything else, and before control goes back to
+// the event loop.
 //
 // Thread rule: one core. Tested by src/server/http/check/http_check_test.cc and
 // src/server/resp/resp_session_test.cc.
@@ -11,11 +11,11 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "base/assert.h"
 #include "engine/asks_pool.h"
+#include "engine/late_asks.h"
 
 namespace weir {
 
@@ -24,49 +24,53 @@ class CheckQueue {
  public:
   static constexpr std::size_t kMax = Batch::kChargesMax;
 
-  // Checks that are asked, and their notes.
-  struct Round {
-    AsksPtr asks;
-    std::array<Note, kMax> notes;
-
-    // False if a store was needed and could not answer.
-    bool is_answered(std::size_t index) const {
-      return asks->progress() == Asks::Progress::kAnswered ||
-             asks->answer(index).cause != Answer::Cause::kCounted;
-    }
-  };
+  using Notes = std::array<Note, kMax>;
 
   // The pool must outlive the queue.
   explicit CheckQueue(AsksPool& pool) : pool_(pool) {}
 
-  bool empty() const { return round_.asks == nullptr || round_.asks->empty(); }
-  bool is_full() const { return round_.asks != nullptr && round_.asks->size() == kMax; }
+  bool empty() const { return asks_ == nullptr || asks_->empty(); }
+  bool is_full() const { return asks_ != nullptr && asks_->size() == kMax; }
   // REQUIRES: !is_full()
   void add(const Ask& ask, const Note& note) {
-    if (round_.asks == nullptr) round_.asks = pool_.take(Operation::kSpendEach);
-    round_.notes[round_.asks->size()] = note;
-    const bool added = round_.asks->add(ask);
+    if (asks_ == nullptr) asks_ = pool_.take(Operation::kSpendEach);
+    notes_[asks_->size()] = note;
+    const bool added = asks_->add(ask);
     WEIR_ASSERT(added);
   }
 
   // Forgets what is queued: its connection has gone.
-  void clear() { round_.asks.reset(); }
+  void clear() { asks_.reset(); }
 
-  // Decides what is queued. What is answered at once is handed to `answer`, by reference, and
-  // what is not to `wait`, by value. The queue is empty then, whatever they throw.
-  template <typename Answered, typename Waits>
-  void flush(Instant now, Answered answer, Waits wait) {
+  // Decides what is queued. `write(out, now, asks, notes)` writes the replies, at the end of the
+  // line or, if the answers come later, in the place that the line keeps for them. The queue is
+  // empty then, whatever it throws.
+  template <typename Line, typename Write>
+  void flush(Line& line, Instant now, Write write) {
+    using Out = typename Line::Out;
     if (empty()) return;
-    Round round = std::move(round_);
-    if (round.asks->decide(now) == Asks::Progress::kWaits) return wait(std::move(round));
-    answer(std::as_const(round));
-    round.asks->begin(Operation::kSpendEach);
-    round_.asks = std::move(round.asks);  // for the next ones
+    AsksPtr asks = std::move(asks_);
+    if (asks->decide(now) == Asks::Progress::kWaits) {
+      const auto write_all = [write, notes = notes_](Out& out, Instant then, const Asks& decided) {
+        write(out, then, decided, notes);
+      };
+      return line.park(late_reply<Out>(std::move(asks), write_all), now);
+    }
+    write(line.end(), now, std::as_const(*asks), notes_);
+    asks->begin(Operation::kSpendEach);
+    asks_ = std::move(asks);  // for the next ones
   }
 
  private:
   AsksPool& pool_;
-  Round round_;
+  AsksPtr asks_;
+  Notes notes_;
 };
+
+// False if a check needed a store that could not answer.
+inline bool is_answered(const Asks& asks, std::size_t index) {
+  return asks.progress() == Asks::Progress::kAnswered ||
+         asks.answer(index).cause != Answer::Cause::kCounted;
+}
 
 }  // namespace weir

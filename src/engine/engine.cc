@@ -12,11 +12,13 @@ void Check::begin(Operation operation, void (*on_done)(Check&) noexcept) {
   size_ = 0;
 }
 
-void Check::add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag) {
+void Check::add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag,
+                OnFull on_full) {
   WEIR_ASSERT(size_ < Batch::kChargesMax);
   WEIR_ASSERT(cost >= -kCostMax && cost <= kCostMax);
   quotas_[size_] = quota;
-  charges_[size_] = {.key = key, .quota = &quotas_[size_], .cost = cost, .tag = tag};
+  charges_[size_] = {
+      .key = key, .quota = &quotas_[size_], .cost = cost, .tag = tag, .on_full = on_full};
   ++size_;
 }
 

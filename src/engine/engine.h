@@ -1,8 +1,8 @@
 // Engine: charges in, decisions out. Doors ask in the words of rules (asks.h).
 //
-// A Check is filled, decide() called, and the answer is there when on_done is called:
-// at once from a store in memory, later from one that must be asked. Answers that come
-// later are collected, and whoever asked goes on in go_on(), once a round of the loop.
+// A caller fills a Check and calls decide(); the store calls on_done when the answer is there:
+// at once if it is in memory, later if it is elsewhere. Later answers are collected, and their
+// askers go on in go_on(), once a round of the loop.
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
@@ -18,6 +18,7 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
 #include "rules/mode.h"
@@ -35,7 +36,8 @@ class Check {
 
   // Charges of one tag are kept together (weir/store.h).
   // REQUIRES: size() < Batch::kChargesMax, |cost| <= kCostMax
-  void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0);
+  void add(KeyHash key, const Quota& quota, std::int64_t cost, std::uint64_t tag = 0,
+           OnFull on_full = OnFull::kAllow);
 
   // Puts it to a store, which calls on_done, now or later, at `give_up_at` at the latest.
   // Nothing changes until then.
@@ -58,6 +60,26 @@ class Check {
   void (*on_done_)(Check&) noexcept = nullptr;
 };
 
+// A Check for a store that answers before decide() returns, as the one in memory does.
+class ImmediateCheck : public Check {
+ public:
+  void begin(Operation operation) {
+    done_ = false;
+    Check::begin(operation,
+                 [](Check& check) noexcept { static_cast<ImmediateCheck&>(check).done_ = true; });
+  }
+
+  // False if the store could not answer.
+  bool decide(Store& store, Instant now) {
+    Check::decide(store, now);
+    WEIR_ASSERT(done_);
+    return error() == StoreError::kNone;
+  }
+
+ private:
+  bool done_ = false;
+};
+
 class Engine {
  public:
   // All three must outlive the engine.
@@ -65,11 +87,11 @@ class Engine {
       : store_(store), hasher_(&hasher), traffic_(traffic) {}
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
-  // From now on keys have other names: what they had counted is forgotten. `hasher` must
+  // From now on keys have other names, and their counts start anew. `hasher` must
   // outlive the engine.
   void use_hasher(const KeyHasher& hasher) { hasher_ = &hasher; }
 
-  // Where counters are that are not shared.
+  // The store of counters that are not shared.
   Store& local() { return store_; }
 
   // From now on counters may be shared with other nodes; `fleet` must outlive the engine.
@@ -92,7 +114,7 @@ class Engine {
   // read.
   Instant wall_time(Instant now) const { return now + wall_lead_; }
 
-  // Somebody who waits for a store that answers later.
+  // A party that waits for a store that answers later.
   class Asker {
    public:
     // All answers are there.
@@ -107,21 +129,11 @@ class Engine {
   };
   // The last answer that `asker` waits for is there. The asker outlives the next go_on().
   void answer_came(Asker& asker) noexcept;
-  // Lets everyone go on whose answers have come.
+  // Calls answered() of each asker whose answers have come.
   void go_on(Instant now);
 
-  // For the figures of this core.
-  void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
-    traffic_.record(decision, algorithm, now);
-  }
-  void record_rule(RuleNumber rule, RuleOutcome outcome, KeyHash key, Instant now) noexcept {
-    traffic_.record_rule(rule, outcome, key.low, now);
-  }
-  // How long what has been recorded since the last call took.
-  void record_latency(Duration elapsed) noexcept { traffic_.record_latency(elapsed); }
-  void record_look() noexcept { traffic_.record_look(); }
-  void record_store_error() noexcept { traffic_.record_store_error(); }
-  void record_fallback() noexcept { traffic_.record_fallback(); }
+  // The figures of this core.
+  CoreTraffic& traffic() { return traffic_; }
 
  private:
   Store& store_;

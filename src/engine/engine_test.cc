@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/immediate_check.h"
 #include "weir/memory_store.h"
 
 namespace weir {

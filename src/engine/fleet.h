@@ -1,5 +1,5 @@
-// Fleet: the nodes that share a store, as one core of one of them sees it. What its stores
-// decide they enter in this node's own counters, too, which decide if they fail.
+// Fleet: the nodes that share a store, as one core of one of them sees it. Its stores enter what
+// they decide in this node's own counters, too, which decide when a store fails.
 //
 // Thread rule: one core. Implemented by store/redis.
 
@@ -14,7 +14,7 @@ namespace weir {
 
 class Fleet {
  public:
-  // What decides in this mode. It answers on this core, at once or later.
+  // The store that decides in this mode. It answers on this core, at once or later.
   // REQUIRES: not kLocal
   virtual Store& store(Mode mode) = 0;
 
@@ -22,7 +22,7 @@ class Fleet {
   // changes nothing.
   virtual Store& leases_at_hand() = 0;
 
-  // Of rules and calls that name none.
+  // The mode of rules and calls that name none.
   virtual Mode default_mode() const = 0;
 
   // Keys are kept on several machines, of which one may fail while others answer.
@@ -34,9 +34,9 @@ class Fleet {
   // Nodes that are alive, this one included; at least 1.
   virtual std::int64_t live_nodes() const = 0;
 
-  // The store of this mode has failed, and this node has admitted the charge by itself: for
-  // modes in which that is told when the store is back.
-  virtual void admitted_alone(Mode, const Charge&, Instant /*now*/) {}
+  // The store of a mode has failed, and this node has admitted the charge by itself. The store is
+  // charged when it is back.
+  virtual void admitted_alone(const Charge&, Instant /*now*/) {}
 
  protected:
   ~Fleet() = default;

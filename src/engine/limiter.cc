@@ -12,9 +12,9 @@ constexpr Error kCostError{ErrorCode::kInvalidCost, "cost",
 constexpr Error kChargesError{ErrorCode::kTooManyCharges, "hits", "at most 16 at a time"};
 constexpr Error kStoreUnavailable{ErrorCode::kStoreUnavailable, "", "a store that answers"};
 
-// Where a thread waits. The thread's own, not the batch's: who answers from elsewhere may
-// still be on its way out of notify and unlock when the caller has gone on, and the batch with
-// it.
+// Where a thread waits. It belongs to the thread and not to the batch: the store's thread may
+// still be on its way out of notify and unlock when the caller has gone on and the batch is
+// gone.
 struct Waiter {
   std::mutex mutex;
   std::condition_variable answered;
@@ -95,7 +95,8 @@ Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std:
   const Charge charge{
       .key = hasher_.hash({.rule = options.rule, .bucket = bucket, .key = key}, quota),
       .quota = &quota,
-      .cost = options.cost};
+      .cost = options.cost,
+      .on_full = options.on_full};
   Decision decision;
   AwaitedBatch batch;
   batch.operation = operation;
@@ -132,7 +133,8 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
     const KeyName name{.rule = hit.options.rule, .bucket = hit.bucket, .key = hit.key};
     charges[index] = {.key = hasher_.hash(name, quotas[index]),
                       .quota = &quotas[index],
-                      .cost = hit.options.cost};
+                      .cost = hit.options.cost,
+                      .on_full = hit.options.on_full};
   }
   AwaitedBatch batch;
   batch.operation = Operation::kSpendAll;

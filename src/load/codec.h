@@ -1,7 +1,7 @@
 // Codec: what a protocol is to the load generator. Request bytes out, replies counted.
 //
-// The one place where HTTP, and later gRPC and RESP, differ; connections, pacing,
-// latencies and reports know only this. A codec belongs to one connection, so that a
+// HTTP, gRPC and RESP differ here alone; connections, pacing, latencies and reports know
+// only this. A codec belongs to one connection, so that a
 // protocol may keep per-connection state (stream numbers, header tables).
 //
 // Both calls work on whole batches: one virtual call a system call, not one a request.
@@ -20,7 +20,7 @@
 
 namespace weir::load {
 
-// What the replies said. `replies` counts all of them; the others are kinds of reply.
+// Counts replies: all of them, and each kind.
 struct Tally {
   std::uint64_t replies = 0;
   std::uint64_t allowed = 0;

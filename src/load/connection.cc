@@ -81,7 +81,7 @@ Connection::Io Connection::receive(std::span<char> buffer, Outcome& outcome) {
   const std::string_view bytes(buffer.data(), held + static_cast<std::size_t>(read));
   Tally tally;
   const std::optional<std::size_t> used = codec_->replies(bytes, tally);
-  // More replies than requests are answers to what nobody asked.
+  // A server that sends more replies than it has requests does not speak the protocol.
   if (!used || tally.replies > outstanding_) return Io::kClosed;
   account(tally.replies, now, outcome.latency);
   outcome.tally += tally;

@@ -63,8 +63,8 @@ std::string frame(Type type, std::uint8_t flags, std::string_view payload) {
 
 void set_stream(char* frame, std::uint32_t stream) { put_32(stream, frame + 5); }
 
-// Of HPACK: a text without Huffman's code, behind its length in seven bits, and what
-// exceeds them in seven bits a byte.
+// A text in HPACK without Huffman's code: its length in seven bits, what exceeds them in
+// seven bits a byte, and its bytes.
 std::string literal(std::string_view text) {
   constexpr std::size_t kPrefixMax = 127;
   std::string bytes(1, static_cast<char>(std::min(text.size(), kPrefixMax)));

@@ -2,11 +2,11 @@
 //
 // - All calls have the same header fields. The first carries them as texts, which go into
 //   the server's table; each further one is six numbers of entries there.
-// - Replies are found by the headers of frames. A server that has been told that we keep
-//   no table of fields sends none that we would have to keep; of a reply only its message
-//   is looked at, and a reply without one is an error.
-// - Windows are opened as wide as they go, and again long before they are used up. What a
-//   connection has on its way fits a server's first window (kCallsMax).
+// - The codec finds replies by the headers of frames. It announces a table of fields of size
+//   0, so that it need not keep one, and reads nothing but the message of a reply. A reply
+//   without one is an error.
+// - It opens windows as wide as they go, and again long before they are used up. The calls
+//   on their way fit a server's first window (kCallsMax).
 //
 // Thread rule: one owner. Tested by grpc_codec_test.cc.
 
@@ -44,7 +44,7 @@ Call make_call(const CallSpec& spec);
 
 class GrpcCodec final : public Codec {
  public:
-  // Of one connection at once: a quarter of the smallest window, for calls of 64 bytes.
+  // On one connection at once: a quarter of the smallest window, for calls of 64 bytes.
   static constexpr std::size_t kCallsMax = 256;
 
   // `call` must outlive the codec. REQUIRES: depth <= kCallsMax
@@ -67,7 +67,7 @@ class GrpcCodec final : public Codec {
   std::string control_;  // frames to be sent before the next calls
   std::uint32_t next_stream_ = 1;
   std::uint64_t taken_ = 0;  // bytes of DATA since the window was opened
-  // What the message of a call said; few are ever under way between its message and its end.
+  // From the message of a call until its end; few calls are between both at any time.
   std::vector<Answer> answers_;
 };
 

@@ -1,14 +1,18 @@
 #include "load/http_codec.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <strings.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstring>
+
+#include "proto/json_writer.h"
 
 namespace weir::load {
 namespace {
 
-// A head longer than this is not one we asked for.
+// No reply to what we send has a longer head.
 constexpr std::size_t kHeadMax = 16 * 1024;
 // Far above any reply to a check; a bound, so that a length cannot overflow.
 constexpr std::size_t kBodyMax = std::size_t{1} << 30;
@@ -64,28 +68,40 @@ void count(const HttpReply& reply, Tally& tally) noexcept {
 
 }  // namespace
 
-Request make_get(std::string_view authority, std::string_view path) {
+std::string check_body(std::string_view key, const CheckSpec& spec) {
+  JsonWriter json;
+  const auto add_text = [&](std::string_view name, const std::optional<std::string>& text) {
+    if (text) json.key(name).string(*text);
+  };
+  const auto add_number = [&](std::string_view name, const auto& number) {
+    if (number) json.key(name).number(*number);
+  };
+  json.begin_object().key("key").string(key);
+  add_text("rule", spec.rule);
+  add_text("bucket", spec.bucket);
+  add_number("limit", spec.limit);
+  if (spec.window) json.key("window").number(std::chrono::duration<double>(*spec.window).count());
+  add_text("algorithm", spec.algorithm);
+  add_number("cost", spec.cost);
+  add_number("burst", spec.burst);
+  return json.end_object().text();
+}
+
+Request make_get(const Place& place) {
   Request request;
-  request.bytes.append("GET ").append(path).append(" HTTP/1.1\r\nHost: ").append(authority);
-  request.bytes.append("\r\n\r\n");
+  request.bytes = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", place.path, place.authority);
   return request;
 }
 
-Request make_check(std::string_view authority, const CheckSpec& spec) {
-  std::string body = "{\"key\":\"k";
-  const std::size_t key_in_body = body.size();
-  body.append(kKeyDigits, '0').append("\"");
-  if (spec.limit) body.append(",\"limit\":").append(std::to_string(*spec.limit));
-  if (spec.window) body.append(",\"window\":").append(*spec.window);
-  if (spec.algorithm) body.append(",\"algorithm\":\"").append(*spec.algorithm).append("\"");
-  if (spec.cost) body.append(",\"cost\":").append(std::to_string(*spec.cost));
-  body.append("}");
-
+Request make_check(const Place& place, const CheckSpec& spec) {
+  const std::string key = "k" + std::string(kKeyDigits, '0');
+  const std::string body = check_body(key, spec);
   Request request;
-  request.bytes.append("POST ").append(spec.path).append(" HTTP/1.1\r\nHost: ").append(authority);
-  request.bytes.append("\r\nContent-Type: application/json\r\nContent-Length: ");
-  request.bytes.append(std::to_string(body.size())).append("\r\n\r\n");
-  request.key_at = request.bytes.size() + key_in_body;
+  request.bytes = fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: "
+      "{}\r\n\r\n",
+      place.path, place.authority, body.size());
+  request.key_at = request.bytes.size() + body.find(key) + 1;
   request.bytes.append(body);
   return request;
 }

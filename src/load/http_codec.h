@@ -22,21 +22,30 @@
 
 #include "load/codec.h"
 #include "load/request_batch.h"
+#include "weir/time.h"
 
 namespace weir::load {
 
-// What a check asks for. Unset fields are left to the server.
+// What a check asks for. The server, or the rule, decides what is not set.
 struct CheckSpec {
-  std::string path = "/check";
+  std::optional<std::string> rule;
+  std::optional<std::string> bucket;
   std::optional<std::int64_t> limit;
-  std::optional<std::string> window;     // as JSON: 60 or "60s"
+  std::optional<Duration> window;
   std::optional<std::string> algorithm;  // a name
   std::optional<std::int64_t> cost;
+  std::optional<std::int64_t> burst;
 };
+// The JSON that POST /check reads.
+std::string check_body(std::string_view key, const CheckSpec& spec);
 
-// `authority` is what the Host header says: host and port.
-Request make_get(std::string_view authority, std::string_view path);
-Request make_check(std::string_view authority, const CheckSpec& spec);
+// Where requests go: the Host header, and a path.
+struct Place {
+  std::string_view authority;
+  std::string_view path;
+};
+Request make_get(const Place& place);
+Request make_check(const Place& place, const CheckSpec& spec);
 
 enum class Framing : std::uint8_t { kComplete, kPartial, kBroken };
 

@@ -110,7 +110,7 @@ class TestServer {
 };
 
 LoadResult run(const TestServer& server, const LoadPlan& plan) {
-  const Request request = make_get("h", "/");
+  const Request request = make_get({.authority = "h", .path = "/"});
   return run_load(server.target(), plan,
                   [&](std::size_t depth) { return std::make_unique<HttpCodec>(request, depth); });
 }

@@ -1,8 +1,11 @@
 #include "load/report.h"
 
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 #include <array>
-#include <cstdarg>
-#include <cstdio>
+
+#include "proto/json_writer.h"
 
 namespace weir::load {
 namespace {
@@ -17,17 +20,6 @@ constexpr std::array<Quantile, 4> kQuantiles = {
 double ms(Nanoseconds time) { return static_cast<double>(time.count()) / 1e6; }
 double seconds(Nanoseconds time) { return static_cast<double>(time.count()) / 1e9; }
 
-using Count = unsigned long long;  // what %llu prints
-
-[[gnu::format(printf, 2, 3)]] void append(std::string& out, const char* format, ...) {
-  std::array<char, 512> text;
-  va_list arguments;
-  va_start(arguments, format);
-  const int size = std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  if (size > 0) out.append(text.data(), std::min<std::size_t>(size, text.size() - 1));
-}
-
 // 1234567 as "1,234,567".
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -36,71 +28,79 @@ std::string grouped(std::uint64_t number) {
 }
 
 std::string workload(const LoadPlan& plan) {
-  std::string out;
-  append(out, "%zu connections, ", plan.connections);
-  append(out, plan.rate ? "at most %zu on their way on each, " : "%zu pipelined on each, ",
-         plan.depth);
-  append(out, "%s keys ", grouped(plan.keys.keys).c_str());
-  if (plan.keys.distribution == Distribution::kZipf) {
-    append(out, "by Zipf's law (exponent %g), ", plan.keys.zipf_exponent);
-  } else {
-    out += "uniformly, ";
+  const auto depth = plan.rate ? fmt::format("at most {} on their way on each", plan.depth)
+                               : fmt::format("{} pipelined on each", plan.depth);
+  const auto keys = plan.keys.distribution == Distribution::kZipf
+                        ? fmt::format("by Zipf's law (exponent {:g})", plan.keys.zipf_exponent)
+                        : "uniformly";
+  return fmt::format("{} connections, {}, {} keys {}, {} client thread{}", plan.connections, depth,
+                     grouped(plan.keys.keys), keys, plan.threads, plan.threads == 1 ? "" : "s");
+}
+
+std::string errors(const LoadResult& result) {
+  if (result.errors() == 0) return "0";
+  return fmt::format("{} ({} bad status, {} connection lost, {} no answer, {} never sent)",
+                     grouped(result.errors()), result.outcome.tally.failed, result.lost,
+                     result.unanswered, result.unsent);
+}
+
+std::string latencies(const Histogram& latency) {
+  std::string text;
+  for (const auto& [name, value] : kQuantiles) {
+    text += fmt::format("{} {:.3f} ms  ", name, ms(latency.at(value)));
   }
-  append(out, "%zu client thread%s", plan.threads, plan.threads == 1 ? "" : "s");
-  return out;
+  return text + fmt::format("max {:.3f} ms", ms(latency.max()));
 }
 
 }  // namespace
 
 std::string text_report(const std::string& what, const LoadPlan& plan, const LoadResult& result) {
   const Tally& tally = result.outcome.tally;
-  std::string out = what + "\n" + workload(plan) + "\n\n";
-  append(out, "requests   %s in %.2f s\n", grouped(tally.replies).c_str(), seconds(result.elapsed));
-  append(out, "rate       %s req/s\n",
-         grouped(static_cast<std::uint64_t>(result.per_second())).c_str());
-  append(out, "decisions  %s allowed, %s denied\n", grouped(tally.allowed).c_str(),
-         grouped(tally.denied).c_str());
-  append(out, "errors     %s", grouped(result.errors()).c_str());
-  if (result.errors() > 0) {
-    append(out, " (%llu bad status, %llu connection lost, %llu no answer, %llu never sent)",
-           Count{tally.failed}, Count{result.lost}, Count{result.unanswered}, Count{result.unsent});
-  }
-  out += "\nlatency    ";
-  for (const Quantile& quantile : kQuantiles) {
-    append(out, "%s %.3f ms  ", quantile.name, ms(result.outcome.latency.at(quantile.value)));
-  }
-  append(out, "max %.3f ms\n", ms(result.outcome.latency.max()));
-  append(out, "client     %.0f %% of one CPU, %llu reconnects\n\n",
-         100 * seconds(result.cpu) / std::max(seconds(result.elapsed), 1e-9),
-         Count{result.reconnects});
-  if (plan.rate) {
-    append(out, "open loop at %.0f req/s: latencies count from when a request was due\n",
-           *plan.rate);
-  } else {
-    out += "closed loop: latencies are service times\n";
-  }
-  return out;
+  const auto loop =
+      plan.rate
+          ? fmt::format("open loop at {:.0f} req/s: latencies count from when a request was due",
+                        *plan.rate)
+          : "closed loop: latencies are service times";
+  return fmt::format(
+      "{}\n{}\n\n"
+      "requests   {} in {:.2f} s\n"
+      "rate       {} req/s\n"
+      "decisions  {} allowed, {} denied\n"
+      "errors     {}\n"
+      "latency    {}\n"
+      "client     {:.0f} % of one CPU, {} reconnects\n\n"
+      "{}\n",
+      what, workload(plan), grouped(tally.replies), seconds(result.elapsed),
+      grouped(static_cast<std::uint64_t>(result.per_second())), grouped(tally.allowed),
+      grouped(tally.denied), errors(result), latencies(result.outcome.latency),
+      100 * seconds(result.cpu) / std::max(seconds(result.elapsed), 1e-9), result.reconnects, loop);
 }
 
 std::string json_report(const LoadPlan& plan, const LoadResult& result) {
   const Tally& tally = result.outcome.tally;
-  std::string out = "{";
-  append(out, "\"loop\":\"%s\",", plan.rate ? "open" : "closed");
-  append(out, "\"connections\":%zu,\"pipeline\":%zu,\"threads\":%zu,\"keys\":%lu,",
-         plan.connections, plan.depth, plan.threads, static_cast<unsigned long>(plan.keys.keys));
-  append(out, "\"elapsed_s\":%.6f,\"requests\":%llu,\"requests_per_s\":%.1f,",
-         seconds(result.elapsed), Count{tally.replies}, result.per_second());
-  append(out, "\"allowed\":%llu,\"denied\":%llu,\"errors\":%llu,", Count{tally.allowed},
-         Count{tally.denied}, Count{result.errors()});
-  append(out, "\"bad_status\":%llu,\"lost\":%llu,\"unanswered\":%llu,\"unsent\":%llu,",
-         Count{tally.failed}, Count{result.lost}, Count{result.unanswered}, Count{result.unsent});
-  append(out, "\"reconnects\":%llu,\"client_cpu_s\":%.6f,\"latency_ms\":{",
-         Count{result.reconnects}, seconds(result.cpu));
-  for (const Quantile& quantile : kQuantiles) {
-    append(out, "\"%s\":%.6f,", quantile.name, ms(result.outcome.latency.at(quantile.value)));
-  }
-  append(out, "\"max\":%.6f}}\n", ms(result.outcome.latency.max()));
-  return out;
+  JsonWriter json;
+  const auto number = [&](std::string_view name, auto value) { json.key(name).number(value); };
+  json.begin_object().key("loop").string(plan.rate ? "open" : "closed");
+  number("connections", plan.connections);
+  number("pipeline", plan.depth);
+  number("threads", plan.threads);
+  number("keys", plan.keys.keys);
+  number("elapsed_s", seconds(result.elapsed));
+  number("requests", tally.replies);
+  number("requests_per_s", result.per_second());
+  number("allowed", tally.allowed);
+  number("denied", tally.denied);
+  number("errors", result.errors());
+  number("bad_status", tally.failed);
+  number("lost", result.lost);
+  number("unanswered", result.unanswered);
+  number("unsent", result.unsent);
+  number("reconnects", result.reconnects);
+  number("client_cpu_s", seconds(result.cpu));
+  json.key("latency_ms").begin_object();
+  for (const auto& [name, value] : kQuantiles) number(name, ms(result.outcome.latency.at(value)));
+  number("max", ms(result.outcome.latency.max()));
+  return json.end_object().end_object().text() + "\n";
 }
 
 }  // namespace weir::load

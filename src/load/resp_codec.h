@@ -1,9 +1,7 @@
-// The Redis protocol for the load generator: prebuilt commands, and just enough of a reader.
+// The Redis protocol for the load generator: prebuilt commands.
 //
-// Commands of Weir and of Redis itself, so that both can be asked by the same client.
-// A reply is found by its type and lengths, an answer by the first of its five integers.
-//
-// Not a general client: RESP2, and arrays of what is no array.
+// Commands of Weir and of Redis itself, so that one client loads both. The first of the
+// integers in a reply says whether the request is allowed.
 //
 // Thread rule: one owner. Tested by resp_codec_test.cc.
 
@@ -18,6 +16,7 @@
 
 #include "load/codec.h"
 #include "load/request_batch.h"
+#include "proto/resp/reply_reader.h"
 
 namespace weir::load {
 
@@ -35,6 +34,7 @@ class RespCodec final : public Codec {
 
  private:
   RequestBatch batch_;
+  resp::ReplyReader reader_;
 };
 
 }  // namespace weir::load

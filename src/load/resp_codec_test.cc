@@ -60,8 +60,8 @@ TEST(RespCodec, LeavesAnIncompleteReply) {
 }
 
 TEST(RespCodec, RefusesAnotherProtocol) {
-  for (const char* bytes : {"HTTP/1.1 200 OK\r\n", ":x\r\n", "$1x\r\n", "$99999999999\r\n",
-                            "%1\r\n", "\n", ":1\n", "*1\r\n*0\r\n"}) {
+  for (const char* bytes :
+       {"HTTP/1.1 200 OK\r\n", ":x\r\n", "$1x\r\n", "$99999999999\r\n", "\n", ":1\n"}) {
     Tally tally;
     EXPECT_EQ(read(bytes, tally), std::nullopt) << bytes;
   }

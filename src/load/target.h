@@ -1,8 +1,7 @@
 // Target: the address a load run is aimed at.
 //
 // Loopback only, unless its user says otherwise: a load generator pointed at a host
-// by mistake is an attack on it. What counts is the address that would be connected
-// to, whatever name it was given by.
+// by mistake is an attack on it. The address counts, not the name that led to it.
 //
 // Thread rule: values. Tested by target_test.cc.
 
@@ -36,7 +35,7 @@ struct Target {
 enum class Reach : std::uint8_t { kLoopbackOnly, kAnywhere };
 
 // `url` is http://HOST:PORT, redis://HOST:PORT or HOST:PORT, IPv6 addresses in brackets;
-// the port is 80 unless given. Looks names up. Throws LoadError.
+// the port is 80 if there is none. Looks names up. Throws LoadError.
 Target resolve_target(std::string_view url, Reach reach);
 
 }  // namespace weir::load

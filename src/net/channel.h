@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "net/sockets/io_result.h"
 #include "net/sockets/unique_fd.h"
 #include "net/tls/tls_stream.h"
 

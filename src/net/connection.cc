@@ -37,10 +37,7 @@ Connection::Connection(ConnectionSet& owner, UniqueFd socket, std::unique_ptr<En
       entrance_(std::move(entrance)),
       last_heard_(loop_.now()) {}
 
-Connection::~Connection() {
-  if (waking_) loop_.forget(*this);
-  loop_.unwatch(socket());
-}
+Connection::~Connection() { loop_.unwatch(socket()); }
 
 // What every call of the loop is: the work, then close if there is nothing left to do, else
 // wait for more. May destroy this.
@@ -60,12 +57,9 @@ bool Connection::start() {
   return loop_.watch(socket(), interest_, *this);
 }
 
-void Connection::wake() noexcept {
-  if (!std::exchange(waking_, true)) loop_.wake_soon(*this);
-}
+void Connection::look_at(Instant when) { owner_.look_at(*this, when); }
 
 void Connection::woken() {
-  waking_ = false;
   if (session_ == nullptr || phase_ == Phase::kDead) return;
   attempt([this] { handle_wake(); });
 }

@@ -4,7 +4,7 @@
 //
 // One recv when the socket is readable, one send when that made output; epoll is asked
 // for writability only after a send that did not take everything, and not asked for
-// input while the session has no room. About 100 bytes; the buffers are the session's.
+// input while the session has no room. About 110 bytes; the buffers are the session's.
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
@@ -63,7 +63,8 @@ class Connection final : public EventLoop::Watcher, public Waker {
 
   void ready(std::uint32_t events) override;
   void woken() override;
-  void wake() noexcept override;
+  void wake() noexcept override { loop_.wake_soon(*this); }
+  void look_at(Instant when) override;
 
   // Acts on what has become due. May destroy this.
   void sweep();
@@ -108,17 +109,17 @@ class Connection final : public EventLoop::Watcher, public Waker {
   Channel channel_;
   std::unique_ptr<Entrance> entrance_;  // until there is a session
   std::unique_ptr<Session> session_;
-  Instant last_heard_;          // when bytes last arrived, or the connection was made
-  Instant phase_deadline_;      // kLingering: when to stop
-  Instant stalled_since_;       // while blocked_: when output last moved
-  std::uint32_t index_ = 0;     // in ConnectionSet
-  std::uint32_t interest_ = 0;  // what epoll has been asked for
+  Instant last_heard_;                // when bytes last arrived, or the connection was made
+  Instant phase_deadline_;            // kLingering: when to stop
+  Instant stalled_since_;             // while blocked_: when output last moved
+  Instant look_at_ = Instant::max();  // as the owner knows it
+  std::uint32_t index_ = 0;           // in ConnectionSet
+  std::uint32_t interest_ = 0;        // what epoll has been asked for
   Phase phase_ = Phase::kTalking;
   Drain drain_ = Drain::kNo;
   bool blocked_ = false;  // the last send did not take everything
   bool paused_ = false;   // the session had no room for input
   bool reread_ = false;   // read again when the socket is writable
-  bool waking_ = false;   // woken() will be called
 };
 
 }  // namespace weir

@@ -14,6 +14,9 @@ constexpr std::size_t kSweepMax = 4'096;
 
 }  // namespace
 
+ConnectionSet::ConnectionSet(EventLoop& loop, ConnectionBudget& budget)
+    : loop_(loop), budget_(budget), alarm_(loop.make_alarm([this](Instant now) { look(now); })) {}
+
 ConnectionSet::~ConnectionSet() { reset_all(); }
 
 void ConnectionSet::add(Channel channel, std::unique_ptr<Session> session) {
@@ -31,12 +34,36 @@ void ConnectionSet::add(std::unique_ptr<Connection> connection) {
 }
 
 void ConnectionSet::destroy(Connection& connection) {
+  forget_look(connection);
   const auto index = connection.index_;
   connections_.back()->index_ = index;
   std::swap(connections_[index], connections_.back());
   connections_.pop_back();
   budget_.give_back();
   if (connections_.empty() && when_empty_) when_empty_();
+}
+
+void ConnectionSet::look_at(Connection& connection, Instant when) {
+  if (when >= connection.look_at_) return;
+  forget_look(connection);
+  looks_.emplace(when, &connection);
+  connection.look_at_ = when;
+  if (looks_.begin()->second == &connection) alarm_->set(when);
+}
+
+void ConnectionSet::forget_look(Connection& connection) {
+  if (connection.look_at_ != Instant::max()) looks_.erase({connection.look_at_, &connection});
+  connection.look_at_ = Instant::max();
+}
+
+// Each once: what a sweep sets is in the future, or rings again.
+void ConnectionSet::look(Instant now) {
+  for (auto left = looks_.size(); left > 0 && looks_.begin()->first <= now; --left) {
+    Connection& connection = *looks_.begin()->second;
+    forget_look(connection);
+    connection.sweep();
+  }
+  if (!looks_.empty()) alarm_->set(looks_.begin()->first);
 }
 
 Duration ConnectionSet::sweep_some(Duration whole_round) {

@@ -2,7 +2,8 @@
 //
 // Owns them, and walks over them: about once a second each is asked whether something
 // of its own has become due, a few thousand at a time, so that a core with 100,000
-// connections does not pause all requests while it looks at them.
+// connections does not pause all requests while it looks at them. One whose session has a
+// deadline to the millisecond is looked at then.
 //
 // Thread rule: on its core. Tested by server_test.cc.
 
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +24,7 @@ namespace weir {
 class ConnectionSet {
  public:
   // All must outlive the set.
-  ConnectionSet(EventLoop& loop, ConnectionBudget& budget) : loop_(loop), budget_(budget) {}
+  ConnectionSet(EventLoop& loop, ConnectionBudget& budget);
   ~ConnectionSet();
   ConnectionSet(const ConnectionSet&) = delete;
   ConnectionSet& operator=(const ConnectionSet&) = delete;
@@ -48,14 +50,22 @@ class ConnectionSet {
   EventLoop& loop() { return loop_; }
   ConnectionBudget& budget() { return budget_; }
   void destroy(Connection& connection);
+  // Sweeps the connection at `when`, unless it is to be swept before.
+  void look_at(Connection& connection, Instant when);
 
  private:
+  using Look = std::pair<Instant, Connection*>;
+
+  void look(Instant now);
+  void forget_look(Connection& connection);
   void add(std::unique_ptr<Connection> connection);
 
   EventLoop& loop_;
   ConnectionBudget& budget_;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t sweep_from_ = 0;
+  std::set<Look> looks_;
+  std::unique_ptr<Alarm> alarm_;  // rings for the first of them
   std::function<void()> when_empty_;
 };
 

@@ -1,16 +1,15 @@
 #include "net/listener.h"
 
 #include <linux/filter.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <utility>
 
+#include "net/sockets/address.h"
 #include "net/sockets/socket_options.h"
 
 namespace weir {
@@ -21,18 +20,6 @@ constexpr int kWaitingMax = 4'096;
 
 // Accepted at once, before connections that are already there get their turn.
 constexpr int kAcceptsMax = 64;
-
-Peer peer_at(const sockaddr_storage& from) {
-  if (from.ss_family == AF_INET) {
-    std::array<std::uint8_t, 4> bytes{};
-    std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in&>(from).sin_addr, bytes.size());
-    return {.address = IpAddress::v4(bytes)};
-  }
-  if (from.ss_family != AF_INET6) return {};
-  std::array<std::uint8_t, 16> bytes{};
-  std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6&>(from).sin6_addr, bytes.size());
-  return {.address = IpAddress::v6(bytes)};
-}
 
 // Makes the kernel drop requests for new connections, which then have time to go
 // elsewhere, while it completes and keeps those already begun. Best effort.
@@ -81,7 +68,7 @@ bool Listener::accept_one() {
     }
   }
   if (connections_.budget().take()) {
-    let_in(std::move(socket), peer_at(from));
+    let_in(std::move(socket), {.address = ip_address_of(peer_address)});
   } else {
     reset_on_close(socket.get());
   }

@@ -8,7 +8,7 @@
 
 #include "net/net_testing.h"
 #include "net/server.h"
-#include "net/tls_testing.h"
+#include "net/tls/tls_testing.h"
 
 namespace weir {
 namespace {

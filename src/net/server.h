@@ -24,7 +24,7 @@
 #include "net/loop/gate.h"
 #include "net/sockets/address.h"
 #include "net/sockets/listening_sockets.h"
-#include "net/tls/tls_trust.h"
+#include "net/tls/tls_context.h"
 #include "proto/dialer.h"
 #include "proto/reactor.h"
 #include "proto/session.h"

@@ -386,6 +386,33 @@ TEST_F(ServerTest, SurvivesPeersThatVanish) {
   EXPECT_EQ(client().ask("x"), "x");
 }
 
+// Wants to be looked at in time.
+struct PunctualSession : EchoSession {
+  void received(std::size_t size, Instant now) override {
+    EchoSession::received(size, now);
+    deadline_ = now + std::chrono::milliseconds(200);
+    waker_->look_at(deadline_);
+    waker_->look_at(deadline_ + seconds(1));  // the earliest counts
+  }
+  void expired(Instant) override {
+    output_ = "in time";
+    finished_ = true;
+  }
+};
+
+TEST_F(ServerTest, LooksAtADeadlineWhenASessionWantsIt) {
+  start(1, [](const Peer&, Instant) { return std::make_unique<PunctualSession>(); });
+  auto punctual = client();
+  auto gone = client();
+  EXPECT_EQ(punctual.ask("x"), "x");
+  EXPECT_EQ(gone.ask("y"), "y");
+  gone = TestClient();
+  let_core_run();
+  advance(std::chrono::milliseconds(200));
+  EXPECT_EQ(punctual.receive(7), "in time");
+  EXPECT_EQ(punctual.read_to_end(), 0);
+}
+
 TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
   EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 48);
   EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense

@@ -47,10 +47,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
         alarm_(dialer.loop_.make_alarm([this](Instant now) { ring(now); })) {
     alarm_->set(dialer.loop_.now());  // begins from the loop: nobody is called within dial()
   }
-  ~Attempt() {
-    dialer_.loop_.forget(*this);
-    hang_up();
-  }
+  ~Attempt() { hang_up(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 

@@ -21,7 +21,7 @@
 #include "net/connection_set.h"
 #include "net/loop/event_loop.h"
 #include "net/loop/name_lookup.h"
-#include "net/tls/tls_trust.h"
+#include "net/tls/tls_context.h"
 #include "proto/dialer.h"
 
 namespace weir {

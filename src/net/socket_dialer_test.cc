@@ -10,7 +10,7 @@
 #include "net/net_testing.h"
 #include "net/server.h"
 #include "net/sockets/listening_sockets.h"
-#include "net/tls_testing.h"
+#include "net/tls/tls_testing.h"
 
 namespace weir {
 namespace {

@@ -36,7 +36,7 @@ class CoreSlots {
  public:
   CoreSlots() = default;
 
-  // `all` was zeros when the first process came, and must outlive this.
+  // `all` was zeros when the first process mapped it, and must outlive this.
   // REQUIRES: no other process counts in the slots that add() hands out, from `own_first` on.
   CoreSlots(std::span<Core> all, std::size_t own_first)
       : is_given_(true), next_own_(own_first), cores_(pointers_to(all)) {}

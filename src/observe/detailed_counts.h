@@ -1,4 +1,4 @@
-// DetailedCounts: what rules with detailed metrics have answered, by the values that requests
+// DetailedCounts: the answers of rules with detailed metrics, by the values that requests
 // brought: for limits of few and known values, such as a list of paths.
 //
 // Clients choose the values, so memory is bounded: after kSeriesMax different values all others

@@ -1,8 +1,8 @@
 // KeySketch: about how many different keys came lately, in memory that does not grow.
 //
 // Each of kRegisters registers keeps the rarest pattern among its hashes (HyperLogLog, Flajolet
-// et al. 2007), which tells their number with a standard error of 1.04 / sqrt(kRegisters) = 9 %.
-// The registers that are still empty tell a small number to about 6 %. A reader merges the
+// et al. 2007), which gives their number with a standard error of 1.04 / sqrt(kRegisters) = 9 %.
+// The registers that are still empty give a small number to about 6 %. A reader merges the
 // sketches of several cores register by register, so a key that all cores see counts once.
 //
 // The sketch covers this minute and the one before it; each has registers of its own.

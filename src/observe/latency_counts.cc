@@ -25,14 +25,12 @@ void LatencyCounts::record(Duration elapsed) noexcept {
   const auto above = static_cast<std::uint64_t>(std::max<std::int64_t>(elapsed.count(), 1) - 1);
   const auto index = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(above)),
                                            LatencyFigures::kClasses - 1);
-  auto& count = counts_[index];
-  // Only the owning core writes: a load and a store are an increment.
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  counts_[index].add();
 }
 
 void LatencyCounts::add_to(LatencyFigures& figures) const noexcept {
   for (std::size_t i = 0; i < figures.counts.size(); ++i) {
-    figures.counts[i] += counts_[i].load(std::memory_order_relaxed);
+    figures.counts[i] += counts_[i].read();
   }
 }
 

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "observe/own_count.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -34,7 +34,7 @@ class LatencyCounts {
   void add_to(LatencyFigures& figures) const noexcept;
 
  private:
-  std::array<std::atomic<std::uint64_t>, LatencyFigures::kClasses> counts_{};
+  std::array<OwnCount, LatencyFigures::kClasses> counts_{};
 };
 
 }  // namespace weir

@@ -6,9 +6,7 @@ void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t 
                             Instant now) noexcept {
   if (rule == kNoRuleNumber) return;
   Counts& counts = rules_[rule];
-  auto& count = counts.outcomes[static_cast<std::size_t>(outcome)];
-  // Only the owning core writes: a load and a store are an increment.
-  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  counts.outcomes[static_cast<std::size_t>(outcome)].add();
   counts.keys.add(key_hash, now);
   if (timed_count_ < kTimedMax) timed_[timed_count_++] = rule;
 }
@@ -38,7 +36,7 @@ RuleFigures RuleCounts::figures(RuleNumber rule) const {
   const std::scoped_lock lock(mutex_);
   for (const CoreRuleCounts* core : cores_) {
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
-      sum[i] += core->rules_[rule].outcomes[i].load(std::memory_order_relaxed);
+      sum[i] += core->rules_[rule].outcomes[i].read();
     }
   }
   return sum;

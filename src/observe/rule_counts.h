@@ -1,5 +1,5 @@
-// RuleCounts: what each rule has answered since the start, how long that took, and about how
-// many keys it has had lately.
+// RuleCounts: the answers of each rule since the start, how long they took, and about how many
+// keys the rule has had lately.
 //
 // An id keeps its number for as long as the process lives. A rule counts under that number, so
 // a new rule set goes on with the figures, and recording looks up nothing. Each core counts in
@@ -17,7 +17,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -30,6 +29,7 @@
 #include "base/text_hash.h"
 #include "observe/key_sketch.h"
 #include "observe/latency_counts.h"
+#include "observe/own_count.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -67,7 +67,7 @@ class CoreRuleCounts {
   static constexpr std::size_t kTimedMax = 16;
 
   struct Counts {
-    std::array<std::atomic<std::uint64_t>, kRuleOutcomeCount> outcomes{};
+    std::array<OwnCount, kRuleOutcomeCount> outcomes{};
     KeySketch keys;
     LatencyCounts latency;
   };

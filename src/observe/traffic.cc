@@ -8,18 +8,6 @@ namespace {
 constexpr std::int64_t kRateSeconds = 10;  // what the rates are taken over
 constexpr std::int64_t kBurstSeconds = 2;  // what is compared with them
 
-// Only the owning core writes, so a plain load and store do for an increment: no
-// locked instruction, and a reader sees the old count or the new one.
-template <typename T>
-void increment(std::atomic<T>& counter) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
-
-template <typename T>
-T read(const std::atomic<T>& counter) noexcept {
-  return counter.load(std::memory_order_relaxed);
-}
-
 std::int64_t epoch_s(Instant instant) noexcept {
   return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
 }
@@ -54,19 +42,14 @@ std::uint64_t TrafficSummary::total_denied() const { return sum(denied); }
 
 void CoreTraffic::record(const Decision& decision, Algorithm algorithm, Instant now) noexcept {
   const auto index = static_cast<std::size_t>(algorithm);
-  increment(decision.allowed() ? allowed_[index] : denied_[index]);
+  (decision.allowed() ? allowed_ : denied_)[index].add();
 
   const std::int64_t second_now = epoch_s(now);
   Second& second = seconds_[static_cast<std::uint64_t>(second_now) % kSeconds];
-  if (read(second.epoch_s) != second_now) second.begin(second_now);
-  increment(second.requests);
-  if (!decision.allowed()) increment(second.denied);
+  if (second.epoch_s.load(std::memory_order_relaxed) != second_now) second.begin(second_now);
+  second.requests.add();
+  if (!decision.allowed()) second.denied.add();
 }
-
-void CoreTraffic::record_look() noexcept { increment(looks_); }
-void CoreTraffic::record_store_error() noexcept { increment(store_errors_); }
-
-void CoreTraffic::record_fallback() noexcept { increment(fallbacks_); }
 
 // A reader that meets the old counts under the new name would report a second twice.
 // So the name goes first and comes last: the fence pairs with the one in
@@ -74,18 +57,18 @@ void CoreTraffic::record_fallback() noexcept { increment(fallbacks_); }
 void CoreTraffic::Second::begin(std::int64_t second) noexcept {
   epoch_s.store(kNoSecond, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  requests.store(0, std::memory_order_relaxed);
-  denied.store(0, std::memory_order_relaxed);
+  requests.clear();
+  denied.clear();
   epoch_s.store(second, std::memory_order_release);
 }
 
 CoreTraffic::SecondCounts CoreTraffic::counts_of(std::int64_t second) const noexcept {
   const Second& slot = seconds_[static_cast<std::uint64_t>(second) % kSeconds];
   if (slot.epoch_s.load(std::memory_order_acquire) != second) return {};
-  const SecondCounts counts{.requests = read(slot.requests), .denied = read(slot.denied)};
+  const SecondCounts counts{.requests = slot.requests.read(), .denied = slot.denied.read()};
   std::atomic_thread_fence(std::memory_order_acquire);
   // Begun anew while we read: too old to be asked about.
-  if (read(slot.epoch_s) != second) return {};
+  if (slot.epoch_s.load(std::memory_order_relaxed) != second) return {};
   return counts;
 }
 
@@ -105,12 +88,12 @@ TrafficSummary Traffic::summary(Instant now) const {
   const std::int64_t second_now = epoch_s(now);
   cores_.each([&](const CoreTraffic& core) {
     for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
-      summary.allowed[i] += read(core.allowed_[i]);
-      summary.denied[i] += read(core.denied_[i]);
+      summary.allowed[i] += core.allowed_[i].read();
+      summary.denied[i] += core.denied_[i].read();
     }
-    summary.looks += read(core.looks_);
-    summary.store_errors += read(core.store_errors_);
-    summary.fallbacks += read(core.fallbacks_);
+    summary.looks += core.looks_.read();
+    summary.store_errors += core.store_errors_.read();
+    summary.fallbacks += core.fallbacks_.read();
     for (std::int64_t age = 1; age <= kRateSeconds; ++age) {
       const auto counts = core.counts_of(second_now - age);
       recent.requests += counts.requests;

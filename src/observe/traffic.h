@@ -17,6 +17,7 @@
 #include <span>
 
 #include "observe/core_slots.h"
+#include "observe/own_count.h"
 #include "observe/rule_counts.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
@@ -42,21 +43,21 @@ struct TrafficSummary {
   std::uint64_t total_denied() const;
 };
 
-// Plain memory that begins as zeros (core_slots.h), on cache lines of its own: another core
-// must not wait for ours.
+// Plain memory that begins as zeros (core_slots.h), on cache lines of its own, so that no core
+// waits for another.
 class alignas(64) CoreTraffic {
  public:
   // One decided charge.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
-  void record_look() noexcept;
-  void record_store_error() noexcept;
-  void record_fallback() noexcept;
-  // What a rule answered.
+  void record_look() noexcept { looks_.add(); }
+  void record_store_error() noexcept { store_errors_.add(); }
+  void record_fallback() noexcept { fallbacks_.add(); }
+  // One answer of a rule.
   void record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                    Instant now) noexcept {
     rules_.record(rule, outcome, key_hash, now);
   }
-  // What has been recorded since the last call took this long.
+  // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
 
  private:
@@ -66,8 +67,8 @@ class alignas(64) CoreTraffic {
   // that are summed, with room for a reader that lags behind.
   struct Second {
     std::atomic<std::int64_t> epoch_s{0};  // nobody came in that second, of 1970
-    std::atomic<std::uint32_t> requests{0};
-    std::atomic<std::uint32_t> denied{0};
+    OwnCount requests;
+    OwnCount denied;
 
     void begin(std::int64_t second) noexcept;
   };
@@ -75,17 +76,17 @@ class alignas(64) CoreTraffic {
   static constexpr std::int64_t kNoSecond = std::numeric_limits<std::int64_t>::min();
 
   struct SecondCounts {
-    std::uint32_t requests = 0;
-    std::uint32_t denied = 0;
+    std::uint64_t requests = 0;
+    std::uint64_t denied = 0;
   };
   // Zero if nothing is remembered of that second.
   SecondCounts counts_of(std::int64_t second) const noexcept;
 
-  std::array<std::atomic<std::uint64_t>, kAlgorithmCount> allowed_{};
-  std::array<std::atomic<std::uint64_t>, kAlgorithmCount> denied_{};
-  std::atomic<std::uint64_t> looks_{0};
-  std::atomic<std::uint64_t> store_errors_{0};
-  std::atomic<std::uint64_t> fallbacks_{0};
+  std::array<OwnCount, kAlgorithmCount> allowed_{};
+  std::array<OwnCount, kAlgorithmCount> denied_{};
+  OwnCount looks_;
+  OwnCount store_errors_;
+  OwnCount fallbacks_;
   std::array<Second, kSeconds> seconds_;
   CoreRuleCounts rules_;
 };
@@ -96,7 +97,7 @@ class Traffic {
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
-  // The counters of a new core. They live as long as this object, or their memory was given.
+  // The counters of a new core. They live as long as this object, or as the shared memory.
   CoreTraffic& add_core();
 
   TrafficSummary summary(Instant now) const;

@@ -37,6 +37,16 @@ struct Destination {
   friend bool operator==(const Destination&, const Destination&) = default;
 };
 
+// Whom to trust with TLS, and who we are: files in PEM; empty: none.
+struct TlsTrustFiles {
+  // kNone trusts whoever answers: the bytes are secret, from everybody but an impostor.
+  enum class Verification : std::uint8_t { kFull, kNone };
+  std::string authorities;  // empty: those the system trusts
+  std::string certificate;  // to show on request, with its key
+  std::string key;
+  Verification verification = Verification::kFull;
+};
+
 // Who waits for a connection. One of the two is called, once, and never from within dial().
 class DialListener {
  public:

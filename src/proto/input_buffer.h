@@ -14,13 +14,14 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string_view>
 
+#include "proto/byte_queue.h"
+
 namespace weir {
 
-class InputBuffer {
+class InputBuffer : public ByteQueue {
  public:
   static constexpr std::size_t kPadding = 64;
   static constexpr std::size_t kInitial = 4 << 10;
@@ -34,28 +35,16 @@ class InputBuffer {
   // `size` bytes have been put at the front of space().
   void received(std::size_t size);
 
-  std::span<char> data() { return {bytes_.get() + begin_, end_ - begin_}; }
-  std::string_view text() const { return {bytes_.get() + begin_, end_ - begin_}; }
-  bool empty() const { return begin_ == end_; }
+  std::span<char> data() { return {bytes_.get() + begin_, size()}; }
+  std::string_view text() const { return view(); }
 
   // Drops bytes from the front.
-  void consume(std::size_t size);
+  void consume(std::size_t size) { drop(size); }
 
   // Drops bytes from the end: `size` remain.
   void truncate(std::size_t size) { end_ = begin_ + size; }
 
-  // Gives the memory back, if nothing is in it; the next space() takes some.
-  void release();
-  bool holds_memory() const { return capacity_ > 0; }
-
  private:
-  void move_to_front();
-  void reallocate(std::size_t capacity);
-
-  std::unique_ptr<char[]> bytes_;
-  std::size_t capacity_ = 0;  // without the padding
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
   bool was_filled_ = false;  // by the last read: there was probably more
 };
 

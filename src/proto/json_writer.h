@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "weir/time.h"
+
 namespace weir {
 
 class JsonWriter {
@@ -31,6 +33,9 @@ class JsonWriter {
   JsonWriter& number(std::integral auto number) { return raw(std::to_string(number)); }
   // The shortest text that reads back as the same number; null for what JSON cannot say.
   JsonWriter& number(double number);
+  JsonWriter& seconds(Duration duration) {
+    return number(std::chrono::duration<double>(duration).count());
+  }
   JsonWriter& boolean(bool value) { return raw(value ? "true" : "false"); }
   JsonWriter& null() { return raw("null"); }
 

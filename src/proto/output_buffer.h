@@ -8,12 +8,13 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string_view>
+
+#include "proto/byte_queue.h"
 
 namespace weir {
 
-class OutputBuffer {
+class OutputBuffer : public ByteQueue {
  public:
   static constexpr std::size_t kKept = 64 << 10;
 
@@ -28,19 +29,11 @@ class OutputBuffer {
   void append(std::string_view text);
   void append(const OutputBuffer& other) { append(other.view()); }
 
-  std::string_view view() const { return {bytes_.get() + begin_, end_ - begin_}; }
-  std::size_t size() const { return end_ - begin_; }
-  bool empty() const { return begin_ == end_; }
-
   // Where the byte `position` bytes behind the first one ever appended is now.
   // REQUIRES: it has been appended and not yet consumed.
   char* at(std::size_t position) { return bytes_.get() + (position - consumed_ + begin_); }
   // The position of the next byte to be appended.
   std::size_t position() const { return consumed_ + size(); }
-
-  // Gives the memory back, if nothing is in it.
-  void release();
-  bool holds_memory() const { return capacity_ > 0; }
 
   // Drops bytes from the front.
   void consume(std::size_t size);
@@ -48,10 +41,6 @@ class OutputBuffer {
  private:
   void make_room(std::size_t size);
 
-  std::unique_ptr<char[]> bytes_;
-  std::size_t capacity_ = 0;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
   std::size_t consumed_ = 0;  // bytes, ever
 };
 

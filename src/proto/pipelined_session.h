@@ -26,6 +26,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -90,14 +91,20 @@ class PipelinedSession : public Session {
   }
 
   Instant deadline() const final {
-    if (!out_.empty()) return taken_since_ + limits_.stalled_max;
-    if (waits()) return Instant::max();  // whoever is waited for has a deadline
+    // Whoever else is waited for has a deadline.
+    const Instant due = waits() ? places_.front().late->due_at() : Instant::max();
+    if (!out_.empty()) return std::min(due, taken_since_ + limits_.stalled_max);
+    if (waits()) return due;
     if (request_since_) return *request_since_ + limits_.request_max;
     return idle_since_ + (is_warm() ? limits_.warm_max : limits_.idle_max);
   }
 
   void expired(Instant now) final {
     if (now < deadline()) return;
+    if (waits() && now >= places_.front().late->due_at()) {
+      places_.front().late->time_has_come();
+      return woken(now);
+    }
     if (out_.empty() && request_since_ && !is_closing_) {
       taken_since_ = now;
       refuse_slow(now);
@@ -158,6 +165,7 @@ class PipelinedSession : public Session {
   // Takes the next place for a reply that comes later. Its texts may be in in().
   void park(std::unique_ptr<LateReply<Sink>> late, Instant now) {
     late->attach(*waker_);
+    if (waker_ != nullptr && late->due_at() != Instant::max()) waker_->look_at(late->due_at());
     places_.emplace_back();
     places_.back().late = std::move(late);
     places_.back().since = now;
@@ -176,14 +184,14 @@ class PipelinedSession : public Session {
   }
 
  private:
-  // A reply that comes later, or those that have to wait behind it.
+  // A reply that comes later, or those that have to wait behind it: the first is always late.
   struct Place {
     std::unique_ptr<LateReply<Sink>> late{};
     Output output{};
     Instant since{};
   };
 
-  bool is_warm() const { return in_.holds_memory() || out_.holds_memory(); }
+  bool is_warm() const { return in_.capacity() + out_.capacity() > 0; }
 
   // What the replies in their places count is bounded by the requests of one read.
   void handle_requests(Instant now) {

@@ -5,6 +5,9 @@
 namespace weir::rls {
 namespace {
 
+// Bytes: a reason may repeat what the request says.
+constexpr std::size_t kReasonMax = 500;
+
 JsonAnswer refused(std::string_view sentence) {
   return {.status = 400,
           .content_type = "text/plain; charset=utf-8",
@@ -18,7 +21,9 @@ std::optional<JsonAnswer> read_json(std::string_view question, Request& request)
   const auto parsed =
       google::protobuf::util::JsonStringToMessage({question.data(), question.size()}, &request);
   if (parsed.ok()) return std::nullopt;
-  return refused("the body is no RateLimitRequest in JSON: " + parsed.message().ToString());
+  std::string why = parsed.message().ToString();
+  if (why.size() > kReasonMax) why = "it has a long name or value that does not belong there";
+  return refused("the body is no RateLimitRequest in JSON: " + why);
 }
 
 JsonAnswer to_json(const RateLimitCall& call) {

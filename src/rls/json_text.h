@@ -1,4 +1,4 @@
-// The rate limit service asked in JSON, as the reference service's /json is.
+// The rate limit service in JSON, as the reference service's /json speaks it.
 //
 // Request and response are the protocol's messages as proto3 writes them in JSON. What
 // the service has no answer to is 400 with a sentence of plain text.

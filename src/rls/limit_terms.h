@@ -23,7 +23,7 @@ using Unit = envoy::service::ratelimit::v3::RateLimitResponse::RateLimit::Unit;
 using AskedDescriptor = envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 
 // The descriptor's own hits if it says some (0 looks), else the request's, of which 0 is
-// 1. Negative hits are given back. Beyond what a quota can hold all numbers are alike.
+// 1. Negative hits give back. Beyond what a quota can hold all numbers are alike.
 std::int64_t cost_of(const AskedDescriptor& descriptor, std::uint32_t request_hits);
 
 // A fixed window. None if the unit is unknown.
@@ -38,7 +38,7 @@ Unit unit_of(Duration window);
 std::string_view joined_entries(std::span<const NameValue> entries, std::string& scratch);
 
 // Whole seconds, at least one: when a denied request fits, or the quota is whole again.
-// Of a fixed window: when it ends.
+// For a fixed window: until it ends.
 std::int64_t seconds_until_reset(const Quota& quota, const Decision& decision, Instant now);
 
 }  // namespace weir::rls

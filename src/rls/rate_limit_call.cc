@@ -5,6 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
 #include "rls/limit_terms.h"
 #include "rls/rate_limit_service.h"
 
@@ -24,12 +27,55 @@ constexpr ServiceError kTooManyAtOnce =
     invalid("16 descriptors at most can be charged all or nothing");
 constexpr ServiceError kTooManyEntries = invalid("a descriptor may have 32 entries at most");
 constexpr ServiceError kNoUnit = invalid("an inline limit needs a unit");
+constexpr ServiceError kUnreadable = {.kind = ServiceError::Kind::kUnreadable,
+                                      .message = "the message is not what the method expects"};
 constexpr ServiceError kStoreUnavailable = {.kind = ServiceError::Kind::kUnavailable,
                                             .message = "the counters are out of reach"};
 
 std::uint32_t clamp_to_32_bits(std::int64_t number) {
   return static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(number, 0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// Whether a message has more of the field than it may, as far as it can be read at all. `visit`
+// looks into each, and says what is wrong with it.
+template <typename Visit>
+std::optional<ServiceError> visit_each(CodedInputStream& message, std::uint32_t field,
+                                       const Visit& visit) {
+  const auto wanted =
+      WireFormatLite::MakeTag(static_cast<int>(field), WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  while (const std::uint32_t tag = message.ReadTag()) {
+    if (tag != wanted) {
+      if (!WireFormatLite::SkipField(&message, tag)) break;
+      continue;
+    }
+    int size = 0;
+    if (!message.ReadVarintSizeAsInt(&size)) break;
+    const auto limit = message.PushLimit(size);
+    const auto error = visit();
+    if (error || !message.Skip(message.BytesUntilLimit())) return error;
+    message.PopLimit(limit);
+  }
+  return std::nullopt;
+}
+
+// What decide() would refuse, before there are objects for all of it.
+std::optional<ServiceError> find_excess(std::string_view message) {
+  CodedInputStream in(reinterpret_cast<const std::uint8_t*>(message.data()),
+                      static_cast<int>(message.size()));
+  std::size_t descriptors = 0;
+  return visit_each(in, Request::kDescriptorsFieldNumber, [&]() -> std::optional<ServiceError> {
+    if (++descriptors > RateLimitCall::kDescriptorsMax) return kTooManyDescriptors;
+    std::size_t entries = 0;
+    return visit_each(in, RequestDescriptor::kEntriesFieldNumber,
+                      [&]() -> std::optional<ServiceError> {
+                        if (++entries > Descriptor::kEntriesMax) return kTooManyEntries;
+                        return std::nullopt;
+                      });
+  });
 }
 
 }  // namespace
@@ -51,6 +97,21 @@ void RateLimitCall::begin(RateLimitService& service) {
 void RateLimitCall::retire() {
   asks_.reset();
   metadata_.reset();
+  rules_.reset();
+  if (!std::exchange(is_long_, false)) return;
+  request = {};
+  response = {};
+  limits_ = {};
+  keys_ = {};
+}
+
+std::optional<ServiceError> RateLimitCall::read(std::string_view message) {
+  expect(message.size());
+  if (is_long_) {
+    if (const auto error = find_excess(message)) return error;
+  }
+  const bool is_read = request.ParseFromArray(message.data(), static_cast<int>(message.size()));
+  return is_read ? std::nullopt : std::optional(kUnreadable);
 }
 
 Asks::Progress RateLimitCall::decide(Instant now) {
@@ -67,7 +128,9 @@ Asks::Progress RateLimitCall::decide(Instant now) {
   const auto error = ask(Group::kEnforced, together ? Operation::kSpendAll : Operation::kSpendEach);
   if (error) return refuse(*error);
   asks_->decide(now);
-  return go_on(now);
+  const Asks::Progress progress = go_on(now);
+  if (progress == Asks::Progress::kWaits) rules_ = service_->rules();
+  return progress;
 }
 
 Asks::Progress RateLimitCall::go_on(Instant now) {
@@ -183,7 +246,7 @@ std::optional<ServiceError> RateLimitCall::ask(Group group, Operation operation)
   return std::nullopt;
 }
 
-// They are in the order in which they were asked for.
+// They are in the order of the asks.
 void RateLimitCall::take_answers() {
   std::size_t next = 0;
   for (Limit& limit : limits_) {
@@ -281,14 +344,17 @@ void RateLimitCall::write_headers() {
     if (is_over) break;
   }
   if (tightest == nullptr) return;
-  const auto add = [&](const std::string& name, std::int64_t value) {
+  const auto add = [&](const std::string& name, std::string value) {
     auto& header = *response.add_response_headers_to_add();
     header.set_key(name);
-    header.set_value(std::to_string(value));
+    header.set_value(std::move(value));
   };
-  add(service_->options().limit_header, tightest->current_limit().requests_per_unit());
-  add(service_->options().remaining_header, tightest->limit_remaining());
-  add(service_->options().reset_header, tightest->duration_until_reset().seconds());
+  const auto& names = service_->options();
+  add(names.limit_header, std::to_string(tightest->current_limit().requests_per_unit()));
+  add(names.remaining_header, std::to_string(tightest->limit_remaining()));
+  add(names.reset_header, std::to_string(tightest->duration_until_reset().seconds()));
+  const auto is_alone = [](const Limit& limit) { return limit.answer.is_alone; };
+  if (std::ranges::any_of(limits_, is_alone)) add("X-Weir-Mode", "local");
 }
 
 void RateLimitCall::write_metadata() {

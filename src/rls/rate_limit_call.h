@@ -8,7 +8,7 @@
 //   nothing           the domain or the descriptor is unknown, or the rule exempts it, or
 //                     another rule of the request replaces it: allowed, and not counted
 //
-// All descriptors are asked about at once. With all_or_nothing those in quota mode come
+// The call asks about all descriptors at once. With all_or_nothing those in quota mode come
 // second, since they are charged only if the others allow it.
 //
 // Where we differ from the reference service, and why, is in docs/envoy.md.
@@ -44,7 +44,7 @@ using Metadata = std::unordered_map<const Rule*, google::protobuf::Struct>;
 
 // Why a request has no answer. Static text.
 struct ServiceError {
-  enum class Kind : std::uint8_t { kInvalidArgument, kUnavailable };
+  enum class Kind : std::uint8_t { kInvalidArgument, kUnavailable, kUnreadable };
   Kind kind;
   std::string_view message;
 };
@@ -52,10 +52,18 @@ struct ServiceError {
 class RateLimitCall {
  public:
   static constexpr std::size_t kDescriptorsMax = Asks::kAsksMax;
+  static constexpr std::size_t kUsualSizeMax = 16 << 10;  // bytes of a message
 
   // Filled by whoever calls, and by decide(). Both keep their memory from call to call.
   Request request;
   Response response;
+
+  // Reads the message of a request; what is wrong with it, if there is no answer to it. One with
+  // too many descriptors or entries becomes no objects: each may have two bytes in the message,
+  // and 40 times as many in memory.
+  std::optional<ServiceError> read(std::string_view message);
+  // The request comes from so many bytes: what long ones took is given back with the call.
+  void expect(std::size_t size) { is_long_ = size > kUsualSizeMax; }
 
   // kAnswered: `response` is the answer, unless error() says why there is none.
   // kWaits: the listener is called, and go_on() is to be called then.
@@ -107,12 +115,14 @@ class RateLimitCall {
 
   RateLimitService* service_ = nullptr;
   std::shared_ptr<const Metadata> metadata_;  // of the rules it began with
+  RuleSetPtr rules_;                          // these rules, if the call waits
   AsksPtr asks_;
   Group asked_ = Group::kEnforced;
   std::optional<ServiceError> error_;
   std::vector<Limit> limits_;      // parallel to the request's descriptors
   std::vector<std::string> keys_;  // of the asks
   bool any_replaces_ = false;
+  bool is_long_ = false;
   bool any_details_ = false;  // a rule wants to be counted by values
 };
 

@@ -9,16 +9,15 @@ namespace weir::rls {
 
 RateLimitService::RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr rules,
                                    RlsOptions options)
-    : options_(std::move(options)), asks_(engine, blocks) {
+    : options_(std::move(options)), asks_(engine, blocks, rules) {
   use_rules(std::move(rules));
 }
 
 void RateLimitService::use_rules(RuleSetPtr rules) {
-  rules_ = rules == nullptr ? std::make_shared<const RuleSet>() : std::move(rules);
-  asks_.use_rules(rules_);
+  asks_.use_rules(std::move(rules));
   if (!options_.response_metadata) return;
   auto metadata_of_rules = std::make_shared<Metadata>();
-  for (const Rule& rule : rules_->rules()) {
+  for (const Rule& rule : asks_.rules()->rules()) {
     google::protobuf::Struct metadata;
     const std::string& json = rule.policy.metadata_json;
     if (!json.empty() && google::protobuf::util::JsonStringToMessage(json, &metadata).ok()) {

@@ -24,8 +24,8 @@ class RateLimitService {
 
   // From the next call on.
   void use_rules(RuleSetPtr rules);
-  // A call that waits refers to those it began with.
-  const RuleSetPtr& rules() const { return rules_; }
+  // A call that waits keeps those that it began with.
+  const RuleSetPtr& rules() const { return asks_.rules(); }
   const RlsOptions& options() const { return options_; }
 
   CallPtr new_call();
@@ -35,7 +35,6 @@ class RateLimitService {
   const std::shared_ptr<const Metadata>& metadata() const { return metadata_; }
 
  private:
-  RuleSetPtr rules_;
   const RlsOptions options_;
   AsksPool asks_;
   Pool<RateLimitCall> calls_;

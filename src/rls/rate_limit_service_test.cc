@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/testing/late_store.h"
 #include "weir/memory_store.h"
 
 namespace weir::rls {
@@ -96,6 +97,11 @@ class World {
         blocks_(hasher_),
         service_(engine_, blocks_, std::make_shared<const RuleSet>(std::move(rules)), options) {}
 
+  void lose_the_shared_store() {
+    shared_.break_down();
+    engine_.join(fleet_, [] {});
+  }
+
   const Response& ask(const Descriptors& descriptors, std::uint32_t hits = 0,
                       const std::string& domain = "edge") {
     const auto call = service_.new_call();
@@ -128,6 +134,8 @@ class World {
     return text;
   }
 
+  RateLimitService& service() { return service_; }
+
   Instant now = kStart;
 
  private:
@@ -135,6 +143,8 @@ class World {
   KeyHasher hasher_{HashSecret{}};
   Traffic traffic_;
   Engine engine_;
+  LateStore shared_{*store_};
+  TestFleet fleet_{shared_};
   BlockList blocks_;
   RateLimitService service_;
   Response response_;
@@ -338,6 +348,17 @@ TEST(RateLimitService, HeadersTellOfTheTightestLimit) {
   EXPECT_EQ(headers({of({{"unknown", ""}})}), "");
 }
 
+TEST(RateLimitService, HeadersSayThatANodeDecidedAlone) {
+  World world({rule("a", 2, {"a"})}, {.response_headers = true});
+  const auto last_header = [&] {
+    const auto& headers = world.ask({of({{"a", ""}})}).response_headers_to_add();
+    return headers.empty() ? std::string() : headers[headers.size() - 1].key();
+  };
+  EXPECT_EQ(last_header(), "RateLimit-Reset");
+  world.lose_the_shared_store();
+  EXPECT_EQ(last_header(), "X-Weir-Mode");
+}
+
 TEST(RateLimitService, CountsByValuesWhereARuleWantsIt) {
   Rule all = rule("all", 1, {"a"});
   all.policy.detailed_metric = true;
@@ -366,6 +387,36 @@ TEST(RateLimitService, MetadataOfWhatPassed) {
   const auto& metadata = world.ask({of({{"a", ""}}), of({{"b", ""}})}).dynamic_metadata();
   ASSERT_EQ(metadata.fields_size(), 1);
   EXPECT_EQ(metadata.fields().at("plan").string_value(), "gold");
+}
+
+// Two bytes of a message may ask for an object of 80.
+TEST(RateLimitService, ALongMessageOfManyDescriptorsBecomesNoObjects) {
+  World world({});
+  std::string many;
+  for (int i = 0; i < 2'000'000; ++i) many += {'\x12', '\0'};
+  std::string entries = "\x12\xff\xff\x7f";  // one descriptor of 2 MiB - 1
+  for (int i = 0; i < (1 << 20) - 1; ++i) entries += {'\x0a', '\0'};
+  entries += "\x18";
+  for (const std::string& message : {many, entries}) {
+    const auto call = world.service().new_call();
+    const auto error = call->read(message);
+    ASSERT_TRUE(error.has_value());
+    EXPECT_EQ(error->kind, ServiceError::Kind::kInvalidArgument) << error->message;
+    EXPECT_LT(call->request.SpaceUsedLong(), 64u << 10);
+  }
+}
+
+TEST(RateLimitService, WhatALongRequestTookIsNotKept) {
+  World world({});
+  Request request;
+  request.set_domain("edge");
+  for (int i = 0; i < 256; ++i) *request.add_descriptors() = of({{"k", std::string(8'000, 'v')}});
+  {
+    const auto call = world.service().new_call();
+    EXPECT_FALSE(call->read(request.SerializeAsString()).has_value());
+    EXPECT_GT(call->request.SpaceUsedLong(), std::size_t{256} * 8'000);
+  }
+  EXPECT_LT(world.service().new_call()->request.SpaceUsedLong(), 64u << 10);
 }
 
 }  // namespace

@@ -5,13 +5,17 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "base/ascii.h"
 #include "base/ip_address.h"
+#include "base/name_value.h"
 #include "rules/request/request.h"
 
 namespace weir {
@@ -23,7 +27,7 @@ struct KeyPart {
     kHost,
     kPath,
     kCountry,
-    kHeader,  // this and the following: the first of that name
+    kHeader,
     kQuery,
     kCookie,
     kClaim,  // of a token that has been verified
@@ -42,7 +46,47 @@ std::optional<KeyPart> parse_key_part(std::string_view text);
 // Memory for texts that are not in the request as they are.
 using PartScratch = std::array<char, IpAddress::kTextMax + 5>;
 
-// Empty if the request has no such property. A view of the request, or of `scratch`.
+// Calls `visit` with the value, or with each one of a header, parameter or cookie that the
+// client has repeated. Views of the request, or of `scratch`.
+template <typename Visit>
+void for_each_value(const KeyPart& part, const Request& request, PartScratch& scratch, Visit visit);
+
+// The one value. Empty if the request has no such property, or has it with several values: a
+// client that repeats a header chooses none of them, so no further one is a key of its own.
 std::string_view part_text(const KeyPart& part, const Request& request, PartScratch& scratch);
+
+// "192.0.2.7", or the network it is in: "2001:db8::/64". Empty if the client is unknown.
+std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
+                             PartScratch& text);
+
+template <typename Visit>
+void for_each_value(const KeyPart& part, const Request& request, PartScratch& scratch,
+                    Visit visit) {
+  using enum KeyPart::Property;
+  const auto visit_named = [&](std::span<const NameValue> values) {
+    for (const NameValue& value : values) {
+      if (value.name == part.name) visit(value.value);
+    }
+  };
+  switch (part.property) {
+    case kClient: return visit(client_text(part, request.client, scratch));
+    case kMethod: return visit(request.method);
+    case kHost: return visit(request.host);
+    case kPath: return visit(request.path);
+    case kCountry: return visit(request.country);
+    case kHeader:
+      for (const NameValue& header : request.headers) {
+        if (equal_ignoring_case(header.name, part.name)) visit(header.value);
+      }
+      return;
+    case kQuery: return visit_named(request.parameters);
+    case kCookie: return visit_named(request.cookies);
+    case kClaim: {
+      // Its issuer has signed it, so of a list the first is as good a name as any.
+      const auto claim = std::ranges::find(request.claims, part.name, &NameValue::name);
+      if (claim != request.claims.end()) visit(claim->value);
+    }
+  }
+}
 
 }  // namespace weir

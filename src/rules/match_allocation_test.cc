@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/allocation_testing.h"
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 #include "rules/rule_set.h"
 
 namespace weir {

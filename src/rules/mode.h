@@ -13,6 +13,8 @@
 #include <span>
 #include <string_view>
 
+#include "weir/store.h"
+
 namespace weir {
 
 // The stricter, the later.
@@ -77,6 +79,12 @@ inline constexpr std::array<std::string_view, 3> kOnStoreFailureNames = {"local"
 
 constexpr std::optional<OnStoreFailure> store_failure_from_name(std::string_view name) {
   return choice_from_name<OnStoreFailure>(kOnStoreFailureNames, name);
+}
+
+inline constexpr std::array<std::string_view, 2> kOnFullNames = {"allow", "deny"};
+
+constexpr std::optional<OnFull> on_full_from_name(std::string_view name) {
+  return choice_from_name<OnFull>(kOnFullNames, name);
 }
 
 }  // namespace weir

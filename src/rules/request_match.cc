@@ -1,6 +1,7 @@
 #include "rules/request_match.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -15,17 +16,12 @@ bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text
          });
 }
 
-bool headers_match(const std::vector<PropertyMatch>& headers, const Request& request) {
-  return std::ranges::all_of(headers, [&](const PropertyMatch& wanted) {
-    const auto value = request.header(wanted.name);
-    return value && wanted.value.matches(*value);
-  });
-}
-
-bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values) {
+template <typename SameName = std::equal_to<>>
+bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values,
+                   SameName same_name = {}) {
   return std::ranges::all_of(wanted, [&](const PropertyMatch& one) {
     return std::ranges::any_of(values, [&](const NameValue& value) {
-      return value.name == one.name && one.value.matches(value.value);
+      return same_name(value.name, one.name) && one.value.matches(value.value);
     });
   });
 }
@@ -48,27 +44,30 @@ bool any_regex_matches(const std::vector<PathRegex>& wanted, std::span<const int
          });
 }
 
-bool properties_match(const RequestMatch& match, const Request& request) {
-  return headers_match(match.headers, request) &&
-         all_are_there(match.parameters, request.parameters) &&
-         all_are_there(match.cookies, request.cookies) &&
-         all_are_there(match.claims, request.claims) &&
-         all_are_there(match.unverified_claims, request.unverified_claims);
-}
-
 }  // namespace
 
-bool holds(const RequestMatch& match, const Request& request, std::span<const int> regexes) {
-  if (!match.methods.empty() && !std::ranges::count(match.methods, request.method)) return false;
+std::string_view failed_condition(const RequestMatch& match, const Request& request,
+                                  std::span<const int> regexes) {
   const auto inner_holds = [&](const RequestMatch& inner) {
     return holds(inner, request, regexes);
   };
-  return any_matches(match.paths, request.path) && any_regex_matches(match.path_regexes, regexes) &&
-         client_matches(match.clients, request.client) &&
-         country_matches(match.countries, request.country) && properties_match(match, request) &&
-         any_matches(match.hosts, request.host) && std::ranges::all_of(match.all_of, inner_holds) &&
-         (match.any_of.empty() || std::ranges::any_of(match.any_of, inner_holds)) &&
-         std::ranges::none_of(match.none_of, inner_holds);
+  const bool is_method =
+      match.methods.empty() || std::ranges::count(match.methods, request.method) != 0;
+  if (!is_method) return "method";
+  if (!any_matches(match.paths, request.path)) return "path";
+  if (!any_regex_matches(match.path_regexes, regexes)) return "path_regex";
+  if (!client_matches(match.clients, request.client)) return "client";
+  if (!country_matches(match.countries, request.country)) return "country";
+  if (!all_are_there(match.headers, request.headers, equal_ignoring_case)) return "header";
+  if (!all_are_there(match.parameters, request.parameters)) return "query";
+  if (!all_are_there(match.cookies, request.cookies)) return "cookie";
+  if (!all_are_there(match.claims, request.claims)) return "jwt";
+  if (!all_are_there(match.unverified_claims, request.unverified_claims)) return "jwt";
+  if (!any_matches(match.hosts, request.host)) return "host";
+  if (!std::ranges::all_of(match.all_of, inner_holds)) return "all";
+  if (!match.any_of.empty() && !std::ranges::any_of(match.any_of, inner_holds)) return "any";
+  if (!std::ranges::none_of(match.none_of, inner_holds)) return "not";
+  return {};
 }
 
 }  // namespace weir

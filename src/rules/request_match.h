@@ -1,9 +1,10 @@
 // RequestMatch: what a request must look like.
 //
-// All that is given must hold; of a list, one. Nothing given: holds for every request.
+// All its conditions must hold; in a list of values, one. Without conditions it holds for
+// every request.
 // Matches within matches (`all_of`, `any_of`, `none_of`) are up to kMatchDepthMax deep.
 //
-// Thread rule: a value; holds() is pure. Tested by traffic_rules_test.cc and
+// Thread rule: a value; the functions are pure. Tested by traffic_rules_test.cc and
 // request_match_test.cc.
 
 #pragma once
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ip_address.h"
@@ -38,8 +40,7 @@ struct RequestMatch {
   std::vector<TextPattern> hosts{};  // in lower case
   std::vector<TextPattern> paths{};
   std::vector<PathRegex> path_regexes{};
-  // Of these lists all must be there. Of a header the first of its name counts, of the
-  // others any.
+  // The request must have all of these. If it has one several times, any value will do.
   std::vector<PropertyMatch> headers{};
   std::vector<PropertyMatch> parameters{};
   std::vector<PropertyMatch> cookies{};
@@ -53,8 +54,15 @@ struct RequestMatch {
   std::vector<RequestMatch> none_of{};
 };
 
-// `regexes`: the indexes of those that match the path, ascending.
-bool holds(const RequestMatch& match, const Request& request, std::span<const int> regexes);
+// The first condition that does not hold, by its name in the configuration file ("method",
+// "path", "any", ...); empty if all of them hold. `regexes`: the indexes of those that match
+// the path, ascending.
+std::string_view failed_condition(const RequestMatch& match, const Request& request,
+                                  std::span<const int> regexes);
+
+inline bool holds(const RequestMatch& match, const Request& request, std::span<const int> regexes) {
+  return failed_condition(match, request, regexes).empty();
+}
 
 // Calls `visit` with the match and all within it.
 template <typename Match, typename Visit>

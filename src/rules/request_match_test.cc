@@ -1,5 +1,6 @@
 #include "rules/request_match.h"
 
+#include <array>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -66,12 +67,64 @@ TEST(RequestMatch, OfAPropertyAnyValueCounts) {
   EXPECT_TRUE(holds_for({.unverified_claims = wants("id", "7")}, {.unverified_claims = values}));
 }
 
+// "X-App: other" before "X-App: web" evaded rules for web.
+TEST(RequestMatch, OfARepeatedHeaderAnyValueCounts) {
+  const std::vector<NameValue> headers = {{"X-App", "other"}, {"x-app", "web"}};
+  const auto wants = [](const char* value) {
+    return RequestMatch{.headers = {{"X-App", TextPattern(value)}}};
+  };
+  EXPECT_TRUE(holds_for(wants("other"), {.headers = headers}));
+  EXPECT_TRUE(holds_for(wants("web"), {.headers = headers}));
+  EXPECT_TRUE(holds_for({.all_of = {wants("other"), wants("web")}}, {.headers = headers}));
+  EXPECT_FALSE(holds_for({.none_of = {wants("web")}}, {.headers = headers}));
+  EXPECT_FALSE(holds_for(wants("otherweb"), {.headers = headers}));
+}
+
 TEST(RequestMatch, ACountryIsOneOfTheList) {
   const RequestMatch match{.countries = {"DE", "FR"}};
   EXPECT_TRUE(holds_for(match, {.country = "FR"}));
   EXPECT_TRUE(holds_for(match, {.country = "de"}));
   EXPECT_FALSE(holds_for(match, {.country = "US"}));
   EXPECT_FALSE(holds_for(match, {}));
+}
+
+TEST(RequestMatch, NamesTheFirstConditionThatFails) {
+  constexpr std::array kHeaders = {NameValue{.name = "X-A", .value = "1"}};
+  const Request request{.method = "GET", .host = "h", .path = "/x", .headers = kHeaders};
+  const auto failed = [&](const RequestMatch& match) {
+    const auto name = failed_condition(match, request, {});
+    EXPECT_EQ(name.empty(), holds(match, request, {}));
+    return name;
+  };
+  RequestMatch right;
+  right.methods = {"GET"};
+  right.hosts = {TextPattern("h")};
+  right.paths = {TextPattern("/*")};
+  right.headers = {{.name = "x-a", .value = TextPattern("*")}};
+  EXPECT_EQ(failed({}), "");
+  EXPECT_EQ(failed(right), "");
+  const auto with = [&](auto member, auto value) {
+    RequestMatch match = right;
+    match.*member = {std::move(value)};
+    return match;
+  };
+  const PropertyMatch missing{.name = "b", .value = TextPattern("*")};
+  EXPECT_EQ(failed(with(&RequestMatch::methods, std::string("POST"))), "method");
+  EXPECT_EQ(failed(with(&RequestMatch::hosts, TextPattern("g"))), "host");
+  EXPECT_EQ(failed(with(&RequestMatch::paths, TextPattern("/y"))), "path");
+  EXPECT_EQ(failed(with(&RequestMatch::path_regexes, PathRegex{.pattern = "x", .index = 0})),
+            "path_regex");
+  EXPECT_EQ(failed(with(&RequestMatch::headers, missing)), "header");
+  EXPECT_EQ(failed(with(&RequestMatch::parameters, missing)), "query");
+  EXPECT_EQ(failed(with(&RequestMatch::cookies, missing)), "cookie");
+  EXPECT_EQ(failed(with(&RequestMatch::claims, missing)), "jwt");
+  EXPECT_EQ(failed(with(&RequestMatch::unverified_claims, missing)), "jwt");
+  EXPECT_EQ(failed(with(&RequestMatch::countries, std::string("DE"))), "country");
+  EXPECT_EQ(failed(with(&RequestMatch::clients, *IpPrefix::parse("10.0.0.0/8"))), "client");
+  const RequestMatch wrong = with(&RequestMatch::paths, TextPattern("/y"));
+  EXPECT_EQ(failed(with(&RequestMatch::all_of, wrong)), "all");
+  EXPECT_EQ(failed(with(&RequestMatch::any_of, wrong)), "any");
+  EXPECT_EQ(failed(with(&RequestMatch::none_of, right)), "not");
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 //   by a descriptor  `descriptor` matches; the key is made of the entries whose value
 //                    the rule leaves open
 //
-// A key of one part is that part, as it is. Of several, each is preceded by its length
-// ("9:192.0.2.16:/login" of 192.0.2.1 and /login), so that no two lists of parts give the same key.
+// A key of one part is that part, as it is. In a key of several, its length precedes each
+// part ("9:192.0.2.16:/login" is 192.0.2.1 and /login), so no two lists of parts share a key.
 //
 // Thread rule: immutable once in a RuleSet. Tested by traffic_rules_test.cc (requests) and
 // descriptor_tree_test.cc (descriptors, patterns).
@@ -43,7 +43,7 @@ namespace weir {
 struct DescriptorEntry {
   std::string key;
   std::optional<TextPattern> value{};  // none: any value, which is part of the counter's key
-  // Of a pattern: all values that match it share one counter.
+  // All values that match the pattern share one counter.
   bool shares = false;
 
   // Its value is part of the counter's key.
@@ -60,9 +60,9 @@ struct DescriptorMatch {
   }
 };
 
-// What only Envoy's rate limit service knows (the reference service's YAML).
+// The part of a rule that only Envoy's rate limit service knows (the reference service's YAML).
 struct DescriptorPolicy {
-  std::string name{};                   // rate_limit.name; told in current_limit
+  std::string name{};                   // rate_limit.name; answers carry it in current_limit
   std::vector<std::string> replaces{};  // names of rules that do not count if this one matches
   bool quota_mode = false;
   bool detailed_metric = false;
@@ -80,11 +80,10 @@ struct KeyList {
   bool holds(std::string_view key, const std::optional<IpAddress>& client) const;
 };
 
-// What a denial brings beyond itself.
+// Follows a denial: blocks, and the answer.
 struct Denial {
-  // Who is denied block_after times within block_window is blocked: the first time for
-  // blocks[0], then for blocks[1] and so on, as far as the blocks before it have begun
-  // within block_memory.
+  // block_after denials within block_window block a key: the first time for blocks[0], then
+  // for blocks[1] and so on, as far as the blocks before it have begun within block_memory.
   std::vector<Duration> blocks{};  // empty: nobody is blocked
   std::int64_t block_after = 1;
   Duration block_window = std::chrono::minutes(1);
@@ -124,11 +123,12 @@ struct Rule {
   bool shadow = false;         // counts and reports, but never denies
   std::optional<Mode> mode{};  // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
+  OnFull on_full = OnFull::kAllow;
   RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
   std::string name{};  // for people; empty: none
 
-  // Of the rules of one group the first that matches applies.
+  // In each group the first rule that matches applies.
   std::string group{};
   std::optional<RequestMatch> match{};
   std::optional<Schedule> active{};  // none: always

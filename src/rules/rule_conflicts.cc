@@ -3,6 +3,7 @@
 #include <map>
 
 namespace weir {
+
 std::vector<std::string> descriptor_path(const DescriptorMatch& match) {
   std::vector<std::string> path = {match.domain};
   for (const DescriptorEntry& entry : match.entries) {

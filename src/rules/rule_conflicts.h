@@ -1,4 +1,4 @@
-// What is wrong with rules that are each right.
+// Finds rules that are right by themselves and wrong together.
 //
 // Thread rule: pure. Tested by src/config/envoy/envoy_config_test.cc.
 

@@ -13,20 +13,6 @@
 namespace weir {
 namespace {
 
-// "192.0.2.7", or the network it is in: "2001:db8::/64". Empty if the client is unknown.
-std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
-                             PartScratch& text) {
-  if (!client) return {};
-  const unsigned bits = client->is_v4() ? part.v4_bits : part.v6_bits;
-  const auto address =
-      client->network(bits).write(std::span(text).first<IpAddress::kTextMax + 1>());
-  if (bits == (client->is_v4() ? 32U : 128U)) return address;
-  char* const slash = text.data() + address.size();
-  *slash = '/';
-  const char* const end = std::to_chars(slash + 1, text.data() + text.size(), bits).ptr;
-  return {text.data(), end};
-}
-
 using PartName = std::pair<std::string_view, KeyPart::Property>;
 
 constexpr PartName kPlainParts[] = {{"client", KeyPart::Property::kClient},
@@ -54,19 +40,27 @@ std::optional<KeyPart> parse_network_part(std::string_view text) {
 
 }  // namespace
 
+std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
+                             PartScratch& text) {
+  if (!client) return {};
+  const unsigned bits = client->is_v4() ? part.v4_bits : part.v6_bits;
+  const auto address =
+      client->network(bits).write(std::span(text).first<IpAddress::kTextMax + 1>());
+  if (bits == (client->is_v4() ? 32U : 128U)) return address;
+  char* const slash = text.data() + address.size();
+  *slash = '/';
+  const char* const end = std::to_chars(slash + 1, text.data() + text.size(), bits).ptr;
+  return {text.data(), end};
+}
+
 std::string_view part_text(const KeyPart& part, const Request& request, PartScratch& scratch) {
-  switch (part.property) {
-    case KeyPart::Property::kClient: return client_text(part, request.client, scratch);
-    case KeyPart::Property::kMethod: return request.method;
-    case KeyPart::Property::kHost: return request.host;
-    case KeyPart::Property::kPath: return request.path;
-    case KeyPart::Property::kCountry: return request.country;
-    case KeyPart::Property::kHeader: return request.header(part.name).value_or("");
-    case KeyPart::Property::kQuery: return first_value(request.parameters, part.name).value_or("");
-    case KeyPart::Property::kCookie: return first_value(request.cookies, part.name).value_or("");
-    case KeyPart::Property::kClaim: return first_value(request.claims, part.name).value_or("");
-  }
-  return {};
+  std::optional<std::string_view> text;
+  bool differ = false;
+  for_each_value(part, request, scratch, [&](std::string_view value) {
+    differ = differ || (text && value != *text);
+    text = value;
+  });
+  return text && !differ ? *text : std::string_view();
 }
 
 std::optional<KeyPart> parse_key_part(std::string_view text) {

@@ -46,11 +46,16 @@ class RuleSet {
   const Rule* find(std::string_view id) const;
 
   // The enabled rules that apply to the request: the first of each group, in the order
-  // of the file. Completes the request with what rules look at. What is returned, and what
-  // is added, is in `scratch`, or in this. By `wall_time` tokens end and hours begin.
+  // of the file. Completes the request with what rules look at. The result and the facts
+  // are in `scratch`, or in this. By `wall_time` tokens end and hours begin.
   std::span<const Rule*> match(Request& request, MatchScratch& scratch, Instant wall_time) const;
 
-  // The rule that the descriptor leads to, disabled ones included; null if there is none.
+  // A header of the request that must not be repeated, and is: rules/request/request_facts.h.
+  std::string_view repeated_header(const Request& request) const {
+    return facts_.repeated_header(request);
+  }
+
+  // The rule that the descriptor leads to, even a disabled one; null if there is none.
   const Rule* match(const Descriptor& descriptor) const;
   bool has_domain(std::string_view domain) const;
 

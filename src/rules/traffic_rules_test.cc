@@ -135,7 +135,6 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kHeader, .name = "x-api-key"}}, request), "k1");
   EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request), "");
   const std::vector<NameValue> values = {{"a", "1"}, {"b", "2"}, {"a", "3"}};
-  EXPECT_EQ(key({{.property = kQuery, .name = "a"}}, {.parameters = values}), "1");
   EXPECT_EQ(key({{.property = kCookie, .name = "b"}}, {.cookies = values}), "2");
   EXPECT_EQ(key({{.property = kClaim, .name = "c"}}, {.claims = values}), "");
   EXPECT_EQ(key({{.property = kClaim, .name = "a"}}, {.unverified_claims = values}), "");
@@ -150,6 +149,22 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kClient, .v4_bits = 24}}, {.client = IpAddress::parse("192.0.2.7")}),
             "192.0.2.0/24");
   EXPECT_EQ(key({{.property = kClient}}, {}), "");
+}
+
+// Each further value of X-Key was a fresh counter.
+TEST(RequestKey, TakesNoneOfSeveralValues) {
+  using enum KeyPart::Property;
+  const std::vector<NameValue> headers = {{"X-Key", "fresh"}, {"X-App", "web"}, {"x-key", "mine"}};
+  EXPECT_EQ(key({{.property = kHeader, .name = "X-Key"}}, {.headers = headers}), "");
+  EXPECT_EQ(key({{.property = kHeader, .name = "X-App"}}, {.headers = headers}), "web");
+  EXPECT_EQ(key({{.property = kHeader, .name = "X-Key"}, {.property = kHeader, .name = "X-App"}},
+                {.headers = headers}),
+            "0:3:web");
+  const std::vector<NameValue> values = {{"a", "1"}, {"b", "2"}, {"a", "3"}, {"b", "2"}};
+  EXPECT_EQ(key({{.property = kQuery, .name = "a"}}, {.parameters = values}), "");
+  EXPECT_EQ(key({{.property = kQuery, .name = "b"}}, {.parameters = values}), "2");
+  EXPECT_EQ(key({{.property = kCookie, .name = "a"}}, {.cookies = values}), "");
+  EXPECT_EQ(key({{.property = kClaim, .name = "a"}}, {.claims = values}), "1");  // it is signed
 }
 
 }  // namespace

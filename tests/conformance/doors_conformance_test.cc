@@ -106,7 +106,7 @@ class World {
   Traffic traffic_;
   Engine engine_{*store_, hasher_, traffic_.add_core()};
   BlockList blocks_{hasher_};
-  HttpNode http_node_{{.info = {}, .access = {}, .store_figures = {}}, traffic_};
+  HttpNode http_node_{{.info = {}, .access = {}}, traffic_};
   HttpDoor http_{http_node_, engine_, blocks_, rules_};
   RespNode resp_node_{{}, traffic_};
   RespDoor resp_{resp_node_, engine_, blocks_, rules_};
@@ -175,7 +175,7 @@ TEST(Doors, ShareOneCounterForOneInlineQuota) {
   Engine engine(*store, hasher, traffic.add_core());
   BlockList blocks(hasher);
   const auto rules = std::make_shared<const RuleSet>();
-  HttpNode http_node({.info = {}, .access = {}, .store_figures = {}}, traffic);
+  HttpNode http_node({.info = {}, .access = {}}, traffic);
   HttpDoor http(http_node, engine, blocks, rules);
   RespNode resp_node({}, traffic);
   RespDoor resp(resp_node, engine, blocks, rules);

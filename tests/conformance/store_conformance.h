@@ -4,7 +4,7 @@
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, StoreConformance, ::testing::Types<MyStores>);
 //
 // Times begin at kConformanceStart and go on for a few days. A store that decides by its
-// own clock needs a way to be told the time (a test hook).
+// own clock needs a test hook that sets its time.
 
 #pragma once
 

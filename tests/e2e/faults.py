@@ -3,10 +3,10 @@
     tests/e2e/faults.py [--long] [WORD ...]      ./dev faults builds the release first
 
 Prints a table, a row for each fault and mode; with words, only of faults that have one of
-them in their name. --long loads harder and longer. Each row comes from two nodes that are
-asked all the while about keys that are never over their limit (a denial is wrong), and
-about one that is (what is admitted beyond its limit is counted). Exit code 1 if a promise
-was not kept.
+them in their name. --long loads harder and longer, and adds faults of Redis over TLS. Each
+row comes from two nodes that are asked all the while about keys that are never over their
+limit (a denial is wrong), and about some that are, one for each on_store_failure (what is
+admitted beyond the limit is counted). Exit code 1 if a promise was not kept.
 """
 
 import argparse
@@ -21,12 +21,15 @@ from typing import Callable
 sys.dont_write_bytecode = True
 
 from fleet import RESP_KEY, Fleet, is_shared, resp_load  # noqa: E402 (after the line above)
-from redis_world import Behaviour, Cluster, Proxy, Redis, Sentinels  # noqa: E402
+from redis_world import Behaviour, Cluster, Proxy, Redis, Sentinels, Tls  # noqa: E402
 from resp_client import RespConnection  # noqa: E402
 from weir_server import DEADLINE_S  # noqa: E402
 
 NODES = 2
 MODES = ("strict", "leased", "async")
+# Keys that go over their limit: the mode, and what its rule says of an outage.
+CASES = tuple((mode, "deny") for mode in MODES) + (
+    ("strict", "local"), ("leased", "local"), ("strict", "allow"))
 DEADLINE_MS = 20
 SYNC_S = 0.1
 # A busy machine sends the last requests late, and does not wait for their answers. A check
@@ -34,6 +37,8 @@ SYNC_S = 0.1
 UNFINISHED_MAX = 0.05
 # What a busy machine may add to what comes in a sync interval and a round trip.
 SLACK_S = 0.4
+# After that the last node is back, and has pushed what it admitted alone.
+BACK_S = 2
 LOOK_EVERY_S = 0.02
 
 
@@ -50,11 +55,11 @@ class Size:
 
     @property
     def limit(self):
-        """Of the key that goes over it: reached after the fault, if it costs nothing."""
+        """Of the keys that go over it: reached after the fault, if it costs nothing."""
         return int(0.6 * NODES * self.rate * self.seconds)
 
 
-SHORT = Size(rate=150, before_s=1, during_s=1.2, after_s=2.3)
+SHORT = Size(rate=100, before_s=1, during_s=1.2, after_s=2.3)
 LONG = Size(rate=300, before_s=5, during_s=10, after_s=15)
 
 
@@ -202,12 +207,51 @@ FAULTS = {
 }
 
 
+def over_tls(make, strike, heal):
+    """The same happens to all masters, which everybody reaches through proxies and TLS.
+
+    Sentinels and a cluster that think a master dead promote its replica, also if it is back by
+    then: what it took meanwhile is lost.
+    """
+    @contextlib.contextmanager
+    def scene():
+        with Tls() as tls, make(tls) as world:
+            yield Scene([world.url] * NODES, lambda: strike(world), lambda: heal(world),
+                        unsure_s=1.5)
+    return scene
+
+
+def to_masters(action):
+    return lambda world: [action(master) for master in world.masters]
+
+
+def on_the_way(behaviour):
+    return lambda world: [proxy.behave(behaviour) for proxy in world.proxies]
+
+
+# With --long only: what happens, and how it ends.
+TLS_FAULTS = {
+    "hangs": (to_masters(Redis.pause), to_masters(Redis.resume)),
+    "takes no writes": (
+        to_masters(lambda one: one.ask("CONFIG", "SET", "min-replicas-to-write", 9)),
+        to_masters(lambda one: one.ask("CONFIG", "SET", "min-replicas-to-write", 0))),
+    "is out of memory": (to_masters(lambda one: one.ask("CONFIG", "SET", "maxmemory", 1)),
+                         to_masters(lambda one: one.ask("CONFIG", "SET", "maxmemory", 0))),
+    "answers garbage": (on_the_way(Behaviour.GARBAGE), on_the_way(Behaviour.PASS)),
+    "partition": (on_the_way(Behaviour.HOLD), on_the_way(Behaviour.PASS)),
+}
+LONG_FAULTS = {f"{name}, TLS: {what}": over_tls(make, *how)
+               for name, make in (("sentinels", Sentinels), ("cluster", Cluster))
+               for what, how in TLS_FAULTS.items()}
+
+
 @dataclasses.dataclass
 class Row:
-    """What a fault did to the checks of one mode."""
+    """What a fault did to the checks of one mode, by rules of one on_store_failure."""
 
     fault: str
     mode: str
+    on_failure: str
     checks: int
     failed: int  # an error, a lost connection, or a denial without a reason
     unfinished: int  # not sent or not answered when the load ended
@@ -223,45 +267,45 @@ class Row:
             yield f"{self.failed} of {self.checks} checks failed"
         if self.unfinished > UNFINISHED_MAX * self.checks:
             yield f"checks hang: {self.unfinished} were not finished, {self.checks} were"
-        if self.admitted > self.limit + self.over_max:
+        if self.over_max is not None and self.admitted > self.limit + self.over_max:
             yield (f"{self.admitted} of {self.limit} were admitted; promised are "
                    f"{self.limit + self.over_max} at most")
 
     def cells(self):
-        return (self.fault, self.mode, f"{self.checks}", f"{self.failed}",
+        return (self.fault, self.mode, self.on_failure, f"{self.checks}", f"{self.failed}",
                 f"{self.p999_ms:.1f}", f"{self.worst_ms:.1f}",
-                f"{self.admitted} of {self.limit}", f"{self.limit + self.over_max}",
+                f"{self.admitted} of {self.limit}",
+                "any" if self.over_max is None else f"{self.limit + self.over_max}",
                 f"{self.recovery_s:.2f}")
 
 
-HEADINGS = ("Redis", "mode", "checks", "failed", "99.9 %, ms", "slowest, ms",
+HEADINGS = ("Redis", "mode", "fails", "checks", "failed", "99.9 %, ms", "slowest, ms",
             "admitted", "promised", "back in, s")
 
 
 def config(size):
-    """For each mode a rule whose keys are never over their limit, and one that gets there.
+    """For each mode a rule whose keys are never over their limit, and some that get there.
 
-    While Redis is away the second denies, so what it admits has been decided together.
+    What a rule admits that denies while Redis is away has been decided together.
     """
-    rules = []
-    for mode in MODES:
-        rules += [f"  - {{id: free-{mode}, limit: 1000000000, window: 8784h, mode: {mode}}}",
-                  f"  - {{id: tight-{mode}, limit: {size.limit}, window: 8784h, mode: {mode}, "
-                  "on_store_failure: deny}"]
+    rules = [f"  - {{id: free-{mode}, limit: 1000000000, window: 8784h, mode: {mode}}}"
+             for mode in MODES]
+    rules += [f"  - {{id: {on_failure}-{mode}, limit: {size.limit}, window: 8784h, mode: {mode}, "
+              f"on_store_failure: {on_failure}}}" for mode, on_failure in CASES]
     return "rules:\n" + "\n".join(rules) + "\n"
 
 
 def measure(fault, size):
-    """The rows of a fault, one for each mode; all modes are tried at once."""
-    with FAULTS[fault]() as scene, \
+    """The rows of a fault, one for each case; all are tried at once."""
+    with {**FAULTS, **LONG_FAULTS}[fault]() as scene, \
             Fleet(scene.urls, "--redis-deadline", f"{DEADLINE_MS}ms", "--sync-interval",
                   f"{int(SYNC_S * 1000)}ms", config=config(size),
                   environments=scene.environments) as fleet:
         fleet.wait_until_shared()
         during_s = max(size.during_s, scene.during_s)
         size = dataclasses.replace(size, during_s=during_s)
-        loads = {(kind, mode): [start_load(node, kind, mode, size) for node in fleet.nodes]
-                 for kind in ("free", "tight") for mode in MODES}
+        loads = {(mode, kind): [start_load(node, mode, kind, size) for node in fleet.nodes]
+                 for mode, kind in CASES + tuple((mode, "free") for mode in MODES)}
         pass_time(size.before_s)
         scene.strike()
         over_since = time.monotonic()
@@ -271,36 +315,43 @@ def measure(fault, size):
             over_since = time.monotonic()
         wait_until_shared(fleet)
         recovery_s = time.monotonic() - over_since
-        return [row_of(fault, mode, loads, size, scene, recovery_s) for mode in MODES]
+        results = {case: [load.result() for load in started] for case, started in loads.items()}
+        return [row_of(fault, case, results, size, scene, recovery_s) for case in CASES]
 
 
-def start_load(node, kind, mode, size):
+def start_load(node, mode, kind, size):
     return resp_load(node, ("WEIR.HIT", f"{kind}-{mode}", RESP_KEY), "--rate", size.rate,
                      "--duration", f"{size.seconds * 1000:.0f}ms", "--connections", 4,
                      keys=20 if kind == "free" else 1)
 
 
-def row_of(fault, mode, loads, size, scene, recovery_s):
-    free = [load.result() for load in loads["free", mode]]
-    tight = [load.result() for load in loads["tight", mode]]
+def row_of(fault, case, results, size, scene, recovery_s):
+    mode, on_failure = case
+    free, tight = results[mode, "free"], results[case]
     everything = free + tight
     return Row(
-        fault=fault, mode=mode, checks=sum(result["requests"] for result in everything),
+        fault=fault, mode=mode, on_failure=on_failure,
+        checks=sum(result["requests"] for result in everything),
         failed=(sum(result["bad_status"] + result["lost"] for result in everything) +
                 sum(result["denied"] for result in free)),
         unfinished=sum(result["unanswered"] + result["unsent"] for result in everything),
         worst_ms=max(result["latency_ms"]["max"] for result in everything),
         p999_ms=max(result["latency_ms"]["p99.9"] for result in everything),
         admitted=sum(result["allowed"] for result in tight), limit=size.limit,
-        over_max=promised(mode, size, scene), recovery_s=recovery_s)
+        over_max=promised(case, size, scene), recovery_s=recovery_s)
 
 
-def promised(mode, size, scene):
-    """The most that may be admitted beyond the limit."""
+def promised(case, size, scene):
+    """The most that may be admitted beyond the limit; None: anything."""
+    mode, on_failure = case
+    if on_failure == "allow":
+        return None
     a_second = NODES * size.rate
     most = scene.forgets * size.limit + scene.unsure_s * a_second
     if mode == "async":
         most += (SYNC_S + SLACK_S) * a_second
+    if on_failure == "local":
+        most += BACK_S * a_second
     return int(most)
 
 
@@ -324,7 +375,7 @@ def main():
     size = LONG if arguments.long else SHORT
     print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
     complaints = []
-    for fault in FAULTS:
+    for fault in {**FAULTS, **(LONG_FAULTS if arguments.long else {})}:
         if arguments.words and not any(word in fault for word in arguments.words):
             continue
         try:

@@ -9,7 +9,8 @@ import unittest
 import faults
 import weir_server
 
-SIZE = faults.LONG if os.environ.get("WEIR_TESTS") == "long" else faults.SHORT
+IS_LONG = os.environ.get("WEIR_TESTS") == "long"
+SIZE = faults.LONG if IS_LONG else faults.SHORT
 
 
 class Faults(unittest.TestCase):
@@ -20,7 +21,7 @@ class Faults(unittest.TestCase):
             self.skipTest(str(why))
         for row in rows:
             print("\n" + " | ".join(row.cells()), end="", flush=True)
-            with self.subTest(row.mode):
+            with self.subTest(row.mode, on_failure=row.on_failure):
                 self.assertEqual(list(row.broken_promises()), [])
                 self.assertGreater(row.checks, 0)
         print()
@@ -30,7 +31,7 @@ def test_of(fault):
     return lambda self: self.measure(fault)
 
 
-for number, name in enumerate(faults.FAULTS):
+for number, name in enumerate({**faults.FAULTS, **(faults.LONG_FAULTS if IS_LONG else {})}):
     setattr(Faults, f"test_{number:02}_{'_'.join(name.split())}", test_of(name))
 
 

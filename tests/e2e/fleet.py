@@ -11,7 +11,7 @@ from resp_client import RespWeir
 from weir_server import DEADLINE_S, WEIR, get, post, wait_until
 
 KEY = "k00000000"  # what `weir bench` asks about if it has one key
-RESP_KEY = "{key}"  # the same, as its RESP commands are told
+RESP_KEY = "{key}"  # the same, for its RESP commands
 
 
 class Fleet:

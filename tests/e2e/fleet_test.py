@@ -180,7 +180,7 @@ class Leaving(unittest.TestCase):
             first, second = fleet.nodes
             self.assertEqual(spent(first, "r", 200), 200)
             self.assertEqual(first.stop(), 0)
-            # Without its word it would be here until nothing was heard of it for 5 s.
+            # Without its goodbye it would count until 5 s after its last beat.
             self.assertEqual(redis.ask("ZCARD", "weir:{fleet}:nodes"), 1)
             look = post("/v1/look", json.dumps({"rule": "r", "key": KEY}).encode())
             with second.connect() as connection:

@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import threading
 
+from certificates import Authority
 from resp_client import RespConnection, RespError
 from weir_server import DEADLINE_S, ConnectionClosed, wait_until
 
@@ -32,6 +33,26 @@ def free_port():
             port = probe.getsockname()[1]
             bus.bind(("127.0.0.1", port + BUS))
             return port
+
+
+class Tls:
+    """What servers need for TLS, and clients to trust them. A context manager."""
+
+    def __init__(self):
+        self._authority = Authority()
+        self._certificate, self._key = self._authority.issue("redis")
+        self.trust = f"?ca_file={self._authority.certificate}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._authority.__exit__()
+
+    def options(self, port):
+        return ("--tls-port", str(port), "--tls-cert-file", self._certificate,
+                "--tls-key-file", self._key, "--tls-ca-cert-file", self._authority.certificate,
+                "--tls-auth-clients", "no", "--tls-replication", "yes")
 
 
 class Redis:
@@ -102,23 +123,32 @@ class Redis:
 
 
 class Sentinels:
-    """A master, a replica of it, and three sentinels that agree on both."""
+    """A master, a replica of it, and three sentinels that agree on both.
+
+    With `tls` all speak it, and everybody reaches the master through `proxies`.
+    """
 
     NAME = "fleet"
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self._stack = contextlib.ExitStack()
+        self.proxies = []
         with self._stack:
-            start = lambda *options, **more: self._stack.enter_context(Redis(*options, **more))
-            self.master = start()
-            self.replica = start("--replicaof", "127.0.0.1", str(self.master.port),
-                                 "--repl-diskless-sync-delay", "0")
-            config = (f"sentinel monitor {self.NAME} 127.0.0.1 {self.master.port} 2\n"
+            port = free_port() if tls else None
+            self.master = self._start(tls, port)
+            master_port = self._proxy(port) if tls else self.master.port
+            self.masters = [self.master]
+            self.replica = self._start(tls, None, "--replicaof", "127.0.0.1", str(master_port),
+                                       "--repl-diskless-sync-delay", "0")
+            config = (f"sentinel monitor {self.NAME} 127.0.0.1 {master_port} 2\n"
                       f"sentinel down-after-milliseconds {self.NAME} 500\n"
                       f"sentinel failover-timeout {self.NAME} 3000\n")
-            self.sentinels = [start(config=config) for _ in range(3)]
-            hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.sentinels)
-            self.url = f"redis-sentinel://{hosts}/{self.NAME}"
+            ports = [free_port() if tls else None for _ in range(3)]
+            self.sentinels = [self._start(tls, port, config=config) for port in ports]
+            hosts = ",".join(f"127.0.0.1:{port or one.port}"
+                             for one, port in zip(self.sentinels, ports))
+            self.url = (f"rediss-sentinel://{hosts}/{self.NAME}{tls.trust}" if tls else
+                        f"redis-sentinel://{hosts}/{self.NAME}")
             wait_until(lambda: all(self._is_ready(one) for one in self.sentinels),
                        "the sentinels know each other and the replica")
             self._stack = self._stack.pop_all()
@@ -129,6 +159,15 @@ class Sentinels:
     def __exit__(self, *_):
         self._stack.close()
 
+    def _start(self, tls, port, *options, **more):
+        if tls:
+            options += tls.options(port or free_port())
+        return self._stack.enter_context(Redis(*options, **more))
+
+    def _proxy(self, port):
+        self.proxies.append(self._stack.enter_context(Proxy(port)))
+        return self.proxies[-1].port
+
     def _is_ready(self, sentinel):
         reply = sentinel.ask("SENTINEL", "MASTER", self.NAME)
         state = dict(zip(reply[::2], reply[1::2]))
@@ -137,19 +176,22 @@ class Sentinels:
 
 
 class Cluster:
-    """Three masters that share the slots, each with a replica."""
+    """Three masters that share the slots, each with a replica.
+
+    With `tls` all speak it, and each node is reached through one of `proxies`.
+    """
 
     SLOTS = 16384
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self._stack = contextlib.ExitStack()
+        self.proxies = []
         with self._stack:
-            self.nodes = [self._stack.enter_context(
-                Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
-                      "--repl-diskless-sync-delay", "0")) for _ in range(6)]
+            self._ports = []  # of the nodes' bus, less BUS
+            self.nodes = [self._start(tls) for _ in range(6)]
             self.masters, self.replicas = self.nodes[:3], self.nodes[3:]
-            self.url = "redis-cluster://" + ",".join(
-                f"127.0.0.1:{node.port}" for node in self.masters)
+            hosts = ",".join(f"127.0.0.1:{one.port}" for one in self.proxies or self.masters)
+            self.url = f"rediss-cluster://{hosts}{tls.trust}" if tls else f"redis-cluster://{hosts}"
             self._join()
             self._stack = self._stack.pop_all()
 
@@ -159,12 +201,25 @@ class Cluster:
     def __exit__(self, *_):
         self._stack.close()
 
+    def _start(self, tls):
+        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                   "--repl-diskless-sync-delay", "0"]
+        port = free_port()
+        if tls:
+            self.proxies.append(self._stack.enter_context(Proxy(port)))
+            options += tls.options(port)
+            options += ["--tls-cluster", "yes",
+                        "--cluster-announce-tls-port", str(self.proxies[-1].port)]
+        node = self._stack.enter_context(Redis(*options))
+        self._ports.append(port if tls else node.port)
+        return node
+
     def _join(self):
         first = self.nodes[0]
         for number, node in enumerate(self.nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             if node is not first:
-                node.ask("CLUSTER", "MEET", "127.0.0.1", first.port)
+                node.ask("CLUSTER", "MEET", "127.0.0.1", self._ports[0])
         bounds = [self.SLOTS * part // 3 for part in range(4)]
         for part, master in enumerate(self.masters):
             master.ask("CLUSTER", "ADDSLOTS", *range(bounds[part], bounds[part + 1]))
@@ -202,7 +257,7 @@ class Cluster:
         try:
             return replica.ask("CLUSTER", "REPLICATE", master.ask("CLUSTER", "MYID")) == "OK"
         except RespError:
-            return False  # it has not heard of the master yet
+            return False  # it does not know the master yet
 
 
 class Behaviour(enum.Enum):

@@ -21,7 +21,7 @@ class Reload(unittest.TestCase):
         return "".join(weir.log().splitlines(keepends=True)[before:])
 
     def limits_seen(self, weir):
-        """The limit that each of several connections, on all cores, is told."""
+        """The limit that each of several connections, on all cores, sees."""
         limits = set()
         for i in range(16):
             limits.add(weir.check(key=f"probe-{i}", rule="api")["limit"])

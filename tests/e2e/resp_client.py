@@ -7,7 +7,7 @@ from weir_server import DEADLINE_S, ConnectionClosed, Weir
 
 
 class RespWeir(Weir):
-    """A running `weir serve --resp`, on one thread unless told otherwise."""
+    """A running `weir serve --resp`, on one thread unless its options say otherwise."""
 
     def __init__(self, *arguments, threads=1, **options):
         super().__init__("--resp", "127.0.0.1:0", "--threads", str(threads), *arguments, **options)

@@ -69,7 +69,7 @@ class Rules(unittest.TestCase):
                     ({"id": "api", "limt": 5, "window": 60}, 400, "did you mean 'limit'?"),
                     ({"id": "api", "limit": 5}, 400, "rule:1:1: "),
                     ({"id": "else", "limit": 5, "window": 60}, 400, "must be the one in the path"),
-                    ([], 400, "rule 1 of the list must be a map"),
+                    ([], 400, "a rule must be a map"),
                     ("x", 400, "must be a map")]:
                 reply = ask(weir, request("PUT", "/admin/rules/api", rule))
                 self.assertEqual(reply.status, status, reply.text)
@@ -214,7 +214,7 @@ class Blocks(unittest.TestCase):
                 second.wait()
             pathlib.Path(state).write_text("half a fi", encoding="utf-8")
             with Weir("--state-file", state, config=FILE) as third:
-                third.wait_for_log("is not whole: starting without its blocks")
+                third.wait_for_log("is not a state file: starting without its blocks")
                 self.assertTrue(third.check(key="a", rule="api")["allowed"])
             self.assertTrue(os.path.exists(state + ".broken"))
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import pathlib
+import re
 import signal
 import subprocess
 import tempfile
@@ -123,6 +126,45 @@ class Starting(unittest.TestCase):
             said = self.fails("--config", file.name)
             self.assertIn(f"{file.name}:1:8: ", said)
             self.assertIn("not starting", said)
+
+    def test_a_file_that_is_none_is_named_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = os.path.join(folder, "fifo")
+            os.mkfifo(fifo)
+            self.assertIn(f"{fifo}: the file is empty", self.fails("--config", fifo))
+            self.assertIn(f"{folder}: cannot be read: Is a directory",
+                          self.fails("--config", folder))
+            self.assertIn("larger than 1 MiB", self.fails("--config", "/dev/zero"))
+            self.assertIn(f"cannot read the state file {folder}: Is a directory",
+                          self.fails("--state-file", folder))
+            self.assertIn(f"{folder}/no/state", self.fails("--state-file", f"{folder}/no/state"))
+            self.assertIn(f"the admin token in {fifo} is empty",
+                          self.fails("--admin-token-file", fifo))
+            self.assertIn(f"cannot read the admin token from {folder}: Is a directory",
+                          self.fails("--admin-token-file", folder))
+            self.assertIn("the admin token in /dev/zero is not fit",
+                          self.fails("--admin-token-file", "/dev/zero"))
+
+    def test_a_signal_during_the_start_ends_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fifo = os.path.join(folder, "fifo")
+            os.mkfifo(fifo)
+            writer = os.open(fifo, os.O_RDWR)  # never writes
+            process = subprocess.Popen([WEIR, "serve", "--config", fifo, "--http", "127.0.0.1:0"],
+                                       stderr=subprocess.DEVNULL)
+            try:
+                weir_server.wait_until(lambda: self.blocks(process, signal.SIGHUP), "it starts")
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=weir_server.DEADLINE_S), -signal.SIGTERM)
+            finally:
+                process.kill()
+                process.wait()
+                os.close(writer)
+
+    @staticmethod
+    def blocks(process, number):
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        return int(re.search(r"SigBlk:\s+(\w+)", status)[1], 16) >> (number - 1) & 1
 
     def test_warns_when_it_can_be_reached_without_a_token(self):
         with Weir(http="0.0.0.0:0") as weir:

@@ -23,19 +23,22 @@ WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
 
 
 class Weir:
-    """A running `weir serve`. A context manager; leaving it kills what still runs."""
+    """A running `weir serve`. A context manager; leaving it kills what still runs.
 
-    def __init__(self, *arguments, config=None, http="127.0.0.1:0", environment=None):
+    `prefix`: a command that starts it, as in ("taskset", "-c", 0), and becomes it.
+    """
+
+    def __init__(self, *arguments, config=None, http="127.0.0.1:0", environment=None, prefix=()):
         self._folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
         self.config_path = os.path.join(self._folder.name, "weir.yaml")
-        command = [WEIR, "serve", "--http", http, *arguments]
+        command = [*prefix, WEIR, "serve", "--http", http, *arguments]
         if config is not None:
             self.write_config(config)
             command += ["--config", self.config_path]
         self._log = []
         self._log_grew = threading.Condition()
         self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, cwd=self._folder.name,
+            [*map(str, command)], stderr=subprocess.PIPE, text=True, cwd=self._folder.name,
             env={**os.environ, **(environment or {})})
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
@@ -156,7 +159,7 @@ class ConnectionClosed(Exception):
 
 
 class Connection:
-    """A socket that reads whole HTTP replies; under TLS if it is given an SSLContext."""
+    """A socket that reads whole HTTP replies; under TLS with an SSLContext."""
 
     def __init__(self, port, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S)
@@ -241,7 +244,7 @@ def run_weir(*arguments, environment=None):
 
 
 class Crowd:
-    """Clients that check on and on, each on its own thread, until told to stop.
+    """Clients that check on and on, each on its own thread, until the block ends.
 
     After a reply that says it is the last a client connects again; a connection that is
     refused means that the server has gone, and ends the client. Anything else, above all

@@ -16,40 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using testing::kInterval;
 using testing::SimulatedCheck;
-using testing::SimulatedNode;
-using testing::SimulatedRedis;
 using testing::SyncingNode;
 
-class AsyncFleet : public ::testing::Test {
- protected:
-  static KeyHash fresh_key() {
-    static std::uint64_t made = 0;
-    return {++made, made * 0x9e3779b97f4a7c15};
-  }
-  SyncingNode& add_node(Duration skew, std::size_t keys = 64, KeySpread spread = {}) {
-    return *nodes_.emplace_back(std::make_unique<SyncingNode>(redis_, skew, keys, spread));
-  }
-  void let_pass(Duration time) {
-    for (const Instant end = redis_.now + time; redis_.now < end;) {
-      redis_.now += 1ms;
-      for (const auto& node : nodes_) node->run();
-    }
-  }
-  // What Redis says is left, of a key that it is asked about.
-  std::int64_t left_in_redis(Charge charge) {
-    SimulatedNode observer(redis_, 0s);
-    charge.cost = 0;
-    SimulatedCheck look({charge}, Operation::kLook);
-    observer.strict.decide(look.batch, observer.now());
-    observer.run();
-    EXPECT_TRUE(look.is_answered());
-    EXPECT_FALSE(look.has_failed());
-    return look.decisions[0].remaining;
-  }
-
-  SimulatedRedis redis_;
-  std::vector<std::unique_ptr<SyncingNode>> nodes_;
-};
+using AsyncFleet = testing::SyncingFleet;
 
 struct Row {
   Algorithm algorithm;
@@ -201,7 +170,7 @@ TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
   EXPECT_LT(live_for(3s), 1'100);  // until it is tried again
   EXPECT_TRUE(node.store.trips().breaker().closed());
   let_pass(kInterval);
-  // What hung is told twice at most.
+  // What hung is pushed twice at most.
   EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
   EXPECT_GE(left_in_redis(charge), 10'000 - admitted - 100);
 }
@@ -260,7 +229,7 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   node.link.lost_slot = slot_of(charge);
   SimulatedCheck look({charge}, Operation::kLook);
   node.ask(look);
-  EXPECT_TRUE(look.has_failed());  // nothing is to be told, so nobody tries again
+  EXPECT_TRUE(look.has_failed());  // nothing is to be pushed, so no sync is tried again
   let_pass(kInterval);
   EXPECT_EQ(add_node(0s).spend({charge.key, &quota, 3}), true);
   node.link.lost_slot.reset();
@@ -381,8 +350,8 @@ TEST_F(AsyncFleet, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
   let_pass(AsyncStore::kCalmIntervals * kInterval);
   SimulatedCheck look({charge}, Operation::kLook);
   other.ask(look);
-  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was told
-  // 1/768 of the limit at once is told at once.
+  EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was pushed
+  // 1/768 of the limit at once is pushed at once.
   const auto pushes = node.store.counts().pushes;
   for (int i = 0; i < 14; ++i) EXPECT_TRUE(node.spend(charge));
   let_pass(kInterval);
@@ -459,27 +428,6 @@ TEST_F(AsyncFleet, WhoLooksSeesWhatOthersSpentSince) {
   SimulatedCheck look({charge}, Operation::kLook);
   node.ask(look);
   EXPECT_EQ(look.decisions[0].remaining, 9);
-}
-
-TEST_F(AsyncFleet, ThisNodesCountersKnowWhatItAdmittedWhenItIsAlone) {
-  SyncingNode& node = add_node(0s);
-  SyncingNode& other = add_node(0s);
-  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
-  const Charge charge{fresh_key(), &quota, 1};
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(charge));
-  EXPECT_TRUE(other.spend(charge));
-  let_pass(2 * kInterval);
-  EXPECT_EQ(node.own_remaining(charge), 95);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.spend(charge));
-  node.link.cut(node.now());
-  EXPECT_EQ(node.spend(charge), std::nullopt);
-  EXPECT_EQ(node.own_remaining(charge), 92);
-  node.store.note_admitted(charge, node.now());
-  EXPECT_EQ(node.spend(charge), std::nullopt);
-  EXPECT_EQ(node.own_remaining(charge), 92);  // whoever admitted it has entered it
-  node.link.mend();
-  let_pass(1s);
-  EXPECT_EQ(node.own_remaining(charge), 92);
 }
 
 }  // namespace

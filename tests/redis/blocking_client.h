@@ -18,8 +18,8 @@ class BlockingClient final : public RedisClient {
  public:
   explicit BlockingClient(const RedisServer& server) : connection_(server) {}
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
-                                  RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
+                                   RedisCall& call, Instant) override {
     connection_.put(words);
     calls_.push_back(&call);
     return std::nullopt;

@@ -48,15 +48,15 @@ class Script {
   }
   Lease lease(const Charge& charge, const LeaseTerms& terms, Instant now) {
     call.clear();
-    call.add_lease({&charge, 1}, terms);
+    call.add_lease(charge, terms);
     Lease lease;
     ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kNone);
+    EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kNone);
     return lease;
   }
   Decision give_back(const Charge& charge, Instant end, std::int64_t settled, Instant now) {
     call.clear();
-    call.add_return({&charge, 1}, end, settled);
+    call.add_return(charge, end, settled);
     Decision decision;
     ChargeReplies replies(run(now));
     EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
@@ -67,7 +67,7 @@ class Script {
     call.add(ScriptOperation::kSync, {&charge, 1});
     SyncedState state{};
     ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read_states({&state, 1}), ChargeFailure::kNone);
+    EXPECT_EQ(replies.read_state(state), ChargeFailure::kNone);
     EXPECT_EQ(replies.time(), now);
     return state;
   }
@@ -278,10 +278,10 @@ TEST_F(ChargeEffects, BackoffIsNotLeased) {
   const Quota quota = made({Algorithm::kExponentialBackoff, 20, 1min});
   const Charge charge{script().fresh_key(), &quota, 8};
   script().call.clear();
-  script().call.add_lease({&charge, 1}, {.share = 2, .length = 10s});
+  script().call.add_lease(charge, {.share = 2, .length = 10s});
   Lease lease;
   ChargeReplies replies(script().run(kStart));
-  EXPECT_EQ(replies.read_leases({&charge, 1}, {&lease, 1}), ChargeFailure::kUnsupported);
+  EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kUnsupported);
 }
 
 struct Held {
@@ -290,7 +290,7 @@ struct Held {
   bool is_long;
 };
 
-// What was spent of long leases and is not told, and when the first of them ends.
+// What was spent of long leases and not settled, and when the first of them ends.
 struct Settled {
   void add(std::int64_t more, Instant end) {
     until = units == 0 ? end : std::min(until, end);

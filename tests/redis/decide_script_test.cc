@@ -190,7 +190,7 @@ void count_denials(ModelBatch& batch, const std::vector<Decision>& decisions, In
 }
 
 // All would be allowed, unless one key's charges are too much together: then the first that
-// does not fit is told so, the others what a look says, and nothing is charged.
+// does not fit is denied, the others get what a look says, and nothing is charged.
 std::vector<Decision> spend_all(ModelBatch& batch, Instant now) {
   std::vector<Decision> decisions = look_each(batch, now);
   if (!std::ranges::all_of(decisions, &Decision::allowed)) {

@@ -24,7 +24,7 @@ using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=100", 0);
 
-constexpr Duration kGathered = 20ms;  // what nobody waits for
+constexpr Duration kGathered = 20ms;  // what no check waits for
 
 struct LeasingNode : SimulatedNode {
   LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
@@ -211,7 +211,7 @@ TEST_F(LeasedFleet, WhatAnIdleKeyHoldsGoesBackUnlessItIsATrifle) {
   EXPECT_GE(look.decisions[0].remaining, 199);
 }
 
-// What is held does not keep a bucket from filling: only so much is not there for others.
+// A bucket fills whatever is held of it: others lack only what is held.
 TEST_F(LeasedFleet, ABucketMissesOnlyWhatIsHeldOfIt) {
   auto fleet = nodes({0s, 0s});
   const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1000, 10min});

@@ -1,7 +1,8 @@
 // The clients of store/redis/client, through the real event loop, at real servers: alone,
 // behind a sentinel, in a cluster; gone, stopped, come back, turned into replicas.
 
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_url.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@
 #include <thread>
 
 #include "net/core.h"
-#include "net/tls_testing.h"
+#include "net/tls/tls_testing.h"
 #include "redis/redis_process.h"
 #include "store/redis/script/cluster_slot.h"
 
@@ -41,7 +42,7 @@ class Question final : public RedisCall {
     const auto number = reply.integer();
     answer_.set_value(number ? std::to_string(*number) : std::string(reply.text()));
   }
-  void failed(CallFailure, Instant) noexcept override { answer_.set_value("failed"); }
+  void failed(RedisFailure, Instant) noexcept override { answer_.set_value("failed"); }
 
  private:
   const Words words_of_it_;
@@ -50,7 +51,7 @@ class Question final : public RedisCall {
 };
 
 // A core with a client on a thread of its own.
-class Node final : public RedisStateListener {
+class Node final : public RedisListener {
  public:
   explicit Node(const std::string& url, const TlsTrustFiles& trust = {}) {
     const auto trusted = TlsTrust::load(trust);
@@ -201,7 +202,7 @@ TEST(SentinelRedis, IsFollowedThroughAFailover) {
                                 " 1\nsentinel down-after-milliseconds m 500\n"
                                 "sentinel failover-timeout m 5000\nrequirepass s");
   sentinel.start();
-  // The first is nobody; the next does not know the password of the last.
+  // The first does not exist; the next does not know the password of the last.
   Node node("redis-sentinel://127.0.0.1:" + std::to_string(free_port()) + "," + at(sentinel) +
             "/m?sentinel_password=s");
   EXPECT_EQ(node.becomes(Phase::kConnected), "");
@@ -266,7 +267,7 @@ TEST_F(ClusterTest, IsUsedWholeAndFollowedThroughAMigration) {
   EXPECT_EQ(client.ask({"GET", "foo"}, "foo"), "vfoo");          // still there
   EXPECT_EQ(client.ask({"SET", "{foo}new", "w"}, "foo"), "OK");  // already here: ASK
   EXPECT_EQ(client.ask({"GET", "{foo}new"}, "foo"), "w");
-  // Of two keys, one here and one there: tried again until the deadline.
+  // Two keys, one here and one there: the command goes again until the deadline.
   EXPECT_EQ(client.ask({"MGET", "foo", "{foo}new"}, "foo", milliseconds(50)), "failed");
   nodes[2]->ask("MIGRATE 127.0.0.1 " + std::to_string(nodes[0]->port()) + " foo 0 5000");
   for (const auto& node : nodes) node->ask("CLUSTER SETSLOT 12182 NODE " + id(0));

@@ -5,7 +5,7 @@
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 
@@ -21,14 +21,14 @@ RedisServer& server() {
   return only;
 }
 
-struct Failures final : RedisStoreListener {
+struct Failures final : RedisListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     ADD_FAILURE() << failure_name(failure) << ": " << detail;
   }
   void breaker_changed(Instant) override { ADD_FAILURE() << "the breaker"; }
 };
 
-// The store of one core, asked by any thread and answering before it returns.
+// The store of one core, which any thread may call and which answers before it returns.
 class WaitingStore final : public Store {
  public:
   WaitingStore() { RedisConnection(server()).call({"FLUSHALL"}); }

@@ -12,7 +12,8 @@
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "redis/redis_server.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_url.h"
 #include "store/redis/strict/redis_store.h"
 
 namespace weir {
@@ -29,11 +30,11 @@ struct Asker {
   std::function<void(Asker&)> answered;
 };
 
-class RedisLoop : public ::testing::Test, public RedisStateListener, public RedisStoreListener {
+class RedisLoop : public ::testing::Test, public RedisListener {
  protected:
   static constexpr std::size_t kAskers = 64;
 
-  // Until `is_done`, asked at each answer; all askers have an answer when this returns. Once.
+  // Until `is_done` says so at an answer; all askers have an answer when this returns. Once.
   void run(std::function<bool()> is_done) {
     std::size_t open = kAskers;
     for (Asker& asker : askers_) {
@@ -66,10 +67,6 @@ class RedisLoop : public ::testing::Test, public RedisStateListener, public Redi
       };
     }
   }
-
-  void redis_changed(const LinkState&, Instant) override {}
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
 
   RedisServer server_;
   const SystemClock clock_;

@@ -86,7 +86,7 @@ void RedisProcess::start() {
   WEIR_ASSERT(pid_ >= 0);
   if (pid_ == 0) become_redis(arguments, log[1]);
   ::close(log[1]);
-  log_ = log[0];  // stays open: a server whose log nobody takes would be stopped by it
+  log_ = log[0];  // stays open: a log that is not read would stop the server
   wait_until_ready(log_);
 }
 

@@ -11,7 +11,7 @@
 
 namespace weir {
 
-// A port that nobody listens on.
+// A port that no process listens on.
 std::uint16_t free_port();
 
 class RedisProcess {

@@ -26,7 +26,7 @@ namespace {
   _exit(127);
 }
 
-// Its log tells when it listens.
+// Its log says when it listens.
 void wait_until_ready(int log_fd) {
   std::string log;
   std::array<char, 1024> piece;
@@ -51,7 +51,7 @@ RedisServer::RedisServer() {
   if (pid_ == 0) become_redis(folder_, socket_path_, log[1]);
   close(log[1]);
   wait_until_ready(log[0]);
-  // The other end stays open: a server whose log nobody takes would be stopped by it.
+  // The other end stays open: a log that is not read would stop the server.
 }
 
 RedisServer::~RedisServer() {

@@ -8,7 +8,7 @@
 
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/strict/redis_store.h"
 
 namespace weir {
@@ -21,7 +21,7 @@ using testing::RedisServer;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
-struct Journal final : RedisStoreListener {
+struct Journal final : RedisListener {
   void redis_failed(RedisFailure failure, std::string_view, Instant) override {
     text += std::string(failure_name(failure)) + " ";
   }

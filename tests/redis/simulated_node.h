@@ -1,5 +1,5 @@
-// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls are
-// given it; each node has a clock of its own and a link that can be slow or cut.
+// A simulated fleet on a real Redis: time is the test's, also in Redis, whose calls bring
+// it; each node has a clock of its own and a link that can be slow or cut.
 //
 // Thread rule: one thread. Tested by leased_fleet_test.cc, which uses it.
 
@@ -15,7 +15,7 @@
 
 #include "proto/resp/reply_reader.h"
 #include "redis/redis_server.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/memory_store.h"
@@ -33,10 +33,10 @@ class SimulatedLink final : public RedisClient {
  public:
   SimulatedLink(SimulatedRedis& redis, Duration skew) : redis_(redis), skew_(skew) {}
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
-                                  Instant deadline, RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                   Instant deadline, RedisCall& call, Instant) override {
     const bool is_there = link.phase == LinkState::Phase::kConnected && slot != lost_slot;
-    if (!is_there) return CallFailure::kDisconnected;
+    if (!is_there) return RedisFailure::kDisconnected;
     flights_.push_back({{words.begin(), words.end()}, "", &call, redis_.now + delay / 2, deadline});
     ++calls;
     return std::nullopt;
@@ -52,7 +52,7 @@ class SimulatedLink final : public RedisClient {
   void cut(Instant now) {
     link.phase = LinkState::Phase::kDisconnected;
     for (Flight& flight : std::exchange(flights_, {})) {
-      if (flight.call != nullptr) flight.call->failed(CallFailure::kDisconnected, now);
+      if (flight.call != nullptr) flight.call->failed(RedisFailure::kDisconnected, now);
     }
   }
   void mend() { link.phase = LinkState::Phase::kConnected; }
@@ -71,7 +71,7 @@ class SimulatedLink final : public RedisClient {
     for (std::size_t i = 0; i < flights_.size(); ++i) {
       if (flights_[i].deadline > node_now || !flights_[i].reply.empty()) continue;
       RedisCall* const call = std::exchange(flights_[i].call, nullptr);
-      if (call != nullptr) call->failed(CallFailure::kTimedOut, node_now);
+      if (call != nullptr) call->failed(RedisFailure::kTimedOut, node_now);
     }
     while (!flights_.empty() && !flights_.front().reply.empty() &&
            flights_.front().due <= redis_.now) {
@@ -121,10 +121,7 @@ class SimulatedLink final : public RedisClient {
   std::deque<Flight> flights_;
 };
 
-struct FailuresAreFine final : RedisStoreListener {
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
-};
+struct FailuresAreFine final : RedisListener {};
 
 // A check and its answer. The charges and their quotas outlive it.
 struct SimulatedCheck {

@@ -30,7 +30,7 @@ class SyncedStates : public ::testing::Test {
     call_.set_time(now);
     SyncedState state{};
     ChargeReplies replies(redis_.call({call_.words().begin(), call_.words().end()}));
-    EXPECT_EQ(replies.read_states({&state, 1}), ChargeFailure::kNone);
+    EXPECT_EQ(replies.read_state(state), ChargeFailure::kNone);
     return state;
   }
   Decision spend_there(const Charge& charge, Instant now) {

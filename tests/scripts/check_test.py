@@ -12,18 +12,24 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import check  # noqa: E402 (after the path is set)
+from house_rules.files import product_lines  # noqa: E402
+from house_rules.tree import Tree  # noqa: E402
 
 HEADER = "// What it is.\n#pragma once\n"
+
+
+def write(root, files):
+    for path, content in files.items():
+        file = pathlib.Path(root, path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")
 
 
 def findings(files):
     """(rule, path, line) of everything check finds in a tree of these files."""
     with tempfile.TemporaryDirectory() as root:
-        for path, content in files.items():
-            file = pathlib.Path(root, path)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content, encoding="utf-8")
-        return [(f.rule, f.path, f.line) for f in check.check(root)]
+        write(root, files)
+        return [(f.rule, f.path, f.line) for f in check.check(Tree(root))]
 
 
 def with_sources_listed(files):
@@ -177,6 +183,19 @@ class Docs(CheckTest):
                     ("command", "docs/a.md", 2))
         self.expect({"docs/a.md": "`weir anything`\n"})  # until there is a src/cli
 
+    def test_limits(self):
+        code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
+            "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
+        def rows(size, idle="60 seconds", name="kMax"):
+            return {"src/algo/a.h": code, "docs/security.md":
+                    f"| a head | {size} | 431 | `src/algo/a.h`: `{name}` |\n"
+                    f"| silence | {idle} | closed | `src/algo/a.h`: `idle_max` |\n"}
+        self.expect(rows("32 KiB"))
+        self.expect(rows("32 KiB", "1 minute"))
+        self.expect(rows("16 KiB"), ("limit", "docs/security.md", 1))
+        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/security.md", 2))
+        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/security.md", 1))
+
 
 class Files(CheckTest):
     def test_columns(self):
@@ -203,12 +222,23 @@ class Files(CheckTest):
         self.expect({**headers("engine", 24), **headers("engine/part", 24),
                      **headers("engine", 9, "_testing.h"), **headers("engine/testing", 30)})
         self.expect(headers("engine", 25), ("crowd", "src/engine/f00.h", 1))
-        self.expect(headers("net", 30))  # an exception, with its reason
+        self.expect(headers("base", 30))  # an exception, with its reason
 
     def test_dead_sources(self):
         files = {"src/algo/a.cc": "", "tests/b_test.py": "", "CMakeLists.txt": "xa.cc"}
         self.assertEqual(findings(files), [("dead", "src/algo/a.cc", 1),
                                            ("dead", "tests/b_test.py", 1)])
+
+
+class Size(unittest.TestCase):
+    def test_counts_code_of_the_product_alone(self):
+        code = "// A.\n\n  // b\nint a;  // c\n\t\nint b;\n"
+        product = {"src/algo/a.cc": code, "include/weir/a.h": code}
+        others = ["src/algo/a_test.cc", "src/algo/a_testing.h", "src/net/a_test_door.cc",
+                  "src/net/testing/a.h", "tests/a.cc", "bench/a.cc", "src/algo/a.py"]
+        with tempfile.TemporaryDirectory() as root:
+            write(root, {**product, **{path: code for path in others}})
+            self.assertEqual(product_lines(Tree(root)), 4)
 
 
 class CommandLine(unittest.TestCase):
@@ -219,6 +249,7 @@ class CommandLine(unittest.TestCase):
                                     capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertTrue(result.stdout.startswith("notes.md:1: "), result.stdout)
+        self.assertTrue(result.stdout.endswith("\n0 product lines, neither blank nor comment\n"))
 
 
 if __name__ == "__main__":

@@ -54,10 +54,12 @@ function pairs(text: string, separator: string): [string, string][] {
   });
 }
 
-// The first and the last of a name: origins differ in which of them they take.
+const VALUES_MAX = 16;  // of one name, the last among them
+
 function valuesOf(list: [string, string][], name: string): string[] {
   const values = list.filter(([other]) => other === name).map(([, value]) => value);
-  return values.length <= 2 ? values : [values[0]!, values.at(-1)!];
+  const isMany = values.length > VALUES_MAX;
+  return isMany ? [...values.slice(0, VALUES_MAX - 1), values.at(-1)!] : values;
 }
 
 function plainHost(host: string): string {

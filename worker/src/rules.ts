@@ -138,10 +138,14 @@ function clientPart(bits: string[]): (facts: Facts) => string {
   };
 }
 
+// A client that repeats a name with several values chooses none of them.
+const oneValue = (values: string[]): string =>
+  values.every((value) => value === values[0]) ? values[0] ?? "" : "";
+
 const NAMED: Record<string, (name: string) => (facts: Facts) => string> = {
   header: (name) => (facts) => facts.header(name) ?? "",
-  query: (name) => (facts) => facts.parameters(name)[0] ?? "",
-  cookie: (name) => (facts) => facts.cookies(name)[0] ?? "",
+  query: (name) => (facts) => oneValue(facts.parameters(name)),
+  cookie: (name) => (facts) => oneValue(facts.cookies(name)),
 };
 
 const PLAIN: Record<string, (facts: Facts) => string> = {

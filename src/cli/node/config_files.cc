@@ -1,10 +1,12 @@
 #include "cli/node/config_files.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <iterator>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -17,41 +19,41 @@
 namespace weir {
 namespace {
 
-// Length and all: "ab" and "c" are not "a" and "bc".
-void append_file(const std::filesystem::path& path, std::string& texts) {
-  auto stream = std::ifstream(path, std::ios::binary);
-  auto text = std::string(kYamlBytesMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  const auto size = static_cast<std::size_t>(stream.gcount());
-  texts.append(path).append("\n").append(std::to_string(size)).append("\n").append(text, 0, size);
+namespace fs = std::filesystem;
+
+// Files below a folder, as far as they can be read.
+void add_files_below(const fs::path& folder, std::vector<fs::path>& files) {
+  std::error_code ignored;
+  const auto skipping = fs::directory_options::skip_permission_denied;
+  auto entry = fs::recursive_directory_iterator(folder, skipping, ignored);
+  for (; entry != end(entry); entry.increment(ignored)) {
+    if (entry->is_regular_file(ignored)) files.push_back(entry->path());
+  }
 }
 
 }  // namespace
 
 std::uint64_t fingerprint(std::span<const std::string> paths) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   auto files = std::vector<fs::path>();
   for (const auto& path : paths) {
-    if (!fs::is_directory(path, ignored)) {
+    if (fs::is_directory(path, ignored)) {
+      add_files_below(path, files);
+    } else {
       files.emplace_back(path);
-      continue;
-    }
-    for (const auto& entry : fs::recursive_directory_iterator(path, ignored)) {
-      if (entry.is_regular_file(ignored)) files.push_back(entry.path());
     }
   }
   std::ranges::sort(files);
-  std::string texts;
-  for (const auto& file : files) append_file(file, texts);
-  return std::hash<std::string>()(texts);
-}
-
-std::string config_file_text(const ServeOptions& options) {
-  if (options.config_file.empty()) return {};
-  auto text = read_config_file(options.config_file);
-  return std::holds_alternative<std::string>(text) ? std::get<std::string>(std::move(text))
-                                                   : std::string();
+  std::uint64_t hash = 0;
+  const auto add = [&](std::string_view text) {
+    hash = XXH3_64bits_withSeed(text.data(), text.size(), hash);
+  };
+  for (const auto& file : files) {
+    const auto text = read_file(file, kYamlBytesMax);
+    add(file.native());
+    add(std::holds_alternative<std::string>(text) ? std::get<std::string>(text) : "");
+  }
+  return hash;
 }
 
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {

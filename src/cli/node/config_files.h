@@ -15,20 +15,16 @@
 
 namespace weir {
 
-// The text of the configuration file, as far as it can be read.
-std::string config_file_text(const ServeOptions& options);
-
-// As load_config(), and what only a command can tell: whether the Redis has a URL.
+// As load_config(), and checks the URL of the Redis, which src/config cannot.
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file);
 
 // The configuration with all rules and settings in it; the command line wins over the file.
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options);
 
-// What limits in Envoy's files mean where they do not say.
+// The algorithm of limits in Envoy's files that name none.
 Algorithm envoy_algorithm(const SettingValues& settings);
 
-// Another number if the text of any of these files, or of the files in these folders, is
-// another one.
+// Changes with the text of any of these files, or of the files in these folders.
 std::uint64_t fingerprint(std::span<const std::string> paths);
 
 // "weir.yaml and ratelimit.yaml"; empty if there are none.

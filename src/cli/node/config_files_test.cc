@@ -1,13 +1,16 @@
 #include "cli/node/config_files.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <string>
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <vector>
 
 #include "cli/settings_testing.h"
+#include "net/loop/file_watch.h"
 
 namespace weir {
 namespace {
@@ -83,6 +86,32 @@ TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {
   EXPECT_THAT(mistake({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy)}),
                        .config_file = ours}),
               HasSubstr("the rules 'mine' and 'edge/a' are for the same descriptor"));
+}
+
+// is_directory() threw, on the thread that reloads.
+TEST_F(ConfigFilesTest, ALoopOfLinksIsAMistake) {
+  const auto loop = (folder_ / "loop").string();
+  std::filesystem::create_symlink(loop, loop);
+  EXPECT_THAT(mistake({.settings = said({"--envoy-config", loop})}),
+              HasSubstr("loop: cannot be read: Too many levels of symbolic links"));
+  EXPECT_THAT(mistake({.config_file = loop}), HasSubstr("loop: cannot be read"));
+  const std::vector<std::string> paths = {loop};
+  EXPECT_EQ(fingerprint(paths), fingerprint(paths));
+}
+
+// The iterator over the folder threw, in the loop that waits for signals.
+TEST_F(ConfigFilesTest, AFolderThatMayNotBeReadEndsNothing) {
+  write("rl.yaml", kEnvoy);
+  const auto closed = folder_ / "closed";
+  std::filesystem::create_directory(closed);
+  const std::vector<std::string> paths = {folder_.string()};
+  const auto before = fingerprint(paths);
+  std::filesystem::permissions(closed, std::filesystem::perms::none);
+  const bool is_root = ::geteuid() == 0;
+  EXPECT_EQ(is_root ? ::seteuid(65'534) : 0, 0);
+  EXPECT_EQ(fingerprint(paths), before);
+  EXPECT_NO_THROW(FileWatch{paths});
+  EXPECT_EQ(is_root ? ::seteuid(0) : 0, 0);
 }
 
 TEST_F(ConfigFilesTest, TheUrlOfTheRedisIsCheckedWhereItStands) {

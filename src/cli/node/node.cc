@@ -9,8 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/node/redis_trust.h"
+#include "engine/engine.h"
 #include "net/sockets/open_files.h"
+#include "proto/http2/http2_door.h"
+#include "proto/sniffer.h"
+#include "server/grpc/grpc_door.h"
+#include "server/http/http_door.h"
+#include "server/resp/resp_door.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -20,15 +25,7 @@ namespace {
 // memory as well as descriptors.
 constexpr std::size_t kConnectionsMax = 100'000;
 
-StoreFigures figures_of(const MemoryStore& store) {
-  const auto stats = store.stats();
-  return {.capacity = stats.capacity,
-          .evictions = stats.evictions,
-          .bytes = stats.bytes,
-          .log_entries = stats.log_entries};
-}
-
-// What TLS agrees on at a door, best first.
+// The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
   switch (door) {
     case Door::kHttp: return {"h2", "http/1.1"};
@@ -63,7 +60,71 @@ RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_cou
           .detailed_counts = &detailed_counts};
 }
 
+// The seed spreads the times at which doors close; nobody need be unable to guess them.
+Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
+  return {.age_max = values.get<Duration>("listen.http2_age_max"), .seed = seed};
+}
+
+// Sends the HTTP/2 requests of the HTTP door to a core's services.
+class Http2Routes final : public Http2Router {
+ public:
+  // Both must outlive the routes.
+  Http2Routes(GrpcDoor& grpc, HttpDoor& http) : grpc_(grpc), http_(http) {}
+
+  Http2Service& route(const Http2Stream& stream) override {
+    const bool is_grpc = stream.field("content-type").starts_with("application/grpc");
+    return is_grpc ? grpc_.route(stream) : http_.http2();
+  }
+  void stamp(Duration elapsed) override { grpc_.stamp(elapsed); }  // of one core, like HTTP's
+
+ private:
+  GrpcDoor& grpc_;
+  HttpDoor& http_;
+};
+
 }  // namespace
+
+struct Node::CoreParts {
+  CoreParts(Node& node, const RuleSetPtr& rules_at_first, std::uint64_t seed)
+      : rules(rules_at_first),
+        engine(*node.store_, node.hasher_, node.traffic_.add_core()),
+        http(*node.http_, engine, node.blocks_, rules),
+        grpc(node.grpc_, engine, node.blocks_, rules,
+             rls_options(node.settings_.values, node.detailed_counts_)),
+        grpc_alone(grpc, http2_options(node.settings_.values, seed)),
+        routes(grpc, http),
+        http2(routes, http2_options(node.settings_.values, seed)),
+        any_http(http, http2),
+        resp(*node.resp_, engine, node.blocks_, rules) {}
+
+  SessionFactory& door(Door door) {
+    switch (door) {
+      case Door::kHttp: break;
+      case Door::kGrpc: return grpc_alone;
+      case Door::kResp: return resp;
+    }
+    return any_http;
+  }
+
+  void use_rules(const RuleSetPtr& others) {
+    if (others == rules) return;
+    http.use_rules(others);
+    grpc.use_rules(others);
+    resp.use_rules(others);
+    rules = others;  // when all have them: what wants memory is done again
+  }
+
+  RuleSetPtr rules;
+  Engine engine;
+  HttpDoor http;
+  GrpcDoor grpc;
+  Http2Door grpc_alone;
+  Http2Routes routes;
+  Http2Door http2;
+  SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
+  RespDoor resp;
+  std::optional<WallFollower> wall;  // while the core serves
+};
 
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
     const Settings& settings) {
@@ -76,39 +137,12 @@ std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
   return std::make_shared<const Admission>(std::move(admission));
 }
 
-Node::CoreParts::CoreParts(Node& node, const RuleSetPtr& rules)
-    : engine(*node.store_, node.hasher_, node.traffic_.add_core()),
-      http(*node.http_, engine, node.blocks_, rules),
-      grpc(node.grpc_, engine, node.blocks_, rules,
-           rls_options(node.settings_.values, node.detailed_counts_)),
-      grpc_alone(grpc, node.http2_options()),
-      routes(grpc, http),
-      http2(routes, node.http2_options()),
-      any_http(http, http2),
-      resp(*node.resp_, engine, node.blocks_, rules) {}
-
-SessionFactory& Node::CoreParts::door(Door door) {
-  switch (door) {
-    case Door::kHttp: break;
-    case Door::kGrpc: return grpc_alone;
-    case Door::kResp: return resp;
-  }
-  return any_http;
-}
-
-void Node::CoreParts::use_rules(const RuleSetPtr& rules) {
-  http.use_rules(rules);
-  grpc.use_rules(rules);
-  resp.use_rules(rules);
-}
-
 std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
                                                            const std::string& config_file,
-                                                           const Secrets& secrets,
-                                                           Rulebook::Content rules) {
+                                                           const Secrets& secrets, Config config) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, config_file, secrets));
-    node->rulebook_.load(std::move(rules), node->clock_.now());
+    node->rulebook_.load(std::move(config), node->clock_.now());
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
@@ -128,7 +162,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
-          [this](const RuleSetPtr& rules) { apply(rules); }) {
+          [this] { announce_rules(); }) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -137,30 +171,28 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
-      .store_figures = [this] { return figures_of(*store_); },
-      .listener_figures = [this] { return listener_figures(); },
-      .resp_figures =
-          [this] {
-            const RespCountsSummary counts = resp_->counts().summary();
-            return RespFigures{
-                .opened = counts.opened, .closed = counts.closed, .commands = counts.commands};
-          },
-      .shared_store =
-          settings.fleet ? std::function([this] { return fleet_->figures(); }) : nullptr,
+      .figures = [this] { return figures(); },
+      .logins = &logins_,
       .rule_desk = &rule_changer_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
                                                    .password = secrets.resp_password,
-                                                   .admin_token = secrets.admin_token}};
+                                                   .admin_token = secrets.admin_token},
+                                        .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
 }
 
+Node::~Node() { rule_changer_.stop(); }  // which posts to the server
+
 std::optional<StartError> Node::listen() {
   auto admission = make_admission(settings_);
   if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
-  for (std::size_t i = 0; i < settings_.threads; ++i) cores_.emplace_back(*this, rulebook_.rules());
+  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now()));
+  for (std::size_t i = 0; i < settings_.threads; ++i) {
+    cores_.push_back(std::make_unique<CoreParts>(*this, rulebook_.rules(), seed + i));
+  }
   auto endpoints = std::vector<Endpoint>();
   for (const auto& listening : settings_.listening) {
     auto& endpoint = endpoints.emplace_back(Endpoint{.address = listening.address,
@@ -168,7 +200,7 @@ std::optional<StartError> Node::listen() {
                                                      .security = listening.option->security,
                                                      .alpn = protocols_of(listening.option->door),
                                                      .proxy_protocol = listening.proxy_protocol});
-    for (auto& core : cores_) endpoint.factories.push_back(&core.door(listening.option->door));
+    for (auto& core : cores_) endpoint.factories.push_back(&core->door(listening.option->door));
   }
   auto options = server_options();
   options.admission = std::get<std::shared_ptr<const Admission>>(std::move(admission));
@@ -188,25 +220,27 @@ ServerOptions Node::server_options() {
           .core_ends = [this](std::size_t core) { end_core(core); }};
 }
 
-// What lives on the core's loop beside its clients.
+// Starts what lives on the core's loop beside its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
-  CoreParts& parts = cores_[core];
-  parts.wall.emplace(loop, wall_clock_, clock_,
-                     [&parts](Duration lead) { parts.engine.set_wall_lead(lead); });
+  CoreParts& parts = *cores_[core];
+  parts.wall.emplace(loop, wall_clock_, clock_, [this, &parts](Duration lead) {
+    parts.engine.set_wall_lead(lead);
+    parts.use_rules(rulebook_.rules());
+  });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
-  cores_[core].wall.reset();
+  cores_[core]->wall.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
 std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
-  auto trust = load_trust(fleet.url.tls);
+  auto trust = TlsTrust::load(fleet.url.tls);
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
@@ -221,21 +255,19 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   return std::nullopt;
 }
 
-// Closing times need not be unpredictable, but those of doors not be alike.
-Http2Options Node::http2_options() const {
-  const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now())) + cores_.size();
-  return {.age_max = settings_.values.get<Duration>("listen.http2_age_max"), .seed = seed};
-}
-
-ListenerFigures Node::listener_figures() const {
-  const auto figures = server_->connections();
-  return {.open = figures.open,
-          .max = figures.max,
-          .accepted = figures.accepted,
-          .refused = figures.refused,
-          .stalled = figures.stalled,
-          .failed_handshakes = figures.failed_handshakes,
-          .refused_headers = figures.refused_headers};
+NodeFigures Node::figures() const {
+  const auto connections = server_->connections();
+  return {.store = store_->stats(),
+          .listeners = {.open = connections.open,
+                        .max = connections.max,
+                        .accepted = connections.accepted,
+                        .refused = connections.refused,
+                        .stalled = connections.stalled,
+                        .failed_handshakes = connections.failed_handshakes,
+                        .refused_headers = connections.refused_headers},
+          .resp = resp_->counts().sum(),
+          .logins = logins_.figures(),
+          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
 }
 
 std::vector<std::string> Node::urls() const {
@@ -251,10 +283,15 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// Before the server is there, the cores have no rules to replace.
-void Node::apply(const RuleSetPtr& rules) {
+// Cores have no rules to replace before the server is there. A core that misses the message
+// for want of memory finds the rules when it next looks at the wall clock, within a second.
+void Node::announce_rules() noexcept {
   for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
-    server_->post(i, [&core = cores_[i], rules] { core.use_rules(rules); });
+    try {
+      server_->post(i, [this, &core = *cores_[i]] { core.use_rules(rulebook_.rules()); });
+    } catch (const std::bad_alloc&) {
+      continue;
+    }
   }
 }
 

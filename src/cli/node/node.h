@@ -8,32 +8,25 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "cli/node/http2_routes.h"
 #include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/rulebook.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
-#include "engine/engine.h"
+#include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
 #include "observe/traffic.h"
-#include "proto/http2/http2_door.h"
-#include "proto/sniffer.h"
 #include "rules/rule_set.h"
-#include "server/grpc/grpc_door.h"
-#include "server/grpc/grpc_node.h"
-#include "server/http/http_door.h"
+#include "server/grpc/health.h"
 #include "server/http/http_node.h"
-#include "server/resp/resp_door.h"
 #include "server/resp/resp_node.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -51,9 +44,9 @@ class Node {
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
                                                               const std::string& config_file,
                                                               const Secrets& secrets,
-                                                              Rulebook::Content rules);
+                                                              Config config);
 
-  ~Node() { rule_changer_.stop(); }  // which posts to the server
+  ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -63,48 +56,35 @@ class Node {
   Exposure exposure() const { return http_->access().exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // Puts other rules in force, on every core, soon; a request is decided by those it began
-  // with. Changed only by what rule_changer() runs.
+  // Puts other rules in force, on every core, soon; a request keeps those it began with.
+  // Only what rule_changer() runs may change it.
   Rulebook& rulebook() { return rulebook_; }
   RuleChanger& rule_changer() { return rule_changer_; }
 
-  // A connection goes on as it was let in.
+  // For new connections; the open ones go on as they are.
   void use_admission(const std::shared_ptr<const Admission>& admission);
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
+  // How far the wall clock is ahead of now().
+  Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
   void refused_reload() { http_->reload_failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
   void drain(Duration patience);
 
  private:
-  struct CoreParts {
-    CoreParts(Node& node, const RuleSetPtr& rules);
-    SessionFactory& door(Door door);
-    void use_rules(const RuleSetPtr& rules);
-
-    Engine engine;
-    HttpDoor http;
-    GrpcDoor grpc;
-    Http2Door grpc_alone;
-    Http2Routes routes;
-    Http2Door http2;
-    SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
-    RespDoor resp;
-    std::optional<WallFollower> wall;  // while the core serves
-  };
+  struct CoreParts;
 
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
-  void apply(const RuleSetPtr& rules);
+  void announce_rules() noexcept;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
-  ListenerFigures listener_figures() const;
-  Http2Options http2_options() const;
+  NodeFigures figures() const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.
@@ -113,6 +93,7 @@ class Node {
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
   KeyHasher hasher_;
+  LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;
@@ -121,7 +102,7 @@ class Node {
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
-  std::deque<CoreParts> cores_;
+  std::vector<std::unique_ptr<CoreParts>> cores_;
   std::unique_ptr<NodeFleet> fleet_;  // null: alone
   std::unique_ptr<Server> server_;
 };

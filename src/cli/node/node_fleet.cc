@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "rules/mode.h"
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_failure.h"
 
 namespace weir {
 
@@ -20,7 +20,7 @@ NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& bl
 
 void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer,
                       Instant now) {
-  // Nodes and cores wait by chance before they try again, each by its own.
+  // Nodes and cores wait for a random time before they try again, each with its own seed.
   std::uint32_t seed = 0;
   std::memcpy(&seed, options_.secret.bytes.data(), sizeof(seed));
   seed += static_cast<std::uint32_t>(core);
@@ -86,7 +86,7 @@ void NodeFleet::health_changed(const FleetHealth& health) {
 
 void NodeFleet::fleet_warned(const std::string& sentence) { spdlog::warn("redis: {}", sentence); }
 
-// On the first core. The hashers stay, since cores change to another in their own time.
+// Runs on the first core. The hashers stay, since each core changes in its own time.
 void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
   const KeyHasher& hasher = hashers_.emplace_back(secret);
   for (std::size_t core = 0; core < members_.size(); ++core) {

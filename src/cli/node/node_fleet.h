@@ -34,7 +34,7 @@ class NodeFleet final : FleetListener {
   // The core joins, and goes. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
   void end(std::size_t core);
-  // Before it goes, and nobody asks it any more: RedisFleet::leave().
+  // Before it goes, when it has no requests any more: RedisFleet::leave().
   bool leave(std::size_t core, Instant now) { return members_[core].fleet->leave(now); }
 
   SharedStoreFigures figures() const;
@@ -43,7 +43,7 @@ class NodeFleet final : FleetListener {
   struct Member {
     Engine* engine = nullptr;
     std::unique_ptr<RedisFleet> fleet;
-    std::unique_ptr<Alarm> answers;  // have come: whoever waits for them goes on
+    std::unique_ptr<Alarm> answers;  // have come: requests that wait for them go on
   };
 
   void health_changed(const FleetHealth& health) override;

@@ -48,7 +48,8 @@ std::optional<std::string> replace_file(const std::string& path, std::string_vie
                                         mode_t mode) {
   std::error_code error;
   const fs::path resolved = fs::canonical(path, error);
-  const fs::path target = error ? fs::absolute(path) : resolved;
+  const fs::path target = error ? fs::path(path) : resolved;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   const std::string temporary = target.string() + ".new";
   ::unlink(temporary.c_str());
   const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
@@ -61,7 +62,7 @@ std::optional<std::string> replace_file(const std::string& path, std::string_vie
     ::unlink(temporary.c_str());
     return message;
   }
-  sync_folder(target.parent_path());
+  sync_folder(folder);  // its name is made before: from the rename on nothing may throw
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// Puts a file in place of another in one step: whoever reads sees the old text or the new
-// one, also after a crash.
+// Puts a file in place of another in one step: a reader sees the old text or the new one, also
+// after a crash.
 //
 // Thread rule: any; one writer a file. Tested by replace_file_test.cc.
 

@@ -1,5 +1,6 @@
 #include "cli/node/rule_changer.h"
 
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -54,12 +55,14 @@ void RuleChanger::work_off() {
   }
 }
 
-// A change that wants too much memory is refused; the rules in force stay.
+// A change that throws is refused: the rules in force stay, and the thread goes on.
 RuleReply RuleChanger::reply_to(const Job& job) const {
   try {
     return job.work();
   } catch (const std::bad_alloc&) {
     return refusal("Out of memory.");  // short: it wants none
+  } catch (const std::exception& error) {
+    return refusal(error.what());
   }
 }
 

@@ -40,8 +40,8 @@ class RuleChanger final : public RuleDesk {
   RuleHistory history() const override { return book_.history(); }
   void change(RuleChange change, Done done, Instant now) override;
 
-  // The same for work on the book that is no request's, such as a reload. `done` is told
-  // what `work` replied, or why it was not done.
+  // The same for work on the book that no request wants, such as a reload. `done` receives
+  // the reply of `work`, or why it was not done.
   void run(Work work, Done done);
 
   // Ends the change that is under way, refuses those that wait and all that come later.

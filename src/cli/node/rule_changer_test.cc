@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <semaphore>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -33,7 +34,7 @@ std::string login(int limit) {
 class RuleChangerTest : public testing::Test {
  protected:
   RuleChangerTest() {
-    book_.load({.text = "rules: []", .rules = {}, .sources = {}}, kNow);
+    book_.load({.text = "rules: []"}, kNow);
     compiling_.acquire();
   }
 
@@ -83,7 +84,7 @@ class RuleChangerTest : public testing::Test {
   std::vector<std::thread::id> threads_;
   Rulebook book_{
       "", [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
-      [](const RuleSetPtr&) {}};
+      [] {}};
   RuleChanger changer_{book_};
 };
 
@@ -180,6 +181,14 @@ TEST_F(RuleChangerTest, SurvivesAChangeThatWantsTooMuchMemory) {
   changer_.run([]() -> RuleReply { throw std::bad_alloc(); }, note());
   put(1);
   EXPECT_THAT(statuses(replies()), ElementsAre(503, 201));
+}
+
+// A configuration folder that became a loop of links ended the process.
+TEST_F(RuleChangerTest, SurvivesAChangeThatFailsInAnUnknownWay) {
+  changer_.run([]() -> RuleReply { throw std::runtime_error("too many links"); }, note());
+  put(1);
+  EXPECT_THAT(statuses(replies()), ElementsAre(503, 201));
+  EXPECT_EQ(replies_.front().detail, "too many links");
 }
 
 }  // namespace

@@ -19,14 +19,20 @@ namespace {
 
 using Kind = RuleChange::Kind;
 
-constexpr std::size_t kMistakesTold = 10;
+constexpr std::size_t kMistakesMax = 10;  // in one reply
+
+// Why a change is not made: the status of its reply, and sentences.
+struct Refusal {
+  int status;
+  std::string detail;
+};
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
   return std::ranges::find(sources, id, &RuleSource::id);
 }
 
-// For looking up many: views of what is given.
+// For looking up many. Views of `sources`.
 std::unordered_map<std::string_view, std::string_view> texts_by_id(
     const std::vector<RuleSource>& sources) {
   auto texts = std::unordered_map<std::string_view, std::string_view>();
@@ -40,7 +46,7 @@ std::size_t bytes_of(const RuleVersion& version) {
   return bytes;
 }
 
-// Forgets the oldest ones then, if they are too many or too long.
+// Adds a version, and forgets the oldest ones if they are too many or too long.
 void remember(RuleHistory& history, RuleVersion version) {
   history.push_back(std::make_shared<const RuleVersion>(std::move(version)));
   auto first = history.end();
@@ -57,7 +63,7 @@ void remember(RuleHistory& history, RuleVersion version) {
 // "1:20: 'limit' is missing; ..."; the rule begins in line 2 of what was parsed.
 std::string describe_mistakes(const ConfigErrors& errors) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     auto error = errors[i];
     error.file = "rule";
     error.line -= error.line > 1 ? 1 : 0;
@@ -69,7 +75,7 @@ std::string describe_mistakes(const ConfigErrors& errors) {
 // Line i + 2 is that of rule i.
 std::string describe_conflicts(const ConfigErrors& errors, const std::vector<RuleSource>& draft) {
   auto text = std::string();
-  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesTold); ++i) {
+  for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
     const auto rule = errors[i].line - 2;
     if (i > 0) text += "\n";
     if (rule < draft.size()) text += "rule '" + draft[rule].id + "': ";
@@ -78,204 +84,201 @@ std::string describe_conflicts(const ConfigErrors& errors, const std::vector<Rul
   return text;
 }
 
+// The rules that requests have changed, and that the file has otherwise or not at all.
+std::vector<std::string> unwritten(const RulesView& view) {
+  auto ids = std::vector<std::string>();
+  for (const auto& rule : view.rules) {
+    if (rule.origin == RuleOrigin::kRequest) ids.push_back(rule.id);
+  }
+  ids.insert(ids.end(), view.removed.begin(), view.removed.end());
+  return ids;
+}
+
 std::string with_enabled(const std::string& rule_json, bool enabled) {
   auto rule = boost::json::parse(rule_json);
   rule.as_object()["enabled"] = enabled;
   return boost::json::serialize(rule);
 }
 
-}  // namespace
-
-Rulebook::Loaded Rulebook::load(Content content, Instant now) {
-  auto loaded = Loaded{.changes = {}, .lost = unwritten()};
-  auto in_file = config_sources(content.text);
-  const auto written = texts_by_id(in_file.rules);
-  auto envoy = std::vector<Rule>();
-  std::ranges::copy_if(content.rules, std::back_inserter(envoy),
-                       [&](const Rule& rule) { return !written.contains(rule.id); });
-  auto compiled = compile_(std::move(content.rules), content.sources);
-  text_ = std::move(content.text);
-  in_file_ = std::move(in_file);
-  envoy_ = std::move(envoy);
-  sources_ = std::move(content.sources);
-  loaded.changes = put_in_force(in_file_.rules, std::move(compiled), RuleOrigin::kFile, now);
-  return loaded;
-}
-
-// Returns what is different from before. All that may want memory comes first, so that the
-// rules are either in force, shown and remembered, or not.
-std::vector<std::string> Rulebook::put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
-                                                Instant now) {
-  auto changes = std::vector<std::string>();
-  if (rules_ != nullptr) {
-    changes = describe_changes({.rules = *rules_, .sources = in_force_},
-                               {.rules = *rules, .sources = sources});
-  }
-  auto next = Shown{.rules = rules,
-                    .view = std::make_shared<const RulesView>(make_view(sources, version_ + 1)),
-                    .history = history()};
-  if (rules_ == nullptr || !changes.empty() || sources != in_force_) {
-    remember(
-        next.history,
-        {.version = version_ + 1, .when = now, .by = by, .changes = changes, .rules = sources});
-  }
-  retire(rules_);
-  in_force_ = std::move(sources);
-  rules_ = std::move(rules);
-  ++version_;
-  {
-    const std::scoped_lock lock(mutex_);
-    std::swap(shown_, next);
-  }
-  apply_(rules_);
-  return changes;
-}
-
-// The last owner of a set destroys thousands of expressions. That must be this thread, and not
-// a core that swaps: so the book keeps each set until all cores have let go.
-void Rulebook::retire(const RuleSetPtr& rules) {
-  std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
-  if (rules != nullptr) retired_.push_back(rules);
-}
-
-Rulebook::Shown Rulebook::shown() const {
-  const std::scoped_lock lock(mutex_);
-  return shown_;
-}
-
-RuleSetPtr Rulebook::rules() const { return shown().rules; }
-std::shared_ptr<const RulesView> Rulebook::view() const { return shown().view; }
-RuleHistory Rulebook::history() const { return shown().history; }
-
-bool Rulebook::file_has_changed() const {
-  const auto text = read_config_file(file_);
-  const auto* found = std::get_if<std::string>(&text);
-  return found == nullptr || *found != text_;
-}
-
-std::vector<std::string> Rulebook::unwritten() const {
-  auto ids = std::vector<std::string>();
-  const auto written = texts_by_id(in_file_.rules);
-  const auto known = texts_by_id(in_force_);
-  for (const auto& rule : in_force_) {
-    const auto found = written.find(rule.id);
-    if (found == written.end() || found->second != rule.json) ids.push_back(rule.id);
-  }
-  for (const auto& rule : in_file_.rules) {
-    if (!known.contains(rule.id)) ids.push_back(rule.id);
-  }
-  return ids;
-}
-
-RulesView Rulebook::make_view(const Sources& sources, std::uint64_t version) const {
+// What others see of a version.
+std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_force,
+                                           const std::vector<RuleSource>& in_file,
+                                           const std::vector<Rule>& envoy, std::uint64_t version) {
   auto view = RulesView{.version = version};
-  const auto written = texts_by_id(in_file_.rules);
-  const auto known = texts_by_id(sources);
-  for (const auto& rule : sources) {
+  const auto written = texts_by_id(in_file);
+  const auto known = texts_by_id(in_force);
+  for (const auto& rule : in_force) {
     const auto found = written.find(rule.id);
     const bool is_written = found != written.end() && found->second == rule.json;
     view.rules.push_back({.id = rule.id,
                           .json = rule.json,
                           .origin = is_written ? RuleOrigin::kFile : RuleOrigin::kRequest});
   }
-  for (const auto& rule : envoy_) {
+  for (const auto& rule : envoy) {
     view.rules.push_back({.id = rule.id, .json = {}, .origin = RuleOrigin::kEnvoy});
   }
-  for (const auto& rule : in_file_.rules) {
+  for (const auto& rule : in_file) {
     if (!known.contains(rule.id)) view.removed.push_back(rule.id);
   }
-  return view;
+  return std::make_shared<const RulesView>(std::move(view));
 }
 
-RuleReply Rulebook::refusal(int status, std::string detail) const {
-  return {.status = status, .detail = std::move(detail), .version = version_};
+}  // namespace
+
+Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
+  auto next = state_;
+  next.text = std::move(config.text);
+  next.in_file = config_sources(next.text);
+  next.in_force = next.in_file.rules;
+  const auto written = texts_by_id(next.in_file.rules);
+  auto envoy = std::vector<Rule>();
+  std::ranges::copy_if(config.rules, std::back_inserter(envoy),
+                       [&](const Rule& rule) { return !written.contains(rule.id); });
+  next.envoy = std::make_shared<const std::vector<Rule>>(std::move(envoy));
+  next.sources = config.sources;
+  next.rules = compile_(std::move(config.rules), std::move(config.sources));
+  loaded.changes = finish(next, RuleOrigin::kFile, now);
+  put_in_force(std::move(next));
+  return loaded;
+}
+
+// Adds what follows from the rules of `next`, and returns what is different from before. What
+// may want memory is done here, so that put_in_force() wants none.
+std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant now) {
+  auto changes = std::vector<std::string>();
+  if (state_.rules != nullptr) {
+    changes = describe_changes({.rules = *state_.rules, .sources = state_.in_force},
+                               {.rules = *next.rules, .sources = next.in_force});
+  }
+  ++next.version;
+  next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
+  if (state_.rules == nullptr || !changes.empty() || next.in_force != state_.in_force) {
+    remember(next.history, {.version = next.version,
+                            .when = now,
+                            .by = by,
+                            .changes = changes,
+                            .rules = next.in_force});
+  }
+  std::erase_if(retired_, [](const RuleSetPtr& old) { return old.use_count() == 1; });
+  retired_.reserve(retired_.size() + 1);
+  return changes;
+}
+
+// The last owner of a set destroys thousands of expressions. A core that swaps sets must not
+// be the one, so the book keeps each set until all cores have let go of it.
+void Rulebook::put_in_force(State next) noexcept {
+  if (state_.rules != nullptr) retired_.push_back(state_.rules);  // finish() made room
+  {
+    const std::scoped_lock lock(mutex_);
+    std::swap(state_, next);
+  }
+  apply_();
+}
+
+RuleSetPtr Rulebook::rules() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.rules;
+}
+
+std::shared_ptr<const RulesView> Rulebook::view() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.view;
+}
+
+RuleHistory Rulebook::history() const {
+  const std::scoped_lock lock(mutex_);
+  return state_.history;
+}
+
+bool Rulebook::file_has_changed() const {
+  const auto text = read_config_file(file_);
+  const auto* found = std::get_if<std::string>(&text);
+  return found == nullptr || *found != state_.text;
 }
 
 // The rule in the request, by itself.
-std::variant<RuleSource, RuleReply> Rulebook::read_rule(const RuleChange& change) const {
-  auto probe = in_file_;
+RuleSource Rulebook::read_rule(const RuleChange& change) const {
+  auto probe = state_.in_file;
   probe.rules = {{.id = change.id, .json = change.text}};
   const auto text = config_text(probe);
   const auto parsed = parse_config(text, "rule");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(400, describe_mistakes(*errors));
+    throw Refusal{400, describe_mistakes(*errors)};
   }
   auto read = config_sources(text);
-  if (read.rules.size() != 1 || read.others != in_file_.others) {
-    return refusal(400, "The body must be one rule.");
+  if (read.rules.size() != 1 || read.others != state_.in_file.others) {
+    throw Refusal{400, "The body must be one rule."};
   }
   if (read.rules.front().id != change.id) {
-    return refusal(400, "The rule's id must be the one in the path, '" + change.id + "'.");
+    throw Refusal{400, "The rule's id must be the one in the path, '" + change.id + "'."};
   }
   return std::move(read.rules.front());
 }
 
-std::variant<RuleSource, RuleReply> Rulebook::wanted_rule(const RuleChange& change) const {
-  if (std::ranges::count(envoy_, change.id, &Rule::id) > 0) {
-    return refusal(409, "This rule is from a file of Envoy's service; change it there.");
+RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
+  if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
+    throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
   if (change.kind == Kind::kPut) return read_rule(change);
-  const auto known = find_rule(in_force_, change.id);
-  if (known == in_force_.end()) return refusal(404, "There is no rule of this id.");
+  const auto known = find_rule(state_.in_force, change.id);
+  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return RuleSource{.id = change.id,
-                    .json = with_enabled(known->json, change.kind == Kind::kEnable)};
+  return {.id = change.id, .json = with_enabled(known->json, change.kind == Kind::kEnable)};
 }
 
 // All rules together.
-std::variant<std::vector<Rule>, RuleReply> Rulebook::checked(const Sources& draft) const {
-  auto parsed = parse_config(config_text({.others = in_file_.others, .rules = draft}), "rules");
+std::vector<Rule> Rulebook::checked(const Sources& draft) const {
+  auto parsed =
+      parse_config(config_text({.others = state_.in_file.others, .rules = draft}), "rules");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return refusal(409, describe_conflicts(*errors, draft));
+    throw Refusal{409, describe_conflicts(*errors, draft)};
   }
   auto rules = std::get<Config>(std::move(parsed)).rules;
   const auto ids = texts_by_id(draft);
-  for (const auto& rule : envoy_) {
+  for (const auto& rule : *state_.envoy) {
     if (ids.contains(rule.id)) {
-      return refusal(409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too.");
+      throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
     rules.push_back(rule);
   }
-  if (auto conflict = descriptor_conflict(rules)) return refusal(409, *std::move(conflict));
+  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
   return rules;
 }
 
-// Why it could not.
-std::optional<std::string> Rulebook::write_back(const RuleEdit& edit) {
-  if (file_.empty()) return "there is no configuration file";
+void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
+  if (file_.empty()) throw Refusal{409, "there is no configuration file"};
   const auto text = read_config_file(file_);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) return errors->front().to_string();
-  if (std::get<std::string>(text) != text_) {
-    return file_ + " has changed since it was read; reload it first";
+  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
+    throw Refusal{409, errors->front().to_string()};
   }
-  auto edited = edit_rule(text_, edit);
+  if (std::get<std::string>(text) != state_.text) {
+    throw Refusal{409, file_ + " has changed since it was read; reload it first"};
+  }
+  auto edited = edit_rule(state_.text, edit);
   if (const auto* refused = std::get_if<EditRefusal>(&edited)) {
-    return file_ + " was not written: " + refused->reason + "; edit it there";
+    throw Refusal{409, file_ + " was not written: " + refused->reason + "; edit it there"};
   }
-  if (auto error = replace_file(file_, std::get<std::string>(edited), kAsBefore)) return error;
-  text_ = std::get<std::string>(std::move(edited));
-  in_file_ = config_sources(text_);
-  return std::nullopt;
+  next.text = std::get<std::string>(std::move(edited));
+  next.in_file = config_sources(next.text);
 }
 
-// Files are edited a rule at a time: of all at once, their order might get lost.
-std::variant<Rulebook::Draft, RuleReply> Rulebook::former_rules(const RuleChange& change) const {
+// Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
+Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
   if (change.keep == RuleChange::Keep::kInFile) {
-    return refusal(409, "Going back is not written to the file; change its rules one by one.");
+    throw Refusal{409, "Going back is not written to the file; change its rules one by one."};
   }
   const auto all = history();
   const auto found = std::ranges::find_if(
       all, [&](const auto& version) { return version->version == change.back_to; });
-  if (found == all.end()) return refusal(404, "This version is not in the history.");
-  return Draft{.rules = (*found)->rules};
+  if (found == all.end()) throw Refusal{404, "This version is not in the history."};
+  return {.rules = (*found)->rules};
 }
 
-std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& change) const {
+Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   if (change.kind == Kind::kGoBack) return former_rules(change);
-  auto wanted = wanted_rule(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  const auto& rule = std::get<RuleSource>(wanted);
-  auto draft = Draft{.rules = in_force_, .edit = {.id = rule.id, .json = rule.json}};
+  const auto rule = wanted_rule(change);
+  auto draft = Draft{.rules = state_.in_force, .edit = {.id = rule.id, .json = rule.json}};
   const auto place = find_rule(draft.rules, rule.id);
   if (change.kind == Kind::kRemove) {
     draft.rules.erase(place);
@@ -289,24 +292,25 @@ std::variant<Rulebook::Draft, RuleReply> Rulebook::draft_of(const RuleChange& ch
   return draft;
 }
 
-RuleReply Rulebook::change(const RuleChange& change, Instant now) {
-  if (change.if_version.value_or(version_) != version_) {
-    return refusal(412, "The rules are at another version: " + std::to_string(version_) + ".");
+RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
+  if (change.if_version.value_or(state_.version) != state_.version) {
+    throw Refusal{412, "The rules are at another version: " + std::to_string(state_.version) + "."};
   }
-  auto wanted = draft_of(change);
-  if (auto* refused = std::get_if<RuleReply>(&wanted)) return std::move(*refused);
-  auto& draft = std::get<Draft>(wanted);
-  auto rules = checked(draft.rules);
-  if (auto* refused = std::get_if<RuleReply>(&rules)) return std::move(*refused);
-  auto compiled = compile_(std::get<std::vector<Rule>>(std::move(rules)), sources_);
-  if (change.keep == RuleChange::Keep::kInFile) {
-    if (auto error = write_back(draft.edit)) return refusal(409, *std::move(error));
+  auto draft = draft_of(change);
+  auto next = state_;
+  next.rules = compile_(checked(draft.rules), next.sources);
+  next.in_force = std::move(draft.rules);
+  const bool keeps = change.keep == RuleChange::Keep::kInFile;
+  if (keeps) edit_file_in(next, draft.edit);
+  const auto changes = finish(next, RuleOrigin::kRequest, now);
+  if (keeps) {
+    if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{409, *error};
   }
-  for (const auto& line :
-       put_in_force(std::move(draft.rules), std::move(compiled), RuleOrigin::kRequest, now)) {
-    spdlog::info("by request: {}", line);
-  }
-  return {.status = draft.status, .detail = {}, .version = version_};
+  put_in_force(std::move(next));
+  for (const auto& line : changes) spdlog::info("by request: {}", line);
+  return {.status = draft.status, .detail = {}, .version = state_.version};
+} catch (const Refusal& refusal) {
+  return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
 }
 
 }  // namespace weir

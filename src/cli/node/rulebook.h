@@ -1,8 +1,11 @@
 // Rulebook: the rules in force, as they were written, and every way to change them.
 //
-// A file brings them (load); requests change one at a time (change). Either way the whole
-// set is made anew and given to all cores. What requests changed and did not write to the
-// file is gone with the next load.
+// A file brings them (load), and requests change one at a time (change). Either way the book
+// makes the whole set anew, and tells all cores. The next load drops the changes by request
+// that are not in the file.
+//
+// A load or a change is made as a whole or not at all: if it throws std::bad_alloc, nothing has
+// changed, neither here nor in the file.
 //
 // Thread rule: rules(), view() and history() from any thread; the rest on one, which is that
 // of a RuleChanger once there are others. Tested by rulebook_test.cc, rule_changer_test.cc,
@@ -15,11 +18,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "config/config.h"
@@ -32,9 +33,10 @@ namespace weir {
 class Rulebook {
  public:
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  using Apply = std::function<void(const RuleSetPtr&)>;  // gives it to all cores, in order
+  // Tells all cores that there are other rules. Must not throw: they are in force.
+  using Apply = std::function<void()>;
 
-  // The history: so many versions, and so many bytes of their rules. The last one stays.
+  // Bounds of the history: versions, and bytes of their rules. The last version stays.
   static constexpr std::size_t kHistoryMax = 100;
   static constexpr std::size_t kHistoryBytesMax = 16 << 20;
 
@@ -42,21 +44,14 @@ class Rulebook {
   Rulebook(std::string file, Compile compile, Apply apply)
       : file_(std::move(file)), compile_(std::move(compile)), apply_(std::move(apply)) {}
 
-  // What the files say.
-  struct Content {
-    std::string text;         // of the configuration file
-    std::vector<Rule> rules;  // those of Envoy's files among them
-    RequestSources sources;
-  };
-
-  // What a load has brought about.
+  // The effects of a load.
   struct Loaded {
     std::vector<std::string> changes;  // a line each (rule_text.h); none of the first load
     std::vector<std::string> lost;     // ids of rules whose unwritten changes are gone
   };
 
-  // Puts these rules in force.
-  Loaded load(Content content, Instant now);
+  // Puts the rules of the configuration in force, those of Envoy's files among them.
+  Loaded load(Config config, Instant now);
 
   // Makes the change, or says why not (rule_desk.h).
   RuleReply change(const RuleChange& change, Instant now);
@@ -72,48 +67,44 @@ class Rulebook {
  private:
   using Sources = std::vector<RuleSource>;
 
-  // What others see, all of one version.
-  struct Shown {
-    RuleSetPtr rules;
+  // One version of the rules, and what it is made of. Copied, changed and put in the place of
+  // the old one.
+  struct State {
+    std::uint64_t version = 0;
+    std::string text;       // of the file
+    ConfigSources in_file;  // its rules
+    std::shared_ptr<const std::vector<Rule>> envoy = std::make_shared<std::vector<Rule>>();
+    RequestSources sources;
+    Sources in_force;
+    RuleSetPtr rules;  // the same, compiled
     std::shared_ptr<const RulesView> view = std::make_shared<const RulesView>();
     RuleHistory history;
   };
-  Shown shown() const;
 
-  RuleReply refusal(int status, std::string detail) const;
   // All rules as a change wants them, and what of that goes into the file.
   struct Draft {
     Sources rules;
     RuleEdit edit{};
     int status = 200;
   };
-  std::variant<Draft, RuleReply> former_rules(const RuleChange& change) const;
-  std::variant<Draft, RuleReply> draft_of(const RuleChange& change) const;
-  std::variant<RuleSource, RuleReply> read_rule(const RuleChange& change) const;
-  std::variant<RuleSource, RuleReply> wanted_rule(const RuleChange& change) const;
-  std::variant<std::vector<Rule>, RuleReply> checked(const Sources& draft) const;
-  std::optional<std::string> write_back(const RuleEdit& edit);
-  std::vector<std::string> unwritten() const;
-  std::vector<std::string> put_in_force(Sources sources, RuleSetPtr rules, RuleOrigin by,
-                                        Instant now);
-  RulesView make_view(const Sources& sources, std::uint64_t version) const;
-  void retire(const RuleSetPtr& rules);
+  // Each throws a Refusal, which change() makes a reply.
+  Draft draft_of(const RuleChange& change) const;
+  Draft former_rules(const RuleChange& change) const;
+  RuleSource wanted_rule(const RuleChange& change) const;
+  RuleSource read_rule(const RuleChange& change) const;
+  std::vector<Rule> checked(const Sources& draft) const;
+  void edit_file_in(State& next, const RuleEdit& edit) const;
+
+  std::vector<std::string> finish(State& next, RuleOrigin by, Instant now);
+  void put_in_force(State next) noexcept;
 
   const std::string file_;
   const Compile compile_;
   const Apply apply_;
 
-  std::string text_;  // of the file
-  ConfigSources in_file_;
-  Sources in_force_;
-  std::vector<Rule> envoy_;
-  RequestSources sources_;
-  RuleSetPtr rules_;
-  std::uint64_t version_ = 0;
+  mutable std::mutex mutex_;  // for others: held to copy a pointer or to swap, never for a change
+  State state_;
   std::vector<RuleSetPtr> retired_;  // perhaps still in use on a core
-
-  mutable std::mutex mutex_;  // guards shown_: held to copy pointers, never for a change
-  Shown shown_;
 };
 
 }  // namespace weir

@@ -45,7 +45,7 @@ class RulebookTest : public testing::Test {
     std::ofstream(path_, std::ios::binary) << text;
     auto config = std::get<Config>(parse_config(text, "weir.yaml"));
     config.rules.push_back(envoy_rule());
-    return book_.load({.text = text, .rules = std::move(config.rules), .sources = {}}, kNow);
+    return book_.load(std::move(config), kNow);
   }
 
   RuleReply change(RuleChange change) { return book_.change(change, kNow); }
@@ -80,7 +80,7 @@ class RulebookTest : public testing::Test {
                  [](std::vector<Rule> rules, RequestSources) {
                    return std::make_shared<const RuleSet>(std::move(rules));
                  },
-                 [this](const RuleSetPtr&) { ++applied_; }};
+                 [this] { ++applied_; }};
 };
 
 TEST_F(RulebookTest, ShowsWhereRulesAreFrom) {

@@ -1,53 +1,117 @@
 #include "cli/node/state_file.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
+#include <xxhash.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "cli/node/replace_file.h"
+#include "cli/rule_text.h"
+#include "config/config_file.h"
 #include "engine/block_text.h"
 
 namespace weir {
+namespace {
 
-void StateFile::load(Instant now) {
-  if (!is_used()) return;
-  auto stream = std::ifstream(path_, std::ios::binary);
-  if (!stream) {
-    if (errno == ENOENT) return spdlog::info("{} is not there yet: nobody is blocked", path_);
-    return spdlog::error("cannot read {}: {}", path_, std::strerror(errno));
-  }
-  const auto text = std::string(std::istreambuf_iterator<char>(stream), {});
-  auto blocks = blocks_from_text(text);
-  if (!blocks) return move_aside();
-  for (auto& block : *blocks) {
-    if (block.until > now) blocks_.add(std::move(block), now);
-  }
-  spdlog::info("{}: {} blocks, {} of them not over yet", path_, blocks->size(), blocks_.size());
-  saved_changes_ = blocks_.changes();
+constexpr std::string_view kFirstWords = "weir state ";
+constexpr std::string_view kVersion = "2 ";
+
+// More than the longest that Weir writes: every block with the longest key, each byte of which
+// takes three.
+constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * BlockList::kKeyMax + 128);
+
+// The year 9999: sums of such times and lengths fit.
+constexpr Instant kEndOfTime = instant_from_epoch_us(253'402'300'800'000'000);
+
+std::string head_of(std::string_view text) {
+  return fmt::format("{}{}{:016x}\n", kFirstWords, kVersion, XXH3_64bits(text.data(), text.size()));
 }
 
-void StateFile::move_aside() const {
+// The blocks, or why they cannot be read.
+std::variant<std::vector<Block>, const char*> blocks_in(std::string_view text) {
+  if (!text.starts_with(kFirstWords)) return "is not a state file";
+  if (!text.substr(kFirstWords.size()).starts_with(kVersion)) return "is of another version";
+  const auto head = text.substr(0, text.find('\n') + 1);
+  const auto body = text.substr(head.size());
+  if (head != head_of(body)) return "is damaged";
+  auto blocks = blocks_from_text(body);
+  const auto is_beyond = [](const Block& block) { return block.until > kEndOfTime; };
+  if (!blocks || std::ranges::any_of(*blocks, is_beyond)) return "is damaged";
+  return *std::move(blocks);
+}
+
+}  // namespace
+
+std::optional<StartError> StateFile::load(const Moment& moment) {
+  if (!is_used()) return std::nullopt;
+  const auto read = read_file(path_, kBytesMax);
+  if (const auto* error = std::get_if<std::error_code>(&read)) {
+    if (*error != std::errc::no_such_file_or_directory) {
+      return StartError{"cannot read the state file " + path_ + ": " + error->message()};
+    }
+    spdlog::info("{} is not there yet: nobody is blocked", path_);
+  } else {
+    auto blocks = blocks_in(std::get<std::string>(read));
+    if (const auto* reason = std::get_if<const char*>(&blocks)) {
+      if (auto failure = move_aside(*reason)) return failure;
+    } else {
+      add(std::get<std::vector<Block>>(std::move(blocks)), moment);
+    }
+  }
+  if (const auto error = write(moment)) return StartError{"blocks cannot be kept: " + *error};
+  return std::nullopt;
+}
+
+void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
+  for (auto& block : blocks) {
+    // A clock that is behind must not make a block longer than it was.
+    const Duration length = block.until - block.since;
+    block.since = std::min(block.since - moment.wall_lead, moment.now);
+    block.until = std::min(block.until - moment.wall_lead, moment.now + length);
+    if (block.until > moment.now) blocks_.add(std::move(block), moment.now);
+  }
+  spdlog::info("{}: {}, {} of them not over yet", path_, count_of(blocks.size(), "block"),
+               blocks_.size());
+}
+
+std::optional<StartError> StateFile::move_aside(const char* reason) const {
   const auto aside = path_ + ".broken";
-  const bool moved = std::rename(path_.c_str(), aside.c_str()) == 0;
-  spdlog::error("{} is not whole: starting without its blocks; it is now {}", path_,
-                moved ? aside : path_);
+  if (std::rename(path_.c_str(), aside.c_str()) != 0) {
+    return StartError{path_ + " " + reason + ", and cannot be moved to " + aside + ": " +
+                      std::strerror(errno)};
+  }
+  spdlog::error("{} {}: starting without its blocks; it is now {}", path_, reason, aside);
+  return std::nullopt;
 }
 
-void StateFile::save(Instant now) {
-  const auto changes = blocks_.changes();
-  if (!is_used() || changes == saved_changes_) return;
-  const auto blocks = blocks_.list("", BlockList::kBlocksMax, now);
-  if (const auto error = replace_file(path_, to_text(blocks), kOwnerOnly)) {
+void StateFile::save(const Moment& moment) {
+  if (!is_used() || blocks_.changes() == saved_changes_) return;
+  if (const auto error = write(moment)) {
     if (!std::exchange(failed_, true)) spdlog::error("blocks are not kept: {}", *error);
-    return;
+  } else if (std::exchange(failed_, false)) {
+    spdlog::info("blocks are kept in {} again", path_);
   }
-  if (std::exchange(failed_, false)) spdlog::info("blocks are kept in {} again", path_);
-  saved_changes_ = changes;
+}
+
+// Nothing if it worked, else why not.
+std::optional<std::string> StateFile::write(const Moment& moment) {
+  const auto changes = blocks_.changes();
+  auto blocks = blocks_.list("", BlockList::kBlocksMax, moment.now);
+  for (auto& block : blocks) {
+    block.since = std::max(block.since + moment.wall_lead, Instant{});
+    block.until = std::max(block.until + moment.wall_lead, Instant{});
+  }
+  const auto text = to_text(blocks);
+  auto error = replace_file(path_, head_of(text) + text, kOwnerOnly);
+  if (!error) saved_changes_ = changes;
+  return error;
 }
 
 }  // namespace weir

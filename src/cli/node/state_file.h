@@ -1,18 +1,28 @@
 // StateFile: the blocks of a node, kept over its restarts.
 //
-// Read once at the start; written every few seconds if blocks were added or lifted, and at
-// the end. A file that is not whole is moved aside, and never keeps the node from starting.
-// Keys are in it as they are, so it is for its owner's eyes only.
+//   weir state 2 8f3a96e1c0b2d754        the version, and XXH3's checksum of what follows
+//   weir blocks 1                        block_text.h
+//   ...
 //
-// Thread rule: one thread. Tested by state_file_test.cc.
+// Read once at the start and written at once, so that a place that cannot be written is an
+// error then and not after the first block; from then on every few seconds if blocks were
+// added or lifted, and at the end. Times in the file are of the wall clock, since the
+// timeline of blocks ends with the process.
+//
+// Weir loads a file as a whole or not at all: one that is damaged, or of another version, is
+// moved to PATH.broken. Keys are in it as they are, so it is for its owner's eyes only.
+//
+// Thread rule: one thread. Tested by state_file_test.cc and tests/e2e/rules_test.py.
 
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/block_list.h"
+#include "net/sockets/address.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -21,19 +31,28 @@ class StateFile {
  public:
   static constexpr Duration kSaveEvery = std::chrono::seconds(5);
 
+  // A moment of the node: on the timeline of blocks, and how far the wall clock is ahead.
+  struct Moment {
+    Instant now;
+    Duration wall_lead{0};
+  };
+
   // `blocks` must outlive this. No path: nothing is kept.
   StateFile(std::string path, BlockList& blocks) : path_(std::move(path)), blocks_(blocks) {}
 
   bool is_used() const { return !path_.empty(); }
 
-  // Blocks whom the file says, as far as they have not ended. Logs what it found.
-  void load(Instant now);
+  // Adds the blocks of the file that have not ended, and writes it anew. Logs what it found.
+  // An error says why blocks could not be kept in this file.
+  std::optional<StartError> load(const Moment& moment);
 
-  // If anything has changed since the last time.
-  void save(Instant now);
+  // If anything has changed since the last time. Logs an error once.
+  void save(const Moment& moment);
 
  private:
-  void move_aside() const;
+  std::optional<std::string> write(const Moment& moment);
+  void add(std::vector<Block> blocks, const Moment& moment);
+  std::optional<StartError> move_aside(const char* reason) const;
 
   const std::string path_;
   BlockList& blocks_;

@@ -1,32 +1,48 @@
 #include "cli/node/state_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 namespace weir {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 
 constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
 class StateFileTest : public testing::Test {
  protected:
-  ~StateFileTest() override {
-    ::unlink(path_.c_str());
-    ::unlink((path_ + ".broken").c_str());
-  }
-  void save_blocks() {
+  StateFileTest() { fs::create_directories(folder_); }
+  ~StateFileTest() override { fs::remove_all(folder_); }
+
+  void save_blocks(Duration wall_lead = Duration{0}) {
     auto blocks = BlockList(hasher_);
     blocks.add({.rule = "login", .key = "short", .since = kNow, .until = kNow + 1min}, kNow);
     blocks.add({.rule = "login", .key = "long", .since = kNow, .until = kNow + 1h}, kNow);
-    StateFile(path_, blocks).save(kNow);
+    StateFile(path_, blocks).save({.now = kNow, .wall_lead = wall_lead});
+  }
+  std::string text() const {
+    std::ifstream stream(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+  std::string failure(const std::string& path) {
+    const auto error = StateFile(path, blocks_).load({.now = kNow});
+    return error ? error->message : "";
+  }
+  std::optional<Instant> end_of(const std::string& key) {
+    return blocks_.until("login", key, Instant{});
   }
 
-  const std::string path_ = testing::TempDir() + "weir_state_file";
+  const fs::path folder_ = fs::path(testing::TempDir()) / "weir_state_file_test";
+  const std::string path_ = (folder_ / "state").string();
   KeyHasher hasher_{HashSecret{}};
   BlockList blocks_{hasher_};
   StateFile file_{path_, blocks_};
@@ -34,33 +50,82 @@ class StateFileTest : public testing::Test {
 
 TEST_F(StateFileTest, KeepsBlocksUntilTheirEnd) {
   save_blocks();
-  file_.load(kNow + 5min);
+  EXPECT_FALSE(file_.load({.now = kNow + 5min}));
   EXPECT_EQ(blocks_.size(), 1u);
-  EXPECT_EQ(blocks_.until("login", "long", kNow + 5min), kNow + 1h);
+  EXPECT_EQ(end_of("long"), kNow + 1h);
 }
 
 TEST_F(StateFileTest, IsWrittenOnlyWhenSomethingChanged) {
   save_blocks();
-  file_.load(kNow);
-  ::unlink(path_.c_str());
-  file_.save(kNow);
-  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_FALSE(file_.load({.now = kNow}));
+  fs::remove(path_);
+  file_.save({.now = kNow});
+  EXPECT_FALSE(fs::exists(path_));
   blocks_.lift("login", "long");
-  file_.save(kNow);
-  EXPECT_TRUE(std::filesystem::exists(path_));
+  file_.save({.now = kNow});
+  EXPECT_TRUE(fs::exists(path_));
 }
 
-TEST_F(StateFileTest, ThatIsNotWholeIsMovedAside) {
-  std::ofstream(path_) << "weir blocks 1\n7 5 den";
-  file_.load(kNow);
-  EXPECT_TRUE(blocks_.empty());
-  EXPECT_FALSE(std::filesystem::exists(path_));
-  EXPECT_TRUE(std::filesystem::exists(path_ + ".broken"));
+// The timeline of the old process stood still for ten minutes: the machine was suspended.
+TEST_F(StateFileTest, EndsOfBlocksFollowTheWallClockOverARestart) {
+  save_blocks(10min);
+  EXPECT_FALSE(file_.load({.now = kNow + 12min, .wall_lead = 0s}));
+  EXPECT_EQ(end_of("short"), std::nullopt);
+  EXPECT_EQ(end_of("long"), kNow + 1h + 10min);
 }
 
-TEST_F(StateFileTest, MayBeMissing) {
-  file_.load(kNow);
+// A machine without a battery starts in 1970, until it hears from a time server.
+TEST_F(StateFileTest, AClockThatIsBehindDoesNotMakeBlocksLonger) {
+  save_blocks();
+  const Instant then = instant_from_epoch_us(60'000'000);
+  EXPECT_FALSE(file_.load({.now = then}));
+  EXPECT_EQ(end_of("long"), then + 1h);
+}
+
+TEST_F(StateFileTest, WithAnyBitFlippedIsMovedAsideAndNotLoadedInPart) {
+  save_blocks();
+  const std::string good = text();
+  for (std::size_t bit = 0; bit < 8 * good.size(); bit += 7) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
+    write(bad);
+    EXPECT_EQ(failure(path_), "");
+    ASSERT_TRUE(blocks_.empty()) << bit;
+    ASSERT_TRUE(fs::exists(path_ + ".broken")) << bit;
+    fs::remove(path_ + ".broken");
+  }
+  for (const std::string& cut : {good.substr(0, good.size() - 1), good + "x", std::string()}) {
+    write(cut);
+    EXPECT_EQ(failure(path_), "");
+    EXPECT_TRUE(blocks_.empty());
+    EXPECT_TRUE(fs::exists(path_ + ".broken"));
+  }
+}
+
+TEST_F(StateFileTest, MayBeMissingAndIsThenWritten) {
+  EXPECT_EQ(failure(path_), "");
   EXPECT_TRUE(blocks_.empty());
+  EXPECT_TRUE(fs::exists(path_));
+}
+
+TEST_F(StateFileTest, AFolderInItsPlaceIsAnErrorAtOnce) {
+  fs::create_directories(folder_ / "folder");
+  EXPECT_THAT(failure((folder_ / "folder").string()),
+              testing::AllOf(HasSubstr((folder_ / "folder").string()), HasSubstr("directory")));
+  EXPECT_TRUE(fs::is_directory(folder_ / "folder"));
+}
+
+TEST_F(StateFileTest, AMissingFolderIsAnErrorAtOnce) {
+  EXPECT_THAT(failure((folder_ / "no" / "state").string()),
+              testing::AllOf(HasSubstr((folder_ / "no" / "state").string()),
+                             HasSubstr("No such file or directory")));
+}
+
+TEST_F(StateFileTest, ThatNobodyMayReadStaysAsItIs) {
+  const fs::path link = folder_ / "loop";
+  fs::create_symlink(link, link);
+  EXPECT_THAT(failure(link.string()), HasSubstr("cannot read the state file " + link.string()));
+  EXPECT_TRUE(fs::is_symlink(link));
 }
 
 }  // namespace

@@ -65,83 +65,71 @@ std::string id_of(const DescriptorMatch& match) {
 
 class EnvoyReader {
  public:
-  EnvoyReader(Algorithm algorithm, Mistakes& mistakes)
-      : algorithm_(algorithm), mistakes_(mistakes) {}
+  explicit EnvoyReader(Algorithm algorithm) : algorithm_(algorithm) {}
 
-  std::vector<Rule> read(const YamlNode& root) {
-    const SectionReader reader(envoy_file_section(), root, root.place, mistakes_);
+  std::vector<Rule> read(const SectionReader& reader) {
     path_.domain = reader.get<std::string>("domain").value_or("");
     // The domain exists, even if it limits nothing.
     add({.effect = Rule::Effect::kExempt});
-    if (const auto list = reader.get<const YamlNode*>("descriptors")) read_level(**list);
+    read_level(reader);
     return std::move(rules_);
   }
 
  private:
-  void read_level(const YamlNode& list) {
+  // `above` is the file or the descriptor that the level is in.
+  void read_level(const SectionReader& above) {
     std::map<std::pair<std::string, std::optional<std::string>>, std::size_t> seen;
-    for (const YamlNode* item : list.items) {
-      if (mistakes_.full()) return;
-      if (item->kind != YamlNode::Kind::kMap) {
-        const bool empty = item->kind == YamlNode::Kind::kEmpty;  // has no place of its own
-        mistakes_.add(empty ? list.place : item->place,
-                      "a descriptor must be a map with 'key', but is " + found_text(*item));
-        continue;
-      }
-      const SectionReader reader(envoy_descriptor_section(), *item, item->place, mistakes_);
+    above.for_each("descriptors", [&](const SectionReader& reader) {
       const auto key = reader.get<std::string>("key").value_or("");
       const auto value = reader.get<std::string>("value");
-      const auto [first, fresh] = seen.emplace(std::pair(key, value), item->place.line);
+      const auto [first, fresh] = seen.emplace(std::pair(key, value), reader.place().line);
       if (!fresh) {
-        mistakes_.add(item->place, "duplicate descriptor; key and value are those of line " +
-                                       std::to_string(first->second));
+        reader.mistake(reader.place(), "duplicate descriptor; key and value are those of line " +
+                                           std::to_string(first->second));
       } else {
         read_descriptor(reader);
       }
-    }
+    });
   }
 
   void read_descriptor(const SectionReader& reader) {
     if (path_.entries.size() == Descriptor::kEntriesMax) {
-      return mistakes_.add(reader.place_of("key"),
-                           "more than " + std::to_string(Descriptor::kEntriesMax) + " levels");
+      return reader.mistake("key",
+                            "more than " + std::to_string(Descriptor::kEntriesMax) + " levels");
     }
     if (++descriptors_ > kDescriptorsMax) {
-      return mistakes_.add(reader.place_of("key"),
-                           "more than " + std::to_string(kDescriptorsMax) + " descriptors");
+      return reader.mistake("key", "more than " + std::to_string(kDescriptorsMax) + " descriptors");
     }
     path_.entries.push_back(read_entry(reader));
-    const auto limit = reader.get<const YamlNode*>("rate_limit");
-    const auto below = reader.get<const YamlNode*>("descriptors");
     Rule rule = read_rule(reader);
-    if (limit) {
-      read_limit(**limit, reader, rule);
+    if (const auto limit = reader.section("rate_limit")) {
+      read_limit(*limit, reader, rule);
       add(std::move(rule));
-    } else if (!below) {
+    } else if (!reader.get<const YamlNode*>("descriptors")) {
       rule.effect = Rule::Effect::kExempt;  // shields this value from the limits around it
       add(std::move(rule));
     }
-    if (below) read_level(**below);
+    read_level(reader);
     path_.entries.pop_back();
   }
 
-  DescriptorEntry read_entry(const SectionReader& reader) {
+  static DescriptorEntry read_entry(const SectionReader& reader) {
     DescriptorEntry entry{.key = reader.get<std::string>("key").value_or(""),
                           .shares = reader.get<bool>("share_threshold").value_or(false)};
     if (reader.is_set("key") && entry.key.empty()) {
-      mistakes_.add(reader.place_of("key"), "'key' must not be empty");
+      reader.mistake("key", "'key' must not be empty");
     }
     // An empty value is none, as in the reference service.
     const auto value = reader.get<std::string>("value").value_or("");
     if (!value.empty()) entry.value = TextPattern(value);
     if (entry.shares && (!entry.value || entry.value->is_exact)) {
-      mistakes_.add(reader.place_of("share_threshold"),
-                    "'share_threshold' is only for a value with '*' in it; remove one");
+      reader.mistake("share_threshold",
+                     "'share_threshold' is only for a value with '*' in it; remove one");
     }
     return entry;
   }
 
-  Rule read_rule(const SectionReader& reader) {
+  static Rule read_rule(const SectionReader& reader) {
     Rule rule{.shadow = reader.get<bool>("shadow_mode").value_or(false)};
     rule.policy.quota_mode = reader.get<bool>("quota_mode").value_or(false);
     rule.policy.detailed_metric = reader.get<bool>("detailed_metric").value_or(false);
@@ -149,22 +137,18 @@ class EnvoyReader {
     const auto metadata = reader.get<const YamlNode*>("metadata");
     if (!metadata) return rule;
     auto json = to_json(**metadata);
-    if (!json) mistakes_.add(reader.place_of("metadata"), "'metadata' is too large");
+    if (!json) reader.mistake("metadata", "'metadata' is too large");
     rule.policy.metadata_json = std::move(json).value_or("");
     return rule;
   }
 
-  void read_limit(const YamlNode& node, const SectionReader& descriptor, Rule& rule) {
-    SectionReader reader(envoy_rate_limit_section(), node, node.place, mistakes_);
+  void read_limit(const SectionReader& reader, const SectionReader& descriptor, Rule& rule) const {
     rule.policy.name = reader.get<std::string>("name").value_or("");
-    if (const auto list = reader.get<const YamlNode*>("replaces")) {
-      read_replaces(**list, rule.policy);
-    }
+    read_replaces(reader, rule.policy);
     if (reader.get<bool>("unlimited").value_or(false)) {
       rule.effect = Rule::Effect::kUnlimited;
       if (!reader.is_set("unit")) return;
-      return mistakes_.add(reader.place_of("unit"),
-                           "an unlimited limit has no unit; remove one of them");
+      return reader.mistake("unit", "an unlimited limit has no unit; remove one of them");
     }
     const auto window = read_window(reader, descriptor);
     if (window && reader.valid() && descriptor.valid()) {
@@ -172,16 +156,17 @@ class EnvoyReader {
     }
   }
 
-  std::optional<Duration> read_window(SectionReader& limit, const SectionReader& descriptor) {
+  static std::optional<Duration> read_window(const SectionReader& limit,
+                                             const SectionReader& descriptor) {
     const auto window = descriptor.get<Duration>("window");
     if (window && limit.is_set("unit")) {
-      mistakes_.add(descriptor.place_of("window"),
-                    "'window' takes the place of rate_limit.unit; remove one of them");
+      descriptor.mistake("window",
+                         "'window' takes the place of rate_limit.unit; remove one of them");
     }
     if (window) return window;
     const auto unit = limit.get<std::string>("unit");
     if (!unit && !limit.is_set("unit")) {
-      mistakes_.add(limit.place_of("unit"),
+      limit.mistake("unit",
                     "'rate_limit' needs 'unit': second, minute, hour, "
                     "day, week, month or year");
     }
@@ -192,7 +177,7 @@ class EnvoyReader {
   }
 
   void make_quota(const SectionReader& limit, const SectionReader& descriptor, Duration window,
-                  Rule& rule) {
+                  Rule& rule) const {
     const auto named = descriptor.get<std::string>("algorithm");
     const auto quota =
         Quota::make({.algorithm = named ? *algorithm_from_name(*named) : algorithm_,
@@ -204,27 +189,21 @@ class EnvoyReader {
       return;
     }
     const bool is_burst = quota.error().field == "burst";
-    mistakes_.add(is_burst ? descriptor.place_of("burst") : limit.place_of("requests_per_unit"),
+    limit.mistake(is_burst ? descriptor.place_of("burst") : limit.place_of("requests_per_unit"),
                   "the limit cannot be enforced: '" + std::string(quota.error().field) +
                       "' must be " + std::string(quota.error().expected));
   }
 
-  void read_replaces(const YamlNode& list, DescriptorPolicy& policy) {
-    for (const YamlNode* item : list.items) {
-      if (item->kind != YamlNode::Kind::kMap) {
-        mistakes_.add(item->kind == YamlNode::Kind::kEmpty ? list.place : item->place,
-                      "an item of 'replaces' must be a map with 'name'");
-        continue;
-      }
-      const SectionReader reader(envoy_replace_section(), *item, item->place, mistakes_);
+  static void read_replaces(const SectionReader& limit, DescriptorPolicy& policy) {
+    limit.for_each("replaces", [&](const SectionReader& reader) {
       const auto name = reader.get<std::string>("name").value_or("");
       if (reader.is_set("name") && (name.empty() || name == policy.name)) {
-        mistakes_.add(reader.place_of("name"),
-                      "a limit replaces others by their names, which are "
-                      "not empty and not its own");
+        reader.mistake("name",
+                       "a limit replaces others by their names, which are "
+                       "not empty and not its own");
       }
       policy.replaces.push_back(name);
-    }
+    });
   }
 
   void add(Rule rule) {
@@ -234,7 +213,6 @@ class EnvoyReader {
   }
 
   const Algorithm algorithm_;
-  Mistakes& mistakes_;
   DescriptorMatch path_;
   std::size_t descriptors_ = 0;
   std::vector<Rule> rules_;
@@ -243,9 +221,10 @@ class EnvoyReader {
 std::vector<std::string> yaml_files(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto extension = entry.path().extension();
-    if (extension == ".yaml" || extension == ".yml") files.push_back(entry.path().string());
+  auto entry = std::filesystem::directory_iterator(folder, error);
+  for (; entry != end(entry); entry.increment(error)) {
+    const auto extension = entry->path().extension();
+    if (extension == ".yaml" || extension == ".yml") files.push_back(entry->path().string());
   }
   std::ranges::sort(files);
   return files;
@@ -275,7 +254,7 @@ std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_vie
     mistakes.add(root == nullptr ? TextPlace{} : root->place,
                  "the file must be a map with 'domain' and 'descriptors'");
   } else {
-    rules = EnvoyReader(algorithm, mistakes).read(*root);
+    rules = EnvoyReader(algorithm).read(SectionReader(kEnvoyFileSection, *root, mistakes));
   }
   if (!mistakes.empty()) return mistakes.take();
   return rules;
@@ -283,7 +262,8 @@ std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_vie
 
 std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
                                                                 Algorithm algorithm) {
-  if (!std::filesystem::is_directory(path)) return load_file(path, algorithm);
+  std::error_code unknown;  // reading it says more
+  if (!std::filesystem::is_directory(path, unknown)) return load_file(path, algorithm);
 
   const auto files = yaml_files(path);
   if (files.empty()) return ConfigErrors{{.file = path, .message = "holds no *.yaml file"}};

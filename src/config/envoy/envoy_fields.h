@@ -8,9 +8,7 @@
 
 namespace weir {
 
-const Section& envoy_file_section();
-const Section& envoy_descriptor_section();
-const Section& envoy_rate_limit_section();
-const Section& envoy_replace_section();
+extern const Section kEnvoyFileSection;
+extern const Section kEnvoyDescriptorSection;  // holds itself
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "config/rules/effect_config.h"
+#include "config/rules/rule_config.h"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,6 @@
 
 #include "base/ascii.h"
 #include "base/duration_text.h"
-#include "config/section_list.h"
 
 namespace weir {
 namespace {
@@ -24,14 +23,14 @@ constexpr std::size_t kDenyHeadersMax = 16;
 constexpr std::size_t kBlockLengthsMax = 16;
 
 // Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
-std::optional<Quota> read_quota(SectionReader& reader, Algorithm inherited) {
+std::optional<Quota> read_quota(const SectionReader& reader, Algorithm inherited) {
   const auto named = reader.get<std::string>("algorithm");
   const auto quota = Quota::make({.algorithm = named ? *algorithm_from_name(*named) : inherited,
                                   .limit = reader.get<std::int64_t>("limit").value_or(0),
                                   .window = reader.get<Duration>("window").value_or(Duration(0)),
                                   .burst = reader.get<std::int64_t>("burst").value_or(0)});
   if (quota) return *quota;
-  reader.reject(quota.error().field, std::string(quota.error().expected));
+  reader.reject(quota.error().field, quota.error().expected);
   return std::nullopt;
 }
 
@@ -42,40 +41,41 @@ bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
 }
 
 // The limit in the section itself and those in its `more_limits`.
-std::vector<Quota> read_limits(SectionReader& reader, Algorithm inherited, Mistakes& mistakes) {
+std::vector<Quota> read_limits(const SectionReader& reader, Algorithm inherited) {
   std::vector<Quota> limits;
   if (!reader.valid()) return limits;
   const auto first = read_quota(reader, inherited);
   if (!first) return limits;
   limits.push_back(*first);
-  const auto more = reader.get<const YamlNode*>("more_limits");
-  if (!more) return limits;
-  for_each_section(**more, more_limits_section(), mistakes, [&](SectionReader& item) {
+  reader.for_each("more_limits", [&](const SectionReader& item) {
+    if (!item.valid()) return;
     const auto quota = read_quota(item, first->algorithm());
     if (!quota) return;
     if (has_counter_of(limits, *quota)) {
-      mistakes.add(item.place_of("window"),
+      item.mistake("window",
                    "two limits of one algorithm and window; the larger "
                    "would never deny, so remove it");
     }
     if (limits.size() == Rule::kLimitsMax) {
-      mistakes.add(item.place_of("limit"),
-                   "more than " + std::to_string(Rule::kLimitsMax) + " limits");
+      item.mistake("limit", "more than " + std::to_string(Rule::kLimitsMax) + " limits");
     }
     limits.push_back(*quota);
   });
   return limits;
 }
 
-void read_named_limits(const YamlNode& list, const Section& section, std::string_view name_field,
-                       Rule& rule, Rule::LimitsByName& named, Mistakes& mistakes) {
-  for_each_section(list, section, mistakes, [&](SectionReader& item) {
+// `name_field` is what names an item of the list.
+Rule::LimitsByName read_named_limits(const SectionReader& reader, std::string_view list,
+                                     std::string_view name_field, Algorithm inherited) {
+  Rule::LimitsByName named;
+  reader.for_each(list, [&](const SectionReader& item) {
     const auto name = item.get<std::string>(name_field).value_or("");
-    auto limits = read_limits(item, rule.quota.algorithm(), mistakes);
+    auto limits = read_limits(item, inherited);
     if (limits.empty() || named.emplace(name, std::move(limits)).second) return;
-    mistakes.add(item.place_of(name_field),
+    item.mistake(name_field,
                  "duplicate " + std::string(name_field) + " '" + name + "' in one list");
   });
+  return named;
 }
 
 KeyList read_key_list(const SectionReader& reader, std::string_view field) {
@@ -87,7 +87,7 @@ KeyList read_key_list(const SectionReader& reader, std::string_view field) {
   return list;
 }
 
-void read_cost(const SectionReader& reader, Rule& rule, Mistakes& mistakes) {
+void read_cost(const SectionReader& reader, Rule& rule) {
   const auto text = reader.get<std::string>("cost");
   if (!text) return;
   rule.cost_from = parse_key_part(*text);
@@ -95,9 +95,8 @@ void read_cost(const SectionReader& reader, Rule& rule, Mistakes& mistakes) {
   const char* const end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, rule.cost);
   if (error == std::errc() && stop == end && rule.cost >= 0 && rule.cost <= kCostMax) return;
-  mistakes.add(reader.place_of("cost"), "'cost' must be a whole number from 0 to " +
-                                            std::to_string(kCostMax) +
-                                            ", or a property such as header:X-Cost");
+  reader.mistake("cost", "'cost' must be a whole number from 0 to " + std::to_string(kCostMax) +
+                             ", or a property such as header:X-Cost");
 }
 
 // A block counts from its beginning. So that `memory` is left when one has ended, and those
@@ -108,25 +107,23 @@ Duration beyond_blocks(Duration memory, const std::vector<Duration>& blocks) {
   return std::min(kWindowMax, memory + lengths * std::ranges::max(blocks));
 }
 
-void read_blocks(const SectionReader& reader, Denial& denial, Mistakes& mistakes) {
+void read_blocks(const SectionReader& reader, Denial& denial) {
   if (reader.texts("block").size() > kBlockLengthsMax) {
-    mistakes.add(reader.place_of("block"),
-                 "more than " + std::to_string(kBlockLengthsMax) + " durations");
+    reader.mistake("block", "more than " + std::to_string(kBlockLengthsMax) + " durations");
   }
   for (const YamlNode* text : reader.texts("block")) {
     const auto length = parse_duration(text->text);
     if (length && *length >= kWindowMin && *length <= kWindowMax) {
       denial.blocks.push_back(*length);
     } else {
-      mistakes.add(text->place,
-                   "'block' must be a duration from 1ms to 366d, such as 5m, or a "
-                   "list of such");
+      reader.mistake(text->place,
+                     "'block' must be a duration from 1ms to 366d, such as 5m, or a "
+                     "list of such");
     }
   }
   for (const std::string_view field : {"block_after", "block_window", "block_memory"}) {
     if (!reader.is_set(field) || reader.is_set("block")) continue;
-    mistakes.add(reader.place_of(field),
-                 "'" + std::string(field) + "' is only for rules that block; add 'block'");
+    reader.mistake(field, "'" + std::string(field) + "' is only for rules that block; add 'block'");
   }
   denial.block_after = reader.get<std::int64_t>("block_after").value_or(denial.block_after);
   denial.block_window = reader.get<Duration>("block_window").value_or(denial.block_window);
@@ -134,13 +131,12 @@ void read_blocks(const SectionReader& reader, Denial& denial, Mistakes& mistakes
       reader.get<Duration>("block_memory").value_or(denial.block_memory), denial.blocks);
 }
 
-std::optional<TextTemplate> read_template(const SectionReader& reader, std::string_view field,
-                                          Mistakes& mistakes) {
+std::optional<TextTemplate> read_template(const SectionReader& reader, std::string_view field) {
   const auto text = reader.get<std::string>(field);
   if (!text) return std::nullopt;
   auto parsed = TextTemplate::parse(*text);
   if (const auto* error = std::get_if<std::string>(&parsed)) {
-    mistakes.add(reader.place_of(field), *error);
+    reader.mistake(field, *error);
     return std::nullopt;
   }
   return std::get<TextTemplate>(std::move(parsed));
@@ -154,63 +150,55 @@ bool is_doors_own(std::string_view name) {
   return std::ranges::any_of(kOwn, [&](auto own) { return equal_ignoring_case(own, name); });
 }
 
-void read_deny_header(SectionReader& item, Denial& denial, Mistakes& mistakes) {
+void read_deny_header(const SectionReader& item, Denial& denial) {
+  if (!item.valid()) return;
   const auto name = item.get<std::string>("name").value_or("");
-  auto value = read_template(item, "value", mistakes);
+  auto value = read_template(item, "value");
   if (is_doors_own(name)) {
-    mistakes.add(item.place_of("name"), "'" + name + "' is set by the door itself; remove it");
+    item.mistake("name", "'" + name + "' is set by the door itself; remove it");
   }
   if (denial.headers.size() == kDenyHeadersMax) {
-    mistakes.add(item.place_of("name"),
-                 "more than " + std::to_string(kDenyHeadersMax) + " headers");
+    item.mistake("name", "more than " + std::to_string(kDenyHeadersMax) + " headers");
   } else if (value) {
     denial.headers.push_back({.name = name, .value = *std::move(value)});
   }
 }
 
-void read_denial(const YamlNode& node, Denial& denial, Mistakes& mistakes) {
-  const SectionReader reader(on_deny_section(), node, node.place, mistakes);
-  read_blocks(reader, denial, mistakes);
+void read_denial(const SectionReader& reader, Denial& denial) {
+  read_blocks(reader, denial);
   denial.status = static_cast<int>(reader.get<std::int64_t>("status").value_or(0));
   denial.content_type = reader.get<std::string>("content_type").value_or("");
-  denial.body = read_template(reader, "body", mistakes);
+  denial.body = read_template(reader, "body");
   if (denial.body && denial.content_type.empty()) denial.content_type = "text/plain";
   if (!denial.body && reader.is_set("content_type")) {
-    mistakes.add(reader.place_of("content_type"), "'content_type' is that of a 'body'; add one");
+    reader.mistake("content_type", "'content_type' is that of a 'body'; add one");
   }
-  const auto headers = reader.get<const YamlNode*>("header");
-  if (!headers) return;
-  for_each_section(**headers, deny_header_section(), mistakes,
-                   [&](SectionReader& item) { read_deny_header(item, denial, mistakes); });
+  reader.for_each("header", [&](const SectionReader& item) { read_deny_header(item, denial); });
 }
 
-void read_tiers(const SectionReader& reader, Rule& rule, Mistakes& mistakes) {
+void read_tiers(const SectionReader& reader, Rule& rule) {
+  const Algorithm inherited = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
-  if (const auto tiers = reader.get<const YamlNode*>("tiers")) {
-    read_named_limits(**tiers, tier_section(), "name", rule, rule.tiers, mistakes);
-  } else if (rule.tier) {
-    mistakes.add(reader.place_of("tier"),
-                 "'tier' says which of the 'tiers' a request belongs "
-                 "to; add them, or remove it");
-  }
-  if (const auto overrides = reader.get<const YamlNode*>("overrides")) {
-    read_named_limits(**overrides, override_section(), "key", rule, rule.overrides, mistakes);
+  rule.tiers = read_named_limits(reader, "tiers", "name", inherited);
+  rule.overrides = read_named_limits(reader, "overrides", "key", inherited);
+  if (rule.tier && !reader.get<const YamlNode*>("tiers")) {
+    reader.mistake("tier",
+                   "'tier' says which of the 'tiers' a request belongs "
+                   "to; add them, or remove it");
   }
 }
 
 }  // namespace
 
-void read_effects(SectionReader& reader, Rule& rule, Mistakes& mistakes) {
-  auto limits = read_limits(reader, QuotaSpec().algorithm, mistakes);
+void read_effects(const SectionReader& reader, Rule& rule) {
+  auto limits = read_limits(reader, QuotaSpec().algorithm);
   if (!limits.empty()) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
-  read_tiers(reader, rule, mistakes);
+  read_tiers(reader, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");
-  read_cost(reader, rule, mistakes);
-  if (const auto denial = reader.get<const YamlNode*>("on_deny")) {
-    read_denial(**denial, rule.denial, mistakes);
-  }
+  read_cost(reader, rule);
+  if (const auto denial = reader.section("on_deny")) read_denial(*denial, rule.denial);
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-#include "config/rules/match_config.h"
+#include "config/rules/rule_config.h"
 
 #include <charconv>
 #include <optional>
@@ -6,9 +6,6 @@
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include "config/section_list.h"
-#include "rules/text/path_regexes.h"
 
 namespace weir {
 namespace {
@@ -46,112 +43,105 @@ std::optional<std::string> network_meant(std::string_view text) {
 // Reads a match after SectionReader has checked its fields.
 class MatchReader {
  public:
-  MatchReader(const Config& config, Mistakes& mistakes) : config_(config), mistakes_(mistakes) {}
+  MatchReader(const Config& config, RegexBudget& regexes) : config_(config), regexes_(regexes) {}
 
-  RequestMatch read(const SectionReader& reader, std::size_t depth) {
+  RequestMatch read(const SectionReader& reader, std::size_t depth) const {
     RequestMatch match;
     for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
     match.hosts = read_patterns(reader, "host");
     match.paths = read_patterns(reader, "path");
     read_regexes(reader, match);
     read_clients(reader, match);
-    match.headers = read_properties(reader, "header", header_match_section());
-    match.parameters = read_properties(reader, "query", named_match_section());
-    match.cookies = read_properties(reader, "cookie", named_match_section());
+    match.headers = read_properties(reader, "header");
+    match.parameters = read_properties(reader, "query");
+    match.cookies = read_properties(reader, "cookie");
     read_claims(reader, match);
     for (const YamlNode* text : reader.texts("country")) match.countries.push_back(text->text);
     if (!match.countries.empty() && !config_.knows_countries()) {
-      mistakes_.add(reader.place_of("country"), std::string(kNoCountry));
+      reader.mistake("country", std::string(kNoCountry));
     }
     read_inner(reader, match, depth + 1);
     return match;
   }
 
  private:
-  void read_regexes(const SectionReader& reader, RequestMatch& match) {
+  void read_regexes(const SectionReader& reader, RequestMatch& match) const {
     for (const YamlNode* text : reader.texts("path_regex")) {
       match.path_regexes.push_back({.pattern = text->text});
-      if (const auto mistake = regex_mistake(text->text)) {
-        mistakes_.add(text->place, "'" + printable(text->text) +
-                                       "' cannot be used as an expression: " + printable(*mistake));
+      if (const auto mistake = regexes_.mistake(text->text)) {
+        reader.mistake(text->place,
+                       "'" + printable(text->text) +
+                           "' cannot be used as an expression: " + printable(*mistake));
       }
     }
   }
 
-  void read_clients(const SectionReader& reader, RequestMatch& match) {
+  static void read_clients(const SectionReader& reader, RequestMatch& match) {
     for (const YamlNode* text : reader.texts("client")) {
       const auto network = IpPrefix::parse(text->text);
       if (network) match.clients.push_back(*network);
-      if (!network) mistakes_.add(text->place, not_a_network(*text));
+      if (!network) reader.mistake(text->place, not_a_network(*text));
     }
   }
 
-  std::vector<PropertyMatch> read_properties(const SectionReader& reader, std::string_view field,
-                                             const Section& section) {
+  static std::vector<PropertyMatch> read_properties(const SectionReader& reader,
+                                                    std::string_view field) {
     std::vector<PropertyMatch> properties;
-    const auto list = reader.get<const YamlNode*>(field);
-    if (!list) return properties;
-    for_each_section(**list, section, mistakes_, [&](SectionReader& item) {
-      properties.push_back({.name = *item.get<std::string>("name"),
+    reader.for_each(field, [&](const SectionReader& item) {
+      properties.push_back({.name = item.get<std::string>("name").value_or(""),
                             .value = TextPattern(item.get<std::string>("value").value_or("*"))});
     });
     return properties;
   }
 
-  void read_claims(const SectionReader& reader, RequestMatch& match) {
-    const auto list = reader.get<const YamlNode*>("jwt");
-    if (!list) return;
-    for_each_section(**list, claim_match_section(), mistakes_, [&](SectionReader& item) {
+  void read_claims(const SectionReader& reader, RequestMatch& match) const {
+    reader.for_each("jwt", [&](const SectionReader& item) {
+      if (!item.valid()) return;
       const bool unverified = item.get<bool>("unverified").value_or(false);
       auto& claims = unverified ? match.unverified_claims : match.claims;
       claims.push_back({.name = *item.get<std::string>("claim"),
                         .value = TextPattern(item.get<std::string>("value").value_or("*"))});
       if (unverified || config_.verifies_tokens()) return;
-      mistakes_.add(item.place_of("claim"),
-                    std::string(kNoTokenKey) + ", or 'unverified: true' here");
+      item.mistake("claim", std::string(kNoTokenKey) + ", or 'unverified: true' here");
     });
   }
 
-  void read_inner(const SectionReader& reader, RequestMatch& match, std::size_t depth) {
+  void read_inner(const SectionReader& reader, RequestMatch& match, std::size_t depth) const {
     read_list(reader, "all", match.all_of, depth);
     read_list(reader, "any", match.any_of, depth);
-    const auto none = reader.get<const YamlNode*>("not");
-    if (!none || is_too_deep(reader, "not", depth)) return;
-    const SectionReader inner(match_section(), **none, (*none)->place, mistakes_);
-    match.none_of.push_back(read(inner, depth));
+    if (!reader.is_set("not") || is_too_deep(reader, "not", depth)) return;
+    if (const auto none = reader.section("not")) match.none_of.push_back(read(*none, depth));
   }
 
   void read_list(const SectionReader& reader, std::string_view field,
-                 std::vector<RequestMatch>& matches, std::size_t depth) {
+                 std::vector<RequestMatch>& matches, std::size_t depth) const {
     const auto list = reader.get<const YamlNode*>(field);
     if (reader.is_set(field) && (!list || (*list)->items.empty())) {
-      mistakes_.add(reader.place_of(field), "'" + std::string(field) + "' is empty");
+      reader.mistake(field, "'" + std::string(field) + "' is empty");
     }
     if (!list || is_too_deep(reader, field, depth)) return;
-    for_each_section(**list, match_section(), mistakes_,
-                     [&](SectionReader& inner) { matches.push_back(read(inner, depth)); });
+    reader.for_each(field,
+                    [&](const SectionReader& inner) { matches.push_back(read(inner, depth)); });
   }
 
-  bool is_too_deep(const SectionReader& reader, std::string_view field, std::size_t depth) {
+  static bool is_too_deep(const SectionReader& reader, std::string_view field, std::size_t depth) {
     if (depth <= kMatchDepthMax) return false;
-    mistakes_.add(reader.place_of(field), "'" + std::string(field) + "' is nested deeper than " +
-                                              std::to_string(kMatchDepthMax));
+    reader.mistake(field, "'" + std::string(field) + "' is nested deeper than " +
+                              std::to_string(kMatchDepthMax));
     return true;
   }
 
   const Config& config_;
-  Mistakes& mistakes_;
+  RegexBudget& regexes_;
 };
 
 }  // namespace
 
-RequestMatch read_match(const YamlNode& node, const Config& config, Mistakes& mistakes) {
-  const SectionReader reader(match_section(), node, node.place, mistakes);
-  return MatchReader(config, mistakes).read(reader, 0);
+RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes) {
+  return MatchReader(config, regexes).read(reader, 0);
 }
 
-std::optional<Schedule> read_schedule(const YamlNode& node, Mistakes& mistakes) {
-  const SectionReader reader(active_section(), node, node.place, mistakes);
+std::optional<Schedule> read_schedule(const SectionReader& reader) {
   if (!reader.valid()) return std::nullopt;
   Schedule::Spec spec;
   const auto days = reader.texts("days");
@@ -160,28 +150,28 @@ std::optional<Schedule> read_schedule(const YamlNode& node, Mistakes& mistakes) 
   if (const auto from = reader.get<std::string>("from")) spec.from = *parse_time_of_day(*from);
   if (const auto to = reader.get<std::string>("to")) spec.to = *parse_time_of_day(*to);
   if (spec.from == spec.to) {
-    mistakes.add(reader.place_of("to"),
-                 "'from' and 'to' are the same time; for whole days "
-                 "leave both out");
+    reader.mistake("to",
+                   "'from' and 'to' are the same time; for whole days "
+                   "leave both out");
   }
   spec.zone = reader.get<std::string>("zone").value_or(spec.zone);
   auto schedule = Schedule::make(spec);
   if (!schedule) {
-    mistakes.add(reader.place_of("zone"), "there is no time zone '" + spec.zone +
-                                              "' in this system's tzdata; write one such as "
-                                              "Europe/Berlin or UTC");
+    reader.mistake("zone", "there is no time zone '" + spec.zone +
+                               "' in this system's tzdata; write one such as "
+                               "Europe/Berlin or UTC");
   }
   return schedule;
 }
 
-void check_source(const KeyPart& part, const TextPlace& place, const Config& config,
-                  Mistakes& mistakes) {
+void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
+                  const Config& config) {
   using enum KeyPart::Property;
   if (part.property == kCountry && !config.knows_countries()) {
-    mistakes.add(place, std::string(kNoCountry));
+    reader.mistake(place, std::string(kNoCountry));
   }
   if (part.property == kClaim && !config.verifies_tokens()) {
-    mistakes.add(place, std::string(kNoTokenKey));
+    reader.mistake(place, std::string(kNoTokenKey));
   }
 }
 

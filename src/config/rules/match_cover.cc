@@ -63,16 +63,6 @@ bool disjoint(const std::vector<T>& list, const std::vector<T>& other, Overlap m
   });
 }
 
-// A header has one value, the first.
-bool excludes_headers(const std::vector<PropertyMatch>& headers,
-                      const std::vector<PropertyMatch>& other) {
-  return std::ranges::any_of(headers, [&](const PropertyMatch& one) {
-    return std::ranges::any_of(other, [&](const PropertyMatch& two) {
-      return equal_ignoring_case(one.name, two.name) && !overlap(one.value, two.value);
-    });
-  });
-}
-
 // The match and those within it that have to hold as well.
 std::vector<const RequestMatch*> conjuncts(const RequestMatch& match) {
   std::vector<const RequestMatch*> found = {&match};
@@ -104,6 +94,16 @@ bool MatchCover::covers_regexes(const RequestMatch& match, const RequestMatch& o
   });
 }
 
+// Counts the steps of a comparison.
+bool MatchCover::may_compare(const RequestMatch& one, const RequestMatch& other) {
+  if (left_ <= 0) return false;
+  const auto steps = (1 + one.paths.size()) * (1 + other.paths.size()) +
+                     one.hosts.size() * other.hosts.size() +
+                     one.clients.size() * other.clients.size();
+  left_ -= static_cast<std::int64_t>(steps);
+  return true;
+}
+
 // Without what is within `match`.
 bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& other) {
   return covers_list(match.methods, other.methods, std::equal_to<>()) &&
@@ -120,6 +120,7 @@ bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& oth
 }
 
 bool MatchCover::covers(const RequestMatch& match, const RequestMatch& other) {
+  if (!may_compare(match, other)) return false;
   const auto covers_other = [&](const RequestMatch& inner) { return covers(inner, other); };
   const bool whole = match.none_of.empty() && covers_plain(match, other) &&
                      std::ranges::all_of(match.all_of, covers_other) &&
@@ -141,11 +142,11 @@ bool MatchCover::excludes_paths(const RequestMatch& one, const RequestMatch& oth
 
 // Whether the two never hold for one request.
 bool MatchCover::excludes(const RequestMatch& one, const RequestMatch& other) {
+  if (!may_compare(one, other)) return false;
   return disjoint(one.methods, other.methods, std::equal_to<>()) ||
          disjoint(one.hosts, other.hosts, overlap) ||
          disjoint(one.countries, other.countries, std::equal_to<>()) ||
-         disjoint(one.clients, other.clients, overlap_networks) ||
-         excludes_headers(one.headers, other.headers) || excludes_paths(one, other) ||
+         disjoint(one.clients, other.clients, overlap_networks) || excludes_paths(one, other) ||
          excludes_paths(other, one);
 }
 
@@ -154,6 +155,7 @@ bool MatchCover::may_meet(const RequestMatch& one, const RequestMatch& other) {
 }
 
 bool MatchCover::is_contradiction(const RequestMatch& match) {
+  if (left_ <= 0) return false;
   const auto together = conjuncts(match);
   const auto is_excluded = [&](const RequestMatch& inner) {
     return is_contradiction(inner) || std::ranges::any_of(together, [&](const auto* outer) {
@@ -161,6 +163,7 @@ bool MatchCover::is_contradiction(const RequestMatch& match) {
            });
   };
   return std::ranges::any_of(together, [&](const RequestMatch* one) {
+    if (left_ <= 0) return false;
     return std::ranges::any_of(together, [&](const auto* two) { return excludes(*one, *two); }) ||
            std::ranges::any_of(one->none_of,
                                [&](const RequestMatch& inner) { return covers(inner, match); }) ||

@@ -7,9 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "config/rules/effect_config.h"
-#include "config/rules/match_config.h"
-#include "config/section_list.h"
 #include "rules/rule_conflicts.h"
 #include "rules/traffic_rules.h"
 #include "weir/store.h"
@@ -29,19 +26,21 @@ std::size_t limits_max(const Rule& rule) {
 // What only shows when all rules are seen together.
 class RulesSeen {
  public:
-  explicit RulesSeen(Mistakes& mistakes) : mistakes_(mistakes) {}
+  explicit RulesSeen(const SectionReader& file) : file_(file) {}
+
+  RegexBudget& regexes() { return regexes_; }
 
   void check_id(const std::string& id, const TextPlace& place) {
     const auto [first, fresh] = ids_.emplace(id, place.line);
     if (fresh) return;
-    mistakes_.add(place, "duplicate rule id '" + id + "'; it is already used in line " +
+    file_.mistake(place, "duplicate rule id '" + id + "'; it is already used in line " +
                              std::to_string(first->second));
   }
 
   void check_group(const std::string& group, const TextPlace& place) {
     groups_.insert(group);
     if (groups_.size() <= kGroupsMax) return;
-    mistakes_.add(place, "more than " + std::to_string(kGroupsMax) +
+    file_.mistake(place, "more than " + std::to_string(kGroupsMax) +
                              " groups; a request is charged once for each, so join some");
   }
 
@@ -54,7 +53,7 @@ class RulesSeen {
     most = std::max(most, limits_max(rule));
     limits_together_ += most;
     if (limits_together_ <= Batch::kChargesMax || before > Batch::kChargesMax) return;
-    mistakes_.add(place, "the groups' rules have together up to " +
+    file_.mistake(place, "the groups' rules have together up to " +
                              std::to_string(limits_together_) + " limits, and " +
                              std::to_string(Batch::kChargesMax) +
                              " at most apply to a request; join groups, or remove 'more_limits'");
@@ -63,73 +62,66 @@ class RulesSeen {
   void check_descriptor(const DescriptorMatch& match, const TextPlace& place) {
     const auto [first, fresh] = descriptors_.emplace(descriptor_path(match), place.line);
     if (fresh) return;
-    mistakes_.add(place, "duplicate descriptor; a rule for it is already in line " +
+    file_.mistake(place, "duplicate descriptor; a rule for it is already in line " +
                              std::to_string(first->second));
   }
 
  private:
-  Mistakes& mistakes_;
+  const SectionReader& file_;
   std::map<std::string, std::size_t> ids_;
   std::map<std::vector<std::string>, std::size_t> descriptors_;
   std::set<std::string> groups_;
   std::map<std::string, std::size_t> limits_;  // by group, the most that one of its rules has
   std::size_t limits_together_ = 0;
+  RegexBudget regexes_;
 };
 
-DescriptorMatch read_descriptor(const YamlNode& node, Mistakes& mistakes) {
-  const SectionReader reader(descriptor_match_section(), node, node.place, mistakes);
+DescriptorMatch read_descriptor(const SectionReader& reader) {
   DescriptorMatch match{.domain = reader.get<std::string>("domain").value_or("")};
-  const auto entries = reader.get<const YamlNode*>("entries");
-  if (!entries) {
-    if (reader.is_set("entries")) mistakes.add(reader.place_of("entries"), "'entries' is empty");
-    return match;
+  if (reader.is_set("entries") && !reader.get<const YamlNode*>("entries")) {
+    reader.mistake("entries", "'entries' is empty");
   }
-  for_each_section(**entries, descriptor_entry_section(), mistakes, [&](SectionReader& entry) {
-    DescriptorEntry made{.key = *entry.get<std::string>("key"),
+  reader.for_each("entries", [&](const SectionReader& entry) {
+    DescriptorEntry made{.key = entry.get<std::string>("key").value_or(""),
                          .shares = entry.get<bool>("share_threshold").value_or(false)};
     const auto value = entry.get<std::string>("value");
     if (value) made.value = TextPattern(*value);
     if (made.shares && (!made.value || made.value->is_exact)) {
-      mistakes.add(entry.place_of("share_threshold"),
-                   "'share_threshold' is only for a value with '*' in it; remove one");
+      entry.mistake("share_threshold",
+                    "'share_threshold' is only for a value with '*' in it; remove one");
     }
     match.entries.push_back(std::move(made));
   });
   if (match.entries.size() > Descriptor::kEntriesMax) {
-    mistakes.add(reader.place_of("entries"),
-                 "more than " + std::to_string(Descriptor::kEntriesMax) + " entries");
+    reader.mistake("entries", "more than " + std::to_string(Descriptor::kEntriesMax) + " entries");
   }
   return match;
 }
 
 void read_applications(const SectionReader& reader, const Config& config, Rule& rule,
-                       RulesSeen& seen, Mistakes& mistakes) {
-  if (const auto active = reader.get<const YamlNode*>("active")) {
-    rule.active = read_schedule(**active, mistakes);
-  }
-  if (const auto match = reader.get<const YamlNode*>("match")) {
-    rule.match = read_match(**match, config, mistakes);
+                       RulesSeen& seen) {
+  if (const auto active = reader.section("active")) rule.active = read_schedule(*active);
+  if (const auto match = reader.section("match")) {
+    rule.match = read_match(*match, config, seen.regexes());
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
   for (const YamlNode* text : reader.texts("key")) {
     rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
-    check_source(rule.key_parts.back(), text->place, config, mistakes);
+    check_source(rule.key_parts.back(), reader, text->place, config);
   }
-  if (const auto descriptor = reader.get<const YamlNode*>("descriptor")) {
-    rule.descriptor = read_descriptor(**descriptor, mistakes);
+  if (const auto descriptor = reader.section("descriptor")) {
+    rule.descriptor = read_descriptor(*descriptor);
     seen.check_descriptor(*rule.descriptor, reader.place_of("descriptor"));
   }
   for (const std::string_view field : {"key", "group", "tier", "cost"}) {
     if (rule.match || !reader.is_set(field)) continue;
-    mistakes.add(reader.place_of(field), "'" + std::string(field) +
-                                             "' is only for rules with 'match'; add 'match: {}' "
-                                             "for every request, or remove it");
+    reader.mistake(field, "'" + std::string(field) +
+                              "' is only for rules with 'match'; add 'match: {}' "
+                              "for every request, or remove it");
   }
 }
 
-std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesSeen& seen,
-                              Mistakes& mistakes) {
-  SectionReader reader(rule_section(), node, node.place, mistakes);
+Rule read_rule(const SectionReader& reader, const Config& config, RulesSeen& seen) {
   const auto id = reader.get<std::string>("id");
   if (id) seen.check_id(*id, reader.place_of("id"));
 
@@ -139,43 +131,33 @@ std::optional<Rule> read_rule(const YamlNode& node, const Config& config, RulesS
             .mode = mode_from_name(reader.get<std::string>("mode").value_or("")),
             .on_store_failure = *store_failure_from_name(
                 reader.get<std::string>("on_store_failure").value_or("local")),
+            .on_full = *on_full_from_name(reader.get<std::string>("on_full").value_or("allow")),
             .name = reader.get<std::string>("name").value_or(""),
             .group = reader.get<std::string>("group").value_or("")};
-  read_applications(reader, config, rule, seen, mistakes);
-  read_effects(reader, rule, mistakes);
-  if (rule.tier) check_source(*rule.tier, reader.place_of("tier"), config, mistakes);
-  if (rule.cost_from) check_source(*rule.cost_from, reader.place_of("cost"), config, mistakes);
+  read_applications(reader, config, rule, seen);
+  read_effects(reader, rule);
+  if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), config);
+  if (rule.cost_from) check_source(*rule.cost_from, reader, reader.place_of("cost"), config);
   if (rule.match && !rule.shadow) seen.check_limits(rule, reader.place_of("match"));
-  if (!reader.valid()) return std::nullopt;
   return rule;
 }
 
-RulePlaces places_in(const YamlNode& rule) {
-  RulePlaces places{.rule = rule.place, .fields = {}};
-  for (const YamlNode::Entry& entry : rule.entries) {
-    places.fields.emplace(entry.key->text, entry.value->place);
+RulePlaces places_in(const SectionReader& reader) {
+  RulePlaces places{.rule = reader.place(), .fields = {}};
+  for (const Field& field : kRuleSection.fields) {
+    if (reader.is_set(field.name)) places.fields.emplace(field.name, reader.place_of(field.name));
   }
   return places;
 }
 
 }  // namespace
 
-void read_rules(const YamlNode& list, const TextPlace& place, Config& config, Mistakes& mistakes) {
-  RulesSeen seen(mistakes);
-  for (std::size_t i = 0; i < list.items.size() && !mistakes.full(); ++i) {
-    const YamlNode& item = *list.items[i];
-    if (item.kind != YamlNode::Kind::kMap) {
-      // An empty item has no place of its own.
-      const bool empty = item.kind == YamlNode::Kind::kEmpty;
-      mistakes.add(empty ? place : item.place, "rule " + std::to_string(i + 1) +
-                                                   " of the list must be a map with id, limit "
-                                                   "and window, but is " +
-                                                   found_text(item));
-    } else if (auto rule = read_rule(item, config, seen, mistakes)) {
-      config.rules.push_back(*std::move(rule));
-      config.rule_places.push_back(places_in(item));
-    }
-  }
+void read_rules(const SectionReader& file, Config& config) {
+  RulesSeen seen(file);
+  file.for_each("rules", [&](const SectionReader& reader) {
+    config.rules.push_back(read_rule(reader, config, seen));
+    config.rule_places.push_back(places_in(reader));
+  });
 }
 
 }  // namespace weir

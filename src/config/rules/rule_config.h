@@ -4,17 +4,31 @@
 
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "config/section_reader.h"
-#include "config/yaml/yaml_document.h"
 #include "rules/rule.h"
+#include "rules/text/path_regexes.h"
 
 namespace weir {
 
 // Adds those without a mistake, and where they stand, to `config`, which holds what the file
-// says beside the rules. `place` is that of the list.
-void read_rules(const YamlNode& list, const TextPlace& place, Config& config, Mistakes& mistakes);
+// says beside the rules. `file` reads the whole file.
+void read_rules(const SectionReader& file, Config& config);
+
+// Parts of a rule; each reads its own section. match_config.cc: what the rule applies to.
+RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes);
+std::optional<Schedule> read_schedule(const SectionReader& reader);
+
+// effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
+void read_effects(const SectionReader& reader, Rule& rule);
+
+// Reports a mistake at `place` if the file does not say where that property comes from.
+void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
+                  const Config& config);
+
+// "'10.1.2.3/8' is no network; ..."
+std::string not_a_network(const YamlNode& text);
 
 }  // namespace weir

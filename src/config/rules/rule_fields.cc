@@ -1,213 +1,304 @@
-// The fields of a rule: the part of the table in config_fields.h that is about matching.
-
-#include <array>
+// The fields of a rule: the part of the table in config_fields.h that is about what rules
+// match, count and do.
 
 #include "config/config_fields.h"
 #include "rules/mode.h"
-#include "weir/quota.h"
 
 namespace weir {
 namespace {
 
-using Presence = Field::Presence;
+constexpr TextForm kMethod = {"^[A-Z][A-Z0-9_-]*$", "a method in capital letters, such as GET"};
+constexpr TextForm kHost = {
+    "^[a-z0-9_.*-]+$",
+    "a host name in small letters without a port, such as www.example.com or "
+    "*.example.com"};
+constexpr TextForm kPath = {
+    "^[/*][^?#]*$",
+    "a path that begins with '/' or '*' and has no query, such as /login or /api/*"};
+constexpr TextForm kPropertyName = {"^[!-~]+$", "a name of visible ASCII characters"};
+constexpr TextForm kCountry = {"^[A-Z][A-Z0-9]$", "the two letters of a country, such as DE"};
+constexpr TextForm kRegex = {"^[^\\x00]+$",
+                             "an expression for the whole path, such as /users/[0-9]+"};
+constexpr TextForm kDays = {"^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?$",
+                            "a day such as mon, or days such as mon-fri"};
+constexpr TextForm kTimeOfDay = {"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
+                                 "a time of day in quotes, such as \"08:00\""};
+constexpr TextForm kZone = {"^[A-Za-z0-9_+/-]+$", "the name of a time zone, such as Europe/Berlin"};
 
-// In the order of weir::Algorithm.
-constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithms = {
-    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff",
+constexpr Field kValue =
+    row::text("value", kAnyText, "Its value; '*' stands for any bytes. Without it, any value.")
+        .defaults_to("*");
+
+constexpr Field kHeaderMatchFields[] = {
+    row::text("name", &kHeaderNameForm, "The name of the header, in any case.").required(),
+    kValue,
 };
 
-constexpr TextForm kNetwork = {
-    .pattern = "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
-    .expected = "a network such as 192.0.2.0/24 or 2001:db8::/32, or an address",
-};
-constexpr TextForm kKeyPart = {
-    .pattern =
-        "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
-        "|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-        "|(query|cookie|jwt):[!-~]+)$",
-    .expected =
-        "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
-        "host, path, country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM",
+constexpr Section kHeaderMatch = {"a header of 'match'", "A header that the request must have.",
+                                  kHeaderMatchFields};
+
+constexpr Field kNamedMatchFields[] = {
+    row::text("name", &kPropertyName, "The name, as it is.").required(),
+    kValue,
 };
 
-constexpr Field kDescriptorEntryFields[] = {
-    {.name = "key",
-     .type = FieldType::kText,
-     .presence = Presence::kRequired,
-     .form = &kNotEmpty,
-     .description = "The key of the entry."},
-    {.name = "value",
-     .type = FieldType::kText,
-     .description = "Its value; '*' stands for any bytes. Without it, any value. A value that "
-                    "is left open is part of the counter's key."},
-    {.name = "share_threshold",
-     .type = FieldType::kBoolean,
-     .default_text = "false",
-     .description = "Only for a value with '*': all values that match share one counter."},
+constexpr Section kNamedMatch = {"a parameter or cookie of 'match'",
+                                 "A parameter or cookie that the request must have.",
+                                 kNamedMatchFields};
+
+constexpr Field kClaimMatchFields[] = {
+    row::text("claim", &kPropertyName, "The name of the claim.").required(),
+    row::text("value", kAnyText,
+              "Its value, or of a list one of its items; '*' stands for any bytes. "
+              "Without it, any value.")
+        .defaults_to("*"),
+    row::boolean("unverified",
+                 "Whether the claim counts without the token being verified. Then anybody "
+                 "can make one that says so."),
 };
 
-constexpr Section kDescriptorEntry = {
-    .name = "an entry of 'descriptor'",
-    .description = "One entry of Envoy's descriptor.",
-    .fields = kDescriptorEntryFields,
-};
+constexpr Section kClaimMatch = {"a claim of 'match'",
+                                 "A claim that the request's token must make.", kClaimMatchFields};
 
-constexpr Field kDescriptorMatchFields[] = {
-    {.name = "domain",
-     .type = FieldType::kText,
-     .presence = Presence::kRequired,
-     .form = &kNotEmpty,
-     .description = "The domain of Envoy's rate limit filter."},
-    {.name = "entries",
-     .type = FieldType::kSectionList,
-     .presence = Presence::kRequired,
-     .section = &kDescriptorEntry,
-     .description = "The entries of the descriptor, all of them and in this order."},
-};
-
-constexpr Section kDescriptorMatch = {
-    .name = "'descriptor'",
-    .description = "Which descriptors of Envoy's rate limit filter the rule is for.",
-    .fields = kDescriptorMatchFields,
-};
-
-constexpr TextForm kRuleName = {
-    .pattern = "^[^\\x00-\\x1f\\x7f]{1,100}$",
-    .expected = "1 to 100 characters in one line",
-};
-
-const Field kRuleFields[] = {
-    {.name = "id",
-     .type = FieldType::kName,
-     .presence = Presence::kRequired,
-     .description = "The name of the rule, by which requests, metrics and logs refer to it. "
-                    "Unique in the file. Counters belong to it: a renamed rule starts anew."},
-    {.name = "name",
-     .type = FieldType::kText,
-     .form = &kRuleName,
-     .description = "What people call the rule, on pages and in documents."},
-    {.name = "algorithm",
-     .type = FieldType::kChoice,
-     .choices = kAlgorithms,
-     .default_text = "sliding_window",
-     .description = "How limit and window are read."},
-    {.name = "limit",
-     .type = FieldType::kInteger,
-     .presence = Presence::kRequired,
-     .min = 0,
-     .max = kLimitMax,
-     .description = "How many units a key may spend in a window. 0 denies everything."},
-    {.name = "window",
-     .type = FieldType::kDuration,
-     .presence = Presence::kRequired,
-     .min = kWindowMin.count(),
-     .max = kWindowMax.count(),
-     .description = "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
-                    "1h30m, or a number of seconds with up to six decimals."},
-    {.name = "burst",
-     .type = FieldType::kInteger,
-     .min = 1,
-     .max = kLimitMax,
-     .only_if = {"algorithm", "token_bucket"},
-     .description = "Only for token_bucket: the most a key can spend at once. Without it, the "
-                    "limit. At most what is refilled in 4 times 366 days."},
-    {.name = "enabled",
-     .type = FieldType::kBoolean,
-     .default_text = "true",
-     .description = "A disabled rule is checked like any other, but allows everything and "
-                    "counts nothing."},
-    {.name = "shadow",
-     .type = FieldType::kBoolean,
-     .default_text = "false",
-     .description = "Whether the rule only counts and reports, but never denies a request or "
-                    "descriptor that it has matched."},
-    {.name = "mode",
-     .type = FieldType::kChoice,
-     .choices = kModeNames,
-     .description = "How the nodes that share a store agree: local (each counts for itself), "
-                    "async (each counts and tells the others), leased (each spends what it has "
-                    "been given) or strict (the store decides). Without it, the node's mode. "
-                    "Without a store, every rule is local."},
-    {.name = "on_store_failure",
-     .type = FieldType::kChoice,
-     .choices = kOnStoreFailureNames,
-     .default_text = "local",
-     .description = "What happens while the shared store does not answer: local (this node "
-                    "decides by its share of the limit), allow or deny."},
-    {.name = "group",
-     .type = FieldType::kName,
-     .description = "In each group, the first rule that matches a request applies. "
-                    "Without it, the group of all rules that have none. At most 16 groups."},
-    {.name = "active",
-     .type = FieldType::kSection,
-     .section = &active_section(),
-     .description = "The hours of the week in which the rule is in force. Without it, always. "
-                    "Outside of them it is as if disabled."},
-    {.name = "match",
-     .type = FieldType::kSection,
-     .section = &match_section(),
-     .description = "Which requests of proxies (/auth) the rule is for. Without it, and without "
-                    "'descriptor', the rule applies where it is named. {} is every request."},
-    {.name = "key",
-     .type = FieldType::kTextList,
-     .form = &kKeyPart,
-     .description = "What of a matched request has its own counter: client, method, host, path, "
-                    "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
-                    "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
-                    "Without it, all requests share one counter."},
-    {.name = "descriptor",
-     .type = FieldType::kSection,
-     .section = &kDescriptorMatch,
-     .description = "Which descriptors of Envoy's rate limit filter the rule is for."},
-    {.name = "more_limits",
-     .type = FieldType::kSectionList,
-     .section = &more_limits_section(),
-     .description = "Further limits, all of which hold: a denial by one charges none. At most 8 "
-                    "limits, no two with the same algorithm and window."},
-    {.name = "tier",
-     .type = FieldType::kText,
-     .form = &kKeyPart,
-     .description = "What of a matched request names its tier: header:X-Plan, for one."},
-    {.name = "tiers",
-     .type = FieldType::kSectionList,
-     .section = &tier_section(),
-     .description = "Limits of tiers, instead of the rule's own. Keys of no tier have the "
-                    "rule's own."},
-    {.name = "overrides",
-     .type = FieldType::kSectionList,
-     .section = &override_section(),
-     .description = "Limits of named keys, instead of all others."},
-    {.name = "allow",
-     .type = FieldType::kTextList,
-     .description = "Keys, and networks of clients, that pass without being counted."},
-    {.name = "deny",
-     .type = FieldType::kTextList,
-     .description = "Keys, and networks of clients, that are denied without being counted. "
-                    "Wins over 'allow'."},
-    {.name = "cost",
-     .type = FieldType::kText,
-     .default_text = "1",
-     .description = "The units that a matched request spends: a number, or a property that "
-                    "holds one, such as header:X-Cost; 1 where it holds none."},
-    {.name = "on_deny",
-     .type = FieldType::kSection,
-     .section = &on_deny_section(),
-     .description = "What a denial brings beside itself: blocks, and the answer of HTTP doors."},
-};
-
-const Section kRule = {
-    .name = "a rule",
-    .description = "One quota, the name it goes by, and what it applies to.",
-    .fields = kRuleFields,
+constexpr Field kMatchFields[] = {
+    row::texts("method", &kMethod, "The method, or several of which one must fit."),
+    row::texts("host", &kHost, "The host, or several; '*' stands for any bytes."),
+    row::texts("path", &kPath,
+               "The path without its query, or several; '*' stands for any bytes, "
+               "slashes included."),
+    row::texts("path_regex", &kRegex,
+               "An expression in the syntax of RE2 for the whole path, or several."),
+    row::sections("query", kNamedMatch,
+                  "Parameters of the query, decoded, that must all be there."),
+    row::sections("header", kHeaderMatch, "Headers that must all be there."),
+    row::sections("cookie", kNamedMatch, "Cookies that must all be there."),
+    row::sections("jwt", kClaimMatch, "Claims that the request's token must all make."),
+    row::texts("country", &kCountry,
+               "The country of the client, or several. Needs country_header or "
+               "country_database."),
+    row::texts("client", &kNetworkForm,
+               "The networks of which one must hold the client's address."),
+    row::sections("all", kMatchSection, "Maps like this one, all of which must hold."),
+    row::sections("any", kMatchSection, "Maps like this one, of which one must hold."),
+    row::section("not", kMatchSection, "A map like this one, which must not hold."),
 };
 
 }  // namespace
 
-std::span<const std::string_view> algorithm_names() { return kAlgorithms; }
-const TextForm& network_form() { return kNetwork; }
+constexpr Section kMatchSection = {
+    "'match'",
+    "How a request must look. All fields must hold; without any, the match holds "
+    "for every request.",
+    kMatchFields};
 
-const Section& rule_section() { return kRule; }
-const Section& descriptor_match_section() { return kDescriptorMatch; }
-const Section& descriptor_entry_section() { return kDescriptorEntry; }
+namespace {
+
+constexpr Field kActiveFields[] = {
+    row::texts("days", &kDays, "The days: mon, or mon-fri, or a list of such. Without it, all."),
+    row::text("from", &kTimeOfDay, "When it begins, in quotes.").defaults_to("00:00"),
+    row::text("to", &kTimeOfDay,
+              "When it ends, in quotes; if that is before 'from', on the next day.")
+        .defaults_to("24:00"),
+    row::text("zone", &kZone, "The time zone, such as Europe/Berlin.").defaults_to("UTC"),
+};
+
+constexpr Section kActive = {"'active'", "Hours of the week, by the clocks of a time zone.",
+                             kActiveFields};
+
+constexpr Field kAlgorithm = row::choice("algorithm", kAlgorithmNames,
+                                         "How limit and window are read. Without it, as the "
+                                         "rule's own.");
+
+constexpr Field kLimit =
+    row::integer("limit", {0, kLimitMax}, "How many units a key may spend in a window.").required();
+
+constexpr Field kWindow =
+    row::duration("window", kWindowRange, "The length of the window.").required();
+
+constexpr Field kBurst = row::integer("burst", {1, kLimitMax},
+                                      "Only for token_bucket: the most that can be spent at "
+                                      "once. Without it, the limit.");
+
+constexpr Field kMoreLimitsFields[] = {kLimit, kWindow, kAlgorithm, kBurst};
+
+constexpr Section kMoreLimits = {"an item of 'more_limits'", "A limit beside the first.",
+                                 kMoreLimitsFields};
+
+constexpr Field kTierFields[] = {
+    row::text("name", kAnyText, "The name of the tier, as the property has it.").required(),
+    kLimit,
+    kWindow,
+    kAlgorithm,
+    kBurst,
+    row::sections("more_limits", kMoreLimits, "Further limits of the tier, all of which hold."),
+};
+
+constexpr Section kTier = {"a tier", "The limits of those who belong to a tier.", kTierFields};
+
+constexpr Field kOverrideFields[] = {
+    row::text("key", kAnyText, "The key it is for.").required(),
+    kLimit,
+    kWindow,
+    kAlgorithm,
+    kBurst,
+    row::sections("more_limits", kMoreLimits, "Further limits of the key, all of which hold."),
+};
+
+constexpr Section kOverride = {"an override", "The limits of one key.", kOverrideFields};
+
+constexpr TextForm kHeaderText = {"^[\\x20-\\x7e]*$",
+                                  "a line of visible ASCII characters and blanks"};
+
+constexpr Field kDenyHeaderFields[] = {
+    row::text("name", &kHeaderNameForm, "The name of the header.").required(),
+    row::text("value", &kHeaderText,
+              "Its value; {{key}} and the like stand for what the denial is about.")
+        .required(),
+};
+
+constexpr Section kDenyHeader = {"a header of 'on_deny'", "A header of the answer.",
+                                 kDenyHeaderFields};
+
+constexpr Field kOnDenyFields[] = {
+    row::texts("block", kAnyText,
+               "How long a key that is denied is blocked: then it is denied without being "
+               "counted. Several durations: the first block, the second, and so on."),
+    row::integer("block_after", {1, 1000}, "How many denials within block_window lead to a block.")
+        .defaults_to("1"),
+    row::duration("block_window", kWindowRange,
+                  "The time in which denials are counted for block_after.")
+        .defaults_to("1m"),
+    row::duration("block_memory", kWindowRange,
+                  "How long a block that has ended counts for the length of the next, at "
+                  "least.")
+        .defaults_to("1d"),
+    row::integer("status", {400, 599},
+                 "The status of the answer, where the door is HTTP and its proxy does not "
+                 "want another. Without it, 429."),
+    row::text("content_type", &kHeaderText,
+              "The content type of the body: says how what is filled in is escaped."),
+    row::text("body", kAnyText,
+              "The body of the answer; {{key}}, {{retry_after}} and the like stand for "
+              "what the denial is about."),
+    row::sections("header", kDenyHeader, "Headers of the answer beside those about the limit."),
+};
+
+constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
+
+constexpr TextForm kKeyPart = {
+    "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
+    "|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+    "|(query|cookie|jwt):[!-~]+)$",
+    "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
+    "host, path, country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM"};
+
+constexpr Field kDescriptorEntryFields[] = {
+    row::text("key", &kNotEmpty, "The key of the entry.").required(),
+    row::text("value", kAnyText,
+              "Its value; '*' stands for any bytes. Without it, any value. A value that "
+              "is left open is part of the counter's key."),
+    row::boolean("share_threshold",
+                 "Only for a value with '*': all values that match share one counter."),
+};
+
+constexpr Section kDescriptorEntry = {"an entry of 'descriptor'",
+                                      "One entry of Envoy's descriptor.", kDescriptorEntryFields};
+
+constexpr Field kDescriptorMatchFields[] = {
+    row::text("domain", &kNotEmpty, "The domain of Envoy's rate limit filter.").required(),
+    row::sections("entries", kDescriptorEntry,
+                  "The entries of the descriptor, all of them and in this order.")
+        .required(),
+};
+
+constexpr Section kDescriptorMatch = {
+    "'descriptor'", "Which descriptors of Envoy's rate limit filter the rule is for.",
+    kDescriptorMatchFields};
+
+constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
+
+constexpr Field kRuleFields[] = {
+    row::id("id",
+            "The name of the rule, by which requests, metrics and logs refer to it. "
+            "Unique in the file. Counters belong to it: a renamed rule starts anew.")
+        .required(),
+    row::text("name", &kRuleName, "What people call the rule, on pages and in documents."),
+    row::choice("algorithm", kAlgorithmNames, "How limit and window are read.")
+        .defaults_to("sliding_window"),
+    row::integer("limit", {0, kLimitMax},
+                 "How many units a key may spend in a window. 0 denies everything.")
+        .required(),
+    row::duration("window", kWindowRange,
+                  "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
+                  "1h30m, or a number of seconds with up to six decimals.")
+        .required(),
+    row::integer("burst", {1, kLimitMax},
+                 "Only for token_bucket: the most a key can spend at once. Without it, the "
+                 "limit. At most what is refilled in 4 times 366 days.")
+        .only_if({"algorithm", "token_bucket"}),
+    row::boolean("enabled",
+                 "A disabled rule is checked like any other, but allows everything and "
+                 "counts nothing.")
+        .defaults_to("true"),
+    row::boolean("shadow",
+                 "Whether the rule only counts and reports, but never denies a request or "
+                 "descriptor that it has matched."),
+    row::choice(
+        "mode", kModeNames,
+        "How the nodes that share a store agree: local (each counts for itself), "
+        "async (each counts and tells the others), leased (each spends what "
+        "the store has charged ahead) or strict (the store decides). Without it, the node's mode. "
+        "Without a store, every rule is local."),
+    row::choice("on_store_failure", kOnStoreFailureNames,
+                "What happens while the shared store does not answer: local (this node "
+                "decides by its share of the limit), allow or deny.")
+        .defaults_to("local"),
+    row::choice("on_full", kOnFullNames,
+                "What happens to a new key when memory could count it only by forgetting a "
+                "key that has nothing left of its limit: allow (the new key is counted in "
+                "its place) or deny (the new key is denied, and nobody is forgotten).")
+        .defaults_to("allow"),
+    row::id("group",
+            "In each group, the first rule that matches a request applies. "
+            "Without it, the group of all rules that have none. At most 16 groups."),
+    row::section("active", kActive,
+                 "The hours of the week in which the rule is in force. Without it, always. "
+                 "Outside of them it is as if disabled."),
+    row::section("match", kMatchSection,
+                 "Which requests of proxies (/auth) the rule is for. Without it, and without "
+                 "'descriptor', the rule applies where it is named. {} is every request."),
+    row::texts("key", &kKeyPart,
+               "What of a matched request has its own counter: client, method, host, path, "
+               "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
+               "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
+               "Without it, all requests share one counter."),
+    row::section("descriptor", kDescriptorMatch,
+                 "Which descriptors of Envoy's rate limit filter the rule is for."),
+    row::sections("more_limits", kMoreLimits,
+                  "Further limits, all of which hold: a denial by one charges none. At most 8 "
+                  "limits, no two with the same algorithm and window."),
+    row::text("tier", &kKeyPart,
+              "What of a matched request names its tier: header:X-Plan, for one."),
+    row::sections("tiers", kTier,
+                  "Limits of tiers, instead of the rule's own. Keys of no tier have the "
+                  "rule's own."),
+    row::sections("overrides", kOverride, "Limits of named keys, instead of all others."),
+    row::texts("allow", kAnyText,
+               "Keys, and networks of clients, that pass without being counted."),
+    row::texts("deny", kAnyText,
+               "Keys, and networks of clients, that are denied without being counted. "
+               "Wins over 'allow'."),
+    row::text("cost", kAnyText,
+              "The units that a matched request spends: a number, or a property that "
+              "holds one, such as header:X-Cost; 1 where it holds none.")
+        .defaults_to("1"),
+    row::section("on_deny", kOnDeny,
+                 "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
+};
+
+}  // namespace
+
+constexpr Section kRuleSection = {
+    "a rule", "One quota, the name it goes by, and what it applies to.", kRuleFields};
 
 }  // namespace weir

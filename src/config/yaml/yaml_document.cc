@@ -5,6 +5,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -128,7 +129,7 @@ class YamlTreeBuilder final : public YAML::EventHandler {
     }
   }
 
-  // yaml-cpp tells of a list before it recurses into it: stopping here bounds its stack.
+  // yaml-cpp reports a list before it recurses into it: stopping here bounds its stack.
   void open(YamlNode& node) {
     if (open_.size() == kYamlDepthMax) {
       refuse(node.place, "nested more than 64 levels deep");
@@ -181,6 +182,8 @@ std::variant<YamlDocument, YamlError> YamlDocument::parse(std::string_view text)
     return std::move(refusal.error);
   } catch (const YAML::ParserException& error) {
     return builder.explain(error);
+  } catch (const std::bad_alloc&) {
+    throw;  // no mistake of the text
   } catch (const std::exception& error) {
     return YamlError{{}, std::string("cannot be read as YAML: ") + error.what()};
   }

@@ -1,4 +1,4 @@
-// What to tell somebody whose file is not YAML.
+// Explains to people why their file is not YAML.
 //
 // yaml-cpp names the rule that was broken ("end of map not found"); these functions
 // look at the text at that place and say what probably happened and what to do.

@@ -1,6 +1,7 @@
 #include "config/yaml/yaml_text.h"
 
-#include <array>
+#include <simdjson.h>
+
 #include <cstdint>
 
 namespace weir {
@@ -24,42 +25,13 @@ std::uint8_t byte_at(std::string_view text, std::size_t offset) {
   return static_cast<std::uint8_t>(text[offset]);
 }
 
-// The well-formed sequences of Unicode 15, table 3-7: how long, by the first byte, and
-// what the second byte may be (which rules out overlong forms and surrogates).
-struct Utf8Lead {
-  std::uint8_t first_min, first_max, second_min, second_max, length;
-};
-constexpr std::array<Utf8Lead, 8> kUtf8Leads = {{
-    {0xC2, 0xDF, 0x80, 0xBF, 2},
-    {0xE0, 0xE0, 0xA0, 0xBF, 3},
-    {0xE1, 0xEC, 0x80, 0xBF, 3},
-    {0xED, 0xED, 0x80, 0x9F, 3},
-    {0xEE, 0xEF, 0x80, 0xBF, 3},
-    {0xF0, 0xF0, 0x90, 0xBF, 4},
-    {0xF1, 0xF3, 0x80, 0xBF, 4},
-    {0xF4, 0xF4, 0x80, 0x8F, 4},
-}};
-
-bool is_continuation(std::string_view text, std::size_t offset, std::uint8_t min,
-                     std::uint8_t max) {
-  if (offset >= text.size()) return false;
-  const std::uint8_t byte = byte_at(text, offset);
-  return byte >= min && byte <= max;
-}
-
 // Bytes of the character at `offset`; 0 if it is malformed.
 std::size_t utf8_length(std::string_view text, std::size_t offset) {
   const std::uint8_t first = byte_at(text, offset);
   if (first < 0x80) return 1;
-  for (const Utf8Lead& lead : kUtf8Leads) {
-    if (first < lead.first_min || first > lead.first_max) continue;
-    if (!is_continuation(text, offset + 1, lead.second_min, lead.second_max)) return 0;
-    for (std::size_t i = 2; i < lead.length; ++i) {
-      if (!is_continuation(text, offset + i, 0x80, 0xBF)) return 0;
-    }
-    return lead.length;
-  }
-  return 0;
+  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;  // as the first byte says
+  const std::string_view character = text.substr(offset, length);
+  return simdjson::validate_utf8(character) ? length : 0;
 }
 
 std::string hex(std::uint8_t byte) {

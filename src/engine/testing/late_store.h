@@ -1,4 +1,4 @@
-// LateStore: a store for tests that answers when it is told to, or not at all.
+// LateStore: a store for tests that answers when the test says so, or not at all.
 //
 // Thread rule: one thread. Tested by src/engine/asks_modes_test.cc, which uses it.
 
@@ -80,7 +80,7 @@ class TestFleet final : public Fleet {
   std::int64_t live_nodes() const override { return nodes; }
   bool is_spread() const override { return spread; }
   Duration patience() const override { return std::chrono::milliseconds(20); }
-  void admitted_alone(Mode, const Charge& charge, Instant) override { alone += charge.cost; }
+  void admitted_alone(const Charge& charge, Instant) override { alone += charge.cost; }
 
   struct NothingAtHand final : Store {
     void decide(Batch& batch, Instant) noexcept override {

@@ -102,34 +102,6 @@ std::unique_ptr<Alarm> EventLoop::make_alarm(std::function<void(Instant)> ring) 
   return std::make_unique<LoopAlarm>(*this, std::move(ring));
 }
 
-void EventLoop::WakeList::add(Watcher& watcher) noexcept {
-  watcher.next_to_wake_ = nullptr;
-  (first_ == nullptr ? first_ : last_->next_to_wake_) = &watcher;
-  last_ = &watcher;
-}
-
-EventLoop::Watcher& EventLoop::WakeList::take_first() noexcept {
-  Watcher& first = *first_;
-  first_ = first.next_to_wake_;
-  return first;
-}
-
-// Few are woken at once.
-bool EventLoop::WakeList::remove(Watcher& watcher) noexcept {
-  Watcher* before = nullptr;
-  for (Watcher* at = first_; at != nullptr; before = std::exchange(at, at->next_to_wake_)) {
-    if (at != &watcher) continue;
-    (before == nullptr ? first_ : before->next_to_wake_) = watcher.next_to_wake_;
-    if (last_ == &watcher) last_ = before;
-    return true;
-  }
-  return false;
-}
-
-void EventLoop::forget(Watcher& watcher) noexcept {
-  if (!wake_.remove(watcher)) waking_.remove(watcher);
-}
-
 void EventLoop::post(std::function<void()> action) {
   {
     const auto lock = std::scoped_lock(mutex_);
@@ -197,8 +169,13 @@ void EventLoop::run_alarms() {
 
 void EventLoop::run_woken() {
   for (int round = 0; round < kWakeRoundsMax && !wake_.empty(); ++round) {
-    waking_ = std::exchange(wake_, WakeList());
-    while (!waking_.empty()) waking_.take_first().woken();
+    WakeList waking;  // those of this round
+    waking.swap(wake_);
+    while (!waking.empty()) {
+      Watcher& first = waking.front();
+      waking.pop_front();
+      first.woken();
+    }
   }
 }
 

@@ -14,6 +14,8 @@
 
 #pragma once
 
+#include <boost/intrusive/list.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +34,13 @@ class EventLoop final : public Reactor {
  public:
   static constexpr Duration kNoMemoryPause = std::chrono::milliseconds(10);
 
+  // Watchers that will be woken. A list through them: waking allocates nothing, and one that
+  // goes away leaves the list by itself.
+  using WakeHook =
+      boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
   // Something that waits for its descriptor.
-  class Watcher {
+  class Watcher : public WakeHook {
    public:
     // `events` are epoll's. May destroy this watcher, and no other.
     virtual void ready(std::uint32_t events) = 0;
@@ -43,10 +50,6 @@ class EventLoop final : public Reactor {
 
    protected:
     ~Watcher() = default;
-
-   private:
-    friend class EventLoop;
-    Watcher* next_to_wake_ = nullptr;
   };
 
   // `clock` must outlive the loop. Throws std::system_error if the process is out of
@@ -66,10 +69,9 @@ class EventLoop final : public Reactor {
 
   // Calls watcher.woken() once, behind the events of this round and whatever else is to be
   // done in it. What that wakes is called in the same round, if that is not endless.
-  // REQUIRES: it is not to be woken already
-  void wake_soon(Watcher& watcher) noexcept { wake_.add(watcher); }
-  // For a watcher that goes away. Nothing happens if it is not to be woken.
-  void forget(Watcher& watcher) noexcept;
+  void wake_soon(Watcher& watcher) noexcept {
+    if (!watcher.is_linked()) wake_.push_back(watcher);
+  }
 
   // When the current batch of events was fetched, or later (read_clock).
   Instant now() const { return now_; }
@@ -104,18 +106,7 @@ class EventLoop final : public Reactor {
  private:
   class LoopAlarm;
 
-  // In the order they asked. A list through the watchers: waking allocates nothing.
-  class WakeList {
-   public:
-    bool empty() const { return first_ == nullptr; }
-    void add(Watcher& watcher) noexcept;
-    Watcher& take_first() noexcept;
-    bool remove(Watcher& watcher) noexcept;
-
-   private:
-    Watcher* first_ = nullptr;
-    Watcher* last_ = nullptr;
-  };
+  using WakeList = boost::intrusive::list<Watcher, boost::intrusive::constant_time_size<false>>;
 
   int timeout_ms(Duration wait) const;
   void run_alarms();
@@ -128,8 +119,7 @@ class EventLoop final : public Reactor {
   UniqueFd wakeup_;  // an eventfd: readable when something has been posted
   bool stopped_ = false;
   std::vector<LoopAlarm*> alarms_;  // null: destroyed while they rang
-  WakeList wake_;
-  WakeList waking_;  // those of this round
+  WakeList wake_;                   // in the order they asked
 
   std::vector<std::function<void()>> actions_;  // posted, being run from next_action_ on
   std::size_t next_action_ = 0;

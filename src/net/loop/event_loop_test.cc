@@ -170,7 +170,7 @@ TEST(EventLoop, DoesNotWakeWhoWasForgotten) {
   auto loop = EventLoop(clock);
   auto watcher = CountingWatcher();
   auto other = CountingWatcher();
-  watcher.then_woken = [&] { loop.forget(other); };
+  watcher.then_woken = [&] { other.unlink(); };
   loop.post([&] {
     loop.wake_soon(watcher);
     loop.wake_soon(other);

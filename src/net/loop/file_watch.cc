@@ -36,8 +36,10 @@ FileWatch::FileWatch(std::span<const std::string> paths)
     }
     if (!fs::is_directory(path, ignored)) continue;
     watch(path);
-    for (const auto& entry : fs::recursive_directory_iterator(path, ignored)) {
-      if (entry.is_directory(ignored)) watch(entry.path());
+    const auto skipping = fs::directory_options::skip_permission_denied;
+    auto entry = fs::recursive_directory_iterator(path, skipping, ignored);
+    for (; entry != end(entry); entry.increment(ignored)) {
+      if (entry->is_directory(ignored)) watch(entry->path());
     }
   }
 }

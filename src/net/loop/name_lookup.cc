@@ -1,16 +1,14 @@
 #include "net/loop/name_lookup.h"
 
 #include <netdb.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <array>
-#include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "net/sockets/address.h"
 
 namespace weir {
 
@@ -22,19 +20,6 @@ struct NameLookup::Desk {
 
 namespace {
 
-IpAddress address_of(const addrinfo& entry) {
-  if (entry.ai_family == AF_INET) {
-    std::array<std::uint8_t, 4> bytes{};
-    const auto& v4 = *reinterpret_cast<const sockaddr_in*>(entry.ai_addr);
-    std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
-    return IpAddress::v4(bytes);
-  }
-  std::array<std::uint8_t, 16> bytes{};
-  const auto& v6 = *reinterpret_cast<const sockaddr_in6*>(entry.ai_addr);
-  std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-  return IpAddress::v6(bytes);
-}
-
 NameLookup::Answer look_up(const std::string& name) {
   const auto hints = addrinfo{.ai_flags = AI_ADDRCONFIG, .ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
@@ -42,9 +27,9 @@ NameLookup::Answer look_up(const std::string& name) {
   if (error != 0) return {.addresses = {}, .fault = ::gai_strerror(error)};
   NameLookup::Answer answer;
   for (const auto* entry = found; entry != nullptr; entry = entry->ai_next) {
-    const bool is_ip = entry->ai_family == AF_INET || entry->ai_family == AF_INET6;
-    if (!is_ip || answer.addresses.size() == NameLookup::kAddressesMax) continue;
-    answer.addresses.push_back(address_of(*entry));
+    const auto address = ip_address_of(entry->ai_addr);
+    if (!address || answer.addresses.size() == NameLookup::kAddressesMax) continue;
+    answer.addresses.push_back(*address);
   }
   ::freeaddrinfo(found);
   if (answer.addresses.empty()) answer.fault = "the name has no address";

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <optional>
+#include <cstring>
 
 #include "base/assert.h"
 
@@ -29,6 +29,21 @@ StartError bad_address(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<IpAddress> ip_address_of(const sockaddr* place) {
+  const auto bytes_at = [](const auto& address) {
+    std::array<std::uint8_t, sizeof(address)> bytes;
+    std::memcpy(bytes.data(), &address, sizeof(address));
+    return bytes;
+  };
+  switch (place->sa_family) {
+    case AF_INET:
+      return IpAddress::v4(bytes_at(reinterpret_cast<const sockaddr_in*>(place)->sin_addr));
+    case AF_INET6:
+      return IpAddress::v6(bytes_at(reinterpret_cast<const sockaddr_in6*>(place)->sin6_addr));
+    default: return std::nullopt;
+  }
+}
 
 std::variant<Address, StartError> Address::parse(std::string_view text) {
   if (text.starts_with(kUnixScheme)) return parse_path(text.substr(kUnixScheme.size()));
@@ -90,22 +105,13 @@ std::uint16_t Address::port() const {
 
 std::string Address::path() const { return storage_.unix_path.sun_path; }
 
-bool Address::is_local() const {
-  if (is_unix()) return true;
-  if (family() == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&storage_.v6.sin6_addr);
-  return ntohl(storage_.v4.sin_addr.s_addr) >> 24 == 127;
-}
+bool Address::is_local() const { return is_unix() || ip_address_of(data())->is_loopback(); }
 
 std::string Address::to_string() const {
   if (is_unix()) return std::string(kUnixScheme) + path();
-  std::array<char, INET6_ADDRSTRLEN> host{};
-  const auto suffix = ":" + std::to_string(port());
-  if (family() == AF_INET6) {
-    ::inet_ntop(AF_INET6, &storage_.v6.sin6_addr, host.data(), host.size());
-    return "[" + std::string(host.data()) + "]" + suffix;
-  }
-  ::inet_ntop(AF_INET, &storage_.v4.sin_addr, host.data(), host.size());
-  return host.data() + suffix;
+  const auto ip = *ip_address_of(data());
+  const auto host = ip.is_v4() ? ip.to_string() : "[" + ip.to_string() + "]";
+  return host + ":" + std::to_string(port());
 }
 
 }  // namespace weir

@@ -17,9 +17,12 @@
 #include <sys/un.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+
+#include "base/ip_address.h"
 
 namespace weir {
 
@@ -27,6 +30,9 @@ namespace weir {
 struct StartError {
   std::string message;
 };
+
+// None for a Unix socket.
+std::optional<IpAddress> ip_address_of(const sockaddr* place);
 
 class Address {
  public:

@@ -6,15 +6,28 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "net/sockets/io_result.h"
-
 struct ssl_st;
 
 namespace weir {
+
+// What came of reading from or writing to a connection, in clear or through TLS.
+struct IoResult {
+  enum class Status : std::uint8_t {
+    kDone,         // `size` bytes were moved
+    kWantsInput,   // try again when the socket is readable
+    kWantsOutput,  // try again when it is writable
+    kEnd,          // the peer has sent all it will
+    kBroken,       // nothing will come of this connection any more
+  };
+  Status status;
+  std::size_t size = 0;  // also if a write could not take everything
+};
 
 class TlsStream {
  public:

@@ -4,15 +4,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/percent.h"
+
 namespace weir::http1 {
 namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // What may stand in an extension or a trailer field: no control characters but tabs.
 bool is_text(char c) {
@@ -55,8 +50,7 @@ ChunkDecoder::Step ChunkDecoder::decode(std::span<char> piece) {
 bool ChunkDecoder::take(char c) {
   switch (state_) {
     case State::kSizeStart: chunk_left_ = 0; return take_size_digit(hex_digit(c));
-    case State::kSize:
-      return hex_digit(c) >= 0 ? take_size_digit(hex_digit(c)) : take_after_size(c);
+    case State::kSize: return hex_digit(c) ? take_size_digit(hex_digit(c)) : take_after_size(c);
     case State::kExtension: return take_extra(c, State::kSizeEnd);
     case State::kSizeEnd:
       return expect(c, '\n', chunk_left_ > 0 ? State::kContent : State::kTrailerStart);
@@ -78,12 +72,12 @@ bool ChunkDecoder::take(char c) {
   return false;
 }
 
-bool ChunkDecoder::take_size_digit(int digit) {
-  if (digit < 0) return false;
+bool ChunkDecoder::take_size_digit(std::optional<int> digit) {
+  if (!digit) return false;
   state_ = State::kSize;
   // Leading zeros could go on for ever: they count as extras.
-  if (chunk_left_ == 0 && digit == 0 && !spend_extra()) return false;
-  chunk_left_ = chunk_left_ * 16 + static_cast<std::uint64_t>(digit);
+  if (chunk_left_ == 0 && *digit == 0 && !spend_extra()) return false;
+  chunk_left_ = chunk_left_ * 16 + static_cast<std::uint64_t>(*digit);
   too_long_ = chunk_left_ > content_left_;
   return !too_long_;
 }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace weir::http1 {
@@ -54,7 +55,7 @@ class ChunkDecoder {
 
   // One byte of framing. False if it is malformed or too long (too_long_).
   bool take(char c);
-  bool take_size_digit(int digit);
+  bool take_size_digit(std::optional<int> digit);
   bool take_after_size(char c);
   bool take_extra(char c, State at_cr);
   bool spend_extra();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/ascii.h"
+
 namespace weir::http1 {
 namespace {
 
@@ -64,7 +66,10 @@ class HeadParser final : public beast::http::basic_parser<true> {
         head_.host = text_of(value);
         break;
       case field::accept: head_.accept = text_of(value); break;
-      case field::authorization: head_.authorization = text_of(value); break;
+      case field::authorization:
+        head_.repeats_authorization = ++authorizations_ > 1;
+        head_.authorization = text_of(value);
+        break;
       case field::origin: head_.origin = text_of(value); break;
       case field::expect: on_expect(value, error); break;
       case field::transfer_encoding: on_transfer_encoding(value, error); break;
@@ -141,6 +146,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
   RequestHead& head_;
   Refusal refusal_;
   int hosts_ = 0;
+  int authorizations_ = 0;
 };
 
 // Beast calls both an unknown version and a malformed one bad; clients deserve to know.
@@ -202,6 +208,19 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refu
   head.size = parsed;
   head.text = arrived.substr(0, parsed);
   return HeadStatus::kComplete;
+}
+
+void read_header_fields(std::string_view head, std::vector<NameValue>& fields) {
+  constexpr std::string_view kLineEnd = "\r\n";
+  auto line_end = head.find(kLineEnd);  // of the request line
+  while (line_end != std::string_view::npos) {
+    head.remove_prefix(line_end + kLineEnd.size());
+    line_end = head.find(kLineEnd);
+    const std::string_view line = head.substr(0, line_end);
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) return;  // the empty line
+    fields.push_back({.name = line.substr(0, colon), .value = trim_blanks(line.substr(colon + 1))});
+  }
 }
 
 }  // namespace weir::http1

@@ -14,6 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
+
+#include "base/name_value.h"
 
 namespace weir::http1 {
 
@@ -34,11 +37,12 @@ struct RequestHead {
   bool chunked = false;
   bool expects_continue = false;
   std::uint64_t content_length = 0;
-  std::string_view text;  // all of it; header_fields.h takes it apart
+  std::string_view text;  // all of it; read_header_fields() takes it apart
   std::string_view target;
   std::string_view host;
   std::string_view accept;
   std::string_view authorization;
+  bool repeats_authorization = false;
   std::string_view origin;
 };
 
@@ -53,5 +57,9 @@ enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 // `head` is set if the head is complete, `refusal` if it is refused. Of a refused
 // request nothing is known for certain, least of all where the next one starts.
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal);
+
+// For the few requests that need all fields: appends those of a complete head's text, in the
+// order sent, values without the blanks around them.
+void read_header_fields(std::string_view head, std::vector<NameValue>& fields);
 
 }  // namespace weir::http1

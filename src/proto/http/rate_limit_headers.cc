@@ -55,7 +55,7 @@ class Values {
 
 template <typename Out>
 void put_fields(Out& out, const RateLimit& limit) {
-  const auto& [policy, decision] = limit;
+  const auto& [policy, decision, is_alone] = limit;
   const std::int64_t reset_s = whole_seconds(decision.reset_after);
   const bool retry_helps = decision.verdict == Verdict::kDenied;
   const std::int64_t retry_s = std::max<std::int64_t>(1, whole_seconds(decision.retry_after));
@@ -81,6 +81,10 @@ void put_fields(Out& out, const RateLimit& limit) {
     always.put(";w=").number(window_s.count());
   out.end();
 
+  if (is_alone) {
+    out.begin("X-Weir-Mode", "x-weir-mode").put("local");
+    out.end();
+  }
   if (!retry_helps) return;
   out.begin("Retry-After", "retry-after").number(retry_s);
   out.end();

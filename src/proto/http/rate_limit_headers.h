@@ -6,6 +6,7 @@
 //   RateLimit: "default";r=58;t=42               draft-ietf-httpapi-ratelimit-headers-10
 //   RateLimit-Policy: "default";q=100;w=60
 //   Retry-After: 3                               only if waiting helps
+//   X-Weir-Mode: local                           only if a node decided alone
 //
 // Seconds are rounded up, so that nobody is told to come back too early. `t` is when
 // there is more to spend: for a denied request when it fits, for any other when the
@@ -39,11 +40,12 @@ struct RateLimitPolicy {
 struct RateLimit {
   RateLimitPolicy policy{};
   Decision decision{};
+  bool is_alone = false;  // the shared store failed
 };
 
 // No more than this is written.
 constexpr std::size_t rate_limit_headers_max(const RateLimit& limit) {
-  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 127
+  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 147
   constexpr std::size_t kNumbers = 8;
   const std::size_t quoted = 2 + 2 * limit.policy.name.size();
   return kFixed + kNumbers * kNumberTextMax + 2 * quoted;
@@ -55,7 +57,7 @@ void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit);
 // As HTTP/2 has them: their names in lower case.
 class RateLimitFields {
  public:
-  static constexpr std::size_t kFieldsMax = 6;
+  static constexpr std::size_t kFieldsMax = 7;
 
   // `room` holds rate_limit_headers_max(limit) bytes and outlives this.
   RateLimitFields(const RateLimit& limit, char* room);

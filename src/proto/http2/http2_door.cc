@@ -89,20 +89,6 @@ nghttp2_option* make_option() {
 
 }  // namespace
 
-Http2Stream* Http2StreamPool::take() {
-  if (free_.empty()) return new Http2Stream;
-  Http2Stream* const stream = free_.back().release();
-  free_.pop_back();
-  return stream;
-}
-
-void Http2StreamPool::give_back(Http2Stream* stream) noexcept {
-  std::unique_ptr<Http2Stream> owned(stream);
-  if (free_.size() >= kKeptMax) return;
-  owned->clear();
-  free_.push_back(std::move(owned));
-}
-
 Http2Door::Http2Door(Http2Router& router, const Http2Options& options)
     : router_(router),
       age_max_(options.age_max),

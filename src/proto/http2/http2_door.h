@@ -16,8 +16,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
+#include "base/pool.h"
 #include "base/prng.h"
 #include "proto/http2/block_pool.h"
 #include "proto/http2/http2_service.h"
@@ -26,20 +26,7 @@
 
 namespace weir {
 
-// Streams that wait to be used again, with the memory they have taken.
-class Http2StreamPool {
- public:
-  static constexpr std::size_t kKeptMax = 1024;
-
-  Http2StreamPool() { free_.reserve(kKeptMax); }
-
-  Http2Stream* take();
-  void give_back(Http2Stream* stream) noexcept;
-
- private:
-  std::vector<std::unique_ptr<Http2Stream>> free_;
-};
-
+using Http2StreamPool = Pool<Http2Stream, 1024>;
 struct Http2Options {
   // How old a connection may get, so that clients come back and find new nodes; each
   // gets up to a tenth more or less, so that they don't come all at once. Zero: any age.

@@ -30,6 +30,8 @@ class Http2Service {
   virtual void completed(Http2Stream& stream, Instant now) = 0;
   // The body exceeds body_max(): an answer is due.
   virtual void too_long(Http2Stream& stream, Instant now) = 0;
+  // The time that expire_at() set has come before the end of the answer, which is now due.
+  virtual void expired(Http2Stream&, Instant) {}
   // The connection will close: whoever keeps the stream open finishes it now.
   virtual void closing(Http2Stream&) {}
 };

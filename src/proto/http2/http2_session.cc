@@ -34,10 +34,7 @@ Http2Session::~Http2Session() { give_up(); }
 // The output is still sent. The destructor would come too late for BlockPool.
 void Http2Session::give_up() noexcept {
   finished_ = true;
-  while (Http2Stream* const stream = streams_) {
-    unlink(*stream);
-    door_.streams().give_back(stream);
-  }
+  streams_.clear_and_dispose([this](Http2Stream* stream) { door_.streams().give_back(stream); });
   nghttp2_.reset();
 }
 
@@ -65,9 +62,9 @@ void Http2Session::peer_closed(Instant now) {
 void Http2Session::woken(Instant now) {
   if (finished_) return;
   now_ = now;
-  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    const bool is_due = stream->late_ != nullptr && stream->late_->is_due();
-    if (is_due && stream->late_->write(*stream, now_)) stream->late_.reset();
+  for (Http2Stream& stream : streams_) {
+    const bool is_due = stream.late_ != nullptr && stream.late_->is_due();
+    if (is_due && stream.late_->write(stream, now_)) stream.late_.reset();
   }
   pump();
 }
@@ -93,22 +90,20 @@ void Http2Session::pump() {
     }
   }
   if (failed_) return give_up();
+  if (waker_ != nullptr && next_expiry_ < look_at_) waker_->look_at(look_at_ = next_expiry_);
   const bool is_over = nghttp2_session_want_read(nghttp2_.get()) == 0 &&
                        nghttp2_session_want_write(nghttp2_.get()) == 0;
   if (is_over || (peer_closed_ && !has_more && !any_waits())) finished_ = true;
 }
 
 bool Http2Session::any_waits() const {
-  for (const Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    if (stream->late_ != nullptr) return true;
-  }
-  return false;
+  return std::ranges::any_of(streams_, [](const auto& stream) { return stream.late_ != nullptr; });
 }
 
 Instant Http2Session::deadline() const {
   Instant due = std::min(earliest_, closing_ == Closing::kNo ? closes_at_ : Instant::max());
   if (!out_.empty()) due = std::min(due, taken_since_ + kStalledMax);
-  if (streams_ == nullptr) due = std::min(due, idle_since_ + kIdleMax);
+  if (streams_.empty()) due = std::min(due, idle_since_ + kIdleMax);
   if (closing_ == Closing::kNoticed) {
     due = std::min(due, noticed_at_ ? *noticed_at_ + kNoticeMax : Instant::min());
   }
@@ -119,7 +114,7 @@ void Http2Session::expired(Instant now) {
   if (now < deadline() || finished_) return;
   now_ = now;
   const bool is_stalled = !out_.empty() && now >= taken_since_ + kStalledMax;
-  const bool is_idle = streams_ == nullptr && now >= idle_since_ + kIdleMax;
+  const bool is_idle = streams_.empty() && now >= idle_since_ + kIdleMax;
   if (is_stalled || (is_idle && closing_ != Closing::kNo)) {
     out_.consume(out_.size());
     finished_ = true;
@@ -144,8 +139,8 @@ void Http2Session::drain() {
 
 void Http2Session::begin_closing() {
   closing_ = Closing::kNoticed;
-  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    if (stream->service_ != nullptr && !stream->is_finished_) stream->service_->closing(*stream);
+  for (Http2Stream& stream : streams_) {
+    if (stream.service_ != nullptr && !stream.is_finished_) stream.service_->closing(stream);
   }
   require(nghttp2_submit_shutdown_notice(nghttp2_.get()));
   require(nghttp2_submit_ping(nghttp2_.get(), NGHTTP2_FLAG_NONE, nullptr));
@@ -159,14 +154,24 @@ void Http2Session::name_last_stream() {
 }
 
 void Http2Session::cut_late_streams() {
-  earliest_ = Instant::max();
-  for (Http2Stream* stream = streams_; stream != nullptr; stream = stream->next_) {
-    if (stream->deadline_ <= now_) {
-      stream->deadline_ = Instant::max();  // once
-      reset(stream->id_, NGHTTP2_CANCEL);
+  if (look_at_ <= now_) look_at_ = Instant::max();
+  earliest_ = next_expiry_ = Instant::max();
+  for (Http2Stream& stream : streams_) {
+    if (stream.expires_at_ <= now_) expire(stream);
+    next_expiry_ = std::min(next_expiry_, stream.expires_at_);
+    if (stream.deadline_ <= now_) {
+      stream.deadline_ = Instant::max();  // once
+      reset(stream.id_, NGHTTP2_CANCEL);
     }
-    earliest_ = std::min(earliest_, stream->deadline_);
+    earliest_ = std::min(earliest_, stream.deadline_);
   }
+}
+
+// The answer that comes instead has its own time.
+void Http2Session::expire(Http2Stream& stream) {
+  stream.expires_at_ = Instant::max();
+  stream.late_.reset();
+  if (!stream.is_finished_ && stream.service_ != nullptr) stream.service_->expired(stream, now_);
 }
 
 void Http2Session::reset(std::int32_t stream, std::uint32_t error) {
@@ -177,9 +182,9 @@ void Http2Session::begin_head(const nghttp2_frame& frame) {
   current_ = nullptr;  // trailers are of no interest
   if (frame.hd.type != NGHTTP2_HEADERS || frame.headers.cat != NGHTTP2_HCAT_REQUEST) return;
   if (buffered_ > kBufferedMax) return reset(frame.hd.stream_id, NGHTTP2_REFUSED_STREAM);
-  current_ = door_.streams().take();
+  current_ = door_.streams().take().release();
   current_->open(*this, frame.hd.stream_id);
-  link(*current_);
+  streams_.push_front(*current_);
   recent_ = current_;
   require(nghttp2_session_set_stream_user_data(nghttp2_.get(), frame.hd.stream_id, current_));
   set_deadline(*current_, now_ + kRequestMax);
@@ -274,7 +279,8 @@ void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   recent_ = nullptr;
   if (stream->is_begun_ && !stream->is_complete_) --answered_early_;
   unhold(*stream, stream->held_);
-  unlink(*stream);
+  streams_.erase(streams_.iterator_to(*stream));
+  if (streams_.empty()) earliest_ = next_expiry_ = Instant::max();
   door_.streams().give_back(stream);
 }
 
@@ -283,18 +289,6 @@ Http2Stream* Http2Session::find(std::int32_t id) {
     recent_ = static_cast<Http2Stream*>(nghttp2_session_get_stream_user_data(nghttp2_.get(), id));
   }
   return recent_;
-}
-
-void Http2Session::link(Http2Stream& stream) {
-  stream.next_ = streams_;
-  if (streams_ != nullptr) streams_->previous_ = &stream;
-  streams_ = &stream;
-}
-
-void Http2Session::unlink(Http2Stream& stream) {
-  if (stream.next_ != nullptr) stream.next_->previous_ = stream.previous_;
-  (stream.previous_ == nullptr ? streams_ : stream.previous_->next_) = stream.next_;
-  if (streams_ == nullptr) earliest_ = Instant::max();
 }
 
 void Http2Session::hold(Http2Stream& stream, std::size_t size) {

@@ -91,8 +91,6 @@ class Http2Session final : public Session {
   };
 
   Http2Stream* find(std::int32_t id);
-  void link(Http2Stream& stream);
-  void unlink(Http2Stream& stream);
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
   void end_if_closing(Http2Stream& stream);
   void complete(Http2Stream& stream);
@@ -101,6 +99,7 @@ class Http2Session final : public Session {
   void unhold(Http2Stream& stream, std::size_t size);
   void set_deadline(Http2Stream& stream, Instant deadline);
   void cut_late_streams();
+  void expire(Http2Stream& stream);
   void begin_closing();
   void name_last_stream();
   // What nghttp2 said when it was asked for something. The connection ends if it did not take
@@ -114,10 +113,10 @@ class Http2Session final : public Session {
   const Peer peer_;
   std::unique_ptr<nghttp2_session, Deleter> nghttp2_;
   OutputBuffer out_;
-  Http2Stream* streams_ = nullptr;  // the open ones, a list
-  Http2Stream* current_ = nullptr;  // whose head is arriving
-  Http2Stream* recent_ = nullptr;   // found last: mostly the next one, too
-  std::size_t buffered_ = 0;        // bytes of bodies and answers
+  boost::intrusive::list<Http2Stream> streams_;  // the open ones
+  Http2Stream* current_ = nullptr;               // whose head is arriving
+  Http2Stream* recent_ = nullptr;                // found last: mostly the next one, too
+  std::size_t buffered_ = 0;                     // bytes of bodies and answers
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;
   Waker* waker_ = nullptr;
@@ -129,8 +128,10 @@ class Http2Session final : public Session {
   Instant idle_since_;   // the last frame
   Instant taken_since_;  // the peer took output, or there was none to take
   Instant closes_at_;
-  Instant earliest_ = Instant::max();  // no stream's deadline is before it
-  std::optional<Instant> noticed_at_;  // unset: the clock is not known yet
+  Instant earliest_ = Instant::max();     // no stream's deadline is before it
+  Instant next_expiry_ = Instant::max();  // nor is what expire_at() set
+  Instant look_at_ = Instant::max();      // as the waker knows it
+  std::optional<Instant> noticed_at_;     // unset: the clock is not known yet
 };
 
 }  // namespace weir

@@ -68,10 +68,9 @@ void Http2Stream::open(Http2Session& session, std::int32_t id) {
   id_ = id;
 }
 
-void Http2Stream::clear() {
+void Http2Stream::retire() {
   session_ = nullptr;
   service_ = nullptr;
-  previous_ = next_ = nullptr;
   for (std::string* text : {&body_, &answer_}) clear_text(*text);
   sizes_.clear();
   fields_.clear();
@@ -199,6 +198,7 @@ void Http2Stream::keep_open() {
 
 void Http2Stream::expire_at(Instant deadline) {
   expires_at_ = std::min(expires_at_, deadline);
+  session_->next_expiry_ = std::min(session_->next_expiry_, deadline);
   allow(deadline_);
 }
 

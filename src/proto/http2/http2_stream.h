@@ -14,6 +14,8 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <boost/intrusive/list.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,10 +40,13 @@ class Http2Session;
 // The name in lower case.
 using Http2Field = NameValue;
 
-class Http2Stream final : Waker {
+class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
   // Of an answer; far above what any needs.
   static constexpr std::size_t kAnswerFieldsMax = 32;
+
+  // Lets go of the request and its answer, and keeps some of the memory (base/pool.h).
+  void retire();
 
   std::string_view method() const { return method_; }
   std::string_view path() const { return path_; }  // with the query
@@ -81,7 +86,8 @@ class Http2Stream final : Waker {
   // The answer may take as long as it likes, but what there is of it must be taken.
   // REQUIRES: the service ends it when told that the connection is closing.
   void keep_open();
-  // When the request is no longer worth answering, whatever else is allowed.
+  // When the request is no longer worth answering: the service is told, on time. What it does not
+  // end then is reset.
   void expire_at(Instant deadline);
 
   // The reply comes later: the stream keeps it until then, and drops it when the stream is
@@ -90,11 +96,9 @@ class Http2Stream final : Waker {
 
  private:
   friend class Http2Session;
-  friend class Http2StreamPool;
 
   void wake() noexcept override;  // by a late reply
   void open(Http2Session& session, std::int32_t id);
-  void clear();
   void allow(Instant deadline);
   void add_field(std::string_view name, std::string_view value);
   void close_head();
@@ -114,8 +118,6 @@ class Http2Stream final : Waker {
   Http2Session* session_ = nullptr;
   Http2Service* service_ = nullptr;
   std::int32_t id_ = 0;
-  Http2Stream* previous_ = nullptr;  // in the session's list
-  Http2Stream* next_ = nullptr;
 
   // The request.
   std::string head_;  // names and values, one after the other, and room for more

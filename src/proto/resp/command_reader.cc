@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "proto/resp/inline_command.h"
+#include "base/percent.h"
 
 namespace weir::resp {
 namespace {
@@ -61,6 +61,108 @@ inline NumberLine number_line(std::string_view text) {
 
 std::string wrong_type(char got) {
   return std::string("expected '$', got '") + (got == '\r' || got == '\n' ? ' ' : got) + "'";
+}
+
+// ---- inline commands: one line, split into words as Redis does ----
+//
+//   echo "a key"         words are separated by spaces
+//   "\n\r\t\b\a\x41\""   escapes within double quotes; \' within single quotes
+//
+// A quoted word ends at its closing quote, which a space or the end of the line follows.
+
+enum class SplitStatus : std::uint8_t { kSplit, kUnbalanced, kTooMany };
+
+struct SplitLine {
+  SplitStatus status = SplitStatus::kSplit;
+  std::size_t words = 0;
+};
+
+bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+char escaped(char c) {
+  switch (c) {
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    case 'b': return '\b';
+    case 'a': return '\a';
+    default: return c;
+  }
+}
+
+// Reads ahead of where it writes: what is undone is never longer.
+class Splitter {
+ public:
+  explicit Splitter(std::span<char> line) : line_(line) {}
+
+  bool skip_spaces() {
+    while (at_ < line_.size() && is_space(line_[at_])) ++at_;
+    return at_ < line_.size();
+  }
+
+  // False if a quote is not closed where it should be.
+  bool word(std::string_view& word) {
+    const std::size_t begin = written_;
+    while (at_ < line_.size() && !is_space(line_[at_])) {
+      const char c = line_[at_++];
+      if (c == '"' || c == '\'') {
+        if (!quoted(c)) return false;
+        break;  // a space or the end is next
+      }
+      put(c);
+    }
+    word = {line_.data() + begin, written_ - begin};
+    return true;
+  }
+
+ private:
+  void put(char c) { line_[written_++] = c; }
+  bool has(std::size_t more) const { return line_.size() - at_ >= more; }
+
+  bool quoted(char quote) {
+    while (has(1)) {
+      const char c = line_[at_++];
+      if (c == quote) return !has(1) || is_space(line_[at_]);
+      if (c != '\\' || !has(1)) {
+        put(c);
+      } else if (quote == '"') {
+        put_escape();
+      } else if (line_[at_] == '\'') {
+        put(line_[at_++]);
+      } else {
+        put(c);
+      }
+    }
+    return false;
+  }
+
+  void put_escape() {
+    if (line_[at_] == 'x' && has(3)) {
+      const auto high = hex_digit(line_[at_ + 1]);
+      const auto low = hex_digit(line_[at_ + 2]);
+      if (high && low) {
+        at_ += 3;
+        return put(static_cast<char>(*high * 16 + *low));
+      }
+    }
+    put(escaped(line_[at_++]));
+  }
+
+  std::span<char> line_;
+  std::size_t at_ = 0;
+  std::size_t written_ = 0;
+};
+
+// Undoes quotes and escapes in place: words are views into `line`.
+SplitLine split_line(std::span<char> line, std::span<std::string_view> words) {
+  Splitter splitter(line);
+  std::size_t count = 0;
+  while (splitter.skip_spaces()) {
+    if (count == words.size()) return {.status = SplitStatus::kTooMany, .words = count};
+    if (!splitter.word(words[count])) return {.status = SplitStatus::kUnbalanced, .words = count};
+    ++count;
+  }
+  return {.status = SplitStatus::kSplit, .words = count};
 }
 
 }  // namespace

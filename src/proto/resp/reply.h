@@ -29,16 +29,16 @@ enum class ReplyType : std::uint8_t {
   kText,     // bytes
   kArray,
   kMap,   // its elements are key, value, key, value
-  kPush,  // like an array; nobody has asked for it
+  kPush,  // like an array; no command requested it
 };
 
 // One value; those within an array follow it, in order.
 struct ReplyNode {
   ReplyType type = ReplyType::kNull;
   std::uint32_t nodes = 1;  // it and all within: where the next value beside it is
-  // Of an array, its elements; of text, its bytes.
+  // Elements of an array, or bytes of a text.
   std::uint32_t size = 0;
-  // The number; of text, where it begins in the input.
+  // The number; or where the text begins in the input.
   std::int64_t number = 0;
 };
 
@@ -58,7 +58,7 @@ class Reply {
     return type() == ReplyType::kInteger ? std::optional(node_->number) : std::nullopt;
   }
 
-  // Of a status, an error or a text; else empty.
+  // The text of a status, an error or a text; else empty.
   std::string_view text() const {
     if (is_list() || type() == ReplyType::kNull || type() == ReplyType::kInteger) return {};
     return {input_ + node_->number, node_->size};

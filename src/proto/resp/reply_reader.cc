@@ -1,10 +1,9 @@
 #include "proto/resp/reply_reader.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 #include "base/assert.h"
+#include "base/decimal.h"
 
 namespace weir::resp {
 namespace {
@@ -12,14 +11,6 @@ namespace {
 constexpr std::string_view kTypes = "+-:$*_#,(!=%~>|";
 constexpr std::size_t kLineEnd = 2;         // CR, LF
 constexpr std::size_t kVerbatimPrefix = 4;  // "txt:"
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || parsed != end) return {};
-  return number;
-}
 
 ReplyType list_type(char type) {
   if (type == '%' || type == '|') return ReplyType::kMap;
@@ -69,7 +60,7 @@ ReplyReader::Status ReplyReader::read_value(std::string_view input) {
     case '#': return add({.type = ReplyType::kInteger, .number = rest == "t"}, line.next());
     default: break;
   }
-  const auto number = parse_integer(rest);
+  const auto number = read_decimal<std::int64_t>(rest);
   if (!number) return Status::kBroken;
   if (type == ':') return add({.type = ReplyType::kInteger, .number = *number}, line.next());
   if (*number == -1) return add({.type = ReplyType::kNull}, line.next());

@@ -1,4 +1,4 @@
-// Who a request is from, when proxies stand between.
+// client_address() finds the client of a request behind proxies.
 //
 // Anybody can send a header, so one is believed only if the peer that sent it is trusted,
 // and only one: the header that this proxy is known to set. A chain (X-Forwarded-For,

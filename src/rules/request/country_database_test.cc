@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {

@@ -1,8 +1,8 @@
 // Request: the properties of what is to be limited, whichever door it came through.
 //
 // A door fills in what it knows: forward-auth and a gateway the HTTP request, Envoy's
-// service a Descriptor. What has to be worked out of that, the rule set adds
-// (request_facts.h). Rules look at nothing else.
+// service a Descriptor. The rule set adds what follows from that (request_facts.h). Rules
+// look at nothing else.
 //
 // Thread rule: values that refer to texts elsewhere, normally a door's input buffer.
 // Tested by src/rules/traffic_rules_test.cc.
@@ -38,11 +38,7 @@ struct Request {
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
-// Names as they are, unlike those of headers.
-std::optional<std::string_view> first_value(std::span<const NameValue> values,
-                                            std::string_view name);
-
-// What Envoy's rate limit service is asked about: a domain and entries, outermost first.
+// A call of Envoy's rate limit service: a domain and entries, outermost first.
 struct Descriptor {
   static constexpr std::size_t kEntriesMax = 32;
 

@@ -23,21 +23,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-void keep(NameValue value, std::vector<NameValue>& values) {
-  NameValue* last = nullptr;
-  int count = 0;
-  for (NameValue& other : values) {
-    if (other.name != value.name) continue;
-    last = &other;
-    ++count;
-  }
-  if (count == 2) {
-    *last = value;
-  } else {
-    values.push_back(value);
-  }
-}
-
 // Appends what `encoded` stands for in a query: '+' is a blank.
 // REQUIRES: the capacity of `text` suffices, since views of it are held.
 std::string_view decode(std::string_view encoded, std::string& text) {
@@ -50,11 +35,31 @@ std::string_view decode(std::string_view encoded, std::string& text) {
   return std::string_view(text).substr(begin);
 }
 
+// Gives each name a number.
 void note_all(const std::vector<PropertyMatch>& matches, auto& names) {
+  for (const PropertyMatch& match : matches) names.try_emplace(match.name, names.size());
+}
+void note_all(const std::vector<PropertyMatch>& matches, ClaimNames& names) {
   for (const PropertyMatch& match : matches) names.insert(match.name);
 }
 
 }  // namespace
+
+void NamedValues::clear(std::size_t names) {
+  values_.clear();
+  seen_.assign(names, {});
+}
+
+void NamedValues::add(std::size_t number, const NameValue& value) {
+  Seen& seen = seen_[number];
+  if (seen.count == kValuesMax) {
+    values_[seen.last] = value;
+    return;
+  }
+  ++seen.count;
+  seen.last = values_.size();
+  values_.push_back(value);
+}
 
 RequestFacts::RequestFacts(std::span<const Rule> rules, RequestSources sources)
     : sources_(std::move(sources)) {
@@ -82,8 +87,9 @@ void RequestFacts::note(const RequestMatch& match) {
 }
 
 void RequestFacts::note(const KeyPart& part) {
-  if (part.property == KeyPart::Property::kQuery) parameters_.insert(part.name);
-  if (part.property == KeyPart::Property::kCookie) cookies_.insert(part.name);
+  if (part.property == KeyPart::Property::kQuery)
+    parameters_.try_emplace(part.name, parameters_.size());
+  if (part.property == KeyPart::Property::kCookie) cookies_.try_emplace(part.name, cookies_.size());
   if (part.property == KeyPart::Property::kClaim) claims_.insert(part.name);
   looks_at_country_ |= part.property == KeyPart::Property::kCountry;
 }
@@ -91,14 +97,24 @@ void RequestFacts::note(const KeyPart& part) {
 void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
   if (!parameters_.empty()) {
     read_query(request.query, scratch);
-    request.parameters = scratch.parameters;
+    request.parameters = scratch.parameters.all();
   }
   if (!cookies_.empty()) {
     read_cookies(request, scratch);
-    request.cookies = scratch.cookies;
+    request.cookies = scratch.cookies.all();
   }
-  if (!claims_.empty() || !unverified_claims_.empty()) read_tokens(request, scratch, now);
+  if (looks_at_tokens()) read_tokens(request, scratch, now);
   if (looks_at_country_) request.country = country_of(request);
+}
+
+std::string_view RequestFacts::repeated_header(const Request& request) const {
+  if (looks_at_tokens() && is_repeated(request.headers, sources_.token_header)) {
+    return sources_.token_header;
+  }
+  if (looks_at_country_ && is_repeated(request.headers, sources_.country_header)) {
+    return sources_.country_header;
+  }
+  return {};
 }
 
 std::string_view RequestFacts::country_of(const Request& request) const {
@@ -106,12 +122,12 @@ std::string_view RequestFacts::country_of(const Request& request) const {
   if (!sources_.country_header.empty()) {
     country = request.header(sources_.country_header).value_or("");
   }
-  const bool is_asked = country.empty() && sources_.country_database && request.client;
-  return is_asked ? sources_.country_database->country(*request.client) : country;
+  const bool needs_database = country.empty() && sources_.country_database && request.client;
+  return needs_database ? sources_.country_database->country(*request.client) : country;
 }
 
 void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {
-  scratch.parameters.clear();
+  scratch.parameters.clear(parameters_.size());
   scratch.text.clear();
   scratch.text.reserve(query.size());
   while (!query.empty()) {
@@ -122,7 +138,7 @@ void RequestFacts::read_query(std::string_view query, FactScratch& scratch) cons
     scratch.text.resize(before);
     if (name == parameters_.end()) continue;
     const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), scratch.text);
-    keep({.name = *name, .value = value}, scratch.parameters);
+    scratch.parameters.add(name->second, {.name = name->first, .value = value});
   }
 }
 
@@ -130,7 +146,7 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
   constexpr std::string_view kScheme = "bearer ";
   std::string_view token = request.header(sources_.token_header).value_or("");
   if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
-    token.remove_prefix(kScheme.size());
+    token = trimmed(token.substr(kScheme.size()));  // many readers take more than one blank
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
     read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
@@ -144,7 +160,7 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
 }
 
 void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) const {
-  scratch.cookies.clear();
+  scratch.cookies.clear(cookies_.size());
   for (const NameValue& header : request.headers) {
     if (!equal_ignoring_case(header.name, "cookie")) continue;
     std::string_view rest = header.value;
@@ -154,7 +170,8 @@ void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) co
       if (equals == std::string_view::npos) continue;
       const auto name = cookies_.find(trimmed(pair.substr(0, equals)));
       if (name == cookies_.end()) continue;
-      keep({.name = *name, .value = trimmed(pair.substr(equals + 1))}, scratch.cookies);
+      scratch.cookies.add(name->second,
+                          {.name = name->first, .value = trimmed(pair.substr(equals + 1))});
     }
   }
 }

@@ -1,20 +1,21 @@
-// RequestFacts: what has to be worked out of a request before rules can look at it: the
+// RequestFacts completes a request with what rules look at and a door does not know: the
 // decoded parameters of its query, its cookies, the claims of its token, its country.
 //
-// Only what some rule looks at is worked out, by name; so a request with a thousand
-// cookies costs reading them once. Of a name that is there several times the first and
-// the last are kept: origins differ in which of them they take.
+// It works out only what some rule looks at, by name; so a request with a thousand cookies
+// costs reading them once. Origins differ in which of several values they take, so all are
+// kept, up to kValuesMax of a name.
 //
 // Thread rule: immutable after construction; complete() from any thread, with a scratch of
 // its own. Tested by request_facts_test.cc.
 
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/name_value.h"
@@ -27,7 +28,7 @@
 
 namespace weir {
 
-// Where that which is not in every request comes from.
+// Where facts that are not in every request come from.
 struct RequestSources {
   std::string country_header{};             // empty: no header says it
   CountryDatabase::Ptr country_database{};  // null: none; the header's word comes first
@@ -35,11 +36,30 @@ struct RequestSources {
   std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
 };
 
-// Memory for what a request is completed with; reused.
+// The values of some names: of each the first ones, and the last.
+class NamedValues {
+ public:
+  static constexpr std::size_t kValuesMax = 16;  // of one name
+
+  void clear(std::size_t names);
+  // `number` is that of the name.
+  void add(std::size_t number, const NameValue& value);
+  std::span<const NameValue> all() const { return values_; }
+
+ private:
+  struct Seen {
+    std::size_t count = 0;
+    std::size_t last = 0;  // its place in values_
+  };
+  std::vector<NameValue> values_;
+  std::vector<Seen> seen_;  // by number
+};
+
+// Memory for the facts of one request; reused.
 struct FactScratch {
   std::string text;
-  std::vector<NameValue> parameters;
-  std::vector<NameValue> cookies;
+  NamedValues parameters;
+  NamedValues cookies;
   std::vector<NameValue> claims;
   std::vector<NameValue> unverified_claims;
   TokenScratch token;
@@ -51,11 +71,15 @@ class RequestFacts {
   RequestFacts() = default;
   RequestFacts(std::span<const Rule> rules, RequestSources sources);
 
-  // What is added refers to the request's own texts, to `scratch` and to this.
+  // The facts refer to the request's own texts, to `scratch` and to this.
   void complete(Request& request, FactScratch& scratch, Instant now) const;
 
+  // The name of a header that rules look at, that has to say one thing, and that the request
+  // has several times: the token's or the country's. Empty if there is none.
+  std::string_view repeated_header(const Request& request) const;
+
  private:
-  using Names = std::unordered_set<std::string, TextHash, std::equal_to<>>;
+  using Names = std::unordered_map<std::string, std::size_t, TextHash, std::equal_to<>>;
 
   void note(const Rule& rule);
   void note(const RequestMatch& match);
@@ -64,9 +88,10 @@ class RequestFacts {
   void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
   std::string_view country_of(const Request& request) const;
+  bool looks_at_tokens() const { return !claims_.empty() || !unverified_claims_.empty(); }
 
   RequestSources sources_;
-  Names parameters_;
+  Names parameters_;  // and their numbers
   Names cookies_;
   ClaimNames claims_;
   ClaimNames unverified_claims_;

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "rules/request/country_file.h"
+#include "rules/request/country_file_testing.h"
 
 namespace weir {
 namespace {
@@ -58,8 +58,42 @@ TEST(RequestFacts, DecodesTheParametersThatRulesLookAt) {
   EXPECT_EQ(parameters("a=%&b%20c=%4&a=%zz"), "a=%|b c=%4|a=%zz|");
 }
 
-TEST(RequestFacts, KeepsTheFirstAndTheLastOfAName) {
-  EXPECT_EQ(parameters("a=1&a=2&b+c=x&a=3&a=4"), "a=1|a=4|b c=x|");
+TEST(RequestFacts, KeepsTheFirstValuesOfANameAndTheLast) {
+  EXPECT_EQ(parameters("a=1&a=2&b+c=x&a=3&a=4"), "a=1|a=2|b c=x|a=3|a=4|");
+  std::string query = "b+c=x";
+  for (int i = 0; i < 1000; ++i) query += "&a=" + std::to_string(i);
+  const std::string kept = parameters(query + "&b+c=y");
+  EXPECT_TRUE(kept.starts_with("b c=x|a=0|a=1|a=2|")) << kept;
+  EXPECT_TRUE(kept.ends_with("|a=14|a=999|b c=y|")) << kept;
+}
+
+TEST(RequestFacts, FindsTheTokenBehindItsScheme) {
+  std::vector<Rule> rules(1);
+  rules[0].match.emplace().unverified_claims.push_back({"plan", TextPattern("*")});
+  const RequestFacts all(rules, {});
+  const std::string token = "e30.eyJwbGFuIjoiZ29sZCIsImlkIjo0Miwicm9sZXMiOlsiYSIsImIiXX0.";
+  for (const std::string before : {"", "Bearer ", "bearer ", "BEARER   ", "Bearer \t"}) {
+    const std::string value = before + token;
+    const std::vector<NameValue> headers = {{"authorization", value}};
+    FactScratch scratch;
+    Request request{.headers = headers};
+    all.complete(request, scratch, Instant());
+    EXPECT_EQ(text_of(request.unverified_claims), "plan=gold|") << before;
+  }
+}
+
+TEST(RequestFacts, KnowsHeadersThatMustNotBeRepeated) {
+  std::vector<Rule> rules(1);
+  rules[0].key_parts = {{.property = kCountry}};
+  const std::vector<NameValue> twice = {
+      {"X-Token", "a"}, {"CF-IPCountry", "DE"}, {"cf-ipcountry", "DE"}, {"x-token", "a"}};
+  const RequestSources sources{.country_header = "CF-IPCountry", .token_header = "X-Token"};
+  EXPECT_EQ(RequestFacts(rules, sources).repeated_header({.headers = twice}), "CF-IPCountry");
+  EXPECT_EQ(RequestFacts(rules, {}).repeated_header({.headers = twice}), "");
+  rules[0].key_parts = {{.property = kClaim, .name = "sub"}};
+  EXPECT_EQ(RequestFacts(rules, sources).repeated_header({.headers = twice}), "X-Token");
+  const std::span once = std::span(twice).first(2);
+  EXPECT_EQ(RequestFacts(rules, sources).repeated_header({.headers = once}), "");
 }
 
 TEST(RequestFacts, FindsTheCookiesThatRulesLookAt) {

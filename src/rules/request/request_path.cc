@@ -20,7 +20,7 @@ bool is_normal(std::string_view path) {
   if (!path.starts_with('/')) return false;
   char before = '\0';
   for (const char c : path) {
-    if (c == '%' || (before == '/' && (c == '/' || c == '.'))) return false;
+    if (c == '%' || c == ';' || (before == '/' && (c == '/' || c == '.'))) return false;
     before = c;
   }
   return true;
@@ -46,11 +46,12 @@ void resolve_segments(std::string& text) {
     is_folder = begin == std::string::npos;
     if (is_folder) break;
     read = std::min(text.find('/', begin), text.size());
-    const std::string_view segment = std::string_view(text).substr(begin, read - begin);
-    is_folder = segment == "." || segment == "..";
+    std::string_view segment = std::string_view(text).substr(begin, read - begin);
+    segment = segment.substr(0, segment.find(';'));
+    is_folder = segment.empty() || segment == "." || segment == "..";
     if (segment == "..") {
       kept = kept == 0 ? 0 : text.rfind('/', kept - 1);
-    } else if (segment != ".") {
+    } else if (!is_folder) {
       std::memmove(text.data() + kept + 1, segment.data(), segment.size());
       text[kept] = '/';
       kept += 1 + segment.size();

@@ -19,6 +19,18 @@ TEST(RequestPath, EverySpellingOfAPathIsOne) {
   }
 }
 
+// Tomcat and Jetty answer /login;x as /login, and /x/..;/login, too.
+TEST(RequestPath, WhatFollowsASemicolonEvadesNoRule) {
+  for (const auto* path :
+       {"/api/login;x", "/api;v=1/login;a=b;c", "/api/login;x.jpg", "/;/api/login",
+        "/x/..;/api/login", "/x/..;a/.;/api/login", "/api/login%3Bx", "/api/;x/login"}) {
+    EXPECT_EQ(normal(path), "/api/login") << path;
+  }
+  EXPECT_EQ(normal("/a/;x"), "/a/");
+  EXPECT_EQ(normal("/;"), "/");
+  EXPECT_EQ(normal("/a;%2F..%2Fb"), "/b");
+}
+
 TEST(RequestPath, ASlashAtTheEndStays) {
   EXPECT_EQ(normal("/"), "/");
   EXPECT_EQ(normal(""), "/");

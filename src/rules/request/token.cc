@@ -61,7 +61,7 @@ bool is_authentic(const TokenParts& parts, const TokenKey& key, TokenScratch& sc
   if (!header) return false;
   std::string_view algorithm;
   if ((*header)["alg"].get(algorithm) != simdjson::SUCCESS) return false;
-  // What is critical has to be understood, and nothing is (RFC 7515 4.1.11).
+  // A token may name what its reader must understand; we understand none of it (RFC 7515 4.1.11).
   if ((*header)["crit"].error() != simdjson::NO_SUCH_FIELD) return false;
   return algorithm == key.algorithm() && decode_base64url(parts.signature, scratch.signature) &&
          key.verifies(parts.signed_text, scratch.signature);

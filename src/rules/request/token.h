@@ -1,9 +1,8 @@
-// Tokens: what JSON Web Tokens (RFC 7519) say, and whether to believe them.
+// read_claims() reads JSON Web Tokens (RFC 7519) and decides whether to believe them.
 //
-// Verified is HS256 with a shared secret and RS256 with a public key, one of them by
-// configuration: what the token itself names as its algorithm has to be that one, and
-// "none" is no algorithm. `exp` and `nbf` are checked to the second. Whatever is wrong with
-// a token, it has no claims.
+// A key verifies HS256 with a shared secret or RS256 with a public key, as configured. The
+// token must name this very algorithm; "none" is no algorithm. `exp` and `nbf` are checked
+// to the second. A token with anything wrong has no claims.
 //
 // Thread rule: a TokenKey is immutable; a TokenScratch is one thread's. Reading allocates
 // nothing once the scratch is warm, except what OpenSSL does for itself.

@@ -18,10 +18,10 @@ namespace {
 constexpr std::string_view kSecret = "an example of a secret, 32 bytes";
 constexpr std::int64_t kNow = 1'800'000'000;  // seconds
 
-std::string hmac(std::string_view text) {
+std::string hmac(std::string_view text, std::string_view secret = kSecret) {
   unsigned char out[EVP_MAX_MD_SIZE];
   unsigned size = 0;
-  HMAC(EVP_sha256(), kSecret.data(), static_cast<int>(kSecret.size()),
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), out, &size);
   return {reinterpret_cast<const char*>(out), size};
 }
@@ -161,6 +161,18 @@ TEST(Token, MayBeSignedWithRsa) {
   EXPECT_EQ(claims(text + "." + base64url(pair.sign(text + "x")), &key), "");
   EXPECT_EQ(claims(text + ".", &key), "");
   EXPECT_EQ(claims(token(R"({"plan":"a"})"), &key), "");
+}
+
+// Everybody knows the public key, so it must not be the secret of another algorithm.
+TEST(Token, MayNotTakeThePublicKeyForASecret) {
+  const RsaPair pair(2048);
+  const TokenKey key = std::get<TokenKey>(TokenKey::rs256(pair.pem));
+  const std::string payload = "." + base64url(R"({"plan":"a"})");
+  for (const std::string_view algorithm : {"HS256", "RS256", "none", "PS256", "rs256"}) {
+    const auto text = base64url(R"({"alg":")" + std::string(algorithm) + R"("})") + payload;
+    EXPECT_EQ(claims(text + "." + base64url(hmac(text, pair.pem)), &key), "") << algorithm;
+    EXPECT_EQ(claims(text + ".", &key), "") << algorithm;
+  }
 }
 
 TEST(TokenKey, HasToBeStrong) {

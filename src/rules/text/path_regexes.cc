@@ -29,9 +29,15 @@ struct PathRegexes::Set : re2::RE2::Set {
   using re2::RE2::Set::Set;
 };
 
-std::optional<std::string> regex_mistake(const std::string& pattern) {
+std::optional<std::string> RegexBudget::mistake(const std::string& pattern) {
   const re2::RE2 regex(pattern, options_with(kRegexMemoryMax));
-  if (regex.ok()) return std::nullopt;
+  if (regex.ok()) {
+    if (!seen_.insert(pattern).second) return std::nullopt;
+    steps_ = std::min(steps_ + regex.ProgramSize(), kRegexesStepsMax + 1);
+    if (steps_ <= kRegexesStepsMax) return std::nullopt;
+    return "with it, all expressions together need more than " + std::to_string(kRegexesStepsMax) +
+           " steps; write fewer, or without {n}";
+  }
   if (regex.error_code() == re2::RE2::ErrorPatternTooLarge) {
     return "it needs more than " + std::to_string(kRegexMemoryMax >> 10) + " KiB of memory";
   }
@@ -83,7 +89,7 @@ void PathRegexes::match(std::string_view path, std::vector<int>& indexes) const 
   indexes.clear();
   if (regexes_.empty()) return;
   re2::RE2::Set::ErrorInfo error{re2::RE2::Set::kOutOfMemory};
-  // To say which ones match costs RE2 memory, so whether any does is asked first.
+  // RE2 allocates to say which ones match, so first it says whether any does.
   if (set_ != nullptr && !set_->Match(piece(path), nullptr, &error) &&
       error.kind == re2::RE2::Set::kNoError) {
     return;

@@ -12,8 +12,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,14 +31,24 @@ struct Rule;
 
 inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // bytes, of one
 inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
+inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions of all, 16 bytes each
 
-// What is wrong with an expression; nothing if it can be used.
-std::optional<std::string> regex_mistake(const std::string& pattern);
+// Looks at the expressions of one configuration before they are used: at each by itself, and
+// at what all of them take, since a file of 1 MiB has room for gigabytes of them.
+class RegexBudget {
+ public:
+  // What is wrong with the expression; nothing if it can be used. Equal ones count once.
+  std::optional<std::string> mistake(const std::string& pattern);
+
+ private:
+  std::set<std::string, std::less<>> seen_;
+  int steps_ = 0;
+};
 
 // One of them by itself, for those who ask about rules and not about requests.
 class SingleRegex {
  public:
-  // REQUIRES: no regex_mistake().
+  // REQUIRES: RegexBudget finds no mistake in it.
   explicit SingleRegex(const std::string& pattern);
   SingleRegex(SingleRegex&&) noexcept;
   ~SingleRegex();
@@ -52,7 +64,7 @@ class SingleRegex {
 class PathRegexes {
  public:
   PathRegexes();
-  // Numbers the expressions of the rules. REQUIRES: regex_mistake() of none.
+  // Numbers the expressions of the rules. REQUIRES: RegexBudget finds no mistake.
   explicit PathRegexes(std::span<Rule> rules);
   PathRegexes(PathRegexes&&) noexcept;
   PathRegexes& operator=(PathRegexes&&) noexcept;

@@ -64,14 +64,28 @@ TEST(PathRegexes, AreTriedOneByOneIfTogetherTheyAreTooLarge) {
   EXPECT_THAT(matches(regexes, path + "400"), ElementsAre());
 }
 
+// A thousand of these would take RE2 130 MB.
+TEST(RegexBudget, IsForAllExpressionsTogether) {
+  RegexBudget budget;
+  const std::string large = "/(a{999}|b{999}|c{999}|d{999}|e{999}|f{999}|g{999}|h{999})";
+  ASSERT_EQ(budget.mistake(large), std::nullopt);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(budget.mistake(large), std::nullopt);
+  int used = 0;
+  while (used < 1000 && !budget.mistake(large + std::to_string(used))) ++used;
+  EXPECT_GT(used, 10);
+  EXPECT_LT(used, 100);
+  EXPECT_THAT(budget.mistake("/another"), testing::Optional(HasSubstr("together")));
+  EXPECT_EQ(budget.mistake(large), std::nullopt);
+}
+
 TEST(PathRegexes, RefuseWhatCannotBeUsed) {
-  EXPECT_EQ(regex_mistake("/users/[0-9]+"), std::nullopt);
-  EXPECT_THAT(regex_mistake("/users/[0-9"), testing::Optional(HasSubstr("missing ]")));
-  EXPECT_THAT(regex_mistake("(a)\\1"), testing::Optional(HasSubstr("invalid escape")));
-  EXPECT_THAT(regex_mistake("((a{0,100}){0,10}){0,10}b"), testing::Ne(std::nullopt));
+  EXPECT_EQ(RegexBudget().mistake("/users/[0-9]+"), std::nullopt);
+  EXPECT_THAT(RegexBudget().mistake("/users/[0-9"), testing::Optional(HasSubstr("missing ]")));
+  EXPECT_THAT(RegexBudget().mistake("(a)\\1"), testing::Optional(HasSubstr("invalid escape")));
+  EXPECT_THAT(RegexBudget().mistake("((a{0,100}){0,10}){0,10}b"), testing::Ne(std::nullopt));
   std::string large = "/";
   for (char c = 'a'; c <= 'z'; ++c) large.append(1, c).append("{999}|");
-  EXPECT_THAT(regex_mistake(large), testing::Optional(HasSubstr("more than 256 KiB")));
+  EXPECT_THAT(RegexBudget().mistake(large), testing::Optional(HasSubstr("more than 256 KiB")));
 }
 
 }  // namespace

@@ -10,6 +10,10 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kHeaderValueMax = 256;
+// A template may have a hundred places and a path 16 KiB, and a denial is to stay small.
+constexpr std::size_t kBodyValueMax = 1024;
+constexpr std::size_t kHeaderMax = 4 << 10;  // behind that, places stay empty
+constexpr std::size_t kBodyMax = 64 << 10;
 constexpr std::string_view kOpen = "{{";
 constexpr std::string_view kClose = "}}";
 
@@ -46,10 +50,11 @@ void append_html(std::string_view text, std::string& out) {
 }
 
 void append_header(std::string_view text, std::string& out) {
-  for (const char c : text.substr(0, kHeaderValueMax)) out += c >= ' ' && c <= '~' ? c : '?';
+  for (const char c : text) out += c >= ' ' && c <= '~' ? c : '?';
 }
 
 void append_escaped(std::string_view text, Escape escape, std::string& out) {
+  text = text.substr(0, escape == Escape::kHeader ? kHeaderValueMax : kBodyValueMax);
   switch (escape) {
     case Escape::kNone: out += text; break;
     case Escape::kJson: append_json(text, out); break;
@@ -107,9 +112,10 @@ std::optional<std::variant<TextTemplate::Name, KeyPart>> TextTemplate::place_nam
 
 void TextTemplate::append(const TemplateValues& values, Escape escape, std::string& out) const {
   const Decision& decision = values.decision;
+  const std::size_t full = out.size() + (escape == Escape::kHeader ? kHeaderMax : kBodyMax);
   for (const Piece& piece : pieces_) {
     out += piece.literal;
-    if (!piece.place) continue;
+    if (!piece.place || out.size() >= full) continue;
     if (const auto* part = std::get_if<KeyPart>(&*piece.place)) {
       PartScratch scratch{};
       append_escaped(part_text(*part, values.request, scratch), escape, out);

@@ -5,7 +5,8 @@
 // Names: rule, key, limit, remaining, count (spent so far), retry_after, reset_after (whole
 // seconds), and every property of the request that a key can be made of: client, path,
 // header:NAME and so on. Values are escaped for where they go, so that nothing a client
-// sends can end a JSON string, open a tag or begin a header field.
+// sends can end a JSON string, open a tag or begin a header field. A value is cut off behind
+// 1 KiB, or 256 bytes in a header; behind 64 KiB, or 4 in a header, places stay empty.
 //
 // Thread rule: immutable once parsed. Tested by text_template_test.cc.
 
@@ -28,7 +29,7 @@ enum class Escape : std::uint8_t {
   kNone,    // text/plain
   kJson,    // within a string
   kHtml,    // in text and quoted attributes
-  kHeader,  // the value of a header field: visible ASCII and blanks, at most 256 bytes
+  kHeader,  // the value of a header field: visible ASCII and blanks
 };
 
 // By the content type of a body.

@@ -51,6 +51,17 @@ TEST(TextTemplate, NothingInAKeyBreaksOutOfItsPlace) {
   EXPECT_EQ(rendered("{{key}}", Escape::kHeader, std::string(1'000, 'x')).size(), 256u);
 }
 
+// A template of 1 KiB has 146 places, and each byte may become six.
+TEST(TextTemplate, ManyLongValuesMakeNoLongDenial) {
+  std::string places;
+  for (int i = 0; i < 146; ++i) places += "{{key}}";
+  const std::string key(16 << 10, '\x01');
+  EXPECT_LE(rendered(places, Escape::kJson, key).size(), 72u << 10);
+  EXPECT_LE(rendered(places, Escape::kNone, key).size(), 72u << 10);
+  EXPECT_LE(rendered(places, Escape::kHeader, key).size(), 5u << 10);
+  EXPECT_EQ(rendered("{{key}}", Escape::kNone, key).size(), 1024u);
+}
+
 TEST(TextTemplate, SaysWhatIsWrong) {
   EXPECT_EQ(rendered("{{key", Escape::kNone), "error: '{{' without '}}'");
   EXPECT_TRUE(rendered("{{cookie}}", Escape::kNone).starts_with("error: '{{cookie}}' is no place"));

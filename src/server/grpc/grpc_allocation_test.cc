@@ -101,5 +101,27 @@ TEST(GrpcAllocation, NorDoesOneWithManyDescriptors) {
   expect_no_allocation(framed(large_request()));
 }
 
+// Memory for long keys would pile up, 4 MiB in each of 256 places.
+TEST(GrpcAllocation, TheMemoryOfLongKeysIsNotKept) {
+  GrpcTestDoor door({rule_for("user", 1'000'000)});
+  const auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_for("user", 9)});
+  AsksPool pool(door.engine, door.blocks, rules);
+  const auto allocations_for = [&](const std::string& key) {
+    const std::size_t before = allocations();
+    const AsksPtr asks = pool.take(Operation::kLook);
+    asks->add({.rule = rules->find("user"), .key = key});
+    asks->decide(door.now);
+    return allocations() - before;
+  };
+  allocations_for("warm");
+  EXPECT_EQ(allocations_for("warm"), 0u);
+  const std::string usual(1'000, 'k');
+  allocations_for(usual);
+  EXPECT_EQ(allocations_for(usual), 0u);
+  const std::string long_key(100'000, 'k');
+  allocations_for(long_key);
+  EXPECT_GT(allocations_for(long_key), 0u);
+}
+
 }  // namespace
 }  // namespace weir

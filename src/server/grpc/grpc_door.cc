@@ -24,7 +24,7 @@ GrpcDoor::GrpcDoor(const GrpcNode& node, Engine& engine, BlockList& blocks, Rule
                {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &reflection_v1_},
                {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
                 &reflection_v1alpha_}}} {
-  // Else each message with invalid UTF-8 writes a line to stderr; its sender is told.
+  // Else each message with invalid UTF-8 writes a line to stderr; its sender gets an error.
   google::protobuf::SetLogHandler(nullptr);
 }
 

@@ -13,7 +13,6 @@
 
 #include "proto/http2/http2_service.h"
 #include "server/grpc/grpc_method.h"
-#include "server/grpc/grpc_node.h"
 #include "server/grpc/health.h"
 #include "server/grpc/reflection.h"
 #include "server/grpc/should_rate_limit.h"
@@ -30,7 +29,7 @@ class GrpcDoor final : public Http2Router {
   void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }
 
   Http2Service& route(const Http2Stream& stream) override;
-  void stamp(Duration elapsed) override { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) override { engine_.traffic().record_latency(elapsed); }
 
  private:
   struct Route {

@@ -142,17 +142,57 @@ TEST(GrpcDoor, WhatIsNoGrpcGets415) {
             NGHTTP2_NO_ERROR);
 }
 
-TEST(GrpcDoor, APassedDeadlineCutsTheCall) {
+struct LookWaker final : Waker {
+  void wake() noexcept override {}
+  void look_at(Instant when) override { looks.push_back(when); }
+  std::vector<Instant> looks;
+};
+
+TEST(GrpcDoor, ACallIsAnsweredAtItsDeadlineThoughItIsStillComing) {
   GrpcTestDoor door;
   Http2Peer peer(door.door, door.now);
+  LookWaker waker;
+  peer.session().attach(waker);
   TestFields fields = kGrpcFields;
   fields.emplace_back("grpc-timeout", "50m");
   const auto stream = peer.ask({.path = kPath, .fields = fields, .body = "\0"s, .ends = false});
   peer.talk(door.now);
+  EXPECT_EQ(waker.looks, std::vector{door.now + 50ms});
   EXPECT_EQ(peer.session().deadline(), door.now + 50ms);
   peer.session().expired(door.now + 50ms);
   peer.talk(door.now + 50ms);
-  EXPECT_EQ(peer.reply(stream).reset_by_them, NGHTTP2_CANCEL);
+  const Http2Reply reply = peer.reply(stream);
+  EXPECT_EQ(reply.fields.at("grpc-status"), "4");
+  EXPECT_EQ(reply.reset_by_them, NGHTTP2_NO_ERROR);  // it wants no more of the request
+}
+
+// A thousand calls with deadlines need one look, and those that are answered none.
+TEST(GrpcDoor, OnlyTheNextDeadlineIsLookedAt) {
+  GrpcTestDoor door({rule_for("user", 2)});
+  Http2Peer peer(door.door, door.now);
+  LookWaker waker;
+  peer.session().attach(waker);
+  const auto call = [&](std::string timeout, std::string body, bool ends) {
+    TestFields fields = kGrpcFields;
+    fields.emplace_back("grpc-timeout", std::move(timeout));
+    const auto stream =
+        peer.ask({.path = kPath, .fields = fields, .body = std::move(body), .ends = ends});
+    peer.talk(door.now);
+    return stream;
+  };
+  call("10m", framed(request_about("user", "a")), true);
+  EXPECT_TRUE(waker.looks.empty());
+  const auto second = call("60m", "\0"s, false);
+  const auto first = call("50m", "\0"s, false);
+  const auto third = call("70m", "\0"s, false);
+  EXPECT_EQ(waker.looks, (std::vector{door.now + 60ms, door.now + 50ms}));
+  for (const auto stream : {first, second, third}) {
+    const Instant due = waker.looks.back();
+    peer.session().expired(due);
+    peer.talk(due);
+    EXPECT_EQ(peer.reply(stream).fields.at("grpc-status"), "4");
+  }
+  EXPECT_EQ(waker.looks.size(), 4u);
 }
 
 }  // namespace

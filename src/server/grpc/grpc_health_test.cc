@@ -108,7 +108,19 @@ TEST(GrpcHealth, AWatchEndsAtItsDeadline) {
   EXPECT_LE(peer.session().deadline(), door.now);
   peer.session().expired(door.now);
   peer.talk(door.now);
+  EXPECT_EQ(peer.reply(stream).trailers["grpc-status"], "4");
   EXPECT_TRUE(peer.reply(stream).closed.has_value());
+}
+
+// Unknown fields become objects of 16 bytes for two in the message.
+TEST(GrpcHealth, QuestionsAreShort) {
+  GrpcTestDoor door;
+  std::string fields;
+  for (int i = 0; i < 1'000'000; ++i) fields += "\x18\x01";
+  for (const char* method : {"Check", "List", "Watch"}) {
+    const auto reply = door.ask("/grpc.health.v1.Health/" + std::string(method), framed(fields));
+    EXPECT_EQ(reply.fields.at("grpc-status"), "8") << method;
+  }
 }
 
 TEST(GrpcHealth, AWatchNeedsAQuestion) {

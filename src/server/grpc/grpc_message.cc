@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/assert.h"
+#include "base/decimal.h"
 
 namespace weir::grpc {
 namespace {
@@ -18,7 +18,7 @@ constexpr Status kCompressedMessage = {
     .code = Code::kUnimplemented,
     .message = "compressed messages are not read; grpc-accept-encoding says which are"};
 constexpr Status kLongMessage = {.code = Code::kResourceExhausted,
-                                 .message = "a message may have 4194304 bytes at most"};
+                                 .message = "the message is longer than the method takes"};
 constexpr Status kTruncatedMessage = {.code = Code::kInternal,
                                       .message = "the request ends within a message"};
 
@@ -56,12 +56,10 @@ Message find_message(std::span<const char> bytes) {
 
 std::optional<Duration> parse_timeout(std::string_view text) {
   constexpr std::size_t kDigitsMax = 8;
-  if (text.size() < 2 || text.size() > kDigitsMax + 1 || text.front() == '-') return std::nullopt;
-  std::int64_t count = 0;
-  const char* const unit = text.data() + text.size() - 1;
-  const auto [end, error] = std::from_chars(text.data(), unit, count);
-  if (error != std::errc{} || end != unit) return std::nullopt;
-  const auto us = unit_us(*unit, count);
+  if (text.size() < 2 || text.size() > kDigitsMax + 1) return std::nullopt;
+  const auto count = read_decimal<std::uint32_t>(text.substr(0, text.size() - 1));
+  if (!count) return std::nullopt;
+  const auto us = unit_us(text.back(), *count);
   if (!us) return std::nullopt;
   return std::min(Duration(*us), Duration(std::chrono::hours(24 * 365)));
 }

@@ -5,7 +5,7 @@ namespace {
 
 constexpr Status kBadTimeout = {.code = Code::kInternal, .message = "malformed grpc-timeout"};
 constexpr Status kTooLate = {.code = Code::kDeadlineExceeded,
-                             .message = "the deadline passed before the request came"};
+                             .message = "the deadline passed before the call was answered"};
 constexpr Status kOneMessage = {.code = Code::kInternal,
                                 .message = "the method takes exactly one message"};
 
@@ -22,6 +22,10 @@ void Method::opened(Http2Stream& stream, Instant now) {
 }
 
 void Method::too_long(Http2Stream& stream, Instant) { refuse_message(stream, Framing::kTooLong); }
+
+void Method::expired(Http2Stream& stream, Instant) {
+  return stream.is_begun() ? end_reply(stream, kTooLate) : refuse(stream, kTooLate);
+}
 
 // A message that will be refused is refused before it has come.
 void UnaryMethod::arrived(Http2Stream& stream, Instant) {

@@ -1,4 +1,4 @@
-// Methods of gRPC services: what all have in common, and the unary ones, which are asked
+// Methods of gRPC services: what all have in common, and the unary ones, which take
 // one message and answer one.
 //
 // Thread rule: one core. Tested by grpc_door_test.cc.
@@ -17,9 +17,13 @@ namespace weir::grpc {
 
 class Method : public Http2Service {
  public:
-  std::size_t body_max() const override { return kPrefixSize + kMessageMax; }
+  // What a method that asks little takes, in bytes.
+  static constexpr std::size_t kShortMessageMax = 64 << 10;
+
+  std::size_t body_max() const override { return kShortMessageMax; }
   void opened(Http2Stream& stream, Instant now) override;
   void too_long(Http2Stream& stream, Instant now) override;
+  void expired(Http2Stream& stream, Instant now) override;
 
  protected:
   // The head is in order.

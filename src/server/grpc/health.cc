@@ -58,7 +58,7 @@ void HealthWatch::completed(Http2Stream& stream, Instant) {
 }
 
 void HealthWatch::closing(Http2Stream& stream) {
-  if (!stream.is_begun()) return;  // still being asked; the answer will come in time
+  if (!stream.is_begun()) return;  // its request is still coming; the answer will come in time
   response_.set_status(Response::NOT_SERVING);
   append_message(stream, response_);
   end_reply(stream, kClosing);

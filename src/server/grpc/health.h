@@ -9,14 +9,26 @@
 
 #include <grpc/health/v1/health.pb.h>
 
+#include <atomic>
 #include <string_view>
 
 #include "server/grpc/grpc_method.h"
-#include "server/grpc/grpc_node.h"
 
-namespace weir::grpc {
+namespace weir {
 
-inline constexpr std::string_view kHealthService = "grpc.health.v1.Health";
+// What the gRPC doors of all cores share. Any thread may use it.
+class GrpcNode {
+ public:
+  // From now on health checks say NOT_SERVING.
+  // Relaxed: a fact by itself that orders nothing else.
+  void start_draining() { draining_.store(true, std::memory_order_relaxed); }
+  bool draining() const { return draining_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> draining_{false};
+};
+
+namespace grpc {
 
 class HealthCheck final : public UnaryMethod {
  public:
@@ -59,4 +71,5 @@ class HealthWatch final : public Method {
   ::grpc::health::v1::HealthCheckResponse response_;
 };
 
-}  // namespace weir::grpc
+}  // namespace grpc
+}  // namespace weir

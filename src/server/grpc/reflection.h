@@ -16,11 +16,9 @@ namespace weir::grpc {
 template <typename Request, typename Response>
 class Reflection final : public Method {
  public:
-  // Of questions, and of answers that wait for the peer, in bytes.
-  static constexpr std::size_t kQuestionMax = 64 << 10;
+  // Bytes of answers that wait for the peer.
   static constexpr std::size_t kWaitingMax = 1 << 20;
 
-  std::size_t body_max() const override { return kQuestionMax; }
   void arrived(Http2Stream& stream, Instant now) override;
   void completed(Http2Stream& stream, Instant now) override;
   void closing(Http2Stream& stream) override;

@@ -24,16 +24,20 @@ class ShouldRateLimit final : public UnaryMethod {
   ShouldRateLimit(Engine& engine, BlockList& blocks, RuleSetPtr rules, const RlsOptions& options)
       : service_(engine, blocks, std::move(rules), options) {}
 
+  std::size_t body_max() const override { return kPrefixSize + kMessageMax; }
   void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
 
  protected:
   std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override {
     CallPtr asked = service_.new_call();
-    if (!parse(asked->request, message)) return Outcome{.status = kUnreadable};
+    if (const auto error = asked->read(message)) return Outcome{.status = status_of(*error)};
     if (asked->decide(now) != Asks::Progress::kWaits) {
       reply(stream, outcome_of(*asked));
     } else {
-      stream.park(std::make_unique<Late>(std::move(asked), service_.rules()));
+      stream.park(late_reply<Http2Stream>(
+          std::move(asked), [](Http2Stream& to, Instant, const rls::RateLimitCall& decided) {
+            reply(to, outcome_of(decided));
+          }));
     }
     return std::nullopt;
   }
@@ -41,33 +45,18 @@ class ShouldRateLimit final : public UnaryMethod {
  private:
   using CallPtr = rls::RateLimitService::CallPtr;
 
-  // The reply to a call that waits.
-  class Late final : public LateAsks<Http2Stream> {
-   public:
-    Late(CallPtr asked, RuleSetPtr rules) : rules_(std::move(rules)), asked_(std::move(asked)) {
-      asked_->listen(*this);
-    }
-
-   private:
-    bool try_write(Http2Stream& stream, Instant now) override {
-      if (asked_->go_on(now) == Asks::Progress::kWaits) {
-        asked_->listen(*this);
-        return false;
-      }
-      reply(stream, outcome_of(*asked_));
-      return true;
-    }
-
-    const RuleSetPtr rules_;  // which the call refers to
-    const CallPtr asked_;
-  };
-
   static Outcome outcome_of(const rls::RateLimitCall& call) {
     const auto& error = call.error();
     if (!error) return {.reply = &call.response};
-    const bool is_fault_of_asker = error->kind == rls::ServiceError::Kind::kInvalidArgument;
-    return {.status = {.code = is_fault_of_asker ? Code::kInvalidArgument : Code::kUnavailable,
-                       .message = error->message}};
+    return {.status = status_of(*error)};
+  }
+
+  static Status status_of(const rls::ServiceError& error) {
+    using enum rls::ServiceError::Kind;
+    const Code code = error.kind == kInvalidArgument ? Code::kInvalidArgument
+                      : error.kind == kUnavailable   ? Code::kUnavailable
+                                                     : Code::kInternal;
+    return {.code = code, .message = error.message};
   }
 
   rls::RateLimitService service_;

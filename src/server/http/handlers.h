@@ -5,7 +5,7 @@
 // the node, explain_handler.cc what rules make of a request, block_handlers.cc shows and
 // changes blocks, rule_handlers.cc rules, openapi.cc describes the routes.
 //
-// Thread rule: the core that is given. Tested by check/http_*_test.cc, admin/http_*_test.cc
+// Thread rule: the core of HttpCore. Tested by check/http_*_test.cc, admin/http_*_test.cc
 // and admin/openapi_test.cc.
 
 #pragma once

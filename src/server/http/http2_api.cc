@@ -21,6 +21,7 @@ http1::RequestHead head_of(const Http2Stream& stream) {
           .host = stream.field("host"),
           .accept = stream.field("accept"),
           .authorization = stream.field("authorization"),
+          .repeats_authorization = is_repeated(stream.fields(), "authorization"),
           .origin = stream.field("origin")};
 }
 

@@ -78,9 +78,14 @@ TEST_F(Http2ApiTest, AdminRoutesAskForTheToken) {
   const auto without = peer.ask({.method = "GET", .path = "/admin/stats"});
   const auto with = peer.ask(
       {.method = "GET", .path = "/admin/stats", .fields = {{"authorization", "Bearer t"}}});
+  const auto twice =
+      peer.ask({.method = "GET",
+                .path = "/admin/stats",
+                .fields = {{"authorization", "Bearer t"}, {"authorization", "Bearer u"}}});
   peer.talk(closed.now);
   EXPECT_EQ(peer.reply(without).status, "401");
   EXPECT_EQ(peer.reply(with).status, "200");
+  EXPECT_EQ(peer.reply(twice).status, "400");
 }
 
 }  // namespace

@@ -40,6 +40,17 @@ TEST(Access, DependsOnTokenAndExposure) {
   }
 }
 
+// HTTP/1 took the last, HTTP/2 and the reader of tokens the first.
+TEST(Access, AnAuthorizationIsSentOnce) {
+  TestDoor door({.rules = {}, .access = kOpenToken});
+  const std::string start = "GET /admin/stats HTTP/1.1\r\nHost: h\r\n";
+  const std::string right = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(door.ask(start + right + "\r\n").status, 200);
+  EXPECT_EQ(door.ask(start + "authorization: Bearer x\r\n" + right + "\r\n").status, 400);
+  EXPECT_EQ(door.ask(start + right + "Authorization:\r\n\r\n").status, 400);
+  EXPECT_EQ(door.ask(start + right + right + right + "\r\n").status, 400);
+}
+
 // Any page in the operator's browser can send such a request.
 TEST(Access, AWebPageNeedsAToken) {
   EXPECT_EQ(
@@ -73,6 +84,33 @@ TEST(Access, ANameThatLeadsHereNeedsAToken) {
   }
   EXPECT_FALSE(access_refusal(
       kLocalToken, {.authorization = "Bearer secret", .origin = {}, .host = "weir.internal:8080"}));
+}
+
+TEST(Access, TokensCannotBeGuessedFaster) {
+  TestDoor door({.rules = {}, .access = kOpenToken});
+  const auto stats = [&](std::string_view token) {
+    return door.ask(get("/admin/stats", "Authorization: " + std::string(token) + "\r\n"));
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(door.ask(get("/admin/stats")).status, 401);  // no guess
+  for (int i = 0; i < LoginGuard::kBurst; ++i) {
+    EXPECT_EQ(stats(i % 2 == 0 ? "Bearer guess" : "Basic Z3Vlc3M6").status, 401);
+  }
+  TestReply refused = stats("Bearer secret");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.fields["retry-after"], "6");
+  EXPECT_EQ(refused.fields["connection"], "close");
+  EXPECT_EQ(door.logins.figures().failed, std::uint64_t{LoginGuard::kBurst});
+  EXPECT_EQ(door.logins.figures().refused, 1u);
+
+  const std::string pipeline = get("/admin/stats", "Authorization: Bearer guess\r\n");
+  const std::string heard = door.converse(pipeline + pipeline + get("/health"));
+  EXPECT_EQ(heard.find("HTTP/1.1", 1), std::string::npos) << "it goes on behind a refusal";
+
+  door.peer = {.address = IpAddress::parse("192.0.2.1")};
+  EXPECT_EQ(stats("Bearer secret").status, 200);
+  door.peer = {};
+  door.now += LoginGuard::kPause;
+  EXPECT_EQ(stats("Bearer secret").status, 200);
 }
 
 TEST(Access, AnEmptyTokenOpensNothing) {

@@ -6,10 +6,9 @@
 
 #include "base/assert.h"
 #include "base/nearest_name.h"
-#include "proto/http/header_fields.h"
+#include "proto/http/http1_head.h"
 #include "server/http/access.h"
 #include "server/http/check/check_reply.h"
-#include "server/http/late_replies.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -17,7 +16,7 @@ namespace {
 
 constexpr std::size_t kScratchInitial = 32 << 10;  // the longest key, escaped, and more
 
-// "http://host/path" is how a proxy is asked; RFC 9112 wants servers to accept it, too.
+// Clients send "http://host/path" to a proxy; RFC 9112 wants servers to accept it, too.
 std::string_view without_authority(std::string_view target) {
   if (target.starts_with('/')) return target;
   const auto scheme_end = target.find("://");
@@ -34,7 +33,7 @@ void split_target(Exchange& exchange) {
 }
 
 Problem not_found(std::string_view path) {
-  std::array<std::string_view, kRouteIdCount> paths;
+  std::array<std::string_view, kRouteCount> paths;
   const auto end = std::transform(routes().begin(), routes().end(), paths.begin(),
                                   [](const Route& route) { return route.path; });
   const std::span<const std::string_view> candidates(paths.begin(), end);
@@ -61,19 +60,15 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       engine_(engine),
       counts_(node.counts().add_core()),
       blocks_(blocks),
-      rules_(std::move(rules)),
-      asks_(engine, blocks),
-      rls_(engine, blocks, rules_, node.rls_options()),
+      asks_(engine, blocks, std::move(rules)),
+      rls_(engine, blocks, asks_.rules(), node.rls_options()),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
-      scratch_size_(kScratchInitial) {
-  use_rules(rules_ == nullptr ? std::make_shared<const RuleSet>() : rules_);
-}
+      scratch_size_(kScratchInitial) {}
 
 void HttpCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queue_.empty() && rules != nullptr);
-  rules_ = std::move(rules);
-  asks_.use_rules(rules_);
-  rls_.use_rules(rules_);
+  asks_.use_rules(rules);
+  rls_.use_rules(std::move(rules));
 }
 
 bool HttpCore::may_overtake(const http1::RequestHead& head) {
@@ -85,12 +80,16 @@ bool HttpCore::may_overtake(const http1::RequestHead& head) {
 bool HttpCore::answer(Exchange& exchange) {
   split_target(exchange);
   if (exchange.head.method == http1::Method::kHead) exchange.send_body = SendBody::kNo;
+  if (exchange.head.repeats_authorization) {
+    reply_problem(exchange, repeated_field("Authorization"));
+    return true;
+  }
   const Route* const found = find_route(exchange.path);
   if (found == nullptr || !found->methods.holds(exchange.head.method)) {
     refuse_route(exchange, found);
     return true;
   }
-  exchange.route = found->id;
+  exchange.route = route_id(*found);
   if (!is_check(*found, exchange.head.method)) {
     flush(exchange.line, exchange.now);
     if (exchange.line.waits()) return false;
@@ -102,20 +101,37 @@ bool HttpCore::answer(Exchange& exchange) {
 
 void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
   if (found == nullptr) return reply_problem(exchange, not_found(exchange.path));
-  exchange.route = found->id;
+  exchange.route = route_id(*found);
   const std::string methods = method_names(found->methods);
   const NameValue allow{"Allow", methods};
   reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
 }
 
-// True if the client may not use admin routes, and has been told so.
-bool HttpCore::refuse_access(const Exchange& exchange) {
+// True if the client may not use admin routes: then it has its reply.
+bool HttpCore::refuse_access(Exchange& exchange) {
+  const bool shows_token = node_.access().admin_token && !exchange.head.authorization.empty();
+  LoginGuard* const guard = shows_token ? node_.logins() : nullptr;
+  if (guard != nullptr && refuse_guess(*guard, exchange)) return true;
   const AccessClaim claim{.authorization = exchange.head.authorization,
                           .origin = exchange.head.origin,
                           .host = exchange.head.host};
   const auto refusal = access_refusal(node_.access(), claim);
-  if (refusal) reply_problem(exchange, refusal->problem, refusal->fields);
-  return refusal.has_value();
+  if (!refusal) return false;
+  if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
+  reply_problem(exchange, refusal->problem, refusal->fields);
+  return true;
+}
+
+// True if too many wrong tokens came from this address; then the connection closes.
+bool HttpCore::refuse_guess(LoginGuard& guard, Exchange& exchange) {
+  const Duration wait = guard.wait(exchange.peer, exchange.now);
+  if (wait <= Duration::zero()) return false;
+  exchange.after = AfterReply::kClose;
+  const std::string seconds = std::to_string(whole_seconds(wait));
+  const NameValue retry_after{"Retry-After", seconds};
+  reply_problem(exchange, http_problem(429, "Too many wrong admin tokens came from this address."),
+                {&retry_after, 1});
+  return true;
 }
 
 void HttpCore::reply(const Exchange& exchange, const Reply& reply) {
@@ -131,7 +147,7 @@ void HttpCore::reply_problem(const Exchange& exchange, const Problem& problem,
 
 void HttpCore::write(const Recipient& to, const Reply& reply) {
   to.out->add(reply, {.date = date(to.now), .after = to.after, .send_body = to.send_body});
-  counts_.record(to.route, reply.status);
+  counts_.add_one(http_requests(to.route, reply.status));
 }
 
 void HttpCore::write_problem(const Recipient& to, const Problem& problem,
@@ -148,20 +164,18 @@ void HttpCore::queue(const Exchange& exchange, const Ask& ask) {
 }
 
 void HttpCore::flush(ReplyLine& line, Instant now) {
-  queue_.flush(
-      now, [&](const Queue::Round& round) { write_round(line, round, now); },
-      [&](Queue::Round round) {
-        line.park(std::make_unique<LateRound>(*this, std::move(round)), now);
-      });
+  queue_.flush(line, now,
+               [this](ReplySink& out, Instant then, const Asks& asks, const Queue::Notes& notes) {
+                 write_queued(out, then, asks, notes);
+               });
 }
 
-void HttpCore::write_round(ReplySink& out, const Queue::Round& round, Instant now) {
-  const Asks& asks = *round.asks;
+void HttpCore::write_queued(ReplySink& out, Instant now, const Asks& asks,
+                            const Queue::Notes& notes) {
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    const Queued& queued = round.notes[i];
-    Recipient to{.out = &out, .now = now, .route = queued.route, .after = queued.after};
-    if (i + 1 == asks.size() && out.closes()) to.after = AfterReply::kClose;
-    if (round.is_answered(i)) {
+    Recipient to{.out = &out, .now = now, .route = notes[i].route, .after = notes[i].after};
+    if (i + 1 == asks.size()) to = to.at(out, now);
+    if (is_answered(asks, i)) {
       write_answer(to, asks.ask(i), asks.answer(i));
     } else {
       write_problem(to, store_unavailable());

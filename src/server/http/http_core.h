@@ -8,8 +8,8 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
-// A reply whose answer is not there yet is parked (late_replies.h): the handler has ended by
-// then, and what it passed to decide() writes the reply.
+// A reply whose answer is not there yet is parked (engine/late_asks.h): the handler has ended
+// by then, and what it passed to decide() writes the reply.
 //
 // Thread rule: one core. Tested by check/http_check_test.cc and http_session_test.cc.
 
@@ -30,6 +30,7 @@
 #include "base/pool.h"
 #include "engine/asks_pool.h"
 #include "engine/check_queue.h"
+#include "engine/late_asks.h"
 #include "proto/http/http1_head.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
@@ -71,12 +72,12 @@ class HttpCore {
 
   HttpNode& node() { return node_; }
   const Engine& engine() const { return engine_; }
-  CoreHttpCounts& counts() { return counts_; }
+  HttpCounts::Core& counts() { return counts_; }
   CheckReader& reader() { return reader_; }
   rls::RateLimitService& rls() { return rls_; }
 
   BlockList& blocks() { return blocks_; }
-  const RuleSet& rules() const { return *rules_; }
+  const RuleSet& rules() const { return *asks_.rules(); }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
@@ -114,19 +115,27 @@ class HttpCore {
   const Post& post() const { return post_; }
 
   // What was decided since the last call took this long to answer.
-  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const Exchange& exchange, Operation operation);
 
-  // Decides, and has `write(core, to, asks)` write the reply: now, or when the answers have
-  // come. What it needs of the request it captures by value; texts of the request itself stay
-  // where they are. If the store cannot answer, the reply is a problem.
+  // Decides, and has `write(to, asks)` write the reply: now, or when the answers have come.
+  // What it needs of the request it captures by value; texts of the request itself stay where
+  // they are. If the store cannot answer, the reply is a problem.
   template <typename Write>
-  void decide(AsksPtr asks, const Exchange& exchange, Write write);
+  void decide(AsksPtr asks, const Exchange& exchange, Write write) {
+    decide_any(std::move(asks), exchange,
+               [this, write = std::move(write)](const Recipient& to, const Asks& decided) {
+                 if (decided.progress() == Asks::Progress::kAnswered) return write(to, decided);
+                 write_problem(to, store_unavailable());
+               });
+  }
   // The same for a call of Envoy's service, whatever its outcome is.
   template <typename Write>
-  void decide(rls::RateLimitService::CallPtr call, const Exchange& exchange, Write write);
+  void decide(rls::RateLimitService::CallPtr call, const Exchange& exchange, Write write) {
+    decide_any(std::move(call), exchange, std::move(write));
+  }
 
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
@@ -137,29 +146,30 @@ class HttpCore {
   Pool<DescribedRequest>::Ptr take_described() { return described_.take(); }
 
  private:
-  friend class LateRound;
-  template <typename Asked, typename Write>
-  friend class LateDecision;
-
   // How a queued check is to be answered.
   struct Queued {
-    RouteId route = RouteId::kNone;
+    RouteId route = kNoRoute;
     AfterReply after = AfterReply::kStay;
   };
   using Queue = CheckQueue<Queued>;
 
   template <typename Asked, typename Write>
-  void decide_or_park(Asked asked, const Exchange& exchange, Write write);
+  void decide_any(Asked asked, const Exchange& exchange, Write write) {
+    decide_in_line(
+        exchange.line, std::move(asked), exchange.now,
+        [to = Recipient(exchange), write = std::move(write)](
+            ReplySink& out, Instant now, const auto& decided) { write(to.at(out, now), decided); });
+  }
   void refuse_route(Exchange& exchange, const Route* found);
-  bool refuse_access(const Exchange& exchange);
-  void write_round(ReplySink& out, const Queue::Round& round, Instant now);
+  bool refuse_access(Exchange& exchange);
+  bool refuse_guess(LoginGuard& guard, Exchange& exchange);
+  void write_queued(ReplySink& out, Instant now, const Asks& asks, const Queue::Notes& notes);
   const HttpDate& date(Instant now);
 
   HttpNode& node_;
   Engine& engine_;
-  CoreHttpCounts& counts_;
+  HttpCounts::Core& counts_;
   BlockList& blocks_;
-  RuleSetPtr rules_;
   CheckReader reader_;
   AsksPool asks_;
   Queue queue_{asks_};

@@ -13,6 +13,7 @@
 #include "proto/session.h"
 #include "server/http/http2_api.h"
 #include "server/http/http_core.h"
+#include "server/http/http_session.h"
 
 namespace weir {
 
@@ -22,7 +23,9 @@ class HttpDoor final : public SessionFactory {
   HttpDoor(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
       : core_(node, engine, blocks, std::move(rules)) {}
 
-  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
+  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override {
+    return std::make_unique<HttpSession>(core_, peer, now);
+  }
 
   // The same routes for requests that come over HTTP/2.
   Http2Service& http2() { return http2_; }

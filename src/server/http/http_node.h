@@ -14,11 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "engine/login_guard.h"
+#include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
 #include "server/http/http_counts.h"
+#include "weir/memory_store.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -30,14 +33,6 @@ struct ServerInfo {
   Instant started{};
   int threads = 1;
   std::uint64_t max_keys = 0;
-};
-
-// Figures of the store, for metrics and admin pages.
-struct StoreFigures {
-  std::uint64_t capacity = 0;     // keys that fit
-  std::uint64_t evictions = 0;    // live keys that had to make room
-  std::uint64_t bytes = 0;        // reserved
-  std::uint64_t log_entries = 0;  // of sliding logs
 };
 
 // The store that this node shares with others, and what passes between them.
@@ -52,7 +47,7 @@ struct SharedStoreFigures {
   std::uint64_t script_loads = 0;
   std::uint64_t remembered = 0;                                        // denials that took no call
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
-  std::uint64_t leases = 0;                                            // that were asked for
+  std::uint64_t leases = 0;                                            // that the node requested
   std::int64_t leased_granted = 0;                                     // units
   std::int64_t leased_returned = 0;                                    // units, unspent
   std::int64_t leased_expired = 0;                                     // units, unspent
@@ -79,11 +74,13 @@ struct ListenerFigures {
   std::uint64_t refused_headers = 0;    // of the PROXY protocol
 };
 
-// Figures of the Redis doors, for metrics.
-struct RespFigures {
-  std::uint64_t opened = 0;  // connections since the start
-  std::uint64_t closed = 0;
-  std::uint64_t commands = 0;
+// What the HTTP doors show about the rest of the node.
+struct NodeFigures {
+  MemoryStoreStats store{};
+  ListenerFigures listeners{};
+  RespCounts::Sum resp{};
+  LoginGuard::Figures logins{};
+  std::optional<SharedStoreFigures> shared{};  // none: the node is alone
 };
 
 // Access to resets and admin pages. With a token, clients must bring it. Without one, the door
@@ -107,12 +104,10 @@ class HttpNode {
     HttpAccess access;
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
-    // A handler that shows the figures calls these, on its core. Each may be empty.
-    std::function<StoreFigures()> store_figures;
-    std::function<ListenerFigures()> listener_figures;  // likewise
-    std::function<RespFigures()> resp_figures;          // likewise
-    std::function<SharedStoreFigures()> shared_store;   // empty: the node is alone
-    RuleDesk* rule_desk = nullptr;                      // must outlive the node
+    // A handler that shows the figures calls this, on its core. May be empty.
+    std::function<NodeFigures()> figures;
+    LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
+    RuleDesk* rule_desk = nullptr;  // must outlive the node
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -127,22 +122,10 @@ class HttpNode {
   const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
   const HttpAccess& access() const { return options_.access; }
   const Traffic& traffic() const { return traffic_; }
+  LoginGuard* logins() const { return options_.logins; }
   RuleDesk* rule_desk() const { return options_.rule_desk; }
   HttpCounts& counts() { return counts_; }
-  StoreFigures store_figures() const {
-    return options_.store_figures ? options_.store_figures() : StoreFigures{};
-  }
-
-  std::optional<SharedStoreFigures> shared_store() const {
-    return options_.shared_store ? std::optional(options_.shared_store()) : std::nullopt;
-  }
-  ListenerFigures listener_figures() const {
-    return options_.listener_figures ? options_.listener_figures() : ListenerFigures{};
-  }
-
-  RespFigures resp_figures() const {
-    return options_.resp_figures ? options_.resp_figures() : RespFigures{};
-  }
+  NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 
   // From now on /health says 503, so that a load balancer sends nobody here.
   // Relaxed, here and below: each is a fact by itself that orders nothing else.

@@ -19,12 +19,12 @@ constexpr Refusal kTooSlow{408, "The request did not arrive within 10 seconds."}
 
 HttpSession::HttpSession(HttpCore& core, const Peer& peer, Instant now)
     : PipelinedSession(kLimits, now), core_(core), peer_(peer.address) {
-  core_.counts().opened();
+  core_.counts().add_one(kHttpOpened);
 }
 
 HttpSession::~HttpSession() {
   core_.forget_queued();
-  core_.counts().closed();
+  core_.counts().add_one(kHttpClosed);
 }
 
 // How long it took includes how long it waited.
@@ -119,7 +119,7 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
   if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();
-  return is_last ? Step::kLast : Step::kGoOn;
+  return exchange.after == AfterReply::kClose ? Step::kLast : Step::kGoOn;
 }
 
 HttpSession::Step HttpSession::refuse(const Refusal& refusal, Instant now) {

@@ -10,26 +10,25 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options, RuleDesk& desk) {
+HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, RuleDesk& desk) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
-          .store_figures =
+          .figures =
               [] {
-                return StoreFigures{
-                    .capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7};
+                return NodeFigures{
+                    .store = {.capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7},
+                    .listeners = {.open = 8,
+                                  .max = 99,
+                                  .accepted = 9,
+                                  .refused = 4,
+                                  .stalled = 3,
+                                  .failed_handshakes = 2,
+                                  .refused_headers = 1},
+                    .resp = {6, 2, 11},
+                    .logins = {.failed = 12, .refused = 13}};
               },
-          .listener_figures =
-              [] {
-                return ListenerFigures{.open = 8,
-                                       .max = 99,
-                                       .accepted = 9,
-                                       .refused = 4,
-                                       .stalled = 3,
-                                       .failed_handshakes = 2,
-                                       .refused_headers = 1};
-              },
-          .resp_figures = [] { return RespFigures{.opened = 6, .closed = 2, .commands = 11}; },
+          .logins = &logins,
           .rule_desk = &desk};
 }
 
@@ -131,7 +130,7 @@ TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
-      node(node_options(options, desk), traffic),
+      node(node_options(options, logins, desk), traffic),
       door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {

@@ -102,6 +102,7 @@ class TestDoor {
   KeyHasher hasher;
   Engine engine;
   BlockList blocks;
+  LoginGuard logins{hasher};
   FakeDesk desk;
   HttpNode node;
   HttpDoor door;

@@ -201,6 +201,32 @@ TEST_F(HttpWaitTest, WhoLeavesMeanwhileIsNotAnswered) {
   EXPECT_FALSE(waiting.waker.woken);
 }
 
+// An outage is not silent: proxies, clients and their logs see which answers came without Redis.
+TEST_F(HttpWaitTest, AnAnswerOfThisNodeAloneSaysSo) {
+  Waiting waiting(check("a") + auth("192.0.2.1") +
+                  post("/v1/check", R"({"checks":[{"key":"c","limit":3,"window":60}]})"));
+  waiting.answer();
+  EXPECT_EQ(waiting.session->output().find("local"), std::string_view::npos);
+
+  Waiting alone(check("a") + auth("192.0.2.1") +
+                post("/v1/check", R"({"checks":[{"key":"c","limit":3,"window":60}]})"));
+  while (alone.door.late.waiting() > 0) {  // a shadow rule is asked after the others
+    while (alone.door.late.waiting() > 0) alone.door.late.fail_one();
+    alone.door.go_on();
+  }
+  alone.answer();  // there is nothing left but to write
+  std::string_view output = alone.session->output();
+  const std::string json = R"("reset_after":60,"mode":"local"})";
+  const auto has_header = [](std::string_view text, std::string_view end) {
+    return text.substr(0, text.find(end)).find("\r\nX-Weir-Mode: local") != text.npos;
+  };
+  EXPECT_TRUE(has_header(output, "\r\n\r\n"));
+  EXPECT_NE(take_reply(output).body.find(json), std::string::npos);
+  EXPECT_TRUE(has_header(output, "\r\n\r\n"));
+  take_reply(output);
+  EXPECT_NE(take_reply(output).body.find(json), std::string::npos);
+}
+
 TEST_F(HttpWaitTest, WhoHasClosedItsSideIsAnswered) {
   Waiting waiting(check("a"));
   waiting.session->peer_closed(waiting.door.now);

@@ -1,5 +1,6 @@
 #include "server/http/problem.h"
 
+#include "base/nearest_name.h"
 #include "proto/json_writer.h"
 #include "server/http/replies.h"
 
@@ -43,6 +44,17 @@ Problem invalid_field(std::string_view field, std::string_view expected) {
           .expected = std::string(expected)};
 }
 
+std::string_view shown_name(std::string_view name) {
+  return name.size() <= kNameLengthMax ? name : "(a long name)";
+}
+
+Problem unknown_field(std::string_view field, std::string_view name,
+                      std::span<const std::string_view> known) {
+  Problem problem = invalid_field(field, expected_name(name, known));
+  problem.detail = problem.field + ": there is no such field; " + name_hint(name, known);
+  return problem;
+}
+
 Problem store_unavailable() {
   return {.kind = ProblemKind::kStoreUnavailable,
           .status = 503,
@@ -59,6 +71,11 @@ std::string to_json(const Problem& problem) {
   if (!problem.expected.empty()) json.key("expected").string(problem.expected);
   json.end_object();
   return json.text();
+}
+
+Problem repeated_field(std::string_view name) {
+  return http_problem(
+      400, "There is more than one header field " + std::string(name) + "; send it once.");
 }
 
 }  // namespace weir

@@ -37,9 +37,11 @@ std::optional<std::string> query_value(std::string_view query, std::string_view 
   return std::nullopt;
 }
 
+bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
+
 std::string as_utf8(std::string_view text) {
   std::string shown(text);
-  if (simdjson::validate_utf8(text.data(), text.size())) return shown;
+  if (is_utf8(text)) return shown;
   std::ranges::replace_if(
       shown, [](char c) { return (c & 0x80) != 0; }, '?');
   return shown;

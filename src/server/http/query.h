@@ -22,6 +22,7 @@ std::vector<std::pair<std::string, std::string>> query_parameters(std::string_vi
 // name without '='.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
 
+bool is_utf8(std::string_view text);
 // The text if it is UTF-8; else with '?' for what is not ASCII.
 std::string as_utf8(std::string_view text);
 

@@ -48,7 +48,7 @@ class Replies final : public ReplySink {
 
   // Gives the memory back, if nothing waits.
   void release();
-  bool holds_memory() const { return out_.holds_memory(); }
+  std::size_t capacity() const { return out_.capacity(); }
 
  private:
   struct Unstamped {

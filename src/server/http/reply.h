@@ -34,7 +34,7 @@ struct Reply {
 // What becomes of the connection after a reply.
 enum class AfterReply : std::uint8_t {
   kStay,     // HTTP/1.1 stays open and says nothing
-  kSayStay,  // HTTP/1.0 has to be told
+  kSayStay,  // an HTTP/1.0 client waits for the word
   kClose,
 };
 
@@ -61,6 +61,9 @@ class ReplySink {
 // Where the reply to a request goes that is being handled: there may be others before it.
 class ReplyLine : public ReplySink {
  public:
+  using Out = ReplySink;
+
+  Out& end() { return *this; }
   // Keeps the place of a reply that comes later.
   virtual void park(std::unique_ptr<LateReply<ReplySink>> late, Instant now) = 0;
   // A reply before this one has not been written yet.
@@ -71,9 +74,18 @@ class ReplyLine : public ReplySink {
 struct Recipient {
   ReplySink* out = nullptr;
   Instant now{};
-  RouteId route = RouteId::kNone;
+  RouteId route = kNoRoute;
   AfterReply after = AfterReply::kStay;
   SendBody send_body = SendBody::kYes;
+
+  // The same, for a reply that is written to `sink`.
+  Recipient at(ReplySink& sink, Instant then) const {
+    return {.out = &sink,
+            .now = then,
+            .route = route,
+            .after = sink.closes() ? AfterReply::kClose : after,
+            .send_body = send_body};
+  }
 };
 
 }  // namespace weir

@@ -11,32 +11,24 @@ namespace {
 using enum http1::Method;
 using enum RouteAccess;
 
-constexpr std::array<Route, kRouteIdCount - 1> kRoutes = {{
-    {RouteId::kCheck, {kPost}, "/check", kAnybody, handle_check},
-    {RouteId::kCheckV1, {kPost}, "/v1/check", kAnybody, handle_check_v1},
-    {RouteId::kLook, {kPost}, "/v1/look", kAnybody, handle_look},
-    {RouteId::kReset, {kPost}, "/v1/reset", kAdmin, handle_reset},
-    {RouteId::kExplain, {kGet, kPost}, "/v1/explain", kAdmin, handle_explain},
-    {RouteId::kAuth, kAnyMethod, "/auth", kAnybody, handle_auth},
-    {RouteId::kJson, kAnyMethod, "/json", kAnybody, handle_json},
-    {RouteId::kHealth, {kGet}, "/health", kAnybody, handle_health},
-    {RouteId::kMetrics, {kGet}, "/metrics", kAnybody, handle_metrics},
-    {RouteId::kAdminStats, {kGet}, "/admin/stats", kAdmin, handle_admin_stats},
-    {RouteId::kAdminBlocks, {kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
-    {RouteId::kAdminRules, {kGet}, "/admin/rules", kAdmin, handle_rules},
-    {RouteId::kAdminRule, {kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
-    {RouteId::kAdminHistory, {kGet, kPost}, "/admin/history", kAdmin, handle_history},
-    {RouteId::kOpenApi, {kGet}, "/openapi.json", kAnybody, handle_openapi},
-    {RouteId::kIndex, {kGet}, "/", kAnybody, handle_index},
+constexpr std::array<Route, kRouteCount> kRoutes = {{
+    {{kPost}, "/check", kAnybody, handle_check},
+    {{kPost}, "/v1/check", kAnybody, handle_check_v1},
+    {{kPost}, "/v1/look", kAnybody, handle_look},
+    {{kPost}, "/v1/reset", kAdmin, handle_reset},
+    {{kGet, kPost}, "/v1/explain", kAdmin, handle_explain},
+    {kAnyMethod, "/auth", kAnybody, handle_auth},
+    {kAnyMethod, "/json", kAnybody, handle_json},
+    {{kGet}, "/health", kAnybody, handle_health},
+    {{kGet}, "/metrics", kAnybody, handle_metrics},
+    {{kGet}, "/admin/stats", kAdmin, handle_admin_stats},
+    {{kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
+    {{kGet}, "/admin/rules", kAdmin, handle_rules},
+    {{kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
+    {{kGet, kPost}, "/admin/history", kAdmin, handle_history},
+    {{kGet}, "/openapi.json", kAnybody, handle_openapi},
+    {{kGet}, "/", kAnybody, handle_index},
 }};
-
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < kRoutes.size(); ++i) {
-    if (static_cast<std::size_t>(kRoutes[i].id) != i) return false;
-  }
-  return true;
-}
-static_assert(in_order());
 
 constexpr std::string_view kId = "{id}";
 
@@ -52,6 +44,8 @@ constexpr std::pair<http1::Method, std::string_view> kMethodNames[] = {
 }  // namespace
 
 std::span<const Route> routes() { return kRoutes; }
+
+RouteId route_id(const Route& route) { return static_cast<RouteId>(&route - kRoutes.data()); }
 
 const Route* find_route(std::string_view path) {
   for (const Route& route : kRoutes) {
@@ -80,8 +74,6 @@ std::string_view id_in(const Route& route, std::string_view path) {
   return path.substr(without_id(route.path).size());
 }
 
-std::string_view route_name(RouteId id) {
-  return id == RouteId::kNone ? "other" : kRoutes[static_cast<std::size_t>(id)].path;
-}
+std::string_view route_name(RouteId id) { return id == kNoRoute ? "other" : kRoutes[id].path; }
 
 }  // namespace weir

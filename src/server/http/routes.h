@@ -47,7 +47,6 @@ inline constexpr MethodSet kAnyMethod = {
     http1::Method::kPatch, http1::Method::kDelete, http1::Method::kOther};
 
 struct Route {
-  RouteId id;
   MethodSet methods;
   std::string_view path;  // "{id}" at its end: one segment. With kAnyMethod: also all paths below
   RouteAccess access;
@@ -56,8 +55,9 @@ struct Route {
   bool takes_anything() const { return methods.holds(http1::Method::kOther); }
 };
 
-// In the order of RouteId.
 std::span<const Route> routes();
+// REQUIRES: one of routes()
+RouteId route_id(const Route& route);
 
 // Null if nothing is at this path.
 const Route* find_route(std::string_view path);
@@ -68,7 +68,7 @@ std::string method_names(const MethodSet& methods);
 // What stands in place of "{id}". REQUIRES: find_route(path) == &route
 std::string_view id_in(const Route& route, std::string_view path);
 
-// "/check"; "other" for RouteId::kNone.
+// "/check"; "other" for kNoRoute.
 std::string_view route_name(RouteId id);
 
 }  // namespace weir

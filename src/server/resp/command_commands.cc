@@ -4,20 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
 
 namespace weir::resp {
 namespace {
 
-bool is_top(const Command& command) { return command.kind != CommandKind::kSubcommand; }
+bool is_top(const Command& command) { return !command.is_subcommand(); }
 
 std::vector<const Command*> subcommands_of(const Command& container) {
   std::vector<const Command*> found;
   for (const Command& command : commands()) {
-    if (command.kind == CommandKind::kSubcommand && command.container == container.name) {
-      found.push_back(&command);
-    }
+    if (container.contains(command)) found.push_back(&command);
   }
   return found;
 }
@@ -28,16 +27,15 @@ std::size_t top_count() {
 
 // "config|get" or "ping".
 const Command* find_by_full_name(std::string_view name) {
-  const auto bar = name.find('|');
-  const std::array<std::string_view, 2> words = {
-      name.substr(0, bar), bar == std::string_view::npos ? "" : name.substr(bar + 1)};
-  return find_command(std::span(words).first(bar == std::string_view::npos ? 1 : 2)).command;
+  const auto found = std::ranges::find_if(
+      commands(), [&](const Command& command) { return equal_ignoring_case(command.name, name); });
+  return found == commands().end() ? nullptr : &*found;
 }
 
 void write_info(ReplyWriter& reply, const Command& command) {
   const auto subcommands = subcommands_of(command);
   reply.array(10);
-  reply.bulk(full_name(command));
+  reply.bulk(command.name);
   reply.integer(command.arity);
   reply.set(1);
   reply.status("fast");
@@ -94,7 +92,7 @@ void write_arguments(ReplyWriter& reply, const std::vector<Argument>& arguments)
 void write_docs(ReplyWriter& reply, const Command& command) {
   const auto arguments = arguments_of(command);
   const auto subcommands = subcommands_of(command);
-  reply.bulk(full_name(command));
+  reply.bulk(command.name);
   reply.map(3 + (arguments.empty() ? 0 : 1) + (subcommands.empty() ? 0 : 1));
   reply.bulk("summary");
   reply.bulk(command.summary);
@@ -173,7 +171,7 @@ void handle_help(RespCore& core, RespRequest& request) {
   auto reply = core.reply(request);
   reply.array(2 * subcommands.size());
   for (const Command* subcommand : subcommands) {
-    reply.status(std::string(subcommand->name) + " " + std::string(subcommand->usage));
+    reply.status(std::string(subcommand->last_word()) + " " + std::string(subcommand->usage));
     reply.status("    " + std::string(subcommand->summary) + ".");
   }
 }

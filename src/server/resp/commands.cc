@@ -2,162 +2,81 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 #include "server/resp/handlers.h"
 
 namespace weir::resp {
 namespace {
 
-using enum CommandKind;
-constexpr auto kFirst = Trust::kStranger;  // may be said before anything else
+constexpr auto kStranger = Trust::kStranger;  // anybody may say it before anything else
 constexpr auto kUser = Trust::kUser;
 constexpr auto kAdmin = Trust::kAdmin;
 
 constexpr std::string_view kThrottleUsage = "key max_burst count period [quantity]";
 constexpr std::string_view kHelp = "Lists the subcommands";
+constexpr std::string_view kIgnored = "Accepted, without effect";
 
-constexpr std::array kCommands = {
-    Command{kPlain,
-            {},
-            "cl.throttle",
-            -1,
-            kThrottleUsage,
-            "Spends from the key's token bucket, as redis-cell does",
-            kUser,
-            1,
-            handle_cl_throttle},
-    Command{kPlain,
-            {},
-            "weir.hit",
-            -3,
-            "rule key [cost]",
-            "Spends from the key's quota of a configured rule",
-            kUser,
-            2,
-            handle_hit},
-    Command{kPlain,
-            {},
-            "weir.mhit",
-            -5,
-            "ALL|EACH rule key cost ...",
-            "Spends from up to 16 keys: all or nothing, or each for itself",
-            kUser,
-            3,
-            handle_hit_many},
-    Command{kPlain,
-            {},
-            "weir.look",
-            -3,
-            "rule key [cost]",
-            "What WEIR.HIT would answer; spends nothing",
-            kUser,
-            2,
-            handle_look},
-    Command{kPlain,
-            {},
-            "weir.reset",
-            3,
-            "rule key",
-            "Forgets what a key has spent",
-            kAdmin,
-            2,
-            handle_reset_key},
-    Command{kPlain,
-            {},
-            "throttle",
-            -5,
-            kThrottleUsage,
-            "Spends from the key's token bucket, as throttlecrab does",
-            kUser,
-            1,
-            handle_throttle},
-    Command{
-        kPlain, {}, "ping", -1, "[message]", "Answers PONG, or the message", kUser, 0, handle_ping},
-    Command{kPlain, {}, "echo", 2, "message", "Answers the message", kUser, 0, handle_echo},
-    Command{kPlain,
-            {},
-            "hello",
-            -1,
-            "[protover] [AUTH username password] [SETNAME clientname]",
-            "Chooses the protocol, 2 or 3",
-            kFirst,
-            0,
-            handle_hello},
-    Command{kPlain,
-            {},
-            "auth",
-            -2,
-            "[username] password",
-            "Says who the client is",
-            kFirst,
-            0,
-            handle_auth},
-    Command{kPlain,
-            {},
-            "select",
-            2,
-            "index",
-            "Accepts database 0, the only one",
-            kUser,
-            0,
-            handle_select},
-    Command{kPlain, {}, "quit", -1, "", "Closes the connection", kFirst, 0, handle_quit},
-    Command{
-        kPlain, {}, "reset", 1, "", "Makes the connection as good as new", kFirst, 0, handle_reset},
-    Command{
-        kPlain, {}, "info", -1, "[section ...]", "Tells about this node", kUser, 0, handle_info},
+constexpr Command kCommands[] = {
+    {"cl.throttle", -1, kThrottleUsage, "Spends from the key's token bucket, as redis-cell does",
+     handle_cl_throttle, 1},
+    {"weir.hit", -3, "rule key [cost]", "Spends from the key's quota of a configured rule",
+     handle_hit, 2},
+    {"weir.mhit", -5, "ALL|EACH rule key cost ...",
+     "Spends from up to 16 keys: all or nothing, or each for itself", handle_hit_many, 3},
+    {"weir.look", -3, "rule key [cost]", "What WEIR.HIT would answer; spends nothing", handle_look,
+     2},
+    {"weir.reset", 3, "rule key", "Forgets what a key has spent", handle_reset_key, 2, kAdmin},
+    {"throttle", -5, kThrottleUsage, "Spends from the key's token bucket, as throttlecrab does",
+     handle_throttle, 1},
+    {"ping", -1, "[message]", "Answers PONG, or the message", handle_ping},
+    {"echo", 2, "message", "Answers the message", handle_echo},
+    {"hello", -1, "[protover] [AUTH username password] [SETNAME clientname]",
+     "Chooses the protocol, 2 or 3", handle_hello, 0, kStranger},
+    {"auth", -2, "[username] password", "Says who the client is", handle_auth, 0, kStranger},
+    {"select", 2, "index", "Accepts database 0, the only one", handle_select},
+    {"quit", -1, "", "Closes the connection", handle_quit, 0, kStranger},
+    {"reset", 1, "", "Makes the connection as good as new", handle_reset, 0, kStranger},
+    {"info", -1, "[section ...]", "Tells about this node", handle_info},
 
-    Command{kContainer, {}, "client", -2, "", "Commands about the connection", kUser, 0, nullptr},
-    Command{kSubcommand, "client", "getname", 2, "", "The name of the connection", kUser, 0,
-            handle_client_get_name},
-    Command{kSubcommand, "client", "help", 2, "", kHelp, kUser, 0, handle_help},
-    Command{kSubcommand, "client", "id", 2, "", "The number of the connection", kUser, 0,
-            handle_client_id},
-    Command{kSubcommand, "client", "info", 2, "", "Tells about the connection", kUser, 0,
-            handle_client_info},
-    Command{kSubcommand, "client", "list", -2, "", "Tells about this connection alone", kUser, 0,
-            handle_client_list},
-    Command{kSubcommand, "client", "no-evict", 3, "ON|OFF", "Accepted, without effect", kUser, 0,
-            handle_client_on_off},
-    Command{kSubcommand, "client", "no-touch", 3, "ON|OFF", "Accepted, without effect", kUser, 0,
-            handle_client_on_off},
-    Command{kSubcommand, "client", "setinfo", 4, "LIB-NAME|LIB-VER value",
-            "Accepted, without effect", kUser, 0, handle_client_set_info},
-    Command{kSubcommand, "client", "setname", 3, "name", "Names the connection", kUser, 0,
-            handle_client_set_name},
+    {"client", -2, "", "Commands about the connection", nullptr, 0, kUser, true},
+    {"client|getname", 2, "", "The name of the connection", handle_client_get_name},
+    {"client|help", 2, "", kHelp, handle_help},
+    {"client|id", 2, "", "The number of the connection", handle_client_id},
+    {"client|info", 2, "", "Tells about the connection", handle_client_info},
+    {"client|list", -2, "", "Tells about this connection alone", handle_client_list},
+    {"client|no-evict", 3, "ON|OFF", kIgnored, handle_client_on_off},
+    {"client|no-touch", 3, "ON|OFF", kIgnored, handle_client_on_off},
+    {"client|setinfo", 4, "LIB-NAME|LIB-VER value", kIgnored, handle_client_set_info},
+    {"client|setname", 3, "name", "Names the connection", handle_client_set_name},
 
-    Command{kContainer, {}, "command", -1, "", "Tells about commands", kUser, 0, handle_command},
-    Command{kSubcommand, "command", "count", 2, "", "How many commands there are", kUser, 0,
-            handle_command_count},
-    Command{kSubcommand, "command", "docs", -2, "[name ...]", "What commands are for", kUser, 0,
-            handle_command_docs},
-    Command{kSubcommand, "command", "help", 2, "", kHelp, kUser, 0, handle_help},
-    Command{kSubcommand, "command", "info", -2, "[name ...]", "What clients need to know", kUser, 0,
-            handle_command_info},
-    Command{kSubcommand, "command", "list", 2, "", "The names of all commands", kUser, 0,
-            handle_command_list},
+    {"command", -1, "", "Tells about commands", handle_command, 0, kUser, true},
+    {"command|count", 2, "", "How many commands there are", handle_command_count},
+    {"command|docs", -2, "[name ...]", "What commands are for", handle_command_docs},
+    {"command|help", 2, "", kHelp, handle_help},
+    {"command|info", -2, "[name ...]", "What clients need to know", handle_command_info},
+    {"command|list", 2, "", "The names of all commands", handle_command_list},
 
-    Command{kContainer, {}, "config", -2, "", "Tells how this node is set up", kUser, 0, nullptr},
-    Command{kSubcommand, "config", "get", -3, "pattern ...", "The settings of these names", kUser,
-            0, handle_config_get},
-    Command{kSubcommand, "config", "help", 2, "", kHelp, kUser, 0, handle_help},
+    {"config", -2, "", "Tells how this node is set up", nullptr, 0, kUser, true},
+    {"config|get", -3, "pattern ...", "The settings of these names", handle_config_get},
+    {"config|help", 2, "", kHelp, handle_help},
 };
 
 // Nearly all requests are for the first few: comparing lengths, then letters, is faster
 // than hashing.
 const Command* find_top(std::string_view name) {
   for (const Command& command : kCommands) {
-    if (command.kind != kSubcommand && equal_ignoring_case(command.name, name)) return &command;
+    if (!equal_ignoring_case(command.name, name)) continue;
+    return command.is_subcommand() ? nullptr : &command;  // "client|id" is no first word
   }
   return nullptr;
 }
 
 const Command* find_subcommand(const Command& container, std::string_view name) {
   for (const Command& command : kCommands) {
-    const bool belongs = command.container == container.name;
-    if (belongs && equal_ignoring_case(command.name, name)) return &command;
+    const bool belongs = container.contains(command);
+    if (belongs && equal_ignoring_case(command.last_word(), name)) return &command;
   }
   return nullptr;
 }
@@ -182,15 +101,10 @@ std::span<const Command> commands() { return kCommands; }
 
 Lookup find_command(std::span<const std::string_view> arguments) {
   const Command* const command = find_top(arguments[0]);
-  if (command == nullptr || command->kind != kContainer || arguments.size() == 1) {
+  if (command == nullptr || !command->has_subcommands || arguments.size() == 1) {
     return {.command = command};
   }
   return {.command = find_subcommand(*command, arguments[1]), .container = command};
-}
-
-std::string full_name(const Command& command) {
-  const std::string name(command.name);
-  return command.kind == kSubcommand ? std::string(command.container) + "|" + name : name;
 }
 
 void refuse_unknown(RespCore& core, const RespRequest& request, const Lookup& found) {
@@ -214,7 +128,7 @@ void refuse_access(RespCore& core, const RespRequest& request, const Command& co
   if (request.client.trust == Trust::kStranger) {
     return reply.error("NOAUTH Authentication required.");
   }
-  const std::string name = full_name(command);
+  const std::string name(command.name);
   if (core.node().access().admin_token) {
     return reply.error("NOPERM '" + name + "' needs AUTH with the admin token");
   }
@@ -226,9 +140,9 @@ bool read_integer(std::string_view text, std::int64_t& number) {
   const bool has_plus = text.starts_with('+');
   if (has_plus) text.remove_prefix(1);
   if (has_plus && text.starts_with('-')) return false;
-  const char* const end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && parsed == end;
+  const auto read = read_decimal<std::int64_t>(text);
+  number = read.value_or(number);
+  return read.has_value();
 }
 
 }  // namespace weir::resp

@@ -16,22 +16,23 @@
 
 namespace weir::resp {
 
-enum class CommandKind : std::uint8_t {
-  kPlain,
-  kContainer,   // of subcommands; its own handler, if any, is for the bare name
-  kSubcommand,  // behind its container in the table
-};
-
 struct Command {
-  CommandKind kind = CommandKind::kPlain;
-  std::string_view container;  // of a subcommand
-  std::string_view name;       // in lower case
-  int arity = 0;               // as in Redis: arguments, names included; negative: at least
-  std::string_view usage;      // the arguments; "[optional]", "..." for more of the same
+  std::string_view name;   // in lower case; of a subcommand behind that of its container
+  int arity;               // as in Redis: arguments, names included; negative: at least
+  std::string_view usage;  // the arguments; "[optional]", "..." for more of the same
   std::string_view summary;
-  Trust needs = Trust::kUser;
+  void (*handle)(RespCore& core, RespRequest& request);
   int key_at = 0;  // which argument is the key; 0 if none
-  void (*handle)(RespCore& core, RespRequest& request) = nullptr;
+  Trust needs = Trust::kUser;
+  // Then the handler, if any, is for the bare name.
+  bool has_subcommands = false;
+
+  constexpr bool is_subcommand() const { return name.find('|') != std::string_view::npos; }
+  // Without the container's name.
+  constexpr std::string_view last_word() const { return name.substr(name.find('|') + 1); }
+  constexpr bool contains(const Command& other) const {
+    return other.name.starts_with(name) && other.name.substr(name.size()).starts_with('|');
+  }
 };
 
 // Hot ones first; subcommands behind their container.
@@ -44,9 +45,6 @@ struct Lookup {
 
 // By the first argument, or the first two; in either case.
 Lookup find_command(std::span<const std::string_view> arguments);
-
-// "client|setname"
-std::string full_name(const Command& command);
 
 inline bool takes(const Command& command, std::size_t arguments) {
   const auto count = static_cast<int>(arguments);

@@ -1,35 +1,50 @@
 // PING, ECHO, HELLO, AUTH, SELECT, QUIT, RESET: words and order of checks as in Redis 7.
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
 #include "base/ascii.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
-#include "server/resp/redis_version.h"
 
 namespace weir::resp {
 namespace {
 
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
+constexpr std::string_view kTooManyGuesses =
+    "ERR too many wrong passwords came from this address; try again later";
 constexpr std::string_view kOnlyUser = "default";
+
+// What a wrong password costs the connection that sends it.
+constexpr Duration kPauseOfWrongPassword = std::chrono::seconds(1);
+constexpr int kFailedLoginsMax = 5;  // then it closes
 
 struct Credentials {
   std::string_view user;
   std::string_view secret;
 };
 
-// False if they are wrong: then that has been answered.
+// False if they are wrong, or this address has sent too many that were: then that has been
+// answered.
 bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials) {
-  const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret);
-  if (!trust) {
-    core.reply(request).error(kWrongPassword);
+  RespClient& client = request.client;
+  LoginGuard* const guard = core.node().logins();
+  if (guard != nullptr && guard->wait(client.address, request.now) > Duration::zero()) {
+    core.reply(request).error(kTooManyGuesses);
+    client.leaving = true;
     return false;
   }
-  request.client.trust = *trust;
-  return true;
+  if (const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret)) {
+    client.trust = *trust;
+    return true;
+  }
+  if (guard != nullptr) guard->failed(client.address, request.now);
+  client.leaving = ++client.failed_logins == kFailedLoginsMax;
+  core.reply_late(request, kWrongPassword, kPauseOfWrongPassword);
+  return false;
 }
 
 // AUTH and SETNAME behind HELLO's version. False if one was refused, and answered.
@@ -95,19 +110,17 @@ void handle_hello(RespCore& core, RespRequest& request) {
   request.client.protocol = *protocol;
   auto reply = core.reply(request);
   reply.map(7);
-  reply.bulk("server");
-  reply.bulk("redis");
-  reply.bulk("version");
-  reply.bulk(kRedisVersion);
+  for (const auto text :
+       std::array<std::string_view, 4>{"server", "redis", "version", kRedisVersion}) {
+    reply.bulk(text);
+  }
   reply.bulk("proto");
   reply.integer(static_cast<std::int64_t>(*protocol));
   reply.bulk("id");
   reply.integer(static_cast<std::int64_t>(request.client.id));
-  reply.bulk("mode");
-  reply.bulk("standalone");
-  reply.bulk("role");
-  reply.bulk("master");
-  reply.bulk("modules");
+  for (const auto* const text : {"mode", "standalone", "role", "master", "modules"}) {
+    reply.bulk(text);
+  }
   reply.array(0);
 }
 

@@ -9,6 +9,10 @@
 
 namespace weir::resp {
 
+// The version of Redis that the door says it is: by it clients decide which commands to send.
+// The commands that we know behave as in 7.2.
+inline constexpr std::string_view kRedisVersion = "7.2.0";
+
 // throttle_commands.cc: checks that bring their own numbers.
 void handle_cl_throttle(RespCore& core, RespRequest& request);
 void handle_throttle(RespCore& core, RespRequest& request);

@@ -7,7 +7,6 @@
 
 #include "base/ascii.h"
 #include "server/resp/handlers.h"
-#include "server/resp/redis_version.h"
 
 namespace weir::resp {
 namespace {
@@ -32,18 +31,18 @@ void write_server(RespCore& core, Instant now, std::string& text) {
 }
 
 void write_clients(RespCore& core, Instant, std::string& text) {
-  const auto counts = core.node().counts().summary();
-  add(text, "connected_clients", counts.opened - counts.closed);
+  const auto counts = core.node().counts().sum();
+  add(text, "connected_clients", counts[kRespOpened] - counts[kRespClosed]);
 }
 
 // Clients wait until a server has loaded its data. There is none to load.
 void write_persistence(RespCore&, Instant, std::string& text) { add(text, "loading", 0); }
 
 void write_stats(RespCore& core, Instant now, std::string& text) {
-  const auto counts = core.node().counts().summary();
+  const auto counts = core.node().counts().sum();
   const auto traffic = core.node().traffic().summary(now);
-  add(text, "total_connections_received", counts.opened);
-  add(text, "total_commands_processed", counts.commands);
+  add(text, "total_connections_received", counts[kRespOpened]);
+  add(text, "total_commands_processed", counts[kRespCommands]);
   add(text, "decisions_per_sec", std::llround(traffic.requests_per_second));
   add(text, "decisions_allowed", traffic.total_allowed());
   add(text, "decisions_denied", traffic.total_denied());

@@ -1,8 +1,8 @@
-// Who may do what at the Redis door.
+// What a client may do at the Redis door.
 //
 // Without a password every client may check and look. With one it must first say AUTH,
 // or HELLO with AUTH. Resetting keys is for admins: on loopback without a token that is
-// everybody; otherwise who has authenticated with the admin token, which also stands for
+// everybody; otherwise clients that authenticate with the admin token, which also stands for
 // the password. The only user is "default".
 //
 // Thread rule: pure. Tested by resp_access_test.cc.
@@ -31,7 +31,7 @@ enum class Trust : std::uint8_t {
   kAdmin,     // may reset
 };
 
-// Of a client that has said nothing yet.
+// The trust in a client that has said nothing yet.
 Trust initial_trust(const RespAccess& access);
 
 // Nothing if these credentials are not right. Takes the same time whatever they are

@@ -97,6 +97,67 @@ TEST(RespAccess, AuthWhereThereIsNoPassword) {
   EXPECT_EQ(door.ask("AUTH somebody x\r\n"), kWrongPass);
 }
 
+TEST(RespAccess, AWrongPasswordWaitsAndHoldsUpNobodyElse) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  RespTestClient guesser(door);
+  RespTestClient other(door);
+  guesser.feed("AUTH wrong\r\nAUTH sesame\r\nPING\r\n");
+  EXPECT_EQ(guesser.drink(), "");
+  EXPECT_TRUE(guesser.session().input_space().empty());
+  EXPECT_EQ(other.ask("AUTH sesame\r\nPING\r\n"), "+OK\r\n+PONG\r\n");
+  const Instant due = guesser.session().deadline();
+  EXPECT_GE(due, door.now + std::chrono::seconds(1));
+  guesser.session().expired(due - Duration{1});
+  EXPECT_EQ(guesser.drink(), "");
+  EXPECT_EQ(guesser.wait(), std::string(kWrongPass) + "+OK\r\n+PONG\r\n");
+}
+
+TEST(RespAccess, ChecksBehindAWrongPasswordWaitAsWell) {
+  RespTestDoor door({.rules = rules(), .access = {.password = "sesame"}});
+  const std::string heard =
+      door.ask("AUTH wrong\r\nHELLO 3 AUTH default sesame\r\nWEIR.HIT r k\r\n");
+  EXPECT_TRUE(heard.starts_with(std::string(kWrongPass) + "%7\r\n"));
+  EXPECT_NE(heard.find("*0\r\n*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n"), std::string::npos) << heard;
+}
+
+TEST(RespAccess, AConnectionMayBeWrongFiveTimes) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  RespTestClient client(door);
+  std::string guesses;
+  for (int i = 0; i < 100; ++i) guesses += "HELLO 2 AUTH default guess\r\n";
+  const Instant before = door.now;
+  std::string expected;
+  for (int i = 0; i < 5; ++i) expected += kWrongPass;
+  EXPECT_EQ(client.ask(guesses), expected);
+  EXPECT_TRUE(client.finished());
+  EXPECT_GE(door.now - before, std::chrono::seconds(5));
+}
+
+TEST(RespAccess, NewConnectionsDoNotBringNewGuesses) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  for (int i = 0; i < LoginGuard::kBurst; ++i) {
+    RespTestClient(door).feed("AUTH guess\r\n");
+  }
+  RespTestClient late(door);
+  EXPECT_EQ(late.ask("AUTH sesame\r\nPING\r\n"),
+            "-ERR too many wrong passwords came from this address; try again later\r\n");
+  EXPECT_TRUE(late.finished());
+  EXPECT_EQ(door.logins.figures().failed, std::uint64_t{LoginGuard::kBurst});
+  EXPECT_EQ(door.logins.figures().refused, 1u);
+  door.now += LoginGuard::kPause;
+  EXPECT_EQ(door.ask("AUTH sesame\r\n"), "+OK\r\n");
+}
+
+TEST(RespAccess, AGuesserThatLeavesIsForgottenWithItsReply) {
+  RespTestDoor door({.access = {.password = "sesame"}});
+  RespTestClient client(door);
+  client.feed("AUTH guess\r\n");
+  client.session().peer_closed(door.now);
+  EXPECT_FALSE(client.finished());
+  EXPECT_EQ(client.wait(), kWrongPass);
+  EXPECT_TRUE(client.finished());
+}
+
 TEST(RespAccess, LimitsOfAStranger) {
   RespTestDoor door({.access = {.password = "sesame"}});
   RespTestClient many(door);

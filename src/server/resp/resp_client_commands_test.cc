@@ -112,9 +112,8 @@ TEST(RespClientCommands, Client) {
 }
 
 TEST(RespClientCommands, Command) {
-  const auto top = std::to_string(std::ranges::count_if(resp::commands(), [](const auto& command) {
-    return command.kind != resp::CommandKind::kSubcommand;
-  }));
+  const auto top = std::to_string(std::ranges::count_if(
+      resp::commands(), [](const auto& command) { return !command.is_subcommand(); }));
   expect_all({
       {"COMMAND COUNT", ":" + top + "\r\n"},
       {"COMMAND DOCS nope", "*0\r\n"},
@@ -131,6 +130,7 @@ TEST(RespClientCommands, Command) {
        "\n*3\r\n*4\r\n$4\r\nname\r\n$4\r\nrule\r\n$4\r\ntype\r\n$6\r\nstring\r\n*4\r\n$4\r\nname\r"
        "\n$3\r\nkey\r\n$4\r\ntype\r\n$6\r\nstring\r\n*6\r\n$4\r\nname\r\n$4\r\ncost\r\n$4\r\ntype"
        "\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"},
+      {"COMMAND|HELP x", "-ERR unknown command 'COMMAND|HELP', with args beginning with: 'x' \r\n"},
       {"COMMAND NOPE", "-ERR unknown subcommand 'NOPE'. Try COMMAND HELP.\r\n"},
   });
   RespTestDoor door;

@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "server/resp/commands.h"
-#include "server/resp/late_replies.h"
 
 namespace weir {
 namespace {
@@ -17,6 +16,35 @@ using resp::ReplyWriter;
 std::int64_t cell_seconds(Duration duration) {
   return whole_seconds(std::chrono::floor<std::chrono::milliseconds>(duration));
 }
+
+// The replies to checks that were decided together.
+void write_queued(OutputBuffer& out, Instant, const Asks& asks,
+                  const CheckQueue<ReplyForm>::Notes& forms) {
+  ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (is_answered(asks, i)) {
+      write_decision(reply, asks.answer(i).decision, forms[i]);
+    } else {
+      reply.error(kStoreUnavailable);
+    }
+  }
+}
+
+// An error that is due at a time.
+class LateError final : public LateReply<OutputBuffer> {
+ public:
+  LateError(std::string_view error, Instant due_at) : error_(error), due_at_(due_at) {}
+  Instant due_at() const override { return due_at_; }
+
+ private:
+  bool try_write(OutputBuffer& out, Instant) override {
+    ReplyWriter(out, Protocol::kResp2).error(error_);  // errors are the same in both
+    return true;
+  }
+
+  const std::string error_;
+  const Instant due_at_;
+};
 
 }  // namespace
 
@@ -42,15 +70,11 @@ RespCore::RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
     : node_(node),
       engine_(engine),
       counts_(node.counts().add_core()),
-      rules_(std::move(rules)),
-      asks_(engine, blocks) {
-  use_rules(rules_ == nullptr ? std::make_shared<const RuleSet>() : rules_);
-}
+      asks_(engine, blocks, std::move(rules)) {}
 
 void RespCore::use_rules(RuleSetPtr rules) {
   WEIR_ASSERT(queue_.empty() && rules != nullptr);
-  rules_ = std::move(rules);
-  asks_.use_rules(rules_);
+  asks_.use_rules(std::move(rules));
 }
 
 Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
@@ -66,11 +90,11 @@ Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
 bool RespCore::execute(RespRequest& request) {
   const resp::Lookup found = resp::find_command(request.arguments);
   const bool is_check = found.command != nullptr && found.command->key_at != 0;
-  if (!is_check) {
+  if (!is_check || request.client.failed_logins > 0) {
     flush(request.line, request.now);
     if (request.line.waits()) return false;
   }
-  counts_.record_command();
+  counts_.add_one(kRespCommands);
   execute(request, found);
   return true;
 }
@@ -79,7 +103,7 @@ void RespCore::execute(RespRequest& request, const resp::Lookup& found) {
   if (found.command == nullptr) return resp::refuse_unknown(*this, request, found);
   const resp::Command& command = *found.command;
   if (!resp::takes(command, request.arguments.size())) {
-    return reply(request).error("ERR wrong number of arguments for '" + resp::full_name(command) +
+    return reply(request).error("ERR wrong number of arguments for '" + std::string(command.name) +
                                 "' command");
   }
   if (request.client.trust < command.needs) {
@@ -93,27 +117,17 @@ ReplyWriter RespCore::reply(const RespRequest& request) {
   return {request.line.end(), request.client.protocol};
 }
 
+void RespCore::reply_late(const RespRequest& request, std::string_view error, Duration pause) {
+  flush(request.line, request.now);
+  request.line.park(std::make_unique<LateError>(error, request.now + pause), request.now);
+}
+
 void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {
   queue_.add(ask, form);
   if (queue_.is_full()) flush(request.line, request.now);
 }
 
-void RespCore::flush(RespLine& line, Instant now) {
-  queue_.flush(
-      now, [&](const Round& round) { write_round(line.end(), round); },
-      [&](Round round) { line.park(std::make_unique<LateCommands>(std::move(round)), now); });
-}
-
-void RespCore::write_round(OutputBuffer& out, const Round& round) {
-  ReplyWriter reply(out, Protocol::kResp2);  // integers are the same in both
-  for (std::size_t i = 0; i < round.asks->size(); ++i) {
-    if (round.is_answered(i)) {
-      write_decision(reply, round.asks->answer(i).decision, round.notes[i]);
-    } else {
-      reply.error(kStoreUnavailable);
-    }
-  }
-}
+void RespCore::flush(RespLine& line, Instant now) { queue_.flush(line, now, write_queued); }
 
 AsksPtr RespCore::begin_asks(const RespRequest& request, Operation operation) {
   flush(request.line, request.now);

@@ -5,7 +5,7 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
-// A reply whose answer is not there yet is parked in the session's line (late_replies.h).
+// A reply whose answer is not there yet is parked in the session's line (engine/late_asks.h).
 //
 // Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
 
@@ -19,11 +19,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/ip_address.h"
 #include "base/late_reply.h"
 #include "engine/asks_pool.h"
 #include "engine/check_queue.h"
+#include "engine/late_asks.h"
 #include "proto/output_buffer.h"
 #include "proto/resp/command_reader.h"
 #include "proto/resp/reply_writer.h"
@@ -41,6 +43,7 @@ struct RespClient {
   resp::Protocol protocol = resp::Protocol::kResp2;
   Trust trust = Trust::kStranger;
   bool leaving = false;  // nothing more is read; replies that are due are written
+  int failed_logins = 0;
   std::string name;
   std::optional<IpAddress> address;
   Instant connected{};
@@ -53,6 +56,8 @@ struct Lookup;
 // Where the replies of a connection go, in the order of its commands.
 class RespLine {
  public:
+  using Out = OutputBuffer;
+
   // Behind all that came before.
   virtual OutputBuffer& end() = 0;
   // A reply before the next one has not been written yet.
@@ -79,17 +84,18 @@ enum class ReplyForm : std::uint8_t {
   kThrottlecrab,  // allowed, limit, remaining, reset, retry or 0; seconds round up
 };
 
+inline constexpr std::string_view kStoreUnavailable =
+    "ERR the store did not answer; nothing was decided";
+
 class RespCore {
  public:
-  using Round = CheckQueue<ReplyForm>::Round;
-
   RespCore(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules);
 
   RespNode& node() { return node_; }
-  CoreRespCounts& counts() { return counts_; }
+  RespCounts::Core& counts() { return counts_; }
   resp::Arguments& arguments() { return arguments_; }
 
-  const RuleSet& rules() const { return *rules_; }
+  const RuleSet& rules() const { return *asks_.rules(); }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
 
@@ -98,11 +104,15 @@ class RespCore {
   Result<Quota> make_quota(const QuotaSpec& spec);
 
   // Finds the command and carries it out. False, and nothing has happened, if it has to wait
-  // until those before it are answered: what is no check may change the client or the node.
+  // until those before it are answered: what is no check may change the client or the node, and
+  // a client that has guessed wrong waits with everything.
   bool execute(RespRequest& request);
 
   // For whatever is answered at once: behind the answers to all checks before it.
   resp::ReplyWriter reply(const RespRequest& request);
+
+  // Answers with an error, after a pause that the connection spends waiting.
+  void reply_late(const RespRequest& request, std::string_view error, Duration pause);
 
   // Answers a check of one key, later: at the latest with flush().
   void queue(const RespRequest& request, const Ask& ask, ReplyForm form);
@@ -113,7 +123,7 @@ class RespCore {
   void forget_queued() { queue_.clear(); }
 
   // What was decided since the last call took this long to answer.
-  void stamp(Duration elapsed) { engine_.record_latency(elapsed); }
+  void stamp(Duration elapsed) { engine_.traffic().record_latency(elapsed); }
 
   // To decide several asks at once. Answers what is queued first.
   AsksPtr begin_asks(const RespRequest& request, Operation operation);
@@ -122,20 +132,24 @@ class RespCore {
   // What it needs of the command it captures by value. If the store cannot answer, the reply
   // is an error.
   template <typename Write>
-  void decide(AsksPtr asks, const RespRequest& request, Write write);
+  void decide(AsksPtr asks, const RespRequest& request, Write write) {
+    decide_in_line(request.line, std::move(asks), request.now,
+                   [write, protocol = request.client.protocol](OutputBuffer& out, Instant,
+                                                               const Asks& decided) {
+                     resp::ReplyWriter reply(out, protocol);
+                     if (decided.progress() == Asks::Progress::kAnswered) {
+                       return write(reply, decided);
+                     }
+                     reply.error(kStoreUnavailable);
+                   });
+  }
 
  private:
-  friend class LateCommands;
-  template <typename Write>
-  friend class LateCommand;
-
   void execute(RespRequest& request, const resp::Lookup& found);
-  static void write_round(OutputBuffer& out, const Round& round);
 
   RespNode& node_;
   Engine& engine_;
-  CoreRespCounts& counts_;
-  RuleSetPtr rules_;
+  RespCounts::Core& counts_;
   AsksPool asks_;
   resp::Arguments arguments_;
   QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
@@ -146,8 +160,5 @@ class RespCore {
 
 // The five integers of a decision.
 void write_decision(resp::ReplyWriter& reply, const Decision& decision, ReplyForm form);
-
-inline constexpr std::string_view kStoreUnavailable =
-    "ERR the store did not answer; nothing was decided";
 
 }  // namespace weir

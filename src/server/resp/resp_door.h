@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "proto/session.h"
-#include "server/resp/resp_core.h"
+#include "server/resp/resp_session.h"
 
 namespace weir {
 
@@ -21,7 +21,9 @@ class RespDoor final : public SessionFactory {
   RespDoor(RespNode& node, Engine& engine, BlockList& blocks, RuleSetPtr rules)
       : core_(node, engine, blocks, std::move(rules)) {}
 
-  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override;
+  std::unique_ptr<Session> make_session(const Peer& peer, Instant now) override {
+    return std::make_unique<RespSession>(core_, peer, now);
+  }
 
   // From the next command on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }

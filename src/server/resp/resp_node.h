@@ -10,9 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "engine/login_guard.h"
+#include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "server/resp/resp_access.h"
-#include "server/resp/resp_counts.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -23,6 +24,7 @@ class RespNode {
     std::string version;
     Instant started{};
     RespAccess access;
+    LoginGuard* logins = nullptr;  // outlives the node; null: clients may guess as they like
   };
 
   // `traffic` must outlive the node.
@@ -32,6 +34,7 @@ class RespNode {
   const std::string& version() const { return options_.version; }
   Instant started() const { return options_.started; }
   const RespAccess& access() const { return options_.access; }
+  LoginGuard* logins() const { return options_.logins; }
   const Traffic& traffic() const { return traffic_; }
   RespCounts& counts() { return counts_; }
 

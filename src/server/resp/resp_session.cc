@@ -22,12 +22,12 @@ RespSession::RespSession(RespCore& core, const Peer& peer, Instant now)
               .trust = initial_trust(core.node().access()),
               .address = peer.address,
               .connected = now} {
-  core_.counts().record_opened();
+  core_.counts().add_one(kRespOpened);
 }
 
 RespSession::~RespSession() {
   core_.forget_queued();
-  core_.counts().record_closed();
+  core_.counts().add_one(kRespClosed);
 }
 
 RespSession::Step RespSession::handle_one(Instant now) {

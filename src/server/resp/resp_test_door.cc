@@ -40,9 +40,21 @@ std::string RespTestClient::ask_in_pieces(std::string_view bytes, std::size_t pi
   std::string heard = drink();
   while (!bytes.empty()) {
     const std::size_t fed = feed(bytes.substr(0, piece));
-    heard += drink();
+    heard += drink() + wait();
     if (fed == 0) break;
     bytes.remove_prefix(fed);
+  }
+  return heard;
+}
+
+std::string RespTestClient::wait() {
+  std::string heard;
+  while (!session_->finished() && session_->input_space().empty()) {
+    const Instant deadline = session_->deadline();
+    if (deadline == Instant::max()) break;
+    door_.now = std::max(door_.now, deadline);
+    session_->expired(door_.now);
+    heard += drink();
   }
   return heard;
 }
@@ -72,7 +84,11 @@ RespTestDoor::RespTestDoor(Options options)
       hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
-      node({.version = "1.2.3", .started = kStart, .access = std::move(options.access)}, traffic),
+      node({.version = "1.2.3",
+            .started = kStart,
+            .access = std::move(options.access),
+            .logins = &logins},
+           traffic),
       door(node, engine, blocks, std::make_shared<const RuleSet>(std::move(options.rules))) {}
 
 }  // namespace weir

@@ -48,10 +48,14 @@ class RespTestClient {
  public:
   explicit RespTestClient(RespTestDoor& door);
 
-  // All that is answered, the client taking replies as they come.
+  // All that is answered, the client taking replies as they come; while they wait for a time,
+  // that passes.
   std::string ask(std::string_view bytes);
   // The same, the bytes arriving in pieces of at most `piece`.
   std::string ask_in_pieces(std::string_view bytes, std::size_t piece);
+
+  // What it hears while it takes all replies, and those that wait for a time.
+  std::string wait();
 
   Session& session() { return *session_; }
   bool finished() const { return session_->finished(); }
@@ -84,6 +88,7 @@ class RespTestDoor {
   KeyHasher hasher;
   Engine engine;
   BlockList blocks;
+  LoginGuard logins{hasher};
   RespNode node;
   RespDoor door;
   Instant now = kStart + std::chrono::seconds(100);

@@ -7,7 +7,6 @@
 #include "base/nearest_name.h"
 #include "server/resp/commands.h"
 #include "server/resp/handlers.h"
-#include "server/resp/late_replies.h"
 
 namespace weir::resp {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Both are the engine's token bucket, and so the counter that an HTTP check has with the
 // same key, limit = count, window = period and burst. One thing differs from redis-cell: a
-// counter belongs to its period, too, so a key asked about with two periods has two.
+// counter belongs to its period, too, so a key with two periods has two.
 
 #include <array>
 #include <optional>
@@ -39,7 +39,7 @@ std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
                                       const ThrottleNumbers& numbers, Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
-  // Less than the largest cost, so that a quantity beyond any bucket can be told as such.
+  // Less than the largest cost, so that a reply can say that a quantity is beyond any bucket.
   if (capacity >= kCostMax) return "max_burst: expected less than 999999999999";
   const auto made = core.make_quota({.algorithm = Algorithm::kTokenBucket,
                                      .limit = numbers.count,

@@ -4,11 +4,11 @@
 // Layout. The array is divided into sets of eight 16-byte slots (two neighbouring
 // cache lines). A key's hash names two sets; the key lives in one of their sixteen slots
 // or nowhere. That bounds every operation: at most sixteen slots are looked at, four
-// cache lines fetched, all four at once. A new key takes the first set while that has
-// more than four free slots, else the emptier of the two: so four of five keys are found
-// in the first, and yet with 1/kLoadMax slots a key the table fills to max_keys without
-// an eviction (simulated up to 16 M slots: the first pair of sets overflows at a load
-// of 0.65 or more. A reserve of three had one eviction in 30 million keys).
+// cache lines fetched, all four at once. room.h says which slot a new key takes: so that
+// four of five keys are found in the first set, and yet with 1/kLoadMax slots a key the
+// table fills to max_keys without an eviction (simulated up to 16 M slots: the first pair
+// of sets overflows at a load of 0.65 or more. A reserve of three had one eviction in 30
+// million keys).
 //
 //   hash ──┬─ first set   │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 0..7
 //          └─ second set  │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 8..15
@@ -36,10 +36,8 @@
 // thread agrees on, which Atomic128 gives (sequential consistency), and it needs the
 // final exchange to fail if the claim was given up in between, for which its number is.
 //
-// What is evicted when all sixteen candidates are in use: an expired key, else the
-// lowest rank (a key in cooldown after one over its limit after all others), then the
-// nearest to expiry. A claim counts as a plain key that never expires; the thread that
-// loses one starts over.
+// Who is evicted when all sixteen candidates are in use, room.h says, too. A claim counts
+// as a plain key that never expires; the thread that loses one starts over.
 //
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
 //
@@ -58,6 +56,7 @@
 #include "base/atomic128.h"
 #include "base/huge_array.h"
 #include "store/memory/packing.h"
+#include "store/memory/room.h"
 #include "store/memory/slot_word.h"
 #include "weir/key.h"
 #include "weir/store.h"
@@ -109,6 +108,9 @@ class CompactTable {
   template <typename State>
   Decision spend(const Charge& charge, Instant now, SlotChange* change) noexcept;
 
+  // Notes that something else has found the key denied.
+  void note_denial(KeyHash key, Instant now) noexcept;
+
   // The key's state; State{} if it is not here.
   template <typename State>
   State find(KeyHash key, const Quota& quota) const noexcept;
@@ -124,14 +126,16 @@ class CompactTable {
   }
   std::size_t bytes() const noexcept { return slots_.bytes(); }
   std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
+  // Those of them that had nothing left of their limit.
+  std::uint64_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
+  // New keys that were denied for want of room.
+  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   std::uint64_t count_live(Instant now) const noexcept;
   // Slots taken for a key that has no state yet. None while no thread is in spend().
   std::uint64_t count_claims() const noexcept;
 
  private:
-  static constexpr std::size_t kSetSlots = 8;
-  static constexpr std::size_t kCandidates = 2 * kSetSlots;
-  static constexpr std::size_t kFirstSetReserve = 4;  // see the top of this file
+  static constexpr std::size_t kSetSlots = kSetPlaces;
 
   struct Place {
     std::uint64_t fingerprint;
@@ -158,23 +162,30 @@ class CompactTable {
   struct Claim {
     std::size_t candidate = kCandidates;
     SlotWord word;
+    bool is_refused = false;
   };
 
-  // Which candidate a new key takes.
-  std::size_t choose_victim(const Place& place, std::array<SlotWord, kCandidates>& words,
-                            Instant now) const noexcept;
-  Claim claim(const Place& place, Instant now) noexcept;
+  Tenant tenant_of(SlotWord word, Instant now) const noexcept {
+    return {word.empty() || packing_.expired(word, now), word.rank(), word.expiry_us()};
+  }
+  // The rank of a key that has nothing left, in this candidate, of which `word` was read.
+  Rank rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
+                       Instant now) const noexcept;
+  Claim claim(const Place& place, OnFull on_full, Instant now) noexcept;
   static void give_up(const Place& place, Claim& claim) noexcept;
   bool settle(const Place& place, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
-  static void mark_denied(Atomic128& slot, SlotWord word) noexcept;
+  void mark_denied(const Place& place, std::size_t candidate, SlotWord word,
+                   Instant now) const noexcept;
 
   mutable HugeArray<Atomic128> slots_;  // a reader of a const table still gets Atomic128&
   std::size_t set_count_;
   Packing packing_;
 
-  // Both change only when a new key moves in, and each has a line of its own.
+  // They change only when a new key moves in, on lines of their own.
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   alignas(64) std::atomic<std::uint64_t> evictions_{0};
+  std::atomic<std::uint64_t> freed_{0};
+  std::atomic<std::uint64_t> refused_{0};
 };
 
 template <typename Probe>
@@ -197,17 +208,21 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
     if (known) packing_.unpack(quota, word, state);
     const algo::Step<State> step = algo::decide(quota, state, charge.cost, now);
     if (!step.changed) {
-      if (known && step.decision.verdict == Verdict::kDenied) mark_denied(place[candidate], word);
+      if (known && step.decision.verdict == Verdict::kDenied) {
+        mark_denied(place, candidate, word, now);
+      }
       if (change != nullptr) *change = {word, word};
       return step.decision;
     }
-    const Rank rank = step.decision.allowed() ? Rank::kPlain : Rank::kOverLimit;
+    if (candidate == kCandidates) {
+      own = claim(place, charge.on_full, now);
+      if (own.is_refused) return refused_for_room(quota);
+      continue;  // whether or not it has succeeded: look again
+    }
+    const Rank rank =
+        leaves_nothing(step.decision) ? rank_over_limit(place, candidate, word, now) : Rank::kPlain;
     const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
-    if (candidate == kCandidates) {
-      own = claim(place, now);  // whether or not it succeeds: look again
-      continue;
-    }
     if (known) {
       Probe::reached(TablePoint::kBeforeUpdate);
       if (exchange(place[candidate], word, next)) return step.decision;
@@ -230,6 +245,16 @@ State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept 
     if (!word.claimed()) packing_.unpack(quota, word, state);
     return state;
   }
+}
+
+template <typename Probe>
+void CompactTable<Probe>::note_denial(KeyHash key, Instant now) noexcept {
+  const Place place = place_of(key);
+  const std::size_t candidate = candidate_of(place);
+  if (candidate == kCandidates) return;
+  const SlotWord word = load(place[candidate]);
+  if (word.fingerprint() != place.fingerprint || word.claimed()) return;
+  mark_denied(place, candidate, word, now);
 }
 
 template <typename Probe>
@@ -319,46 +344,37 @@ unsigned CompactTable<Probe>::slots_naming(const Atomic128* set,
 }
 
 template <typename Probe>
-std::size_t CompactTable<Probe>::choose_victim(const Place& place,
-                                               std::array<SlotWord, kCandidates>& words,
-                                               Instant now) const noexcept {
-  std::array<std::size_t, 2> free_slots{};  // in each set
-  std::array<std::size_t, 2> a_free_slot{};
-  std::size_t cheapest = 0;
-  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-    const SlotWord word = words[candidate] = load(place[candidate]);
-    const std::size_t set = candidate / kSetSlots;
-    if (word.empty() || packing_.expired(word, now)) {
-      ++free_slots[set];
-      a_free_slot[set] = candidate;
-    }
-    const SlotWord best = words[cheapest];
-    if (word.rank() < best.rank() ||
-        (word.rank() == best.rank() && word.expiry_us() < best.expiry_us())) {
-      cheapest = candidate;
-    }
-  }
-  if (free_slots[0] == 0 && free_slots[1] == 0) return cheapest;
-  const bool first = free_slots[0] > kFirstSetReserve || free_slots[0] >= free_slots[1];
-  return first ? a_free_slot[0] : a_free_slot[1];
+Rank CompactTable<Probe>::rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
+                                          Instant now) const noexcept {
+  if (word.rank() == Rank::kProtected && !packing_.expired(word, now)) return word.rank();
+  const bool protects =
+      may_protect(candidate, [&](std::size_t other) { return tenant_of(load(place[other]), now); });
+  return protects ? Rank::kProtected : Rank::kOverLimit;
 }
 
 // Takes a slot for the key, unless the slot changes meanwhile. The caller looks for the
 // key again in any case: someone else may have taken another slot for it.
 template <typename Probe>
-auto CompactTable<Probe>::claim(const Place& place, Instant now) noexcept -> Claim {
+auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now) noexcept -> Claim {
   Probe::reached(TablePoint::kBeforeChoice);
   std::array<SlotWord, kCandidates> words;
-  const std::size_t victim = choose_victim(place, words, now);
+  const Room room = choose_room([&](std::size_t candidate) {
+    words[candidate] = load(place[candidate]);
+    return tenant_of(words[candidate], now);
+  });
+  if (on_full == OnFull::kDeny && room.frees_somebody()) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    return {.word = {}, .is_refused = true};
+  }
   // Relaxed, as only the numbers' being different matters.
   const std::uint64_t number = claims_.fetch_add(1, std::memory_order_relaxed);
   const SlotWord word = SlotWord::claim(place.fingerprint, number);
   Probe::reached(TablePoint::kBeforeClaim);
-  if (!exchange(place[victim], words[victim], word)) return {};
-  if (!words[victim].empty() && !packing_.expired(words[victim], now)) {
-    evictions_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
-  }
-  return {victim, word};
+  if (!exchange(place[room.candidate], words[room.candidate], word)) return {};
+  // Statistics: they order nothing.
+  if (!room.is_free) evictions_.fetch_add(1, std::memory_order_relaxed);
+  if (room.frees_somebody()) freed_.fetch_add(1, std::memory_order_relaxed);
+  return {.candidate = room.candidate, .word = word};
 }
 
 // Empties the claimed slot, unless the claim has been settled or evicted.
@@ -392,8 +408,11 @@ bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, Slot
 
 // A denied key is worth keeping longer than others; that is all a denial writes.
 template <typename Probe>
-void CompactTable<Probe>::mark_denied(Atomic128& slot, SlotWord word) noexcept {
-  if (word.rank() == Rank::kPlain) exchange(slot, word, word.with_rank(Rank::kOverLimit));
+void CompactTable<Probe>::mark_denied(const Place& place, std::size_t candidate, SlotWord word,
+                                      Instant now) const noexcept {
+  if (word.rank() == Rank::kProtected) return;
+  const Rank rank = rank_over_limit(place, candidate, word, now);
+  if (rank != word.rank()) exchange(place[candidate], word, word.with_rank(rank));
 }
 
 }  // namespace weir

@@ -80,6 +80,8 @@ class MemoryStoreImpl final : public MemoryStore {
   MemoryStoreStats stats() const noexcept override {
     return {.capacity = table_.capacity(),
             .evictions = table_.evictions() + wide_.evictions(),
+            .freed = table_.freed() + wide_.freed(),
+            .refused = table_.refused() + wide_.refused(),
             .bytes = table_.bytes() + wide_.bytes(),
             .log_entries = wide_.log_entries()};
   }
@@ -121,7 +123,9 @@ class MemoryStoreImpl final : public MemoryStore {
     return with_compact_state(
         charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
           const State state = table_.template find<State>(charge.key, *charge.quota);
-          return look_at(*charge.quota, state, charge.cost, now);
+          return look_at(charge.cost, [&](std::int64_t cost) {
+            return algo::decide(*charge.quota, state, cost, now).decision;
+          });
         });
   }
 
@@ -176,11 +180,15 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  // Nothing is charged, but a key's own denial is noted where its algorithm counts them.
+  // Nothing is charged, but who is denied is worth keeping, and some algorithms count denials.
   void deny_all(Batch& batch, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      if (batch.decisions[index].verdict == Verdict::kDenied) {
-        wide_.record_denial(batch.charges[index], now);
+      if (batch.decisions[index].verdict != Verdict::kDenied) continue;
+      const Charge& charge = batch.charges[index];
+      if (Packing::fits(*charge.quota)) {
+        table_.note_denial(charge.key, now);
+      } else {
+        wide_.record_denial(charge, now);
       }
     }
   }

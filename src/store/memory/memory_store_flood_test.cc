@@ -1,5 +1,10 @@
-// An attacker's flood: a hundred million keys nobody has seen before, against one key
-// that is blocked and one that is over its limit.
+// An attacker's floods: a hundred million keys that nobody has seen before, and floods of
+// keys that are driven over their own limits, against keys that are over theirs.
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -54,6 +59,152 @@ TEST(MemoryStoreFlood, FreesNoKeyThatIsBlockedOrOverItsLimit) {
   EXPECT_EQ(store->stats().bytes, bytes_before);
   EXPECT_GT(store->stats().evictions, kFloodKeys * 9 / 10);
 }
+
+// A table of 16,384 keys, of which some victims have spent their limits before a flood begins.
+class FloodOfDeniedKeys : public testing::TestWithParam<Algorithm> {
+ protected:
+  static constexpr std::uint64_t kMaxKeys = 1 << 14;
+  static constexpr std::uint64_t kVictims = 200;
+  static constexpr std::uint64_t kFirstOfFlood = 1'000'000;
+
+  Decision spend_one(std::uint64_t key) { return spend(*store_, {key_of(key), &quota_, 1}, now_); }
+  Decision spend_of_flood(std::uint64_t key) {
+    return spend(*store_, {key_of(kFirstOfFlood + key), &flooded_, 1}, now_);
+  }
+
+  // Drives so many keys over their limit, each by three requests.
+  void flood(std::uint64_t keys) {
+    for (std::uint64_t key = 0; key < keys; ++key) {
+      for (int request = 0; request < 3; ++request) spend_of_flood(key);
+      now_ += 10us;
+    }
+  }
+
+  std::uint64_t freed_victims() {
+    std::uint64_t freed = 0;
+    for (std::uint64_t key = 0; key < kVictims; ++key) freed += spend_one(key).allowed() ? 1 : 0;
+    return freed;
+  }
+
+  const Quota quota_ = quota_of({GetParam(), 2, 1h});
+  const Quota flooded_ = quota_of({GetParam(), 2, 6h});  // expires later than any victim
+  std::unique_ptr<MemoryStore> store_ =
+      make_memory_store({.max_keys = kMaxKeys, .max_wide_keys = kMaxKeys}, kStart);
+  Instant now_ = kNow;
+};
+
+TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedBefore) {
+  for (std::uint64_t key = 0; key < kVictims; ++key) {
+    for (int request = 0; request < 3; ++request) spend_one(key);
+  }
+  flood(20 * kMaxKeys);
+  EXPECT_EQ(freed_victims(), 0u);
+}
+
+// Who stops just before a denial gains nothing by it.
+TEST_P(FloodOfDeniedKeys, FreesNoKeyThatHadNothingLeft) {
+  for (std::uint64_t key = 0; key < kVictims; ++key) {
+    spend_one(key);
+    ASSERT_EQ(spend_one(key).remaining, 0);
+  }
+  flood(20 * kMaxKeys);
+  EXPECT_EQ(freed_victims(), 0u);
+}
+
+// All or nothing, and with a cost that leaves something when it is denied: as a rule with two
+// limits does.
+TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedTogetherWithAnother) {
+  const Quota three = quota_of({GetParam(), 3, 1h});
+  const Quota many = quota_of({Algorithm::kFixedWindow, 1'000, 24h});
+  const auto spend_both = [&](std::uint64_t key) {
+    const std::array charges = {Charge{key_of(key), &three, 2}, Charge{key_of(~key), &many, 1}};
+    std::array<Decision, 2> decisions;
+    Batch batch{.operation = Operation::kSpendAll, .charges = charges, .decisions = decisions};
+    batch.on_done = [](Batch&) noexcept {};
+    store_->decide(batch, now_);
+    return decisions[0];
+  };
+  for (std::uint64_t key = 0; key < kVictims; ++key) {
+    ASSERT_TRUE(spend_both(key).allowed());
+    ASSERT_EQ(spend_both(key).remaining, 1);
+  }
+  flood(20 * kMaxKeys);
+  std::uint64_t freed = 0;
+  for (std::uint64_t key = 0; key < kVictims; ++key) freed += spend_both(key).allowed() ? 1 : 0;
+  EXPECT_EQ(freed, 0u);
+}
+
+TEST_P(FloodOfDeniedKeys, LeavesRoomToCountStrangers) {
+  flood(20 * kMaxKeys);
+  for (std::uint64_t key = 0; key < 100; ++key) {
+    EXPECT_EQ(spend_one(key).remaining, 1);
+    EXPECT_EQ(spend_one(key).remaining, 0);
+    EXPECT_FALSE(spend_one(key).allowed()) << key;
+  }
+}
+
+// With a tenth of max_keys over their limits, among as many others as fit.
+TEST_P(FloodOfDeniedKeys, FreesNobodyOfATenthOfAllKeys) {
+  for (std::uint64_t key = 0; key < kMaxKeys; ++key) {
+    for (int request = 0; request < (key % 10 == 0 ? 3 : 1); ++request) spend_one(key);
+  }
+  ASSERT_EQ(store_->stats().evictions, 0u);
+  flood(10 * kMaxKeys);
+  std::uint64_t freed = 0;
+  for (std::uint64_t key = 0; key < kMaxKeys; key += 10) freed += spend_one(key).allowed() ? 1 : 0;
+  EXPECT_EQ(freed, 0u);
+}
+
+// Protected places do not stay with keys that have expired.
+TEST_P(FloodOfDeniedKeys, FreesNobodyAfterAFormerFlood) {
+  flood(2 * kMaxKeys);
+  now_ += 48h;
+  for (std::uint64_t key = 0; key < kVictims; ++key) {
+    for (int request = 0; request < 3; ++request) spend_one(key);
+  }
+  flood(20 * kMaxKeys);  // the former keys again, and others
+  EXPECT_EQ(freed_victims(), 0u);
+}
+
+TEST_P(FloodOfDeniedKeys, IsCountedWhenItFreesKeys) {
+  EXPECT_EQ(store_->stats().freed, 0u);
+  flood(20 * kMaxKeys);
+  EXPECT_GT(store_->stats().freed, 0u);
+  EXPECT_LE(store_->stats().freed, store_->stats().evictions);
+  EXPECT_EQ(store_->stats().refused, 0u);
+}
+
+// Where the rule wants it so, strangers are denied rather than anybody forgotten.
+TEST_P(FloodOfDeniedKeys, FreesNobodyAtAllWhereStrangersAreDenied) {
+  std::uint64_t denied_at_once = 0;
+  std::vector<std::uint64_t> over;
+  for (std::uint64_t key = 0; key < 10 * kMaxKeys; ++key) {
+    const Charge all{.key = key_of(key), .quota = &quota_, .cost = 2, .on_full = OnFull::kDeny};
+    const Decision decision = spend(*store_, all, now_);
+    if (decision.allowed()) {
+      over.push_back(key);
+    } else {
+      EXPECT_TRUE(decision.is_store_full);
+      ++denied_at_once;
+    }
+  }
+  EXPECT_EQ(store_->stats().refused, denied_at_once);
+  EXPECT_EQ(store_->stats().freed, 0u);
+  EXPECT_GT(over.size(), kMaxKeys);
+  for (const std::uint64_t key : over) {
+    const Decision decision = spend_one(key);
+    ASSERT_FALSE(decision.allowed()) << key;
+    ASSERT_FALSE(decision.is_store_full) << key;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, FloodOfDeniedKeys,
+                         testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                         Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                         Algorithm::kExponentialBackoff),
+                         [](const auto& tested) {
+                           return std::string(algorithm_name(tested.param));
+                         });
 
 }  // namespace
 }  // namespace weir

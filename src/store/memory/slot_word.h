@@ -25,15 +25,9 @@
 #include <cstdint>
 
 #include "base/atomic128.h"
+#include "store/memory/room.h"
 
 namespace weir {
-
-// Who may be evicted: lower ranks first.
-enum class Rank : std::uint8_t {
-  kPlain,
-  kOverLimit,  // the last request was denied
-  kBlocked,    // in a cooldown
-};
 
 class SlotWord {
  public:

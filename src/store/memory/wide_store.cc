@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <tuple>
 #include <type_traits>
 
 #include "algo/exponential_backoff.h"
@@ -41,12 +40,7 @@ std::size_t shards_for(std::size_t max_keys) {
 // A whole number of sets, two at least.
 std::size_t records_for(std::size_t keys) {
   const std::size_t records = WideStore::kRecordsPerKey * keys;
-  return (records / WideStore::kSetRecords + 2) * WideStore::kSetRecords;
-}
-
-Rank rank_of(const Decision& decision) {
-  if (decision.allowed()) return Rank::kPlain;
-  return decision.backoff_level == algo::kBackoffLevelMax ? Rank::kBlocked : Rank::kOverLimit;
+  return (records / kSetPlaces + 2) * kSetPlaces;
 }
 
 TimeRing& ring_in(StateBytes& state) { return *std::launder(reinterpret_cast<TimeRing*>(&state)); }
@@ -71,46 +65,59 @@ WideStore::~WideStore() {
 
 WideStore::Place WideStore::place_of(KeyHash key) noexcept {
   const std::size_t shard = key.low % shard_count_;
-  const std::size_t sets = records_per_shard_ / kSetRecords;
+  const std::size_t sets = records_per_shard_ / kSetPlaces;
   Record* const records = &records_[shard * records_per_shard_];
   const std::size_t first = (key.high >> 32) % sets;
   std::size_t second = (key.high & 0xffffffff) % sets;
   if (second == first) second = (first + 1) % sets;
   return {.shard = shards_[shard],
-          .first = records + first * kSetRecords,
-          .second = records + second * kSetRecords};
+          .first = records + first * kSetPlaces,
+          .second = records + second * kSetPlaces};
 }
 
-WideStore::Record* WideStore::find(const Place& place, KeyHash key) noexcept {
+// A record that has expired no longer has a protected place.
+WideStore::Record* WideStore::find(const Place& place, KeyHash key, Instant now) noexcept {
   for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
     Record& record = place[candidate];
-    if (record.used && record.key == key) return &record;
+    if (!record.used || record.key != key) continue;
+    if (record.expiry_us <= epoch_us(now)) record.rank = Rank::kPlain;
+    return &record;
   }
   return nullptr;
 }
 
-// An unused record among the candidates, made so if need be: one of the emptier set.
-WideStore::Record& WideStore::make_room(const Place& place, Instant now) noexcept {
-  std::array<std::size_t, 2> free_records{};
-  std::array<Record*, 2> a_free_record{};
-  Record* cheapest = &place[0];
-  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-    Record& record = place[candidate];
-    if (!record.used || record.expiry_us <= epoch_us(now)) {
-      ++free_records[candidate / kSetRecords];
-      a_free_record[candidate / kSetRecords] = &record;
-    }
-    if (std::tie(record.rank, record.expiry_us) < std::tie(cheapest->rank, cheapest->expiry_us)) {
-      cheapest = &record;
-    }
+Tenant WideStore::tenant_of(const Record& record, Instant now) noexcept {
+  return {!record.used || record.expiry_us <= epoch_us(now), record.rank, record.expiry_us};
+}
+
+// An unused record among the candidates, made so if need be; null if it may not.
+WideStore::Record* WideStore::make_room(const Place& place, OnFull on_full, Instant now) noexcept {
+  const Room room =
+      choose_room([&](std::size_t candidate) { return tenant_of(place[candidate], now); });
+  if (on_full == OnFull::kDeny && room.frees_somebody()) {
+    ++place.shard.refused;
+    return nullptr;
   }
-  Record* room = a_free_record[free_records[0] >= free_records[1] ? 0 : 1];
-  if (room == nullptr) {
-    ++place.shard.evictions;
-    room = cheapest;
+  if (!room.is_free) ++place.shard.evictions;
+  if (room.frees_somebody()) ++place.shard.freed;
+  Record& record = place[room.candidate];
+  if (record.used) clear(place.shard, record);
+  return &record;
+}
+
+void WideStore::rank(const Place& place, Record& record, const Decision& decision,
+                     Instant now) noexcept {
+  if (!leaves_nothing(decision)) {
+    record.rank = Rank::kPlain;
+    return;
   }
-  if (room->used) clear(place.shard, *room);
-  return *room;
+  if (record.rank == Rank::kProtected) return;
+  const auto tenant = [&](std::size_t candidate) { return tenant_of(place[candidate], now); };
+  const bool in_first = &record >= place.first && &record < place.first + kSetPlaces;
+  const bool is_blocked = decision.backoff_level == algo::kBackoffLevelMax;
+  record.rank = may_protect(in_first ? 0 : kSetPlaces, tenant) ? Rank::kProtected
+                : is_blocked ? Rank::kBlocked
+                             : Rank::kOverLimit;
 }
 
 void WideStore::clear(Shard& shard, Record& record) noexcept {
@@ -118,14 +125,15 @@ void WideStore::clear(Shard& shard, Record& record) noexcept {
   record = Record{};
 }
 
-// The key's record, new if it had none.
-WideStore::Record& WideStore::keep(const Place& place, Record* record, KeyHash key,
+// The key's record, new if it had none; null if there is no room for it.
+WideStore::Record* WideStore::keep(const Place& place, Record* record, const Charge& charge,
                                    Instant now) noexcept {
-  if (record != nullptr) return *record;
-  Record& fresh = make_room(place, now);
-  fresh.used = true;
+  if (record != nullptr) return record;
+  Record* const fresh = make_room(place, charge.on_full, now);
+  if (fresh == nullptr) return nullptr;
+  fresh->used = true;
   place.shard.used = true;
-  fresh.key = key;
+  fresh->key = charge.key;
   return fresh;
 }
 
@@ -140,18 +148,19 @@ Decision WideStore::spend(const Charge& charge, Instant now, WideChange* change)
 Decision WideStore::spend_state(const Charge& charge, const Place& place, Instant now,
                                 WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
-  Record* record = find(place, charge.key);
+  Record* record = find(place, charge.key, now);
   return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
     const State before = record != nullptr ? unpack<State>(record->state) : State{};
     const auto step = algo::decide(quota, before, charge.cost, now);
     if (change != nullptr) *change = {.before = pack(before), .after = pack(step.state)};
     if (step.changed) {
-      record = &keep(place, record, charge.key, now);
+      record = keep(place, record, charge, now);
+      if (record == nullptr) return refused_for_room(quota);
       record->state = pack(step.state);
       record->expiry_us = epoch_us(algo::expiry(quota, step.state));
     }
     if (record != nullptr && charge.cost > 0 && step.decision.verdict != Verdict::kNever) {
-      record->rank = rank_of(step.decision);
+      rank(place, *record, step.decision, now);
     }
     return step.decision;
   });
@@ -160,20 +169,21 @@ Decision WideStore::spend_state(const Charge& charge, const Place& place, Instan
 Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant now,
                               WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
-  Record* record = find(place, charge.key);
+  Record* record = find(place, charge.key, now);
   TimeRing never_seen{};
   if (record == nullptr) {
     RingView fresh(never_seen, place.shard.budget);
     const Decision decision = algo::look(quota, fresh, std::max<std::int64_t>(0, charge.cost), now);
     if (!decision.allowed() || charge.cost <= 0) return decision;
   }
-  record = &keep(place, record, charge.key, now);
+  record = keep(place, record, charge, now);
+  if (record == nullptr) return refused_for_room(quota);
   record->has_ring = true;
   RingView log(ring_in(record->state), place.shard.budget);
   const Decision decision = algo::decide(quota, log, charge.cost, now);
   if (change != nullptr && log.size() > 0) change->charged_at_us = log[log.size() - 1].at_us;
   record->expiry_us = epoch_us(algo::expiry(quota, log));
-  if (charge.cost > 0 && decision.verdict != Verdict::kNever) record->rank = rank_of(decision);
+  if (charge.cost > 0 && decision.verdict != Verdict::kNever) rank(place, *record, decision, now);
   return decision;
 }
 
@@ -181,42 +191,44 @@ Decision WideStore::look(const Charge& charge, Instant now) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
-  Record* record = find(place, charge.key);
+  Record* record = find(place, charge.key, now);
   if (quota.algorithm() != Algorithm::kSlidingLog) {
     return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
       const State state = record != nullptr ? unpack<State>(record->state) : State{};
-      return look_at(quota, state, charge.cost, now);
+      return look_at(charge.cost, [&](std::int64_t cost) {
+        return algo::decide(quota, state, cost, now).decision;
+      });
     });
   }
   TimeRing never_seen{};
   const RingView log(record != nullptr ? ring_in(record->state) : never_seen, place.shard.budget);
-  Decision decision = algo::look(quota, log, std::max<std::int64_t>(0, charge.cost), now);
-  const Decision before = algo::look(quota, log, 0, now);
-  decision.remaining = before.remaining;
-  decision.reset_after = before.reset_after;
-  return decision;
+  return look_at(charge.cost, [&](std::int64_t cost) { return algo::look(quota, log, cost, now); });
 }
 
 void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
-  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) return;
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
-  Record* record = find(place, charge.key);
+  Record* record = find(place, charge.key, now);
+  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) {
+    if (record != nullptr) rank(place, *record, {.verdict = Verdict::kDenied}, now);
+    return;
+  }
   const auto before = record != nullptr ? unpack<algo::ExponentialBackoffState>(record->state)
                                         : algo::ExponentialBackoffState{};
   const auto step = algo::record_denial(*charge.quota, before, now);
   if (!step.changed) return;
-  record = &keep(place, record, charge.key, now);
+  record = keep(place, record, charge, now);
+  if (record == nullptr) return;
   record->state = pack(step.state);
   record->expiry_us = epoch_us(algo::expiry(*charge.quota, step.state));
-  record->rank = rank_of(step.decision);
+  rank(place, *record, step.decision, now);
 }
 
 void WideStore::undo(const Charge& charge, const WideChange& change, Instant now) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
-  Record* record = find(place, charge.key);
+  Record* record = find(place, charge.key, now);
   if (record == nullptr) return;
   if (quota.algorithm() == Algorithm::kSlidingLog) {
     RingView log(ring_in(record->state), place.shard.budget);
@@ -237,14 +249,14 @@ void WideStore::undo(const Charge& charge, const WideChange& change, Instant now
 void WideStore::erase(KeyHash key) noexcept {
   const Place place = place_of(key);
   const std::lock_guard lock(place.shard.mutex);
-  if (Record* record = find(place, key)) clear(place.shard, *record);
+  if (Record* record = find(place, key, Instant{})) clear(place.shard, *record);
 }
 
-std::uint64_t WideStore::evictions() noexcept {
+std::uint64_t WideStore::sum_of(std::uint64_t Shard::*figure) noexcept {
   std::uint64_t sum = 0;
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.mutex);
-    sum += shard.evictions;
+    sum += shard.*figure;
   }
   return sum;
 }

@@ -2,9 +2,8 @@
 //
 // These are all keys of sliding_log and exponential_backoff, and those of the rare quotas
 // that Packing::fits refuses. Their records lie in shards, each with its own mutex; a
-// record is in one of two sets of eight that the key's hash names, the emptier one when
-// it was new. When all sixteen are in use the same order as in the compact table says
-// which has to go.
+// record is in one of two sets of eight that the key's hash names. room.h says which record
+// a new key gets, as in the compact table.
 //
 // A sliding log's times are in a ring that grows by doubling, as long as its shard has
 // entries left of its share of `log_entries_max`. When it may not grow it merges its two
@@ -23,7 +22,7 @@
 #include <vector>
 
 #include "base/huge_array.h"
-#include "store/memory/slot_word.h"
+#include "store/memory/room.h"
 #include "store/memory/time_ring.h"
 #include "weir/key.h"
 #include "weir/store.h"
@@ -42,7 +41,6 @@ struct WideChange {
 
 class WideStore {
  public:
-  static constexpr std::size_t kSetRecords = 8;
   // So many that no live key has to make room before there are max_keys.
   static constexpr std::size_t kRecordsPerKey = 2;
 
@@ -57,7 +55,7 @@ class WideStore {
   // What spend() would answer; `remaining` is before the cost.
   Decision look(const Charge& charge, Instant now) noexcept;
 
-  // Notes that the charge was denied, for the algorithms that care.
+  // Notes that the charge was denied: for the key's rank, and for algorithms that count it.
   void record_denial(const Charge& charge, Instant now) noexcept;
 
   // Takes back an allowed charge. `now` is that of the charge.
@@ -66,13 +64,13 @@ class WideStore {
   void erase(KeyHash key) noexcept;
 
   std::size_t bytes() const noexcept { return records_.bytes(); }
-  std::uint64_t evictions() noexcept;
+  std::uint64_t evictions() noexcept { return sum_of(&Shard::evictions); }
+  std::uint64_t freed() noexcept { return sum_of(&Shard::freed); }
+  std::uint64_t refused() noexcept { return sum_of(&Shard::refused); }
   std::uint64_t log_entries() noexcept;
   std::uint64_t count_live(Instant now) noexcept;
 
  private:
-  static constexpr std::size_t kCandidates = 2 * kSetRecords;
-
   struct Record {
     KeyHash key;
     std::int64_t expiry_us;
@@ -86,7 +84,9 @@ class WideStore {
     std::mutex mutex;  // guards the shard's records and what follows
     RingBudget budget;
     std::uint64_t evictions = 0;
-    bool used = false;  // one of its records has been, once
+    std::uint64_t freed = 0;    // those of them that had nothing left of their limit
+    std::uint64_t refused = 0;  // new keys that were denied for want of room
+    bool used = false;          // one of its records has been, once
   };
 
   // Where one key may be.
@@ -96,20 +96,26 @@ class WideStore {
     Record* second;
 
     Record& operator[](std::size_t candidate) const {
-      return candidate < kSetRecords ? first[candidate] : second[candidate - kSetRecords];
+      return candidate < kSetPlaces ? first[candidate] : second[candidate - kSetPlaces];
     }
   };
 
+  std::uint64_t sum_of(std::uint64_t Shard::*figure) noexcept;
+  static Tenant tenant_of(const Record& record, Instant now) noexcept;
+
   Place place_of(KeyHash key) noexcept;
-  Record* find(const Place& place, KeyHash key) noexcept;
-  Record& make_room(const Place& place, Instant now) noexcept;
+  Record* find(const Place& place, KeyHash key, Instant now) noexcept;
+  Record* make_room(const Place& place, OnFull on_full, Instant now) noexcept;
   void clear(Shard& shard, Record& record) noexcept;
 
   Decision spend_state(const Charge& charge, const Place& place, Instant now,
                        WideChange* change) noexcept;
   Decision spend_log(const Charge& charge, const Place& place, Instant now,
                      WideChange* change) noexcept;
-  Record& keep(const Place& place, Record* record, KeyHash key, Instant now) noexcept;
+  Record* keep(const Place& place, Record* record, const Charge& charge, Instant now) noexcept;
+  // Enters what the decision says of the key's worth. REQUIRES: the record is of this place
+  static void rank(const Place& place, Record& record, const Decision& decision,
+                   Instant now) noexcept;
 
   std::size_t shard_count_;
   std::size_t records_per_shard_;

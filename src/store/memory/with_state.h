@@ -51,11 +51,12 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
 template <typename State>
 inline constexpr bool kGivesBackExactly = !std::is_same_v<State, algo::TokenBucketState>;
 
-// The answer to a look: would `cost` be allowed, and what is left before it.
-template <typename State>
-Decision look_at(const Quota& quota, const State& state, std::int64_t cost, Instant now) {
-  Decision decision = algo::decide(quota, state, std::max<std::int64_t>(0, cost), now).decision;
-  const Decision before = algo::decide(quota, state, 0, now).decision;
+// The answer to a look: would `cost` be allowed, and what is left before it. `decide_for`
+// decides a cost and changes nothing.
+template <typename DecideFor>
+Decision look_at(std::int64_t cost, DecideFor decide_for) {
+  Decision decision = decide_for(std::max<std::int64_t>(0, cost));
+  const Decision before = decide_for(0);
   decision.remaining = before.remaining;
   decision.reset_after = before.reset_after;
   return decision;

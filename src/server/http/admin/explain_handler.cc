@@ -1,30 +1,27 @@
 // The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
 
 #include <algorithm>
-#include <deque>
-#include <set>
 #include <string>
 #include <vector>
 
-#include <boost/json/value.hpp>
+#include <boost/json/object.hpp>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "proto/json_writer.h"
-#include "rules/explain.h"
+#include "rules/request_match.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 #include "server/http/query.h"
 
 namespace weir {
 namespace {
 
-constexpr std::size_t kOthersShown = 1'000;
-constexpr std::size_t kFieldsMax = 256;  // headers, entries
+namespace json = boost::json;
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+constexpr std::size_t kOthersShown = 1'000;
 
 std::string_view cause_name(const Answer& answer) {
   switch (answer.cause) {
@@ -52,10 +49,10 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
   json.key("limit")
       .number(answer.decision.limit)
       .key("window_seconds")
-      .number(seconds(answer.quota.window()));
+      .seconds(answer.quota.window());
   json.key("remaining").number(answer.decision.remaining);
-  json.key("retry_after").number(seconds(answer.decision.retry_after));
-  json.key("reset_after").number(seconds(answer.decision.reset_after)).end_object();
+  json.key("retry_after").seconds(answer.decision.retry_after);
+  json.key("reset_after").seconds(answer.decision.reset_after).end_object();
 }
 
 JsonWriter begun(const HttpCore& core) {
@@ -81,58 +78,27 @@ JsonWriter explained(const HttpCore& core, const Asks& asks) {
 void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   asks->add(ask);
-  core.decide(std::move(asks), exchange,
-              [](HttpCore& same_core, const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(same_core, decided);
-                json.end_object();
-                same_core.write(to, {.body = json.text()});
-              });
+  core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
+    JsonWriter json = explained(core, decided);
+    json.end_object();
+    core.write(to, {.body = json.text()});
+  });
 }
 
 void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
-  const std::string id = body.text("rule");
-  const std::string key = body.text("key");
-  const std::string tier = body.text_or("tier", "");
+  const std::string_view id = body.text("rule");
+  const std::string_view key = body.text("key");
+  const std::string_view tier = body.text_or("tier", "");
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const Rule* const rule = core.rules().find(id);
   if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
   explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
 }
 
-// Texts that outlive the request made of them, and names with values of an object.
-class Texts {
- public:
-  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-
-  std::vector<NameValue> pairs(JsonBody& body, std::string_view field) {
-    std::vector<NameValue> pairs;
-    const boost::json::value* const value = body.find(field);
-    if (value == nullptr) return pairs;
-    if (!value->is_object() || value->get_object().size() > kFieldsMax) {
-      body.reject(field, "an object of up to 256 texts");
-      return pairs;
-    }
-    for (const auto& item : value->get_object()) {
-      if (!item.value().is_string()) {
-        body.reject(field, "an object of up to 256 texts");
-        break;
-      }
-      const auto& text = item.value().get_string();
-      pairs.push_back({.name = keep(std::string(item.key().data(), item.key().size())),
-                       .value = keep(std::string(text.data(), text.size()))});
-    }
-    return pairs;
-  }
-
- private:
-  std::deque<std::string> texts_;
-};
-
 // In the order in which they are written.
 void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body) {
-  Texts texts;
-  const std::string domain = body.text("domain");
-  const auto entries = texts.pairs(body, "entries");
+  const std::string_view domain = body.text("domain");
+  const auto entries = body.texts("entries");
   if (entries.empty() || entries.size() > Descriptor::kEntriesMax) {
     body.reject("entries", "an object of 1 to 32 texts");
   }
@@ -155,7 +121,8 @@ std::string_view reason_against(const Rule& rule, const Request& request,
                                 const MatchScratch& scratch, Instant wall_time) {
   if (!rule.match) return "it has no 'match'";
   if (!rule.enabled) return "it is disabled";
-  if (const auto failed = failed_condition(*rule.match, request, scratch.regexes)) return *failed;
+  const auto failed = failed_condition(*rule.match, request, scratch.regexes);
+  if (!failed.empty()) return failed;
   if (!rule.in_force(wall_time)) return "active";
   return "an earlier rule of its group applies";
 }
@@ -179,25 +146,21 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
   return json;
 }
 
-// Describes the request in `described`, with texts in `texts`.
-void read_request(JsonBody& body, Texts& texts, std::vector<NameValue>& headers,
-                  DescribedRequest& described) {
-  described.request = {.method = texts.keep(body.text_or("method", "GET"))};
-  const std::string_view path = texts.keep(body.text("path"));
-  set_target(path, texts.keep(body.text_or("host", "")), described);
-  headers = texts.pairs(body, "headers");
-  described.request.headers = headers;
-  if (const std::string client = body.text_or("client", ""); !client.empty()) {
+// Describes the request in `described`, with texts of the body.
+void read_request(JsonBody& body, DescribedRequest& described) {
+  described.request = {.method = body.text_or("method", "GET")};
+  set_target(body.text("path"), body.text_or("host", ""), described);
+  described.headers = body.texts("headers");
+  described.request.headers = described.headers;
+  if (const std::string_view client = body.text_or("client", ""); !client.empty()) {
     described.request.client = IpAddress::parse(client);
     if (!described.request.client) body.reject("client", "an IP address");
   }
 }
 
 void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
-  Texts texts;
-  std::vector<NameValue> headers;
   const Pool<DescribedRequest>::Ptr described = core.take_described();
-  read_request(body, texts, headers, *described);
+  read_request(body, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
   const Instant wall_time = core.engine().wall_time(exchange.now);
@@ -208,56 +171,43 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
     asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
   }
   core.decide(std::move(asks), exchange,
-              [rest = others(core.rules(), *described, matched, wall_time)](
-                  HttpCore& same_core, const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(same_core, decided);
+              [&core, rest = others(core.rules(), *described, matched, wall_time)](
+                  const Recipient& to, const Asks& decided) {
+                JsonWriter json = explained(core, decided);
                 json.key("others").raw(rest.text()).end_object();
-                same_core.write(to, {.body = json.text()});
+                core.write(to, {.body = json.text()});
               });
 }
 
-constexpr std::string_view kHeader = "header:";
-constexpr std::string_view kEntry = "entry:";
-
-// The parameters whose names start with `prefix`, as one object.
-template <typename Parameters>
-void write_pairs(JsonWriter& json, std::string_view field, const Parameters& parameters,
-                 std::string_view prefix) {
-  const auto is_one = [&](const auto& parameter) { return parameter.first.starts_with(prefix); };
-  if (std::ranges::none_of(parameters, is_one)) return;
-  json.key(field).begin_object();
-  for (const auto& [name, value] : parameters) {
-    if (name.starts_with(prefix)) json.key(name.substr(prefix.size())).string(value);
-  }
-  json.end_object();
-}
-
 // What a query describes, as the body that says the same: header:X-App=web is one of its
-// headers, entry:path=/login one of its entries.
-std::string described_by(std::string_view query) {
-  auto parameters = query_parameters(query);
-  std::set<std::string> seen;  // the first of a name counts
-  std::erase_if(parameters, [&](const auto& one) { return !seen.insert(one.first).second; });
-  JsonWriter json;
-  json.begin_object();
-  for (const auto& [name, value] : parameters) {
-    if (!name.starts_with(kHeader) && !name.starts_with(kEntry)) json.key(name).string(value);
+// headers, entry:path=/login one of its entries. The first of a name counts.
+json::object described_by(std::string_view query) {
+  json::object described;
+  for (const auto& [name, value] : query_parameters(query)) {
+    const auto colon = name.find(':');
+    const std::string_view kind = std::string_view(name).substr(0, colon);
+    if (colon == std::string::npos || (kind != "header" && kind != "entry")) {
+      described.emplace(name, value);
+      continue;
+    }
+    json::value& group = described[kind == "header" ? "headers" : "entries"];
+    if (!group.is_object()) group.emplace_object();
+    group.get_object().emplace(name.substr(colon + 1), value);
   }
-  write_pairs(json, "headers", parameters, kHeader);
-  write_pairs(json, "entries", parameters, kEntry);
-  json.end_object();
-  return json.text();
+  return described;
 }
 
 }  // namespace
 
 void handle_explain(HttpCore& core, Exchange& exchange) {
-  std::string described;
-  if (exchange.head.method != http1::Method::kPost) described = described_by(exchange.query);
-  const CheckReader::Source in_query{described.data(), described.size(), described.size()};
-  JsonBody body(
-      described.empty() ? exchange.body : in_query,
-      {"rule", "key", "tier", "method", "path", "host", "headers", "client", "domain", "entries"});
+  const JsonBody::Names known = {"rule", "key",     "tier",   "method", "path",
+                                 "host", "headers", "client", "domain", "entries"};
+  const bool has_body = exchange.head.method == http1::Method::kPost;
+  if (!has_body && !is_utf8(percent_decoded(exchange.query))) {
+    return core.reply_problem(exchange, http_problem(400, "The query must be valid UTF-8."));
+  }
+  JsonBody body =
+      has_body ? JsonBody(exchange.body, known) : JsonBody(described_by(exchange.query), known);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   if (body.has("rule")) return explain_rule(core, exchange, body);
   if (body.has("domain")) return explain_descriptor(core, exchange, body);

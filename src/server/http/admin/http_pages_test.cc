@@ -160,9 +160,9 @@ TEST(HttpPages, StatsTellAll) {
             R"("window_seconds":1.5E0,"burst":9,"enabled":false,)"
             R"("allowed":0,"denied":0,"blocked":0,"shadow":0,)"
             R"("keys":0,"latency":{"timed":0,"p50_seconds":0,"p99_seconds":0}}])");
-  EXPECT_EQ(
-      json::serialize(stats["store"]),
-      R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5,"log_entries":7})");
+  EXPECT_EQ(json::serialize(stats["store"]),
+            R"({"max_keys":1024,"keys_capacity":1024,"bytes":16384,"evictions":5,"freed_keys":0,)"
+            R"("refused_keys":0,"log_entries":7})");
   EXPECT_EQ(json::serialize(stats["http"]), R"({"requests":{"/check":{"2xx":4}},"connections":1})");
   EXPECT_EQ(json::serialize(stats["listeners"]),
             R"({"accepted":9,"refused":4,"stalled":3,"failed_handshakes":2,"refused_headers":1,)"

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include <boost/json/parse.hpp>
-
-#include "base/nearest_name.h"
 
 namespace weir {
 namespace {
@@ -16,8 +15,7 @@ json::string_view boost_text(std::string_view text) { return {text.data(), text.
 
 }  // namespace
 
-JsonBody::JsonBody(const CheckReader::Source& source,
-                   std::initializer_list<std::string_view> known) {
+JsonBody::JsonBody(const CheckReader::Source& source, Names known) {
   json::error_code error;
   const json::value body = json::parse(json::string_view(source.text, source.size), error);
   if (error || !body.is_object()) {
@@ -27,12 +25,19 @@ JsonBody::JsonBody(const CheckReader::Source& source,
     return;
   }
   fields_ = body.get_object();
+  refuse_others(known);
+}
+
+JsonBody::JsonBody(json::object fields, Names known) : fields_(std::move(fields)) {
+  refuse_others(known);
+}
+
+void JsonBody::refuse_others(Names known) {
   const std::span<const std::string_view> names(known.begin(), known.size());
   for (const auto& field : fields_) {
-    const std::string_view name(field.key().data(), field.key().size());
+    const std::string_view name = field.key();
     if (problem_ || std::ranges::find(names, name) != names.end()) continue;
-    problem_ = invalid_field(name, expected_name(name, names));
-    problem_->detail = problem_->field + ": there is no such field; " + name_hint(name, names);
+    problem_ = unknown_field(shown_name(name), name, names);
   }
 }
 
@@ -42,21 +47,35 @@ const json::value* JsonBody::find(std::string_view field) const {
 
 bool JsonBody::has(std::string_view field) const { return find(field) != nullptr; }
 
-std::string JsonBody::text(std::string_view field) {
-  std::string text = text_or(field, "");
+std::string_view JsonBody::text(std::string_view field) {
+  const std::string_view text = text_or(field, "");
   if (text.empty()) reject(field, "a text, not empty");
   return text;
 }
 
-std::string JsonBody::text_or(std::string_view field, std::string_view otherwise) {
+std::string_view JsonBody::text_or(std::string_view field, std::string_view otherwise) {
   const json::value* const value = find(field);
-  if (value == nullptr) return std::string(otherwise);
-  if (!value->is_string()) {
-    reject(field, "a text");
-    return {};
+  if (value == nullptr) return otherwise;
+  if (value->is_string()) return value->get_string();
+  reject(field, "a text");
+  return {};
+}
+
+std::vector<NameValue> JsonBody::texts(std::string_view field) {
+  constexpr std::size_t kTextsMax = 256;
+  std::vector<NameValue> texts;
+  const json::value* const value = find(field);
+  if (value == nullptr) return texts;
+  const json::object* const object = value->if_object();
+  const auto is_text = [](const auto& item) { return item.value().is_string(); };
+  if (object == nullptr || object->size() > kTextsMax || !std::ranges::all_of(*object, is_text)) {
+    reject(field, "an object of up to 256 texts");
+    return texts;
   }
-  const json::string& text = value->get_string();
-  return {text.data(), text.size()};
+  for (const auto& item : *object) {
+    texts.push_back({.name = item.key(), .value = item.value().get_string()});
+  }
+  return texts;
 }
 
 std::uint64_t JsonBody::number(std::string_view field) {

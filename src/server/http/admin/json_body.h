@@ -1,10 +1,10 @@
 // JsonBody: the body of an admin request: one JSON object of known fields.
 //
-// For what is asked now and then; checks have a reader of their own (check_body.h).
+// For requests that come now and then; checks have a reader of their own (check_body.h).
 // The first mistake is kept: read all fields, then look at problem().
 //
 //   JsonBody body(text, {"rule", "key"});
-//   const std::string rule = body.text("rule");
+//   const std::string_view rule = body.text("rule");
 //   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 //
 // Thread rule: a value. Tested by http_blocks_test.cc and fuzz/admin_body_fuzz.cc.
@@ -16,9 +16,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/json/object.hpp>
 
+#include "base/name_value.h"
 #include "server/http/check/check_body.h"
 #include "server/http/problem.h"
 
@@ -26,25 +28,32 @@ namespace weir {
 
 class JsonBody {
  public:
-  JsonBody(const CheckReader::Source& source, std::initializer_list<std::string_view> known);
+  using Names = std::initializer_list<std::string_view>;
+
+  JsonBody(const CheckReader::Source& source, Names known);
+  // What the query says instead of a body.
+  JsonBody(boost::json::object fields, Names known);
 
   bool has(std::string_view field) const;
 
-  // A text that must be there, and not empty.
-  std::string text(std::string_view field);
-  // A text that may be missing.
-  std::string text_or(std::string_view field, std::string_view otherwise);
+  // Texts are views of the body. This one must be there, and not empty.
+  std::string_view text(std::string_view field);
+  // One that may be missing.
+  std::string_view text_or(std::string_view field, std::string_view otherwise);
+  // An object of up to 256 texts, which may be missing.
+  std::vector<NameValue> texts(std::string_view field);
   // A whole number from 1 up that must be there.
   std::uint64_t number(std::string_view field);
   // True or false, and must be there.
   bool boolean(std::string_view field);
 
-  const boost::json::value* find(std::string_view field) const;
-
   void reject(std::string_view field, std::string_view expected);
   const std::optional<Problem>& problem() const { return problem_; }
 
  private:
+  const boost::json::value* find(std::string_view field) const;
+  void refuse_others(Names known);
+
   boost::json::object fields_;
   std::optional<Problem> problem_;
 };

@@ -17,12 +17,6 @@ std::string_view take_until(std::string_view& text, char separator) {
   return trim_blanks(taken);
 }
 
-bool same(std::string_view a, std::string_view lower) {
-  return std::equal(a.begin(), a.end(), lower.begin(), lower.end(), [](char x, char y) {
-    return (x >= 'A' && x <= 'Z' ? static_cast<char>(x + 32) : x) == y;
-  });
-}
-
 // "0.5" is 500. Any other text counts as 0.
 int thousandths(std::string_view text) {
   if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
@@ -39,18 +33,18 @@ int thousandths(std::string_view text) {
 int quality_parameter(std::string_view parameters) {
   while (!parameters.empty()) {
     std::string_view value = take_until(parameters, ';');
-    if (same(take_until(value, '='), "q")) return thousandths(trim_blanks(value));
+    if (equal_ignoring_case(take_until(value, '='), "q")) return thousandths(trim_blanks(value));
   }
   return kBest;
 }
 
 // 3 for the type itself, 2 for "text/*", 1 for "*/*", 0 for another.
 int fit(std::string_view range, std::string_view type) {
-  if (same(range, type)) return 3;
+  if (equal_ignoring_case(range, type)) return 3;
   if (range == "*/*") return 1;
   const auto slash = type.find('/') + 1;
   if (range.size() == slash + 1 && range.back() == '*' &&
-      same(range.substr(0, slash), type.substr(0, slash))) {
+      equal_ignoring_case(range.substr(0, slash), type.substr(0, slash))) {
     return 2;
   }
   return 0;

@@ -1,7 +1,7 @@
 // Metrics: every figure that this node shows, one row each.
 //
 // A row names the figure, says what it means, and reads it. From it come the sample and the
-// help text for Prometheus (prometheus_text.h), the field of /admin/stats (page_handlers.cc)
+// help text for Prometheus (metrics_text.h), the field of /admin/stats (page_handlers.cc)
 // and the line of the table in docs/http_api.md, which metrics_test.cc compares.
 //
 // To show another figure, add a row to kRows in metrics.cc and nothing else.
@@ -36,14 +36,12 @@ struct Figures {
   Duration uptime{};
   Instant now{};
   TrafficSummary traffic{};
-  HttpCountsSummary http{};
-  ListenerFigures listeners{};
-  RespFigures resp{};
-  StoreFigures store{};
+  HttpCounts::Sum http{};
+  NodeFigures node{};
   std::size_t blocks = 0;
+  std::uint64_t blocks_dropped = 0;
   ReloadFigures reload{};
-  std::optional<SharedStoreFigures> shared{};  // none: the node is alone
-  std::span<const Rule> rules{};               // in force
+  std::span<const Rule> rules{};  // in force
   const RuleCounts* rule_counts = nullptr;
   const DetailedCounts* details = nullptr;  // may be null
 };
@@ -87,16 +85,16 @@ struct Metric {
   std::string_view help;
   // The field of /admin/stats, such as "totals.looks"; one level at most. Empty: the page has
   // it in a form of its own.
-  std::string_view json{};
-  Needs needs = Needs::kNothing;
+  std::string_view json;
   // One of the two reads the figure.
-  MetricValue value{};
+  MetricValue value;
+  Needs needs = Needs::kNothing;
   void (*samples)(const Figures& figures, MetricSamples& samples) = nullptr;
   std::array<MetricLabel, 3> labels{};
 
   constexpr bool is_counter() const { return name.ends_with("_total"); }
   bool is_shown(const Figures& figures) const {
-    return needs == Needs::kNothing || figures.shared.has_value();
+    return needs == Needs::kNothing || figures.node.shared.has_value();
   }
   MetricSamples read(const Figures& figures) const;
 };

@@ -13,8 +13,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/admin/metrics_json.h"
-#include "server/http/admin/prometheus_text.h"
+#include "server/http/admin/metrics_text.h"
 
 namespace weir {
 namespace {
@@ -28,9 +27,9 @@ Figures figures() {
   static const RuleCounts kRuleCounts;
   Figures figures{.version = "1.2.3", .rule_counts = &kRuleCounts};
   figures.traffic.fallbacks = 4'000'000;
-  figures.http.requests[0][0] = 7;
-  figures.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3, .calls = 5};
-  figures.shared->failures = {{"refused", 2}, {"timed_out", 0}};
+  figures.http[http_requests(0, 200)] = 7;
+  figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3, .calls = 5};
+  figures.node.shared->failures = {{"refused", 2}, {"timed_out", 0}};
   return figures;
 }
 
@@ -120,7 +119,7 @@ TEST(Metrics, OfAFleetAreShownByItsMembersOnly) {
   };
   EXPECT_TRUE(shows(alone, "# TYPE weir_fleet_nodes gauge\nweir_fleet_nodes 3\n"));
   EXPECT_TRUE(shows(alone, "weir_store_failures_total{kind=\"refused\"} 2\n"));
-  alone.shared.reset();
+  alone.node.shared.reset();
   EXPECT_FALSE(shows(alone, "weir_fleet_nodes"));
   EXPECT_FALSE(shows(alone, "weir_store_failures_total"));
   EXPECT_TRUE(shows(alone, "weir_uptime_seconds 0\n"));

@@ -6,8 +6,7 @@
 
 #include "proto/json_writer.h"
 #include "server/http/admin/media_range.h"
-#include "server/http/admin/metrics_json.h"
-#include "server/http/admin/prometheus_text.h"
+#include "server/http/admin/metrics_text.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
@@ -17,8 +16,6 @@ namespace weir {
 namespace {
 
 constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
-
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // The algorithm that has decided most; before the first decision, the default.
 Algorithm most_used(const TrafficSummary& traffic) {
@@ -51,8 +48,8 @@ void write_totals(JsonWriter& json, const Figures& figures) {
 
 void write_latency(JsonWriter& json, const LatencyFigures& latency) {
   json.key("latency").begin_object().key("timed").number(latency.total());
-  json.key("p50_seconds").number(seconds(latency.quantile(0.5)));
-  json.key("p99_seconds").number(seconds(latency.quantile(0.99))).end_object();
+  json.key("p50_seconds").seconds(latency.quantile(0.5));
+  json.key("p99_seconds").seconds(latency.quantile(0.99)).end_object();
 }
 
 void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts, Instant now) {
@@ -62,7 +59,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
     if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
     json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
     json.key("limit").number(rule.quota.limit());
-    json.key("window_seconds").number(seconds(rule.quota.window()));
+    json.key("window_seconds").seconds(rule.quota.window());
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
       json.key("burst").number(rule.quota.capacity());
     }
@@ -88,15 +85,15 @@ void write_redis_health(JsonWriter& json, const std::optional<SharedStoreFigures
   json.key("redis").string(shared->is_healthy ? "connected" : "disconnected");
   json.key("state").string(shared->reason.empty() ? "healthy" : "degraded");
   if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
-  json.key("since_seconds").number(seconds(now - shared->since));
+  json.key("since_seconds").seconds(now - shared->since);
   json.key("nodes").number(shared->live_nodes);
 }
 
 void write_shared_store(JsonWriter& json, const Figures& figures) {
-  if (!figures.shared) return;
+  if (!figures.node.shared) return;
   json.key("shared_store").begin_object();
-  write_redis_health(json, figures.shared, figures.now);
-  json.key("mode").string(figures.shared->mode);
+  write_redis_health(json, figures.node.shared, figures.now);
+  json.key("mode").string(figures.node.shared->mode);
   write_section(json, "shared_store", figures);
   json.end_object();
 }
@@ -104,12 +101,12 @@ void write_shared_store(JsonWriter& json, const Figures& figures) {
 void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) {
   const ServerInfo& info = node.info();
   json.key("version").string(info.version);
-  json.key("uptime_seconds").number(seconds(figures.uptime));
+  json.key("uptime_seconds").seconds(figures.uptime);
   json.key("threads").number(info.threads).key("draining").boolean(node.draining());
 
   json.key("config").begin_object();
   json.key("last_reload_successful").boolean(figures.reload.succeeded);
-  json.key("in_force_for_seconds").number(seconds(figures.now - figures.reload.last_success));
+  json.key("in_force_for_seconds").seconds(figures.now - figures.reload.last_success);
   json.end_object();
 
   json.key("store").begin_object().key("max_keys").number(info.max_keys);
@@ -129,13 +126,13 @@ void handle_health(HttpCore& core, Exchange& exchange) {
   const HttpNode& node = core.node();
   JsonWriter json;
   json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
-  write_redis_health(json, node.shared_store(), exchange.now);
+  write_redis_health(json, node.figures().shared, exchange.now);
   json.key("version").string(node.info().version);
-  json.key("uptime_seconds").number(seconds(exchange.now - node.info().started));
+  json.key("uptime_seconds").seconds(exchange.now - node.info().started);
   const ReloadFigures reload = node.reload_figures();
   json.key("config").string(reload.succeeded ? "ok" : "rejected");
   if (!reload.succeeded) {
-    json.key("config_rejected_for_seconds").number(seconds(exchange.now - reload.first_failure));
+    json.key("config_rejected_for_seconds").seconds(exchange.now - reload.first_failure);
   }
   json.end_object();
   core.reply(exchange,

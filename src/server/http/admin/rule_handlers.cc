@@ -2,7 +2,6 @@
 // what has changed, and going back.
 
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/decimal.h"
 #include "base/name_value.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/json_body.h"
@@ -68,12 +68,8 @@ std::string_view field_of(const Exchange& exchange, std::string_view name) {
 bool read_if_match(std::string_view field, std::optional<std::uint64_t>& version) {
   if (field.empty() || field == "*") return true;
   if (field.size() < 3 || field.front() != '"' || field.back() != '"') return false;
-  field = field.substr(1, field.size() - 2);
-  std::uint64_t number = 0;
-  const auto result = std::from_chars(field.data(), field.data() + field.size(), number);
-  if (result.ec != std::errc() || result.ptr != field.data() + field.size()) return false;
-  version = number;
-  return true;
+  version = read_decimal<std::uint64_t>(field.substr(1, field.size() - 2));
+  return version.has_value();
 }
 
 // What the request wants to change, or why that cannot be known.
@@ -151,15 +147,12 @@ class LateChange final : public LateReply<ReplySink> {
 
  private:
   bool try_write(ReplySink& out, Instant now) override {
-    to_.out = &out;
-    to_.now = now;
-    if (out.closes()) to_.after = AfterReply::kClose;
-    write_outcome(core_, to_, change_, *arrival_->outcome);
+    write_outcome(core_, to_.at(out, now), change_, *arrival_->outcome);
     return true;
   }
 
   HttpCore& core_;
-  Recipient to_;
+  const Recipient to_;
   const RuleChange change_;
   const std::shared_ptr<Arrival> arrival_;
 };
@@ -182,7 +175,7 @@ void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
 
 void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
   json.begin_object().key("version").number(version.version);
-  json.key("seconds_ago").number(std::chrono::duration<double>(now - version.when).count());
+  json.key("seconds_ago").seconds(now - version.when);
   json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
   json.key("changes").begin_array();
   for (const std::string& line : version.changes) json.string(as_utf8(line));

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "engine/rule_ask.h"
+#include "engine/asks.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -103,11 +103,11 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
     if (asks->add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
-  core.decide(std::move(asks), exchange,
-              [auth, described = std::move(described)](HttpCore& same_core, const Recipient& to,
-                                                       const Asks& decided) {
-                write_auth(same_core, to, auth, decided, described->request);
-              });
+  core.decide(
+      std::move(asks), exchange,
+      [&core, auth, described = std::move(described)](const Recipient& to, const Asks& decided) {
+        write_auth(core, to, auth, decided, described->request);
+      });
 }
 
 }  // namespace
@@ -127,6 +127,8 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
   if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }
+  const auto repeated = core.rules().repeated_header(described->request);
+  if (!repeated.empty()) return core.reply_problem(exchange, repeated_field(repeated));
   decide_auth(core, exchange, *terms, std::move(described));
 }
 

@@ -24,14 +24,19 @@ static_assert(InputBuffer::kPadding >= simdjson::SIMDJSON_PADDING);
 // Bodies up to this size are read without allocating.
 constexpr std::size_t kUsualBodyMax = 16 << 10;
 
-constexpr std::string_view kKeyExpected = "a string of 1 to 4096 bytes";
-constexpr std::string_view kLimitExpected = "an integer from 0 to 1000000000000";
-constexpr std::string_view kCostExpected = "an integer from -1000000000000 to 1000000000000";
-constexpr std::string_view kBurstExpected = "an integer from 1 to 1000000000000";
-constexpr std::string_view kWindowExpected =
-    "a number of seconds, or a text like \"1m\" or \"500ms\"";
-constexpr std::string_view kNameExpected = "a string of up to 4096 bytes";
-constexpr std::string_view kRuleExpected = "the id of a rule";
+// What each field should have been, in the order of CheckField.
+constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
+    "a string of 1 to 4096 bytes",
+    "an integer from 0 to 1000000000000",
+    "a number of seconds, or a text like \"1m\" or \"500ms\"",
+    "a string of up to 4096 bytes",
+    "an integer from -1000000000000 to 1000000000000",
+    "an integer from 1 to 1000000000000",
+    "one of fixed_window, sliding_log, sliding_window, token_bucket, exponential_backoff",
+    "the id of a rule",
+    "a string of up to 4096 bytes",
+    "one of local, async, leased, strict",
+};
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
 
@@ -60,8 +65,8 @@ std::optional<CheckField> field_at(const char* raw) {
   return field_at(raw, std::make_index_sequence<kCheckFieldNames.size()>());
 }
 
-std::optional<std::size_t> place_of(std::string_view name,
-                                    std::span<const std::string_view> names) {
+std::optional<std::size_t> find_name(std::string_view name,
+                                     std::span<const std::string_view> names) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
@@ -133,7 +138,7 @@ class CheckReader::Pass {
   bool read_field(CheckField field, od::value value, CheckSpec& spec);
   bool read_key(od::value value, CheckSpec& spec);
   bool read_name(CheckField field, od::value value, std::string_view& text);
-  bool read_integer(CheckField field, od::value value, std::int64_t& number);
+  bool read_integer(CheckField field, od::value value, std::int64_t least, std::int64_t& number);
   bool read_window(od::value value, Duration& window);
   bool read_algorithm(od::value value, Algorithm& algorithm);
   bool read_mode(od::value value, std::optional<Mode>& mode);
@@ -141,7 +146,7 @@ class CheckReader::Pass {
   bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
   bool mark(CheckField field, CheckSpec& spec);
   bool require_all(const CheckSpec& spec);
-  bool require(CheckField field, const CheckSpec& spec, std::string_view expected);
+  bool require(CheckField field, const CheckSpec& spec);
   bool forbid(CheckField field, const CheckSpec& spec);
   bool check_list();
 
@@ -149,7 +154,9 @@ class CheckReader::Pass {
   bool fail(CheckField field, std::string_view expected) {
     return fail(kCheckFieldNames[static_cast<std::size_t>(field)], expected);
   }
+  bool fail(CheckField field) { return fail(field, kExpected[static_cast<std::size_t>(field)]); }
   bool fail_unknown(std::string_view name);
+  std::string place_of(std::string_view name) const;
   bool fail_syntax(error_code error);
 
   od::parser& parser_;
@@ -195,7 +202,7 @@ bool CheckReader::Pass::read_object(od::object object) {
       }
       continue;
     }
-    const auto list_field = place_of(field.name, kCheckListFieldNames);
+    const auto list_field = find_name(field.name, kCheckListFieldNames);
     if (!list_field || form_ == CheckForm::kSingle) return fail_unknown(field.name);
     if (is_single_) return fail(field.name, "nothing: the body is a single check");
     if (!read_list_field(*list_field, field.value)) return false;
@@ -209,7 +216,7 @@ bool CheckReader::Pass::next_field(simdjson::simdjson_result<od::field> result, 
   field.of_check = field_at(read.key().raw());
   if (!field.of_check) {
     if (auto error = read.unescaped_key().get(field.name)) return fail_syntax(error);
-    const auto place = place_of(field.name, kCheckFieldNames);
+    const auto place = find_name(field.name, kCheckFieldNames);
     if (place) field.of_check = static_cast<CheckField>(*place);
   }
   field.value = std::move(read).value();
@@ -267,17 +274,11 @@ bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
 bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec& spec) {
   switch (field) {
     case CheckField::kKey: return read_key(value, spec);
-    case CheckField::kLimit:
-      return read_integer(field, value, spec.limit) &&
-             ((spec.limit >= 0 && spec.limit <= kLimitMax) || fail(field, kLimitExpected));
+    case CheckField::kLimit: return read_integer(field, value, 0, spec.limit);
     case CheckField::kWindow: return read_window(value, spec.window);
     case CheckField::kBucket: return read_name(field, value, spec.bucket);
-    case CheckField::kCost:
-      return read_integer(field, value, spec.cost) &&
-             ((spec.cost >= -kCostMax && spec.cost <= kCostMax) || fail(field, kCostExpected));
-    case CheckField::kBurst:
-      return read_integer(field, value, spec.burst) &&
-             ((spec.burst >= 1 && spec.burst <= kLimitMax) || fail(field, kBurstExpected));
+    case CheckField::kCost: return read_integer(field, value, -kCostMax, spec.cost);
+    case CheckField::kBurst: return read_integer(field, value, 1, spec.burst);
     case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
     case CheckField::kRule: return read_name(field, value, spec.rule);
     case CheckField::kTier: return read_name(field, value, spec.tier);
@@ -288,8 +289,8 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
 
 bool CheckReader::Pass::read_key(od::value value, CheckSpec& spec) {
   const std::string_view token = value.raw_json_token();
-  if (value.get_string().get(spec.key)) return fail(CheckField::kKey, kKeyExpected);
-  if (spec.key.empty() || spec.key.size() > kKeyMax) return fail(CheckField::kKey, kKeyExpected);
+  const bool is_text = !value.get_string().get(spec.key);
+  if (!is_text || spec.key.empty() || spec.key.size() > kKeyMax) return fail(CheckField::kKey);
   spec.key_json = without_trailing_space(token);
   return true;
 }
@@ -299,44 +300,35 @@ bool CheckReader::Pass::read_name(CheckField field, od::value value, std::string
   if (!value.get_string().get(text) && text.size() <= kKeyMax && (may_be_empty || !text.empty())) {
     return true;
   }
-  return fail(field, may_be_empty ? kNameExpected : kRuleExpected);
+  return fail(field);
 }
 
-bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t& number) {
-  if (!value.get_int64().get(number)) return true;
-  const bool is_limit = field == CheckField::kLimit;
-  const bool is_cost = field == CheckField::kCost;
-  return fail(field, is_limit ? kLimitExpected : is_cost ? kCostExpected : kBurstExpected);
+bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t least,
+                                     std::int64_t& number) {
+  const bool is_integer = !value.get_int64().get(number);
+  return (is_integer && number >= least && number <= kLimitMax) || fail(field);
 }
 
 // Only whether it is a duration at all: which ones make a window, Quota::make knows.
 bool CheckReader::Pass::read_window(od::value value, Duration& window) {
   const auto duration = duration_of(value);
-  if (!duration) return fail(CheckField::kWindow, kWindowExpected);
+  if (!duration) return fail(CheckField::kWindow);
   window = *duration;
   return true;
 }
 
 bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
   std::string_view name;
-  if (!value.get_string().get(name)) {
-    if (const auto known = algorithm_from_name(name)) {
-      algorithm = *known;
-      return true;
-    }
-  }
-  std::string expected = "one of";
-  for (int i = 0; i < kAlgorithmCount; ++i) {
-    expected += i == 0 ? " " : ", ";
-    expected += algorithm_name(static_cast<Algorithm>(i));
-  }
-  return fail(CheckField::kAlgorithm, expected);
+  std::optional<Algorithm> known;
+  if (!value.get_string().get(name)) known = algorithm_from_name(name);
+  algorithm = known.value_or(algorithm);
+  return known.has_value() || fail(CheckField::kAlgorithm);
 }
 
 bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
   std::string_view name;
   if (!value.get_string().get(name)) mode = mode_from_name(name);
-  return mode.has_value() || fail(CheckField::kMode, "one of local, async, leased, strict");
+  return mode.has_value() || fail(CheckField::kMode);
 }
 
 bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
@@ -347,19 +339,19 @@ bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
 
 // A check brings its quota or the rule that has one, not both.
 bool CheckReader::Pass::require_all(const CheckSpec& spec) {
-  if (!require(CheckField::kKey, spec, kKeyExpected)) return false;
+  if (!require(CheckField::kKey, spec)) return false;
   if (spec.has(CheckField::kRule)) {
     return forbid(CheckField::kLimit, spec) && forbid(CheckField::kWindow, spec) &&
            forbid(CheckField::kBurst, spec) && forbid(CheckField::kAlgorithm, spec);
   }
   if (spec.has(CheckField::kTier)) return fail(CheckField::kTier, "nothing: tiers are a rule's");
-  return require(CheckField::kLimit, spec, kLimitExpected) &&
-         require(CheckField::kWindow, spec, kWindowExpected);
+  return require(CheckField::kLimit, spec) && require(CheckField::kWindow, spec);
 }
 
-bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec,
-                                std::string_view expected) {
-  return spec.has(field) || fail(field, std::string(expected) + ", but the field is missing");
+bool CheckReader::Pass::require(CheckField field, const CheckSpec& spec) {
+  if (spec.has(field)) return true;
+  const std::string expected(kExpected[static_cast<std::size_t>(field)]);
+  return fail(field, expected + ", but the field is missing");
 }
 
 bool CheckReader::Pass::forbid(CheckField field, const CheckSpec& spec) {
@@ -374,12 +366,16 @@ bool CheckReader::Pass::check_list() {
 }
 
 bool CheckReader::Pass::fail(std::string_view name, std::string_view expected) {
+  problem_ = invalid_field(place_of(name), expected);
+  return false;
+}
+
+// "checks[3].limit"
+std::string CheckReader::Pass::place_of(std::string_view name) const {
   std::string field;
   if (item_) field = "checks[" + std::to_string(*item_) + "]";
   if (item_ && !name.empty()) field += '.';
-  field += name;
-  problem_ = invalid_field(field, expected);
-  return false;
+  return field.append(name);
 }
 
 bool CheckReader::Pass::fail_unknown(std::string_view name) {
@@ -390,8 +386,7 @@ bool CheckReader::Pass::fail_unknown(std::string_view name) {
   const std::span<const std::string_view> candidates(
       known.data(), list_allowed ? known.size() : kCheckFieldNames.size());
 
-  fail(name.size() <= kNameLengthMax ? name : "(a long name)", expected_name(name, candidates));
-  problem_.detail = problem_.field + ": there is no such field; " + name_hint(name, candidates);
+  problem_ = unknown_field(place_of(shown_name(name)), name, candidates);
   return false;
 }
 

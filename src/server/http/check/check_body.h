@@ -51,7 +51,7 @@ inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks
 inline constexpr std::size_t kKeyMax = 4096;  // bytes of UTF-8
 inline constexpr std::size_t kChecksMax = 256;
 
-// One check as it was asked for. The texts are valid until the reader's next call.
+// One check as the body describes it. The texts are valid until the reader's next call.
 struct CheckSpec {
   std::string_view key;
   std::string_view key_json;  // as it stood in the body, quotes and escapes included

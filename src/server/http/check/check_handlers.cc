@@ -6,7 +6,7 @@
 #include "server/http/check/check_ask.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -36,10 +36,9 @@ void decide_single(HttpCore& core, const Exchange& exchange, Operation operation
   if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, ask)) return;
   AsksPtr asks = core.begin_asks(exchange, operation);
   asks->add(ask);
-  core.decide(std::move(asks), exchange,
-              [](HttpCore& same_core, const Recipient& to, const Asks& decided) {
-                same_core.write_answer(to, decided.ask(0), decided.answer(0));
-              });
+  core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
+    core.write_answer(to, decided.ask(0), decided.answer(0));
+  });
 }
 
 // False if a check of the list cannot be decided: then the whole is refused, and nothing is
@@ -92,10 +91,9 @@ void decide_list(HttpCore& core, const Exchange& exchange) {
   AsksPtr asks = core.begin_asks(
       exchange, form == ListForm::kAtomic ? Operation::kSpendAll : Operation::kSpendEach);
   if (!add_list(core, exchange, *asks)) return;
-  core.decide(std::move(asks), exchange,
-              [form](HttpCore& same_core, const Recipient& to, const Asks& decided) {
-                write_list(same_core, to, decided, form);
-              });
+  core.decide(std::move(asks), exchange, [&core, form](const Recipient& to, const Asks& decided) {
+    write_list(core, to, decided, form);
+  });
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ void write_decision_json(TextWriter& writer, std::string_view key_json, const An
   }
   writer.put(",\"backoff_level\":").number(static_cast<int>(decision.backoff_level));
   writer.put(",\"limit\":").number(decision.limit);
-  writer.put(",\"reset_after\":").seconds(decision.reset_after).put("}");
+  writer.put(",\"reset_after\":").seconds(decision.reset_after);
+  if (answer.is_alone) writer.put(",\"mode\":\"local\"");
+  writer.put("}");
 }
 
 }  // namespace weir

@@ -3,6 +3,8 @@
 //   {"key":"user_123","allowed":true,"remaining":99,"algorithm":"sliding_window",
 //    "retry_after":0,"backoff_level":0,"limit":100,"reset_after":60}
 //
+// and "mode":"local" if this node decided alone because the shared store failed.
+//
 // Seconds are exact, to the microsecond. retry_after is 0 when allowed and null when no
 // wait helps.
 //
@@ -20,7 +22,7 @@
 namespace weir {
 
 // No more than this is written, the key aside.
-inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 108; values: up to 105
+inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 123; values: up to 105
 
 // `key_json` is the key as a JSON string.
 void write_decision_json(TextWriter& writer, std::string_view key_json, const Answer& answer);
@@ -30,7 +32,8 @@ inline RateLimit limit_of(const Ask& ask, const Answer& answer) {
   return {.policy = {.name = ask.rule == nullptr ? "default" : std::string_view(ask.rule->id),
                      .limit = answer.quota.limit(),
                      .window = answer.quota.window()},
-          .decision = answer.decision};
+          .decision = answer.decision,
+          .is_alone = answer.is_alone};
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "rules/request/request_path.h"
+#include "server/http/query.h"
 
 namespace weir {
 namespace {
@@ -62,7 +63,7 @@ std::optional<int> one_of(std::string_view text, int one, int other) {
 }
 
 Problem bad_parameter(std::string_view name, std::string_view expected) {
-  Problem problem = invalid_field(name, expected);
+  Problem problem = invalid_field(as_utf8(shown_name(name)), expected);
   problem.detail += "; it is a parameter of the URL that the proxy is configured with";
   return problem;
 }
@@ -151,6 +152,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
                         "yours, add its network to trusted_proxies.");
   }
   const ProxyProfile& profile = *terms.profile;
+  for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
+    if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
+  }
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, terms.client_header, trusted)};

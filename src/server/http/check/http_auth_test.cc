@@ -292,6 +292,47 @@ TEST(ForwardAuth, CostsAndTiersComeFromTheRequest) {
   EXPECT_EQ(remaining("-99999999999999999999", ""), "3");
   EXPECT_EQ(remaining("99999999999999999999", ""), "3") << "more than a number holds is denied";
   EXPECT_EQ(remaining("4", "gold"), "89");
+  std::string twice = ask_auth("/auth", kForwarded);
+  twice.insert(twice.size() - 2, "X-Plan: gold\r\nX-Cost: 1\r\nX-Cost: 50\r\n");
+  EXPECT_EQ(door.ask(twice).fields.at("x-ratelimit-remaining"), "39") << "the largest";
+}
+
+// "X-App: other" before "X-App: web" evaded a rule for web, and each new X-Key before one's own
+// was a fresh counter.
+TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
+  Rule rule = per_client("web", RequestMatch(), 1);
+  rule.match->headers = {{.name = "X-App", .value = TextPattern("web")}};
+  rule.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto status = [&](std::string_view headers) {
+    std::string request = ask_auth("/auth", kForwarded);
+    request.insert(request.size() - 2, headers);
+    return door.ask(request).status;
+  };
+  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\n"), 200);
+  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: other\r\nX-App: web\r\nX-Key: mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\nX-Key: mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: web\r\nX-Key: 1\r\nX-Key: mine\r\n"), 200) << "as without a key";
+  EXPECT_EQ(status("X-App: web\r\nX-Key: 2\r\nX-Key: mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: web\r\nX-Key: 3\r\nX-Key: 4\r\nX-Key: mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: web\r\n"), 429);
+}
+
+// Where one of several would do, the origin could take another than the rules.
+TEST(ForwardAuth, RefusesHeadersThatMustNotBeRepeated) {
+  Rule rule = per_client("login", at_path("/login"), 100);
+  rule.match->claims = {{.name = "plan", .value = TextPattern("free")}};
+  TestDoor door({.rules = {rule}, .access = {}});
+  for (const std::string header : {"Authorization: Bearer a\r\n", "X-Forwarded-Uri: /\r\n",
+                                   "x-forwarded-method: GET\r\n", "X-Forwarded-Host: h\r\n"}) {
+    std::string request = ask_auth("/auth", kForwarded);
+    request.insert(request.size() - 2, header + header);
+    EXPECT_EQ(door.ask(request).status, 400) << header;
+  }
+  std::string once = ask_auth("/auth", kForwarded);
+  once.insert(once.size() - 2, "Authorization: Bearer a\r\n");
+  EXPECT_EQ(door.ask(once).status, 200);
 }
 
 TEST(ForwardAuth, SaysWhenTheStoreCannotAnswer) {

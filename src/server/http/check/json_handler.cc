@@ -4,7 +4,7 @@
 
 #include "rls/json_text.h"
 #include "server/http/handlers.h"
-#include "server/http/late_replies.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -20,12 +20,13 @@ void handle_json(HttpCore& core, Exchange& exchange) {
   core.flush(exchange.line, exchange.now);
   rls::RateLimitService::CallPtr call = core.rls().new_call();
   const std::string_view question(exchange.body.text, exchange.body.size);
+  call->expect(question.size());
   if (const auto refusal = rls::read_json(question, call->request)) {
     return write_answer(core, exchange, *refusal);
   }
   core.decide(std::move(call), exchange,
-              [](HttpCore& same_core, const Recipient& to, const rls::RateLimitCall& decided) {
-                write_answer(same_core, to, rls::to_json(decided));
+              [&core](const Recipient& to, const rls::RateLimitCall& decided) {
+                write_answer(core, to, rls::to_json(decided));
               });
 }
 

@@ -57,7 +57,7 @@ std::int64_t sum_of(std::int64_t units, std::int64_t more) {
 }  // namespace
 
 AsyncStore::AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client,
-                       Reactor& reactor, RedisStoreListener& listener)
+                       Reactor& reactor, RedisListener& listener)
     : stores_(options.stores),
       strict_(strict),
       trips_(with_patience(options.redis), failures_max(options.redis.spread), client, reactor,
@@ -140,8 +140,7 @@ void AsyncStore::fail(Batch& batch, Instant now) {
     enter_pending(place, now);
     touch(place, now);
   }
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
+  batch.fail();
 }
 
 void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
@@ -209,6 +208,7 @@ void AsyncStore::pass_on(Batch& batch, Instant now) {
     } else if (key.pending > 0 && key.trip == Key::Trip::kNone) {
       set_out(place, now);
     }
+    if (!is_synced(charge.quota->algorithm())) continue;
     if (charge.cost < 0 && batch.operation != Operation::kReset) give_back(key, charge, now);
     touch(place, now);
   }
@@ -226,7 +226,8 @@ void AsyncStore::give_back(Key& key, const Charge& charge, Instant now) {
 // the refund exceeds them.
 bool AsyncStore::take_back(Batch& batch, Instant now) {
   const Charge& charge = batch.charges.front();
-  const bool gives_back = charge.cost < 0 && spends(batch.operation);
+  const bool gives_back =
+      charge.cost < 0 && spends(batch.operation) && is_synced(charge.quota->algorithm());
   const std::uint32_t place = keys_.find(charge.key, charge.tag);
   if (!gives_back || batch.charges.size() != 1 || place == kNobody) return false;
   Key& key = keys_[place];
@@ -246,7 +247,7 @@ void AsyncStore::forget(Key& key) {
 }
 
 void AsyncStore::note_admitted(const Charge& charge, Instant now) {
-  if (charge.cost <= 0 || !is_synced(charge.quota->algorithm())) return;
+  if (charge.cost <= 0) return;
   counts_.alone += charge.cost;
   const std::uint32_t place = place_for(charge);
   if (place == kNobody) {
@@ -368,7 +369,10 @@ void AsyncStore::sync_by(Instant when) {
 void AsyncStore::sync_touched(Instant now) {
   next_sync_ = Instant::max();
   last_sync_ = now;
-  if (trips_.is_away()) return sync_by(now + period_);
+  if (trips_.is_away()) {
+    forget_expired(now);
+    return sync_by(now + period_);
+  }
   untold_part_ = kUntoldPart * stores_();
   wake_calm(now);
   std::swap(touched_, syncing_);
@@ -405,7 +409,7 @@ void AsyncStore::leaving(Errand& errand, Instant now) {
   enter_pending(errand.place, now);
   Key& key = keys_[errand.place];
   drop_expired(key, now);
-  key.entered = key.alone = 0;
+  key.entered = 0;
   errand.quota = key.quota;
   errand.units = key.told = std::exchange(key.pending, 0);
   ++counts_.pushes;
@@ -420,24 +424,47 @@ void AsyncStore::drop_expired(Key& key, Instant now) {
   if (left.remaining == 0 || key.pending <= counted) return;
   const std::int64_t expired = std::min(key.alone, key.pending - counted);
   key.pending -= expired;
+  key.entered -= std::min(key.entered, expired);
+  key.alone -= expired;
   counts_.forgotten += expired;
+}
+
+// Makes room while Redis is away: some keys in turn owe it nothing any more.
+void AsyncStore::forget_expired(Instant now) {
+  constexpr std::size_t kAtOnce = 1024;
+  for (std::size_t i = std::min(kAtOnce, touched_.size()); i > 0; --i) {
+    swept_ = swept_ + 1 < touched_.size() ? swept_ + 1 : 0;
+    Key& key = keys_[touched_[swept_]];
+    if (key.alone == 0 || key.trip != Key::Trip::kNone) continue;
+    drop_expired(key, now);
+    if (key.pending > 0) continue;
+    key.listed = Key::Listed::kNo;
+    touched_[swept_] = touched_.back();
+    touched_.pop_back();
+  }
+}
+
+void AsyncStore::catch_up(Instant now) {
+  trips_.believe(now);
+  if (!touched_.empty()) sync_touched(now);
 }
 
 ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                                Instant now) {
   SyncedState state;
-  const ChargeFailure failure = replies.read_states({&state, 1});
+  const ChargeFailure failure = replies.read_state(state);
   if (failure != ChargeFailure::kNone) return failure;
   ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
   counts_.pushed += errand.units;
   ++counts_.merged;
   Key& key = keys_[errand.place];
   key.told = 0;
+  key.alone = std::min(key.alone, key.pending);
   key.is_lost = false;
   if (std::exchange(key.trip, Key::Trip::kNone) == Key::Trip::kVoid) return failure;
   key.ahead = ahead_;
   key.state = state;
-  key.is_copy = true;
+  key.is_copy = is_synced(errand.quota.algorithm());
   weir::charge(key.quota, key.state, key.pending, now + key.ahead);
   return failure;
 }

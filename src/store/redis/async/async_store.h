@@ -36,7 +36,8 @@
 //
 // A check fails (kUnavailable) while Redis is known to be away, and for kLostFor after a sync of
 // its key has failed: in a cluster one master may be away, and the others not. The store keeps
-// what Redis has not charged, adds what this node admits meanwhile (note_admitted), and pushes
+// what Redis has not charged, adds what this node admits meanwhile in any mode and by any
+// algorithm (note_admitted), and pushes
 // both when Redis is back, as far as the algorithm still counts them. If nobody knows whether
 // Redis carried out a sync, the store pushes its units again: it counts too much rather than too
 // little. A core that dies loses one interval's units at most, and of calm keys what is said above.
@@ -74,7 +75,7 @@ struct AsyncStoreCounts {
   std::uint64_t pushes = 0;       // keys that syncs pushed
   std::int64_t pushed = 0;        // units that Redis has charged
   std::uint64_t merged = 0;       // states that came back
-  std::int64_t alone = 0;         // units admitted while Redis was away
+  std::int64_t alone = 0;         // units admitted while Redis was away, in all modes
   std::int64_t forgotten = 0;     // of those, the units that expired or found no room
 };
 
@@ -92,12 +93,15 @@ class AsyncStore final : public Store, private TripOwner {
 
   // All outlive the store. `strict` decides in the same Redis.
   AsyncStore(const AsyncStoreOptions& options, Store& strict, RedisClient& client, Reactor& reactor,
-             RedisStoreListener& listener);
+             RedisListener& listener);
 
   void decide(Batch& batch, Instant now) noexcept override;
 
-  // This node has admitted the charge by other counters, as the store failed.
+  // This node has admitted the charge by other counters, as the store of some mode failed.
   void note_admitted(const Charge& charge, Instant now);
+
+  // Redis answers another store: pushes at once what this node has admitted alone.
+  void catch_up(Instant now);
 
   const AsyncStoreCounts& counts() const { return counts_; }
   const RedisTrips& trips() const { return trips_; }
@@ -112,7 +116,7 @@ class AsyncStore final : public Store, private TripOwner {
     SyncedState state{};       // at Redis's time
     Duration ahead{0};         // Redis's clock, of ours
     std::int64_t pending = 0;  // units that no sync has pushed
-    Instant synced_at{};       // asked then
+    Instant synced_at{};       // when the last sync left
     // kVoid: the state that comes back does not include a reset or a refund.
     enum class Trip : std::uint8_t { kNone, kOut, kVoid } trip = Trip::kNone;
     enum class Listed : std::uint8_t { kNo, kCalm, kSoon } listed = Listed::kNo;
@@ -124,7 +128,7 @@ class AsyncStore final : public Store, private TripOwner {
 
     std::int64_t told = 0;     // units that are on their way
     std::int64_t entered = 0;  // of the pending, units that this node's counters have
-    std::int64_t alone = 0;    // of the pending, units admitted while Redis was away
+    std::int64_t alone = 0;    // of the pending and told, units admitted while Redis was away
     Instant calm_until{};
     Instant lost_at{};
   };
@@ -168,6 +172,7 @@ class AsyncStore final : public Store, private TripOwner {
   void sync_touched(Instant now);
   void set_out(std::uint32_t place, Instant now);
   void drop_expired(Key& key, Instant now);
+  void forget_expired(Instant now);
 
   const std::function<std::int64_t()> stores_;
   Store& strict_;
@@ -181,6 +186,7 @@ class AsyncStore final : public Store, private TripOwner {
   std::uint64_t removed_ = 0;               // keys, for others
   std::vector<Calm> calm_;                  // a heap, the earliest first
   std::vector<std::uint32_t> touched_;
+  std::size_t swept_ = 0;               // the place in touched_ that forget_expired() saw last
   std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up
   Instant last_sync_{};
   Instant next_sync_ = Instant::max();

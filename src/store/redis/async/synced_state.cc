@@ -7,7 +7,6 @@
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
 #include "algo/wide_math.h"
-#include "base/assert.h"
 
 namespace weir {
 namespace {
@@ -28,12 +27,12 @@ auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& acti
   const auto& [a, b, c] = numbers;
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow: return action(algo::FixedWindowState{a, b});
-    case Algorithm::kSlidingWindow: return action(algo::SlidingWindowState{a, b, c});
     case Algorithm::kTokenBucket: return action(algo::TokenBucketState{a, b});
+    case Algorithm::kSlidingWindow:
     case Algorithm::kSlidingLog:
     case Algorithm::kExponentialBackoff: break;
   }
-  report_bug("algorithm is synced", __FILE__, __LINE__);
+  return action(algo::SlidingWindowState{a, b, c});
 }
 
 algo::FixedWindowState charged(const Quota& quota, const algo::FixedWindowState& state,
@@ -50,7 +49,7 @@ algo::SlidingWindowState charged(const Quota& quota, const algo::SlidingWindowSt
   return rolled;
 }
 
-// A bucket's debt and more, but not so much that nobody would believe it.
+// A bucket's debt and more, but no more than src/algo takes for a debt.
 algo::TokenBucketState charged(const Quota& quota, const algo::TokenBucketState& state,
                                std::int64_t units, Instant now) {
   using algo::Int128;

@@ -1,6 +1,6 @@
 // SyncedState: what a node copies of a key in Redis, and what src/algo makes of it.
 //
-// The script tells the state as numbers; here it is decided on like any other.
+// The script returns the state as numbers; here it is decided on like any other.
 //
 // Thread rule: pure functions. Tested by tests/redis/synced_state_test.cc.
 
@@ -15,10 +15,11 @@
 
 namespace weir {
 
-// Whether copies are made of such keys.
+// Whether copies are made of such keys. For those of which none are, what follows keeps a sliding
+// window in place of the state: near enough for what a node has admitted alone.
 bool is_synced(Algorithm algorithm);
 
-// Decides one request on the copy, as src/algo does. REQUIRES, of all: is_synced()
+// Decides one request on the copy, as src/algo does.
 Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instant now);
 
 // What spending would answer; remaining and reset are those from before.

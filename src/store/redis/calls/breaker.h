@@ -5,7 +5,7 @@
 //                                          ^     │ each probe that fails doubles
 //                                          └─────┘ the wait for the next
 //
-// While it is open nobody waits for a deadline. Waits are jittered, so that the nodes of a
+// While it is open no check waits for a deadline. Waits are jittered, so that the nodes of a
 // fleet do not come back in step.
 //
 // Thread rule: one core. Tested by breaker_test.cc.

@@ -5,7 +5,7 @@
 namespace weir {
 
 RedisTrips::RedisTrips(const RedisStoreOptions& options, int failures_max, RedisClient& client,
-                       Reactor& reactor, RedisStoreListener& listener, TripOwner& owner)
+                       Reactor& reactor, RedisListener& listener, TripOwner& owner)
     : time_(options.time),
       owner_(owner),
       calls_(options, failures_max, client, reactor, listener, *this),
@@ -41,7 +41,7 @@ void RedisTrips::cancel_returns(const KeyHash& key, std::uint64_t tag) {
   }
 }
 
-// An owner that hears of a failure may add errands, which go along or wait for the next round.
+// An owner may add errands when one fails, which go along or wait for the next round.
 void RedisTrips::flush(Instant now) {
   if (flush_ == Flush::kUnderWay) return;
   flush_ = Flush::kUnderWay;
@@ -62,9 +62,9 @@ bool RedisTrips::pack(Errand& errand, Calls::Call& call, Instant now) {
   owner_.leaving(errand, now);
   const Charge charge = errand.charge();
   switch (errand.operation) {
-    case ScriptOperation::kLease: call.words.add_lease({&charge, 1}, errand.terms); break;
+    case ScriptOperation::kLease: call.words.add_lease(charge, errand.terms); break;
     case ScriptOperation::kReturn:
-      call.words.add_return({&charge, 1}, errand.terms.settled_until, errand.terms.settled);
+      call.words.add_return(charge, errand.terms.settled_until, errand.terms.settled);
       break;
     default: call.words.add(errand.operation, {&charge, 1});
   }

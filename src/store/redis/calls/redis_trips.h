@@ -17,9 +17,9 @@
 #include <string_view>
 
 #include "proto/reactor.h"
-#include "store/redis/calls/redis_failure.h"
 #include "store/redis/calls/script_calls.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_failure.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/store.h"
 
@@ -48,7 +48,7 @@ class TripOwner {
   // Redis has done it. Reads its part of the replies.
   virtual ChargeFailure done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                              Instant now) = 0;
-  // Redis has not done it, or nobody knows; after done(), if done() read a failure.
+  // Redis has not done it, or may not have; after done(), if done() read a failure.
   virtual void lost(const Errand& errand, Instant now) = 0;
 
  protected:
@@ -59,7 +59,7 @@ class RedisTrips {
  public:
   // All outlive this. Redis is away after `failures_max` failures in a row.
   RedisTrips(const RedisStoreOptions& options, int failures_max, RedisClient& client,
-             Reactor& reactor, RedisStoreListener& listener, TripOwner& owner);
+             Reactor& reactor, RedisListener& listener, TripOwner& owner);
 
   bool is_away() const { return calls_.is_cut() || !breaker().closed(); }
   // In a cluster: no master is known to be away.
@@ -67,15 +67,18 @@ class RedisTrips {
   bool is_idle() const { return calls_.is_idle(); }
 
   // The errand leaves at the end of the loop's round, or of the first from `due` on, or with
-  // others that leave earlier: errands that nobody waits for gather.
-  // False if there is no memory for it; its owner hears nothing of it then.
+  // others that leave earlier: errands for which no check waits gather.
+  // False if there is no memory for it; its owner is not called then.
   [[nodiscard]] bool add(Errand errand, Instant due = Instant{}) noexcept;
   // A check waits for an errand that was added before: the queue leaves at once.
   void hurry();
   // Returns of the key that have not left yet give nothing back.
   void cancel_returns(const KeyHash& key, std::uint64_t tag);
-  // Sends what waits. The owner hears of what fails at once before this returns.
+  // Sends what waits. What fails at once, the owner learns before this returns.
   void flush(Instant now);
+
+  // Redis has answered another store.
+  void believe(Instant now) { calls_.believe(now); }
 
   const Breaker& breaker() const { return calls_.breaker(); }
   const CallCounts& counts() const { return calls_.counts(); }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {
@@ -17,8 +17,8 @@ constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
 class SilentClient final : public RedisClient {
  public:
-  std::optional<CallFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
-                                  RedisCall&, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
+                                   RedisCall&, Instant) override {
     ++calls;
     return std::nullopt;
   }
@@ -31,10 +31,7 @@ class SilentClient final : public RedisClient {
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-struct Nobody final : RedisStoreListener {
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
-};
+struct Nobody final : RedisListener {};
 
 // Notes in which order the errands of the key 1 leave.
 struct Journal final : TripOwner {

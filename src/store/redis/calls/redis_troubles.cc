@@ -5,7 +5,7 @@
 
 namespace weir {
 
-RedisTroubles::RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisStoreListener& listener,
+RedisTroubles::RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisListener& listener,
                              FailureCounts& counts, std::function<void(Instant now)> probe)
     : breaker_(breaker),
       listener_(listener),

@@ -1,9 +1,9 @@
-// RedisTroubles: what goes wrong with the calls of somebody who asks a Redis: how often,
-// what of it is news, and whether Redis is worth asking.
+// RedisTroubles: what goes wrong with one sender's calls of a Redis: how often, what of it is
+// news, and whether Redis is worth a call.
 //
-// Calls that fail open a breaker, and its listener hears of it. While it is open, a probe,
-// a charge of our own, is tried now and then until one is answered. Whoever asks sends both
-// and says what came of them; meanwhile it refuses all else as kNotAsked.
+// Calls that fail open a breaker. While it is open, the sender sends a probe, a charge of a key of
+// its own, now and then until Redis answers one, and refuses all else as kNotAsked. The sender
+// reports what came of calls and probes; the listener learns what is news.
 //
 // Thread rule: one core. Tested by redis_troubles_test.cc.
 
@@ -18,7 +18,7 @@
 
 #include "proto/reactor.h"
 #include "store/redis/calls/breaker.h"
-#include "store/redis/calls/redis_failure.h"
+#include "store/redis/client/redis_client.h"
 #include "weir/quota.h"
 #include "weir/store.h"
 
@@ -26,29 +26,13 @@ namespace weir {
 
 using FailureCounts = std::array<std::uint64_t, kRedisFailures>;  // by kind
 
-// Hears what goes wrong and when it is over, and not how often. In neither function may it
-// use the store.
-//
-// It may run out of memory: the caller catches std::bad_alloc. News comes again with the next
-// failure, and a change of the breaker is not.
-class RedisStoreListener {
- public:
-  // The first failure of a kind, or the first for kNamedAgain; `detail` is Redis's own words.
-  virtual void redis_failed(RedisFailure failure, std::string_view detail, Instant now) = 0;
-  // The store calls Redis again, or no more.
-  virtual void breaker_changed(Instant now) = 0;
-
- protected:
-  ~RedisStoreListener() = default;
-};
-
 class RedisTroubles {
  public:
   static constexpr Duration kNamedAgain = std::chrono::minutes(1);
 
   // `probe` is called when it is time to send take_probe(). Failures are added to `counts`,
   // which outlive this, as do reactor and listener.
-  RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisStoreListener& listener,
+  RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisListener& listener,
                 FailureCounts& counts, std::function<void(Instant now)> probe);
   RedisTroubles(const RedisTroubles&) = delete;
   RedisTroubles& operator=(const RedisTroubles&) = delete;
@@ -57,16 +41,16 @@ class RedisTroubles {
 
   // A call or a probe was answered.
   void answered(Instant now);
-  // A call was not. What it was to bring is note()d one by one, by whoever sent it. Calls that
+  // A call was not. The sender note()s one by one what it was to bring. Calls that
   // run out of time at one instant were sent together, and count as one: in a cluster they may
   // be all that one round has sent to one master, while the others answer.
   void call_failed(RedisFailure failure, Instant now);
-  // Nor was a probe, or there was no room for it.
+  // A probe was not answered, or there was no room for it.
   void probe_failed(RedisFailure failure, Instant now);
   // An item has no answer.
   void note(RedisFailure failure, std::string_view detail, Instant now);
 
-  // The probe to send now: a charge that matters to nobody, each of another key, in a cluster
+  // The probe to send now: a charge of no other use, each of another key, in a cluster
   // mostly of another slot. It writes, as a Redis that takes no writes is not back. Valid as
   // long as this.
   Charge take_probe();
@@ -75,7 +59,7 @@ class RedisTroubles {
   void tell_change(Instant now);
 
   Breaker breaker_;
-  RedisStoreListener& listener_;
+  RedisListener& listener_;
   FailureCounts& counts_;
   std::array<Instant, kRedisFailures> last_noted_{};
   Instant last_timed_out_;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {
@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
-struct Journal final : RedisStoreListener {
+struct Journal final : RedisListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant) override {
     text += std::string(failure_name(failure)) + "(" + std::string(detail) + ") ";
   }

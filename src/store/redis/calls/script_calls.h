@@ -35,15 +35,15 @@
 
 #include "base/make_if_memory.h"
 #include "proto/reactor.h"
-#include "store/redis/calls/redis_failure.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_failure.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/store.h"
 
 namespace weir {
 
-// Whose time decides: Redis's, or in tests the caller's.
+// The clock that decides: Redis's, or in tests the caller's.
 enum class TimeSource : std::uint8_t { kRedis, kCaller };
 
 // Keys of one call may be anywhere, or must be in one slot.
@@ -90,8 +90,8 @@ class ScriptCalls {
     void replied(const resp::Reply& reply, Instant now) noexcept override {
       calls.read(*this, reply, now);
     }
-    void failed(CallFailure why, Instant now) noexcept override {
-      calls.fail(*this, failure_of(why), {}, now);
+    void failed(RedisFailure why, Instant now) noexcept override {
+      calls.fail(*this, why, {}, now);
     }
 
     ChargeCall words;
@@ -106,7 +106,7 @@ class ScriptCalls {
 
   // All outlive this. The breaker opens after `failures_max` failures in a row.
   ScriptCalls(const RedisStoreOptions& options, int failures_max, RedisClient& client,
-              Reactor& reactor, RedisStoreListener& listener, Owner& owner)
+              Reactor& reactor, RedisListener& listener, Owner& owner)
       : options_(options),
         client_(client),
         owner_(owner),
@@ -114,7 +114,7 @@ class ScriptCalls {
                   [this](Instant now) { probe(now); }) {
     calls_.reserve(kCallsMax);
   }
-  // Nobody hears what becomes of the calls that are out.
+  // The items of calls that are out have no answer.
   ~ScriptCalls() { forget_calls(); }
   ScriptCalls(const ScriptCalls&) = delete;
   ScriptCalls& operator=(const ScriptCalls&) = delete;
@@ -139,6 +139,9 @@ class ScriptCalls {
   void note(RedisFailure failure, std::string_view detail, Instant now) {
     troubles_.note(failure, detail, now);
   }
+
+  // Closes the breaker: Redis has answered others.
+  void believe(Instant now) { troubles_.answered(now); }
 
   // Sends what waits, from the front, while may_send() holds.
   template <typename MaySend>
@@ -242,7 +245,7 @@ class ScriptCalls {
 
   void send(Call& call, std::span<const std::string_view> words, Instant now) {
     const auto refusal = client_.send(words, call.slot, call.deadline, call, now);
-    if (refusal) fail(call, failure_of(*refusal), link().reason, now);
+    if (refusal) fail(call, *refusal, link().reason, now);
   }
 
   void read(Call& call, const resp::Reply& reply, Instant now) {

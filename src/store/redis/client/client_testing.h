@@ -1,5 +1,5 @@
 // What the tests of this folder share: a world of one core in which the test moves time,
-// answers for the servers, and sees who is called.
+// answers for the servers, and sees which calls come.
 
 #pragma once
 
@@ -17,10 +17,9 @@
 
 #include "proto/dialer.h"
 #include "proto/reactor.h"
-#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/link.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/client/redis_client.h"
-#include "store/redis/client/redis_clients.h"
 
 namespace weir {
 
@@ -60,7 +59,7 @@ class FakeDialer final : public Dialer {
     return attempt;
   }
 
-  // Where somebody wants to connect to, as text: "a:1 b:2".
+  // Where connections are wanted to, as text: "a:1 b:2".
   std::string wanted() const {
     std::string text;
     for (const auto* attempt : attempts_) {
@@ -107,7 +106,7 @@ class FakeDialer final : public Dialer {
   std::vector<FakeDial*> attempts_;
 };
 
-// A server's end of a connection: what it hears and says.
+// A server's end of a connection: what it receives and sends.
 class Server {
  public:
   Server(std::unique_ptr<Session> session, FakeReactor& reactor)
@@ -179,9 +178,8 @@ class NotedCall final : public RedisCall {
   void replied(const resp::Reply& reply, Instant now) noexcept override {
     note(reply.integer() ? std::to_string(*reply.integer()) : std::string(reply.text()), now);
   }
-  void failed(CallFailure why, Instant now) noexcept override {
-    constexpr std::array kNames = {"disconnected", "timed out", "overloaded", "refused"};
-    note(kNames[static_cast<std::size_t>(why)], now);
+  void failed(RedisFailure why, Instant now) noexcept override {
+    note(std::string(failure_name(why)), now);
   }
 
   std::string outcome;  // empty: none yet
@@ -196,7 +194,7 @@ class NotedCall final : public RedisCall {
 };
 
 // The states that were announced.
-class NotedStates final : public RedisStateListener {
+class NotedStates final : public RedisListener {
  public:
   void redis_changed(const LinkState& state, Instant) override {
     constexpr std::array kNames = {"connecting", "connected", "disconnected"};

@@ -13,7 +13,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,13 +21,12 @@
 #include <vector>
 
 #include "store/redis/client/cluster_map.h"
-#include "store/redis/client/link.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/informant.h"
 #include "store/redis/client/redis_url.h"
 
 namespace weir {
 
-class ClusterClient final : public RedisClient, LinkListener, RedisCall {
+class ClusterClient final : public RedisClient {
  public:
   static constexpr Duration kMapAgain = std::chrono::seconds(10);
   // While something is wrong.
@@ -40,31 +38,23 @@ class ClusterClient final : public RedisClient, LinkListener, RedisCall {
   static constexpr std::uint8_t kRedirectionsMax = 5;
   static constexpr std::size_t kWaitingMax = 1'024;
 
-  ClusterClient(const RedisUrl& url, const RedisSurroundings& surroundings,
-                RedisStateListener& listener, Instant now);
+  ClusterClient(const RedisUrl& url, const RedisSurroundings& surroundings, RedisListener& listener,
+                Instant now);
   ~ClusterClient() override;
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
-                                  Instant deadline, RedisCall& call, Instant now) override;
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                   Instant deadline, RedisCall& call, Instant now) override;
   void forget(RedisCall& call) override;
   const LinkState& state() const override { return state_; }
 
  private:
-  // The links.
-  void link_changed(Link& link, Instant now) override;
-  bool link_takes_error(Link& link, RedisCall& call, const resp::Reply& error,
-                        Instant now) override;
-  // The map.
-  void replied(const resp::Reply& reply, Instant now) noexcept override;
-  void failed(CallFailure why, Instant now) noexcept override;
-
-  void ask_for_map(Instant now);
   void want_map(Instant now);
-  void use_map(const ClusterMap& map, Instant now);
-  void blame_teller(std::string why, Instant now);
+  std::string use_map(const resp::Reply& slots, Instant now);
+  void assign_slots(const ClusterMap& map, Instant now);
 
   Link* link_to(const Destination& destination, Instant now);
-  bool redirect(const Link& from, RedisCall& call, const resp::Reply& error, Instant now);
+  bool takes_error(const Destination& from, RedisCall& call, const resp::Reply& error, Instant now);
+  bool redirect(const Destination& from, RedisCall& call, const resp::Reply& error, Instant now);
   bool wait(RedisCall& call, Instant now);
   void try_again(Instant now);
   void resend(Link* link, RedisCall& call, Instant now);
@@ -72,19 +62,15 @@ class ClusterClient final : public RedisClient, LinkListener, RedisCall {
   LinkState overall_state(Instant now) const;
 
   const RedisSurroundings surroundings_;
-  RedisStateListener& listener_;
+  RedisListener& listener_;
   const Login login_;
   const std::vector<Destination> seeds_;
-  bool is_asking_ = false;
-  Instant asked_at_;       // for the map
-  std::string complaint_;  // of the last answer; empty: none
   LinkState state_;
   std::vector<std::unique_ptr<Link>> masters_;
-  std::vector<Link*> slots_;         // null: nobody's
+  std::vector<Link*> slots_;         // null: no master's
   std::vector<RedisCall*> waiting_;  // to be tried again; null: forgotten
-  std::unique_ptr<Alarm> next_map_;
   std::unique_ptr<Alarm> next_try_;
-  Link teller_;
+  Informant teller_;  // of the map
 };
 
 }  // namespace weir

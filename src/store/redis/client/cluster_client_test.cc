@@ -31,7 +31,7 @@ class ClusterClientTest : public testing::Test {
                 "+" + upper, ":2"});
   }
 
-  std::optional<CallFailure> send(std::uint16_t slot) {
+  std::optional<RedisFailure> send(std::uint16_t slot) {
     return client->send(words, slot, reactor.now() + milliseconds(20), call, reactor.now());
   }
 
@@ -44,11 +44,11 @@ class ClusterClientTest : public testing::Test {
 };
 
 TEST_F(ClusterClientTest, SendsEachSlotsCommandsToItsMaster) {
-  EXPECT_EQ(send(0), CallFailure::kDisconnected);
+  EXPECT_EQ(send(0), RedisFailure::kDisconnected);
   auto teller = accept("seed:1");
   tell_map(teller);
   EXPECT_EQ(dialer.wanted(), "a:1 b:2");
-  EXPECT_EQ(send(0), CallFailure::kDisconnected);
+  EXPECT_EQ(send(0), RedisFailure::kDisconnected);
   auto a = accept("a:1");
   EXPECT_THAT(states.said, ElementsAre());  // half of it is not connected
   EXPECT_EQ(send(8191), std::nullopt);
@@ -107,7 +107,7 @@ TEST_F(WithMasters, TriesAgainUntilTheDeadline) {
   a->say({"-TRYAGAIN x"});
   EXPECT_EQ(call.outcome, "");
   reactor.advance(milliseconds(20));
-  EXPECT_EQ(call.outcome, "timed out");
+  EXPECT_EQ(call.outcome, "timed_out");
 }
 
 TEST_F(WithMasters, ForgetsWhatIsToBeTriedAgain) {
@@ -134,16 +134,16 @@ TEST_F(WithMasters, IsNotSentInCircles) {
     a->say({"-MOVED 5 b:2"});
     if (call.outcome.empty()) b->say({"-MOVED 5 a:1"});
   }
-  EXPECT_EQ(call.outcome, "refused");
+  EXPECT_EQ(call.outcome, "not_ready");
 }
 
 TEST_F(WithMasters, IsNotSentToNowhere) {
   EXPECT_EQ(send(5), std::nullopt);
   a->say({"-MOVED 5 ?:0"});
-  EXPECT_EQ(call.outcome, "refused");
+  EXPECT_EQ(call.outcome, "not_ready");
   EXPECT_EQ(send(5), std::nullopt);
-  a->say({"-MOVED 5 c:3"});  // somebody new: there is no connection yet
-  EXPECT_EQ(call.outcome, "refused, disconnected");
+  a->say({"-MOVED 5 c:3"});  // a new node: there is no connection yet
+  EXPECT_EQ(call.outcome, "not_ready, disconnected");
   EXPECT_EQ(dialer.wanted(), "c:3");
 }
 
@@ -157,7 +157,7 @@ TEST_F(WithMasters, HandsOnThatTheClusterIsDownAndLooksAgain) {
 TEST_F(WithMasters, GoesOnWithTheOthersWhenAMasterIsLost) {
   a->hang_up();
   EXPECT_EQ(states.said.back(), "disconnected: a:1: it has closed the connection");
-  EXPECT_EQ(send(5), CallFailure::kDisconnected);
+  EXPECT_EQ(send(5), RedisFailure::kDisconnected);
   EXPECT_EQ(send(9000), std::nullopt);
   tell_map(teller, "c", "b");  // a replica has taken over
   auto c = accept("c:1");

@@ -1,7 +1,9 @@
 #include "store/redis/client/cluster_map.h"
 
 #include <algorithm>
-#include <optional>
+#include <charconv>
+#include <string>
+#include <utility>
 
 #include "store/redis/script/cluster_slot.h"
 
@@ -52,6 +54,26 @@ void add_range(const resp::Reply& entry, const Destination& teller, ClusterMap& 
 }
 
 }  // namespace
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [parsed, error] = std::from_chars(text.data(), end, port);
+  if (error != std::errc() || parsed != end || port == 0) return {};
+  return port;
+}
+
+std::optional<Redirection> Redirection::parse(std::string_view error) {
+  const auto space = error.rfind(' ');
+  const auto colon = error.rfind(':');  // IPv6 comes without brackets
+  if (space == std::string_view::npos || colon == std::string_view::npos || colon < space) {
+    return {};
+  }
+  const auto host = error.substr(space + 1, colon - space - 1);
+  const auto port = parse_port(error.substr(colon + 1));
+  if (!port || host == "?") return {};
+  return Redirection{.host = host, .port = *port};
+}
 
 ClusterMap ClusterMap::parse(const resp::Reply& reply, const Destination& teller) {
   ClusterMap map;

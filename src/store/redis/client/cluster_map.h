@@ -1,18 +1,30 @@
-// ClusterMap: which master has which slots, as a node of the cluster tells it.
+// What the nodes of a cluster, and sentinels, say of where others are: which master has which
+// slots (ClusterMap), and where a command is to go instead.
 //
-// Thread rule: a value. Tested by cluster_map_test.cc.
+// Thread rule: values. Tested by cluster_map_test.cc.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "proto/dialer.h"
 #include "proto/resp/reply.h"
 
 namespace weir {
+
+std::optional<std::uint16_t> parse_port(std::string_view text);
+
+// "MOVED 3999 10.0.0.6:7001" or "ASK 3999 :7001"
+struct Redirection {
+  static std::optional<Redirection> parse(std::string_view error);
+
+  std::string_view host;  // empty: that of the node that says so
+  std::uint16_t port = 0;
+};
 
 struct ClusterMap {
   // More would not fit into what we read, nor into what Redis recommends.

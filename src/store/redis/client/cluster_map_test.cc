@@ -6,7 +6,6 @@
 #include <string>
 
 #include "proto/resp/reply_reader.h"
-#include "store/redis/client/endpoint_text.h"
 
 namespace weir {
 namespace {
@@ -72,7 +71,7 @@ TEST(Redirection, NamesAHostAndAPort) {
         Case{"MOVED 1 a.example:7", "a.example", 7}, Case{"MOVED 1 ?:7", "", 0},
         Case{"MOVED", "", 0}, Case{"MOVED 1 a", "", 0}, Case{"MOVED 1 a:0", "", 0},
         Case{"MOVED 1 a:7x", "", 0}, Case{"MOVED a:1 2", "", 0}}) {
-    const auto found = parse_redirection(error).value_or(Redirection{});
+    const auto found = Redirection::parse(error).value_or(Redirection{});
     EXPECT_EQ(found.port, port) << error;
     EXPECT_EQ(found.host, host) << error;
   }

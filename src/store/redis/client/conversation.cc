@@ -43,21 +43,21 @@ Conversation::Conversation(const Login& login, Reactor& reactor, ConversationLis
 
 Conversation::~Conversation() {
   waker_ = nullptr;  // on its way out itself
-  end({.why = "the connection broke", .by = Ending::By::kPeer}, last_event_);
+  end(broken_, last_event_);
 }
 
-std::optional<CallFailure> Conversation::send(std::span<const std::string_view> words,
-                                              Instant deadline, RedisCall& call, Instant now) {
+std::optional<RedisFailure> Conversation::send(std::span<const std::string_view> words,
+                                               Instant deadline, RedisCall& call, Instant now) {
   WEIR_ASSERT(call.conversation_ == nullptr && !words.empty());
-  if (phase_ != Phase::kOpen) return CallFailure::kDisconnected;
+  if (phase_ != Phase::kOpen) return RedisFailure::kDisconnected;
   if (next_ - first_ == kFlightsMax || output_.size() > kOutputMax) {
-    return CallFailure::kOverloaded;
+    return RedisFailure::kOverloaded;
   }
   // The caller may not throw: a store decides without.
   try {
     resp::write_command(output_, words);  // whole, or not at all
   } catch (const std::bad_alloc&) {
-    return CallFailure::kOverloaded;
+    return RedisFailure::kOverloaded;
   }
   call.conversation_ = this;
   call.ticket_ = next_;
@@ -73,12 +73,12 @@ void Conversation::send_blindly(std::span<const std::string_view> words, Instant
   take_off(nullptr, Instant::max(), now);
 }
 
-bool Conversation::subscribe(std::string_view channel) {
-  if (phase_ != Phase::kOpen || !handshake_.speaks_resp3()) return false;
+void Conversation::subscribe(std::string_view channel, Hear hear) {
+  if (phase_ != Phase::kOpen || !handshake_.speaks_resp3()) return;
+  hear_ = std::move(hear);
   const std::array<std::string_view, 2> words = {"SUBSCRIBE", channel};
   resp::write_command(output_, words);
   wake();
-  return true;
 }
 
 void Conversation::take_off(RedisCall* call, Instant deadline, Instant now) {
@@ -129,7 +129,7 @@ void Conversation::received(std::size_t size, Instant now) {
 
 void Conversation::dispatch(const resp::Reply& reply, Instant now) {
   if (reply.type() == resp::ReplyType::kPush) {
-    if (listener_ != nullptr) listener_->pushed(reply, now);
+    if (hear_) hear_(reply, now);
   } else if (phase_ == Phase::kHandshake) {
     go_on(reply, now);
   } else {
@@ -199,7 +199,7 @@ void Conversation::time_out_calls(Instant now) {
     if (deadline > now) {
       set_alarm(deadline);
     } else {
-      release(ticket)->failed(CallFailure::kTimedOut, now);
+      release(ticket)->failed(RedisFailure::kTimedOut, now);
     }
     if (phase_ != Phase::kOpen) return;
   }
@@ -217,10 +217,13 @@ void Conversation::end(const Ending& ending, Instant now) {
   output_.consume(output_.size());
   alarm_->set(Instant::max());
   auto* const listener = std::exchange(listener_, nullptr);
-  if (listener != nullptr) listener->ended(ending, now);
+  try {
+    if (listener != nullptr) listener->ended(ending, now);
+  } catch (const std::bad_alloc&) {  // it has done all but say so
+  }
   while (first_ != next_) {
     RedisCall* const call = release(first_++);
-    if (call != nullptr) call->failed(CallFailure::kDisconnected, now);
+    if (call != nullptr) call->failed(RedisFailure::kDisconnected, now);
   }
   wake();
 }

@@ -3,10 +3,10 @@
 // A handshake, then commands and their replies, which come in the order of the commands. A
 // command whose deadline passes is answered failed() then; its place in the line stays,
 // until its late reply has been thrown away. If nothing at all has come for kSilenceMax
-// while something is waited for, the connection is given up.
+// while a reply is due, the conversation ends.
 //
 // How it ends: by the peer, by what the peer says, by silence, or because its listener has
-// left it. The listener hears it first (so that sending again fails at once, and not for
+// left it. The listener learns it first (so that sending again fails at once, and not for
 // ever), then every call that waits fails: kDisconnected.
 //
 // Thread rule: one core. Tested by conversation_test.cc and fuzz/redis_conversation_fuzz.cc.
@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,8 +40,6 @@ class ConversationListener {
   virtual void ended(const Ending& ending, Instant now) = 0;
   // An error for `call`. True: the listener has dealt with it; false: the call reads it.
   virtual bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) = 0;
-  // A push: a message that answers no command.
-  virtual void pushed(const resp::Reply& push, Instant now) = 0;
 
  protected:
   ~ConversationListener() = default;
@@ -60,16 +59,17 @@ class Conversation final : public Session {
   ~Conversation() override;
 
   // As RedisClient::send().
-  [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
-                                                Instant deadline, RedisCall& call, Instant now);
+  [[nodiscard]] std::optional<RedisFailure> send(std::span<const std::string_view> words,
+                                                 Instant deadline, RedisCall& call, Instant now);
   // Ignores the answer. REQUIRES: the command has a reply.
   void send_blindly(std::span<const std::string_view> words, Instant now);
-  // False if the peer's protocol has no pushes.
-  bool subscribe(std::string_view channel);
+  // Takes what the peer sends of its own accord (a push), unless its protocol has no pushes.
+  using Hear = std::function<void(const resp::Reply& push, Instant now)>;
+  void subscribe(std::string_view channel, Hear hear);
 
   static void forget(RedisCall& call);
 
-  // The listener goes away or wants no more, and hears nothing again.
+  // The listener goes away or wants no more, and is not called again.
   void leave();
 
   void attach(Waker& waker) override;
@@ -89,7 +89,7 @@ class Conversation final : public Session {
   enum class Phase : std::uint8_t { kHandshake, kOpen, kEnded };
 
   struct Flight {
-    RedisCall* call;  // null: nobody waits for the reply any more
+    RedisCall* call;  // null: no call waits for the reply any more
     Instant deadline;
   };
 
@@ -107,6 +107,8 @@ class Conversation final : public Session {
 
   ConversationListener* listener_;  // null: it has left
   Waker* waker_ = nullptr;
+  const Ending broken_{.why = "the connection broke", .by = Ending::By::kPeer};
+  Hear hear_;
   Handshake handshake_;
   Phase phase_ = Phase::kHandshake;
   InputBuffer input_;

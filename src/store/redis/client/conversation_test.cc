@@ -22,10 +22,9 @@ class ConversationTest : public testing::Test, public ConversationListener {
   bool takes_error(RedisCall&, const resp::Reply& error, Instant) override {
     return error.error_code() == "MOVED";
   }
-  void pushed(const resp::Reply& push, Instant) override { events.emplace_back(push[0].text()); }
 
-  std::optional<CallFailure> send(const std::vector<std::string_view>& words, NotedCall& call,
-                                  Duration patience = milliseconds(20)) {
+  std::optional<RedisFailure> send(const std::vector<std::string_view>& words, NotedCall& call,
+                                   Duration patience = milliseconds(20)) {
     return conversation.send(words, reactor.now() + patience, call, reactor.now());
   }
 
@@ -39,7 +38,7 @@ class ConversationTest : public testing::Test, public ConversationListener {
 };
 
 TEST_F(ConversationTest, AnswersCommandsInTheirOrder) {
-  EXPECT_EQ(send(kPing, first), CallFailure::kDisconnected);  // not before the handshake
+  EXPECT_EQ(send(kPing, first), RedisFailure::kDisconnected);  // not before the handshake
   server.welcome("standalone", "master");
   EXPECT_THAT(events, ElementsAre("opened"));
   EXPECT_EQ(send(kPing, first), std::nullopt);
@@ -59,12 +58,12 @@ TEST_F(ConversationTest, AnswersATimeoutAtOnceAndDropsTheLateReply) {
   reactor.advance(milliseconds(19));
   EXPECT_EQ(first.outcome, "");
   reactor.advance(milliseconds(1));
-  EXPECT_EQ(first.outcome, "timed out");
+  EXPECT_EQ(first.outcome, "timed_out");
   EXPECT_EQ(second.outcome, "");
   // Free to be sent again while the reply to the first try is still on its way.
   EXPECT_EQ(send(kPing, first), std::nullopt);
   server.say({"+LATE", "+V", "+PONG"});
-  EXPECT_EQ(first.outcome, "timed out, PONG");
+  EXPECT_EQ(first.outcome, "timed_out, PONG");
   EXPECT_EQ(second.outcome, "V");
 }
 
@@ -99,7 +98,7 @@ TEST_F(ConversationTest, GivesUpAPeerThatFallsSilent) {
   EXPECT_EQ(send(kPing, second), std::nullopt);
   reactor.advance(milliseconds(1));
   EXPECT_THAT(events, ElementsAre("opened", "it has stopped answering"));
-  EXPECT_EQ(first.outcome, "timed out");
+  EXPECT_EQ(first.outcome, "timed_out");
   EXPECT_EQ(second.outcome, "disconnected");
   EXPECT_TRUE(server.is_finished());
 }
@@ -114,7 +113,7 @@ TEST_F(ConversationTest, FailsItsCallsWhenTheConnectionEnds) {
   EXPECT_EQ(send(kPing, first), std::nullopt);
   EXPECT_EQ(send(kGet, second), std::nullopt);
   server.say_bytes("+PO");
-  first.then = [&](Instant) { EXPECT_EQ(send(kPing, first), CallFailure::kDisconnected); };
+  first.then = [&](Instant) { EXPECT_EQ(send(kPing, first), RedisFailure::kDisconnected); };
   server.hang_up();
   EXPECT_EQ(first.outcome, "disconnected");
   EXPECT_EQ(second.outcome, "disconnected");
@@ -171,7 +170,8 @@ TEST_F(ConversationTest, LetsItsListenerTakeAnError) {
 
 TEST_F(ConversationTest, TellsPushesFromReplies) {
   server.welcome("standalone", "master");
-  EXPECT_TRUE(conversation.subscribe("news"));
+  conversation.subscribe(
+      "news", [this](const resp::Reply& push, Instant) { events.emplace_back(push[0].text()); });
   EXPECT_EQ(send(kPing, first), std::nullopt);
   EXPECT_EQ(server.hear(), "SUBSCRIBE news|PING");
   server.say({">3", "+subscribe", "+news", ":1", "+PONG", ">3", "+message", "+news", "+x"});
@@ -183,19 +183,19 @@ TEST_F(ConversationTest, BoundsWhatIsInFlight) {
   server.welcome("standalone", "master");
   std::vector<NotedCall> calls(Conversation::kFlightsMax);
   for (auto& call : calls) ASSERT_EQ(send(kPing, call), std::nullopt);
-  EXPECT_EQ(send(kPing, first), CallFailure::kOverloaded);
+  EXPECT_EQ(send(kPing, first), RedisFailure::kOverloaded);
   server.say({"+PONG"});
   EXPECT_EQ(send(kPing, first), std::nullopt);
   conversation.leave();
   EXPECT_EQ(calls.back().outcome, "disconnected");
-  EXPECT_THAT(events, ElementsAre("opened"));  // who leaves hears no more
+  EXPECT_THAT(events, ElementsAre("opened"));  // a listener that leaves is not called again
 }
 
 TEST_F(ConversationTest, BoundsWhatIsToBeSent) {
   server.welcome("standalone", "master");
   const auto big = std::string(Conversation::kOutputMax + 1, 'x');
   EXPECT_EQ(send({"SET", "k", big}, first), std::nullopt);
-  EXPECT_EQ(send(kPing, second), CallFailure::kOverloaded);
+  EXPECT_EQ(send(kPing, second), RedisFailure::kOverloaded);
   server.hear();
   EXPECT_EQ(send(kPing, second), std::nullopt);
 }

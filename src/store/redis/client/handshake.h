@@ -1,6 +1,6 @@
 // Handshake: what is said on a new connection to a Redis before the first command.
 //
-//   HELLO 3 AUTH user password SETNAME weir     who we are; tells what the other is
+//   HELLO 3 AUTH user password SETNAME weir     names and proves us; returns what the server is
 //   AUTH, CLIENT SETNAME, ROLE                  instead, where there is no HELLO 3
 //   SELECT database                             unless it is 0
 //   PING                                        refused while data is being loaded
@@ -25,7 +25,7 @@ namespace weir {
 
 // Why there is no connection any more, and whether trying again at once makes sense.
 struct Ending {
-  // kLater: somebody has to change something first.
+  // kLater: an operator has to change something first.
   enum class Retry : std::uint8_t { kSoon, kLater };
   // kPeer: it has gone, or the connection broke, without a word.
   enum class By : std::uint8_t { kUs, kPeer };

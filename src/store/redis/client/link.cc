@@ -1,6 +1,7 @@
 #include "store/redis/client/link.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,10 +22,12 @@ std::string_view hint_about(const Destination& destination) {
 
 }  // namespace
 
-Link::Link(Login login, const RedisSurroundings& surroundings, LinkListener& listener)
+Link::Link(Login login, const RedisSurroundings& surroundings, Changed changed,
+           TakesError takes_error)
     : login_(std::move(login)),
       surroundings_(surroundings),
-      listener_(listener),
+      changed_(std::move(changed)),
+      takes_error_(std::move(takes_error)),
       chance_(surroundings.seed),
       retry_(surroundings.reactor.make_alarm([this](Instant now) { dial(now); })) {}
 
@@ -46,23 +49,23 @@ void Link::move_to(std::vector<Destination> destinations, Instant now) {
   if (state_.phase == Phase::kConnecting) state_.since = now;
   const bool was_connected = is_connected();
   drop();
-  if (was_connected) enter(Phase::kDisconnected, "moving to " + destination().to_string(), now);
   dial(now);
+  if (was_connected) enter(Phase::kDisconnected, "moving to " + destination().to_string(), now);
 }
 
 void Link::give_up(const Ending& why, Instant now) {
   if (conversation_ == nullptr) return;
   const std::size_t useless = current_;
   drop();
-  lose(why, now);
+  lose(why.why, {}, why.retry, now);
   if (current_ == useless) turn_to_next();
 }
 
 void Link::turn_to_next() { current_ = (current_ + 1) % destinations_.size(); }
 
-std::optional<CallFailure> Link::send(std::span<const std::string_view> words, Instant deadline,
-                                      RedisCall& call, Instant now) {
-  if (conversation_ == nullptr) return CallFailure::kDisconnected;
+std::optional<RedisFailure> Link::send(std::span<const std::string_view> words, Instant deadline,
+                                       RedisCall& call, Instant now) {
+  if (conversation_ == nullptr) return RedisFailure::kDisconnected;
   return conversation_->send(words, deadline, call, now);
 }
 
@@ -70,12 +73,15 @@ void Link::send_blindly(std::span<const std::string_view> words, Instant now) {
   if (conversation_ != nullptr) conversation_->send_blindly(words, now);
 }
 
-bool Link::subscribe(std::string_view channel) {
-  return conversation_ != nullptr && conversation_->subscribe(channel);
+void Link::subscribe(std::string_view channel, Conversation::Hear hear) {
+  if (conversation_ != nullptr) conversation_->subscribe(channel, std::move(hear));
 }
 
+// Without memory for it, it comes again.
 void Link::dial(Instant now) {
+  retry_->set(now + kBackoffMin);
   dial_ = surroundings_.dialer.dial(destination(), now + kDialMax, *this);
+  retry_->set(Instant::max());
 }
 
 std::unique_ptr<Session> Link::connected(Instant now) {
@@ -85,43 +91,46 @@ std::unique_ptr<Session> Link::connected(Instant now) {
   return conversation;
 }
 
-void Link::not_connected(const std::string& why, Instant now) { lose({.why = why}, now); }
+void Link::not_connected(const std::string& why, Instant now) {
+  lose(why, {}, Ending::Retry::kSoon, now);
+}
 
 void Link::opened(Instant now) { enter(Phase::kConnected, {}, now); }
 
 void Link::ended(const Ending& ending, Instant now) {
   conversation_ = nullptr;
-  Ending told = ending;
   const bool in_greeting = !is_connected();
-  if (in_greeting && ending.by == Ending::By::kPeer) told.why += hint_about(destination());
-  lose(told, now);
+  const bool is_silent = in_greeting && ending.by == Ending::By::kPeer;
+  lose(ending.why, is_silent ? hint_about(destination()) : "", ending.retry, now);
 }
 
-bool Link::takes_error(RedisCall& call, const resp::Reply& error, Instant now) {
-  return listener_.link_takes_error(*this, call, error, now);
-}
-
-void Link::pushed(const resp::Reply& push, Instant now) { listener_.link_pushed(push, now); }
-
-// Without a word to the listener.
+// Without a call of changed_.
 void Link::drop() {
   dial_.reset();
   retry_->set(Instant::max());
   if (conversation_ != nullptr) std::exchange(conversation_, nullptr)->leave();
 }
 
-void Link::lose(const Ending& ending, Instant now) {
-  const bool held_well = is_connected() && now - state_.since >= kHeldWell;
+// Plans the next attempt even if there is no memory to say why the last one failed.
+void Link::lose(std::string_view why, std::string_view hint, Ending::Retry retry, Instant now) {
+  const bool was_connected = is_connected();
+  const bool held_well = was_connected && now - state_.since >= kHeldWell;
   if (held_well) failures_ = 0;
-  retry_->set(now + next_wait(ending.retry));
-  auto reason = destination().to_string() + ": " + ending.why;
+  retry_->set(now + next_wait(retry));
+  const Destination& lost = destination();
   if (!held_well) turn_to_next();  // else the same is the first to be tried again
+  std::string reason;
+  std::string cause;
+  try {
+    cause = std::string(why).append(hint);
+    reason = lost.to_string() + ": " + cause;
+  } catch (const std::bad_alloc&) {
+  }
   // The same trouble with another destination is no news.
-  const bool is_news = is_connected() || state_.phase == Phase::kConnecting ||
-                       (ending.retry == Ending::Retry::kLater && announced_ != ending.why);
-  state_.reason = reason;
-  if (!is_news) return;
-  announced_ = ending.why;
+  const bool is_news = was_connected || state_.phase == Phase::kConnecting ||
+                       (retry == Ending::Retry::kLater && announced_ != cause);
+  if (!is_news) return state_.reason.swap(reason);
+  announced_.swap(cause);
   enter(Phase::kDisconnected, std::move(reason), now);
 }
 
@@ -143,7 +152,7 @@ Duration Link::next_wait(Ending::Retry retry) {
 
 void Link::enter(Phase phase, std::string reason, Instant now) {
   state_ = {.phase = phase, .reason = std::move(reason), .since = now};
-  listener_.link_changed(*this, now);
+  changed_(state_, now);
 }
 
 }  // namespace weir

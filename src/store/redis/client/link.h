@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -26,27 +27,6 @@
 
 namespace weir {
 
-// What a client lives on. All must outlive it.
-struct RedisSurroundings {
-  Reactor& reactor;
-  Dialer& dialer;
-  std::uint32_t seed;  // of chance; another one on each core
-};
-
-class Link;
-
-class LinkListener {
- public:
-  // Its state has changed; or only its reason, if that is one somebody has to act on.
-  virtual void link_changed(Link& link, Instant now) = 0;
-  // As ConversationListener's.
-  virtual bool link_takes_error(Link&, RedisCall&, const resp::Reply&, Instant) { return false; }
-  virtual void link_pushed(const resp::Reply&, Instant) {}
-
- protected:
-  ~LinkListener() = default;
-};
-
 class Link final : DialListener, ConversationListener {
  public:
   static constexpr Duration kBackoffMin = std::chrono::milliseconds(20);
@@ -56,8 +36,14 @@ class Link final : DialListener, ConversationListener {
   // A connection that held as long was a good one: what comes next begins anew.
   static constexpr Duration kHeldWell = std::chrono::seconds(1);
 
-  // Does nothing until move_to(). `listener` must outlive it.
-  Link(Login login, const RedisSurroundings& surroundings, LinkListener& listener);
+  // Its state has changed; or only its reason, if that is one for an operator to act on.
+  using Changed = std::function<void(const LinkState& state, Instant now)>;
+  // As ConversationListener::takes_error().
+  using TakesError = std::function<bool(RedisCall&, const resp::Reply& error, Instant now)>;
+
+  // Does nothing until move_to().
+  Link(Login login, const RedisSurroundings& surroundings, Changed changed,
+       TakesError takes_error = {});
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -69,10 +55,10 @@ class Link final : DialListener, ConversationListener {
   // destination.
   void give_up(const Ending& why, Instant now);
 
-  [[nodiscard]] std::optional<CallFailure> send(std::span<const std::string_view> words,
-                                                Instant deadline, RedisCall& call, Instant now);
+  [[nodiscard]] std::optional<RedisFailure> send(std::span<const std::string_view> words,
+                                                 Instant deadline, RedisCall& call, Instant now);
   void send_blindly(std::span<const std::string_view> words, Instant now);
-  bool subscribe(std::string_view channel);
+  void subscribe(std::string_view channel, Conversation::Hear hear);
 
   bool is_connected() const { return state_.phase == LinkState::Phase::kConnected; }
   const LinkState& state() const { return state_; }
@@ -84,24 +70,26 @@ class Link final : DialListener, ConversationListener {
   void not_connected(const std::string& why, Instant now) override;
   void opened(Instant now) override;
   void ended(const Ending& ending, Instant now) override;
-  bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) override;
-  void pushed(const resp::Reply& push, Instant now) override;
+  bool takes_error(RedisCall& call, const resp::Reply& error, Instant now) override {
+    return takes_error_ && takes_error_(call, error, now);
+  }
 
   void dial(Instant now);
   void drop();
-  void lose(const Ending& ending, Instant now);
+  void lose(std::string_view why, std::string_view hint, Ending::Retry retry, Instant now);
   void turn_to_next();
   Duration next_wait(Ending::Retry retry);
   void enter(LinkState::Phase phase, std::string reason, Instant now);
 
   const Login login_;
   const RedisSurroundings surroundings_;
-  LinkListener& listener_;
+  const Changed changed_;
+  const TakesError takes_error_;
   std::vector<Destination> destinations_;
   std::size_t current_ = 0;
   std::size_t failures_ = 0;  // in a row
   LinkState state_;
-  std::string announced_;  // why it was disconnected, when the listener last heard
+  std::string announced_;  // why it was disconnected, when changed_ was last called
   std::minstd_rand chance_;
   std::unique_ptr<Alarm> retry_;
   std::unique_ptr<Dial> dial_;

@@ -12,15 +12,10 @@ using Phase = LinkState::Phase;
 
 const std::vector<std::string_view> kPing = {"PING"};
 
-class LinkTest : public testing::Test, public LinkListener {
+class LinkTest : public testing::Test {
  protected:
-  void link_changed(Link& changed, Instant) override {
-    EXPECT_EQ(&changed, &link);
-    changes.push_back(changed.is_connected() ? "connected" : changed.state().reason);
-  }
-
   Server accept(const std::string& destination) { return {dialer.accept(destination), reactor}; }
-  std::optional<CallFailure> ping(NotedCall& waiting) {
+  std::optional<RedisFailure> ping(NotedCall& waiting) {
     return link.send(kPing, reactor.now() + milliseconds(20), waiting, reactor.now());
   }
   // How long until it tries again.
@@ -36,7 +31,11 @@ class LinkTest : public testing::Test, public LinkListener {
   FakeDialer dialer{reactor};
   std::vector<std::string> changes;
   NotedCall call;
-  Link link{{}, {.reactor = reactor, .dialer = dialer, .seed = 7}, *this};
+  Link link{{},
+            {.reactor = reactor, .dialer = dialer, .seed = 7},
+            [this](const LinkState& state, Instant) {
+              changes.push_back(state.phase == Phase::kConnected ? "connected" : state.reason);
+            }};
   const Destination a{.host = "a", .port = 1};
   const Destination b{.host = "b", .port = 2};
 };
@@ -46,9 +45,9 @@ TEST_F(LinkTest, ConnectsAndCarriesCommands) {
   link.move_to({a}, reactor.now());
   EXPECT_EQ(dialer.wanted(), "a:1");
   EXPECT_EQ(link.state().phase, Phase::kConnecting);
-  EXPECT_EQ(ping(call), CallFailure::kDisconnected);
+  EXPECT_EQ(ping(call), RedisFailure::kDisconnected);
   auto server = accept("a:1");
-  EXPECT_EQ(ping(call), CallFailure::kDisconnected);
+  EXPECT_EQ(ping(call), RedisFailure::kDisconnected);
   server.welcome("standalone", "master");
   EXPECT_THAT(changes, ElementsAre("connected"));
   EXPECT_EQ(ping(call), std::nullopt);
@@ -102,7 +101,7 @@ TEST_F(LinkTest, TriesAWrongPasswordAgainMuchLater) {
   EXPECT_THAT(changes,
               ElementsAre("a:1: the user or the password is wrong, or the user is disabled"));
   EXPECT_GE(wait_for_dial(), Link::kRetryLater / 2);
-  accept("a:1").say({"-NOAUTH no"});  // news, since somebody has to act
+  accept("a:1").say({"-NOAUTH no"});  // news, since an operator has to act
   EXPECT_EQ(changes.size(), 2u);
   wait_for_dial();
   accept("a:1").welcome("standalone", "master");

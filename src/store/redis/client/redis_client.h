@@ -7,31 +7,28 @@
 // Commands are pipelined: what is sent within one round of the event loop leaves in one
 // piece, at the end of that round.
 //
-// Thread rule: the core that made it. Implemented in store/redis/client.
+// Thread rule: the core that made it. Tested by tests/redis/redis_clients_test.cc.
 
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "proto/dialer.h"
+#include "proto/reactor.h"
 #include "proto/resp/reply.h"
+#include "store/redis/client/redis_failure.h"
 #include "weir/time.h"
 
 namespace weir {
 
-enum class CallFailure : std::uint8_t {
-  kDisconnected,  // there is no connection to ask on, or it ended before the reply
-  kTimedOut,      // no reply until the deadline; the command may yet be carried out
-  kOverloaded,    // too much is waiting for replies already
-  kRefused,       // a cluster's nodes kept referring to each other
-};
-
 class Conversation;
 
-// What waits for the reply to one command. Owned by who sends it; one flight at a time, and
+// What waits for the reply to one command. Its sender owns it; one flight at a time, and
 // free to be sent again from within its own callback.
 class RedisCall {
  public:
@@ -43,7 +40,7 @@ class RedisCall {
   virtual void replied(const resp::Reply& reply, Instant now) noexcept = 0;
 
   // There will be no reply.
-  virtual void failed(CallFailure why, Instant now) noexcept = 0;
+  virtual void failed(RedisFailure why, Instant now) noexcept = 0;
 
  protected:
   // REQUIRES: not in flight; see RedisClient::forget()
@@ -73,6 +70,31 @@ struct LinkState {
   Instant since;
 };
 
+// What a client lives on. All must outlive it.
+struct RedisSurroundings {
+  Reactor& reactor;
+  Dialer& dialer;
+  std::uint32_t seed;  // of chance; another one on each core
+};
+
+// Hears what changes and goes wrong with a Redis, and not how often, for the log and health.
+//
+// It may run out of memory: the caller catches std::bad_alloc. News of a failure comes again with
+// the next one, and a change does not.
+class RedisListener {
+ public:
+  // The client's state.
+  virtual void redis_changed(const LinkState&, Instant /*now*/) {}
+  // A store calls Redis again, or no more. It must not use the store.
+  virtual void breaker_changed(Instant /*now*/) {}
+  // A store's first failure of a kind, or the first for RedisTroubles::kNamedAgain; `detail` is
+  // Redis's own words. It must not use the store.
+  virtual void redis_failed(RedisFailure, std::string_view /*detail*/, Instant /*now*/) {}
+
+ protected:
+  ~RedisListener() = default;
+};
+
 class RedisClient {
  public:
   virtual ~RedisClient() = default;
@@ -84,14 +106,23 @@ class RedisClient {
   // `words`, the texts they view and `call` stay as they are until then. `slot` is that of
   // all keys of the command (cluster_slot.h); only a cluster looks at it.
   // REQUIRES: `call` is not in flight; `words` is not empty
-  [[nodiscard]] virtual std::optional<CallFailure> send(std::span<const std::string_view> words,
-                                                        std::uint16_t slot, Instant deadline,
-                                                        RedisCall& call, Instant now) = 0;
+  [[nodiscard]] virtual std::optional<RedisFailure> send(std::span<const std::string_view> words,
+                                                         std::uint16_t slot, Instant deadline,
+                                                         RedisCall& call, Instant now) = 0;
 
   // Its owner goes away: neither callback follows. Nothing happens if it is not in flight.
   virtual void forget(RedisCall& call) = 0;
 
   virtual const LinkState& state() const = 0;
 };
+
+struct RedisUrl;
+
+// The client that the URL asks for. Starts connecting at once, and never stops trying. The parts
+// of `surroundings`, and `listener`, must outlive it; calls in flight when it goes fail:
+// kDisconnected.
+std::unique_ptr<RedisClient> make_redis_client(const RedisUrl& url,
+                                               const RedisSurroundings& surroundings,
+                                               RedisListener& listener, Instant now);
 
 }  // namespace weir

@@ -8,6 +8,7 @@
 
 #include "base/ip_address.h"
 #include "base/percent.h"
+#include "store/redis/client/cluster_map.h"
 
 namespace weir {
 namespace {
@@ -124,12 +125,11 @@ Fault read_host(std::string_view text, const Scheme& scheme, std::vector<Destina
     port = text.substr(end);
   }
   if (!port.empty()) {
-    const auto [parsed, error] =
-        std::from_chars(port.data() + 1, port.data() + port.size(), host.port);
-    if (port[0] != ':' || error != std::errc() || parsed != port.data() + port.size() ||
-        host.port == 0) {
+    const auto parsed = parse_port(port.substr(1));
+    if (port[0] != ':' || !parsed) {
       return "a port is a number from 1 to 65535; in a password, / is written %2F and @ %40";
     }
+    host.port = *parsed;
   }
   hosts.push_back(std::move(host));
   return {};
@@ -204,7 +204,7 @@ Fault read_parameter(std::string_view name, const std::string& value, const Sche
   if (name == "db" && scheme.port == 0) return read_database(value, url.database);
   if (name == "verify" && scheme.encryption == Encryption::kTls) {
     if (value != "none") return "verify= takes only none; certificates are verified otherwise";
-    url.tls.verification = RedisTlsFiles::Verification::kNone;
+    url.tls.verification = TlsTrustFiles::Verification::kNone;
     return {};
   }
   if (std::string* const place = place_of(name, scheme, url)) {

@@ -7,7 +7,7 @@
 //
 // rediss://, rediss-sentinel:// and rediss-cluster:// are the same through TLS, and take
 // ?ca_file= (else the system's authorities are trusted), cert_file= with key_file= (to show
-// a certificate) and verify=none (trust whoever answers). Sentinels may have a password of
+// a certificate) and verify=none (trust any server). Sentinels may have a password of
 // their own: ?sentinel_user= and sentinel_password=. What a URL gives a meaning to is
 // percent-encoded; :PASSWORD@ alone is that of the user "default".
 //
@@ -37,15 +37,6 @@ struct RedisCredentials {
   bool empty() const { return password.empty(); }
 };
 
-// Whom to trust, and who we are. Files are PEM; empty: none.
-struct RedisTlsFiles {
-  enum class Verification : std::uint8_t { kFull, kNone };
-  std::string authorities;  // empty: the system's
-  std::string certificate;
-  std::string key;
-  Verification verification = Verification::kFull;
-};
-
 struct RedisUrl {
   enum class Topology : std::uint8_t { kSingle, kSentinel, kCluster };
 
@@ -64,7 +55,7 @@ struct RedisUrl {
   RedisCredentials sentinel_credentials;
   std::string master;  // what the sentinels call it
   int database = 0;
-  RedisTlsFiles tls;
+  TlsTrustFiles tls;
 };
 
 }  // namespace weir

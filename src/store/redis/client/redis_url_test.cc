@@ -61,11 +61,11 @@ TEST(RedisUrl, KnowsSecretsAndFiles) {
   EXPECT_EQ(url.tls.authorities, "/a b");
   EXPECT_EQ(url.tls.certificate, "/c");
   EXPECT_EQ(url.tls.key, "/k");
-  EXPECT_EQ(url.tls.verification, RedisTlsFiles::Verification::kNone);
+  EXPECT_EQ(url.tls.verification, TlsTrustFiles::Verification::kNone);
   EXPECT_EQ(url.sentinel_credentials.user, "s");
   EXPECT_EQ(url.sentinel_credentials.password, "&");
   EXPECT_EQ(url.destinations.front().encryption, Encryption::kTls);
-  EXPECT_EQ(parsed("rediss://h").tls.verification, RedisTlsFiles::Verification::kFull);
+  EXPECT_EQ(parsed("rediss://h").tls.verification, TlsTrustFiles::Verification::kFull);
 }
 
 TEST(RedisUrl, SaysWhatIsWrongAndWhatWouldBeRight) {

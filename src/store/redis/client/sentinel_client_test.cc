@@ -31,7 +31,7 @@ class SentinelClientTest : public testing::Test {
     sentinel.say(
         {"*2", "$" + std::to_string(host.size()), host, "$" + std::to_string(port.size()), port});
   }
-  std::optional<CallFailure> ping() {
+  std::optional<RedisFailure> ping() {
     return client->send(words, 0, reactor.now() + milliseconds(20), call, reactor.now());
   }
 
@@ -52,7 +52,7 @@ TEST_F(SentinelClientTest, AsksForTheMasterAndListensForAnother) {
   EXPECT_THAT(states.said, ElementsAre("connected"));
   EXPECT_EQ(ping(), std::nullopt);
   EXPECT_EQ(master.hear(), "PING");
-  // Of another master, then of ours.
+  // About another master, then about ours.
   sentinel.say({">3", "+message", "++switch-master", "+mm 10.0.0.1 1 10.0.0.2 2"});
   EXPECT_EQ(sentinel.hear(), "");
   sentinel.say({">3", "+message", "++switch-master", "+m 10.0.0.1 6379 10.0.0.2 6379"});
@@ -75,7 +75,7 @@ TEST_F(SentinelClientTest, BelievesAMasterAloneThatItIsOne) {
   }
   EXPECT_EQ(client->state().reason, "10.0.0.1:6379: it is a replica, which cannot be written to");
   EXPECT_EQ(sentinel.hear(), "SENTINEL GET-MASTER-ADDR-BY-NAME m");
-  EXPECT_EQ(ping(), CallFailure::kDisconnected);
+  EXPECT_EQ(ping(), RedisFailure::kDisconnected);
 }
 
 TEST_F(SentinelClientTest, AsksAgainAtOnceWhenTheMasterIsNoneAnyMore) {

@@ -4,7 +4,7 @@
 --
 -- KEYS  one for each field, in their order; of one slot
 -- ARGV  for each field: its name, how many words it says, and those
--- Returns for each field its name and what it hears.
+-- Returns for each field its name and the answer to it.
 local time = redis.call('TIME')
 local now_s = tonumber(time[1])
 local fields = {}
@@ -31,9 +31,9 @@ function fields.secret(key, first)
 end
 
 -- Says   this node's name, the id of the last block it has read, and then
---        for each block to tell: its text, milliseconds until it ends
--- Hears  the time in milliseconds, and the blocks told since (id, whose first part is when
---        it was told, node, text, and what was left then), at most 256 of them
+--        for each new block: its text, milliseconds until it ends
+-- Hears  the time in milliseconds, and the blocks sent since (id, whose first part is when
+--        it was sent, node, text, and what was left then), at most 256 of them
 function fields.blocks(key, first, last)
   for i = first + 2, last, 2 do
     redis.call('XADD', key, 'MAXLEN', '~', 65536, '*', 'node', ARGV[first],
@@ -44,7 +44,7 @@ function fields.blocks(key, first, last)
   end
   local told = {now_s * 1000 + math.floor(tonumber(time[2]) / 1000)}
   for _, entry in ipairs(redis.call('XRANGE', key, '(' .. ARGV[first + 1], '+', 'COUNT', 256)) do
-    -- By name, as another node may tell more of a block.
+    -- By name, as another node may send more of a block.
     local by_name = {}
     for i = 1, #entry[2], 2 do by_name[entry[2][i]] = entry[2][i + 1] end
     told[#told + 1] = entry[1]

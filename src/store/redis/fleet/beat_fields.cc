@@ -45,7 +45,7 @@ std::string NodesField::hear(const resp::Reply& told, Instant) {
 
 // ---- secret ----
 
-// A Redis that has lost the secret gets it back from whoever comes first.
+// A Redis that has lost the secret gets it back from the node that comes first.
 void SecretField::say(std::vector<std::string>& words, Instant) {
   words.push_back(found_.empty() ? bytes_of(own_) : found_);
 }
@@ -86,7 +86,7 @@ void BlocksField::take_up_news(Instant now) {
   }
 }
 
-// What nobody has heard is said again; twice does no harm.
+// What no beat has brought is sent again; twice does no harm.
 void BlocksField::say(std::vector<std::string>& words, Instant now) {
   take_up_news(now);
   words.push_back(node_);

@@ -1,7 +1,7 @@
 // What a node's beat carries: fields, each with what this node says and what the others say,
 // all in one trip. Adding one takes a class here, its function in beat.lua, and a place in
 // FleetBeat's list. A node that does not know a field leaves its key alone; a field that a
-// reply lacks hears nothing.
+// reply lacks reads nothing.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 
@@ -44,7 +44,7 @@ class BeatField {
 // Which nodes are alive.
 class NodesField final : public BeatField {
  public:
-  // A node that has not been heard for so long counts as gone.
+  // A node that has not beaten for so long counts as gone.
   static constexpr Duration kAliveMax = std::chrono::seconds(5);
 
   explicit NodesField(std::string node) : node_(std::move(node)) {}

@@ -17,21 +17,19 @@ constexpr std::string_view kSomethingElse = "it answers something else";
 
 }  // namespace
 
-FleetBeat::FleetBeat(const Options& options, RedisClient& client, Reactor& reactor,
-                     BlockList& blocks, FleetBeatListener& listener, Instant now)
+FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
     : interval_(std::min(options.interval, kIntervalMax)),
-      client_(client),
-      listener_(listener),
+      world_(world),
       tag_(options.prefix + "{fleet}:"),
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
-      blocks_(options.node, blocks),
-      alarm_(reactor.make_alarm([this](Instant then) { beat(then); })) {
-  blocks.share();
+      blocks_(options.node, world.blocks),
+      alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
+  world.blocks.share();
   alarm_->set(now);
 }
 
-FleetBeat::~FleetBeat() { client_.forget(*this); }
+FleetBeat::~FleetBeat() { world_.client.forget(*this); }
 
 void FleetBeat::beat(Instant now) {
   alarm_->set(now + interval_);
@@ -49,7 +47,7 @@ bool FleetBeat::leave(Instant now) {
 }
 
 bool FleetBeat::is_connected() const {
-  return client_.state().phase == LinkState::Phase::kConnected;
+  return world_.client.state().phase == LinkState::Phase::kConnected;
 }
 
 // As beat.lua wants it: the fields' keys, and for each its name and its words.
@@ -65,7 +63,7 @@ void FleetBeat::ask(Instant now) {
   }
   words_ = {"EVAL", kScript};
   words_.insert(words_.end(), said_.begin(), said_.end());
-  is_asking_ = !client_.send(words_, cluster_slot(tag_), now + kAnswerMax, *this, now);
+  is_asking_ = !world_.client.send(words_, cluster_slot(tag_), now + kAnswerMax, *this, now);
 }
 
 // Without memory for what it brings, the next beat brings it.
@@ -73,14 +71,14 @@ void FleetBeat::replied(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
   if (phase_ == Phase::kLeaving && blocks_.has_said_all()) phase_ = Phase::kGone;
   try {
-    if (reply.is_error()) return listener_.beat_failed(reply.text());
-    if (reply.at(nodes_.name()).is_null()) return listener_.beat_failed(kSomethingElse);
+    if (reply.is_error()) return complain(reply.text());
+    if (reply.at(nodes_.name()).is_null()) return complain(kSomethingElse);
     take(reply, now);
   } catch (const std::bad_alloc&) {
   }
 }
 
-void FleetBeat::failed(CallFailure, Instant) noexcept { is_asking_ = false; }
+void FleetBeat::failed(RedisFailure, Instant) noexcept { is_asking_ = false; }
 
 // All fields hear what there is for them, whatever another complains of: what they have said is
 // said.
@@ -92,19 +90,26 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
     std::string wrong = field->hear(told, now);
     if (complaint.empty()) complaint = std::move(wrong);
   }
-  if (!complaint.empty()) return listener_.beat_failed(complaint);
+  if (!complaint.empty()) return complain(complaint);
   use_secret(now);
-  listener_.nodes_counted(nodes_.count());
+  world_.state.set_live_nodes(nodes_.count());
+  world_.state.set_beat_failure({});
   const bool is_more =
       std::ranges::any_of(fields_, [](const BeatField* field) { return field->has_more(); });
   if (is_more) alarm_->set(now);
+}
+
+void FleetBeat::complain(std::string_view why) {
+  const std::string sentence =
+      "this node and the others do not hear of each other: " + std::string(why);
+  if (world_.state.set_beat_failure(sentence)) world_.listener.fleet_warned(sentence);
 }
 
 void FleetBeat::use_secret(Instant now) {
   using News = SecretField::News;
   const News news = secret_.news();
   if (news == News::kFound || news == News::kReplaced) {
-    listener_.secret_found(secret_.found(), now);
+    world_.listener.secret_found(secret_.found(), now);
   }
   if (news == News::kLost || news == News::kReplaced) blocks_.tell_all_again(now);
 }

@@ -4,7 +4,7 @@
 // (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
-// key under the same name, and nobody who does not read that Redis can tell which.
+// key under the same name, and only those who read that Redis can say which key it is.
 //
 // If a beat cannot take all, the rest follows at once. A Redis that has lost the secret
 // has lost the blocks, too: the node that brings it back sends all that it knows again, and
@@ -26,27 +26,14 @@
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/fleet_state.h"
 #include "weir/key.h"
 
 namespace weir {
 
-// Hears what a beat has brought.
-class FleetBeatListener {
- public:
-  // A whole beat has been answered.
-  virtual void nodes_counted(std::int64_t nodes) = 0;
-  // At the first beat; and again if the Redis has lost it, and another node's is there now.
-  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
-  // `why` is a sentence without its stop.
-  virtual void beat_failed(std::string_view why) = 0;
-
- protected:
-  ~FleetBeatListener() = default;
-};
-
 class FleetBeat final : RedisCall {
  public:
-  // So that who is alive is heard several times within NodesField::kAliveMax.
+  // So that a node that is alive beats several times within NodesField::kAliveMax.
   static constexpr Duration kIntervalMax = std::chrono::seconds(1);
   static constexpr Duration kAnswerMax = std::chrono::seconds(1);
 
@@ -57,9 +44,17 @@ class FleetBeat final : RedisCall {
     HashSecret secret;  // to bring, if there is none yet
   };
 
-  // All must outlive this. Beats from the first interval on.
-  FleetBeat(const Options& options, RedisClient& client, Reactor& reactor, BlockList& blocks,
-            FleetBeatListener& listener, Instant now);
+  // What a beat changes. All must outlive it.
+  struct World {
+    RedisClient& client;
+    Reactor& reactor;
+    BlockList& blocks;
+    FleetState& state;        // which nodes are alive
+    FleetListener& listener;  // of a new secret and of failures
+  };
+
+  // Beats from the first interval on.
+  FleetBeat(const Options& options, const World& world, Instant now);
   ~FleetBeat();
 
   // The last beat: takes the node out of the count, and sends its last blocks. True when
@@ -68,17 +63,17 @@ class FleetBeat final : RedisCall {
 
  private:
   void replied(const resp::Reply& reply, Instant now) noexcept override;
-  void failed(CallFailure why, Instant now) noexcept override;
+  void failed(RedisFailure why, Instant now) noexcept override;
 
   bool is_connected() const;
   void beat(Instant now);
   void ask(Instant now);
   void take(const resp::Reply& reply, Instant now);
   void use_secret(Instant now);
+  void complain(std::string_view why);
 
   const Duration interval_;
-  RedisClient& client_;
-  FleetBeatListener& listener_;
+  const World world_;
   const std::string tag_;  // of all keys: the prefix and {fleet}
   NodesField nodes_;
   SecretField secret_;

@@ -1,5 +1,5 @@
 // FleetState: what a node knows of the nodes that share its Redis, and how its cores get
-// along with it, for whoever asks.
+// along with it.
 //
 // Thread rule: any thread. Tested by fleet_state_test.cc.
 
@@ -17,6 +17,7 @@
 #include "store/redis/async/async_store.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
+#include "weir/key.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -36,6 +37,20 @@ struct FleetCounts {
   AsyncStoreCounts async{};
 };
 
+// Hears what a person should know, once a change, and what all cores must know.
+class FleetListener {
+ public:
+  // The node's health, once it has lasted for a moment.
+  virtual void health_changed(const FleetHealth& health) = 0;
+  // Something is wrong with the Redis beyond its being away; one sentence without its stop.
+  virtual void fleet_warned(const std::string& sentence) = 0;
+  // Keys are to be hashed under it, on every core, which then calls use_secret().
+  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
+
+ protected:
+  ~FleetListener() = default;
+};
+
 class FleetState {
  public:
   FleetState(std::size_t cores, Instant now)
@@ -44,7 +59,7 @@ class FleetState {
 
   std::size_t cores() const { return cores_.size(); }
 
-  // Nodes that are alive, this one included. The last that was heard, while Redis is away.
+  // Nodes that are alive, this one included. As of the last beat, while Redis is away.
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
   void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }
 
@@ -57,7 +72,7 @@ class FleetState {
   bool set_beat_failure(std::string_view why);
   std::string beat_failure() const;
 
-  // Whether somebody should hear of it: the first of its kind, on all cores, for a minute.
+  // Whether it is worth a log line: the first of its kind, on all cores, for a minute.
   bool is_news(RedisFailure failure, Instant now);
 
   // A core's figures, now and then.

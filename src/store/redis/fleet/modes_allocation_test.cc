@@ -8,7 +8,7 @@
 #include "base/allocation_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 
 namespace weir {
@@ -18,13 +18,13 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kKeys = 100;
 
-// Answers each trip with the same text, when it is told to.
+// Answers each trip with the same text, when the test says.
 class OneAnswerClient final : public RedisClient {
  public:
   explicit OneAnswerClient(std::string numbers) : numbers_(std::move(numbers)) {}
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
-                                  RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t, Instant,
+                                   RedisCall& call, Instant) override {
     calls_.push_back({&call, std::stoul(std::string(words[2]))});
     return std::nullopt;
   }
@@ -50,10 +50,7 @@ class OneAnswerClient final : public RedisClient {
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-struct Nobody final : RedisStoreListener {
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
-};
+struct Nobody final : RedisListener {};
 
 // Allows everything.
 class GenerousStore final : public Store {
@@ -81,7 +78,7 @@ TEST(ModesAllocations, AreNoneForWhatIsLeased) {
   const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
   Instant now = instant_from_epoch_us(1'700'000'000'000'000);
   ManualReactor reactor;
-  // Of each key: allowed, 1,000 left; 500 granted for half a second.
+  // For each key: allowed, 1,000 left; 500 granted for half a second.
   OneAnswerClient client(":64000\r\n:50\r\n:500\r\n:500000\r\n:0\r\n");
   Nobody listener;
   GenerousStore strict;
@@ -123,7 +120,7 @@ TEST(ModesAllocations, AreNoneForWhatIsCopied) {
   EXPECT_EQ(store.counts().from_memory, 103 * kKeys);
 }
 
-// It goes on deciding while it waits for the last to be heard.
+// It goes on deciding while the last trip is out.
 TEST(ModesAllocations, AreNoneAfterAllHasBeenTold) {
   const Quota quota = *Quota::make({Algorithm::kTokenBucket, 1'000'000, 1min});
   Instant now = instant_from_epoch_us(1'700'000'000'000'000);

@@ -11,8 +11,8 @@
 #include "base/allocation_testing.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
-#include "store/redis/calls/manual_reactor.h"
 #include "store/redis/client/conversation.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 #include "store/redis/strict/split_store.h"
@@ -30,8 +30,8 @@ class SilentClient final : public RedisClient {
  public:
   SilentClient() { calls_.reserve(100); }
 
-  std::optional<CallFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
-                                  RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
+                                   RedisCall& call, Instant) override {
     calls_.push_back(&call);
     return std::nullopt;
   }
@@ -41,7 +41,7 @@ class SilentClient final : public RedisClient {
   std::size_t calls() const { return calls_.size(); }
   void fail_all(Instant now) {
     for (RedisCall* const call : std::exchange(calls_, {})) {
-      call->failed(CallFailure::kRefused, now);
+      call->failed(RedisFailure::kNotReady, now);
     }
   }
 
@@ -51,7 +51,7 @@ class SilentClient final : public RedisClient {
 };
 
 // What it would say takes memory.
-struct Talker final : RedisStoreListener {
+struct Talker final : RedisListener {
   void redis_failed(RedisFailure, std::string_view, Instant) override { say(); }
   void breaker_changed(Instant) override { say(); }
   void say() { said += std::string(100, '.').size() / 100; }
@@ -176,7 +176,7 @@ TEST_F(OutOfMemory, WhatRedisIsToBeToldWaits) {
 
 struct NotedCall final : RedisCall {
   void replied(const resp::Reply&, Instant) noexcept override {}
-  void failed(CallFailure, Instant) noexcept override { ++failures; }
+  void failed(RedisFailure, Instant) noexcept override { ++failures; }
   int failures = 0;
 };
 
@@ -184,7 +184,6 @@ struct Opened final : ConversationListener {
   void opened(Instant) override { is_open = true; }
   void ended(const Ending&, Instant) override {}
   bool takes_error(RedisCall&, const resp::Reply&, Instant) override { return false; }
-  void pushed(const resp::Reply&, Instant) override {}
   bool is_open = false;
 };
 
@@ -207,7 +206,7 @@ TEST_F(OutOfMemory, ACommandThatFindsNoRoomIsRefusedAndCanBeSentAgain) {
   NotedCall call;
   {
     const NoMemory none;
-    EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), CallFailure::kOverloaded);
+    EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), RedisFailure::kOverloaded);
   }
   EXPECT_TRUE(conversation.output().empty());
   EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), std::nullopt);

@@ -22,19 +22,13 @@ RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFle
 
 }  // namespace
 
-void RedisFleet::AwayStore::decide(Batch& batch, Instant) noexcept {
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
-}
-
 RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Instant now)
     : options_(options), core_(core) {
   auto& reactor = core_.surroundings.reactor;
-  RedisStateListener& state_listener = *this;
-  client_ = make_redis_client(options_.url, core_.surroundings, state_listener, now);
-  RedisStoreListener& store_listener = *this;
+  RedisListener& listener = *this;
+  client_ = make_redis_client(options_.url, core_.surroundings, listener, now);
   const RedisStoreOptions redis_options = store_options(options_, core_);
-  auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, store_listener);
+  auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, listener);
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
@@ -44,18 +38,22 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   };
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
-                  reactor, store_listener);
+                  reactor, listener);
   async_.emplace(
       AsyncStoreOptions{
           .redis = redis_options, .interval = options_.sync_interval, .stores = stores},
-      *strict_, *client_, reactor, store_listener);
+      *strict_, *client_, reactor, listener);
   if (core_.number == 0) {
-    FleetBeatListener& beat_listener = *this;
     beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
                                      .interval = options_.sync_interval,
                                      .node = options_.node,
                                      .secret = options_.secret},
-                  *client_, reactor, core_.blocks, beat_listener, now);
+                  FleetBeat::World{.client = *client_,
+                                   .reactor = reactor,
+                                   .blocks = core_.blocks,
+                                   .state = core_.state,
+                                   .listener = core_.listener},
+                  now);
   }
   publisher_ = reactor.make_alarm([this](Instant then) { publish(then); });
   publisher_->set(now + kPublishEvery);
@@ -80,9 +78,9 @@ Store& RedisFleet::leases_at_hand() {
 
 bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
-// Under another secret the key has another name, which nobody knows yet.
-void RedisFleet::admitted_alone(Mode mode, const Charge& charge, Instant now) {
-  if (mode == Mode::kAsync && has_secret_) async_->note_admitted(charge, now);
+// Under another secret the key has another name, which this node does not know yet.
+void RedisFleet::admitted_alone(const Charge& charge, Instant now) {
+  if (has_secret_) async_->note_admitted(charge, now);
 }
 
 bool RedisFleet::decides() const {
@@ -90,9 +88,24 @@ bool RedisFleet::decides() const {
          !async_->trips().is_away();
 }
 
-void RedisFleet::redis_changed(const LinkState&, Instant now) { report(now); }
+void RedisFleet::redis_changed(const LinkState&, Instant now) {
+  report(now);
+  catch_up(now);
+}
 
-void RedisFleet::breaker_changed(Instant now) { report(now); }
+void RedisFleet::breaker_changed(Instant now) {
+  report(now);
+  if (!async_) return;
+  const int closed = strict_store_->breaker().closed() + leased_->trips().breaker().closed();
+  if (closed > std::exchange(closed_breakers_, closed)) catch_up(now);
+}
+
+// Once Redis answers, it is charged what this node has admitted alone before it decides more for
+// this core.
+void RedisFleet::catch_up(Instant now) {
+  if (!async_ || client_->state().phase != LinkState::Phase::kConnected) return;
+  if (strict_store_->breaker().closed()) async_->catch_up(now);
+}
 
 void RedisFleet::report(Instant now) {
   if (!async_) return;  // while it is being made
@@ -117,21 +130,6 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
   if (!detail.empty()) last_failure_.append(": ").append(detail);
   if (failure <= RedisFailure::kNotAsked || !core_.state.is_news(failure, now)) return;
   core_.listener.fleet_warned(last_failure_);
-}
-
-void RedisFleet::nodes_counted(std::int64_t nodes) {
-  core_.state.set_live_nodes(nodes);
-  core_.state.set_beat_failure({});
-}
-
-void RedisFleet::beat_failed(std::string_view why) {
-  const std::string sentence =
-      "this node and the others do not hear of each other: " + std::string(why);
-  if (core_.state.set_beat_failure(sentence)) core_.listener.fleet_warned(sentence);
-}
-
-void RedisFleet::secret_found(const HashSecret& secret, Instant now) {
-  core_.listener.secret_found(secret, now);
 }
 
 void RedisFleet::use_secret(Instant now) {

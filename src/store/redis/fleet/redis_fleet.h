@@ -18,7 +18,7 @@
 #include "engine/fleet.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
-#include "store/redis/client/redis_clients.h"
+#include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
 #include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/fleet/fleet_state.h"
@@ -38,21 +38,7 @@ struct RedisFleetOptions {
   HashSecret secret;  // to bring, if the fleet has none yet
 };
 
-// Hears what a person should know, once a change, and what all cores must know.
-class FleetListener {
- public:
-  // The node's health, once it has lasted for a moment.
-  virtual void health_changed(const FleetHealth& health) = 0;
-  // Something is wrong with the Redis beyond its being away; one sentence without its stop.
-  virtual void fleet_warned(const std::string& sentence) = 0;
-  // Keys are to be hashed under it, on every core, which then calls use_secret().
-  virtual void secret_found(const HashSecret& secret, Instant now) = 0;
-
- protected:
-  ~FleetListener() = default;
-};
-
-class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, FleetBeatListener {
+class RedisFleet final : public Fleet, RedisListener {
  public:
   // Its own place in the node.
   struct Core {
@@ -74,7 +60,7 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   bool is_spread() const override;
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
-  void admitted_alone(Mode mode, const Charge& charge, Instant now) override;
+  void admitted_alone(const Charge& charge, Instant now) override;
 
   // The secret that was found is in use on this core.
   void use_secret(Instant now);
@@ -87,18 +73,16 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
  private:
   // Answers that it cannot.
   class AwayStore final : public Store {
-    void decide(Batch& batch, Instant now) noexcept override;
+    void decide(Batch& batch, Instant) noexcept override { batch.fail(); }
   };
 
   void redis_changed(const LinkState& state, Instant now) override;
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
-  void nodes_counted(std::int64_t nodes) override;
-  void secret_found(const HashSecret& secret, Instant now) override;
-  void beat_failed(std::string_view why) override;
 
   bool decides() const;
   void report(Instant now);
+  void catch_up(Instant now);
   void publish(Instant now);
   void tell_health();
 
@@ -113,7 +97,8 @@ class RedisFleet final : public Fleet, RedisStateListener, RedisStoreListener, F
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
-  FleetHealth told_{};  // by the first core
+  int closed_breakers_ = 2;  // of modes strict and leased
+  FleetHealth told_{};       // by the first core
   std::unique_ptr<Alarm> publisher_;
 };
 

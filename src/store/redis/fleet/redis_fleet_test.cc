@@ -79,7 +79,7 @@ class RedisFleetTest : public ::testing::Test {
     const Instant now = reactor_.now();
     blocks_.add({.rule = "r", .key = key, .since = now, .until = now + 1h}, now);
   }
-  // How many blocks the server is told.
+  // How many blocks the server receives.
   int hear_blocks() {
     const std::string heard = server_->hear();
     int blocks = 0;
@@ -149,10 +149,10 @@ TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
   EXPECT_NE(server_->hear().find("denied r mine"), std::string::npos);
   const std::string block = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
   answer_beat(2, {"4000-0", "other", block, "60000", "4500-1", "me", block, "90000"});
-  // A minute when it was told, at 4 s; by the Redis it is 5 s now.
+  // A minute was left when it was sent, at 4 s; by the Redis it is 5 s now.
   EXPECT_EQ(blocks_.until("r", "theirs", reactor_.now()), reactor_.now() + 59s);
   reactor_.advance(100ms);
-  EXPECT_EQ(server_->hear().find("denied r"), std::string::npos);  // told once, and no echo
+  EXPECT_EQ(server_->hear().find("denied r"), std::string::npos);  // sent once, and no echo
   answer_beat(2, {"4600-0", "other", block, "0"});
   EXPECT_FALSE(blocks_.until("r", "theirs", reactor_.now()));
 }
@@ -308,7 +308,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   EXPECT_EQ(state_.beat_failure(), "");
 }
 
-// As a script tells that knows others, or not all.
+// The reply of a script that knows other fields, or not all.
 TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   make_fleet();
   connect();

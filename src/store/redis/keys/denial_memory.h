@@ -2,10 +2,10 @@
 // can change.
 //
 // A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
-// or give back, and does not tell. It holds for the same cost under the same quota. A larger
-// cost would be denied, too, but come back at another time.
+// or give back, and this one does not learn it. It holds for the same cost under the same quota:
+// a larger cost would be denied, too, but come back at another time.
 //
-// Bounded: a key has one place, and takes it from whoever has it.
+// Bounded: a key has one place, and takes it from the key that has it.
 //
 // Thread rule: one core. Tested by denial_memory_test.cc.
 
@@ -66,7 +66,7 @@ class DenialMemory {
  private:
   struct Place {
     KeyHash key;
-    std::int64_t cost = 0;  // 0: nobody's
+    std::int64_t cost = 0;  // 0: it is free
     std::int64_t capacity = 0;
     Decision decision;
     Instant asked_at;

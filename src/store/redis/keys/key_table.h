@@ -93,7 +93,7 @@ class KeyTable {
     return hand_;
   }
 
-  // REQUIRES, of all three: the place is somebody's
+  // REQUIRES, for all three: a key has the place
   Value& operator[](Place place) { return slots_[place].value; }
   const KeyHash& key_of(Place place) const { return slots_[place].key; }
   std::uint64_t tag_of(Place place) const { return slots_[place].tag; }
@@ -113,7 +113,7 @@ class KeyTable {
 
   HugeArray<Place> heads_;  // of chains
   HugeArray<Slot> slots_;
-  Place places_ = 0;  // that have ever been somebody's
+  Place places_ = 0;  // that a key has ever had
   std::size_t size_ = 0;
   Place free_ = kNone;
   Place hand_ = 0;

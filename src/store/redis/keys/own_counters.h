@@ -29,8 +29,7 @@ class OwnCounters {
   void enter(const Charge& charge, Instant now);
 
  private:
-  Quota entered_as(const Quota& quota) const;
-  void spend_rest(const Charge& charge, const Decision& decision, Instant now);
+  Decision decide(Operation operation, const Charge& charge, Instant now);
 
   Store* memory_;
   LiveNodes live_nodes_;

@@ -74,7 +74,7 @@ std::int64_t LeasedKey::drop_expired(Instant now) {
   return expired;
 }
 
-// Nobody wanted what is left of it.
+// What is left of it was not wanted.
 void LeasedKey::drop(std::size_t lease) {
   held_then_ -= std::exchange(leases_[lease].units, 0);
   origins_[lease].units_told = 0;
@@ -154,7 +154,7 @@ LeasedKey::Returned LeasedKey::give_back(std::size_t lease, Instant now) {
   return returned;
 }
 
-// A key in use may still need the units, and nobody misses a few.
+// A key in use may still need the units, and a few are no loss to other nodes.
 bool LeasedKey::is_to_go_back(std::size_t lease, Instant now) const {
   const Held& held = leases_[lease];
   const Origin& origin = origins_[lease];

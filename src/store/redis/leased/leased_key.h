@@ -78,7 +78,7 @@ class LeasedKey {
 
   // Gives back the rest of a lease, unless the lease has ended.
   Returned give_back(std::size_t lease, Instant now);
-  // Whether it should, by now: a short lease, or a long one that nobody needs any more.
+  // Whether it should, by now: a short lease, or a long one that the key needs no more.
   bool is_to_go_back(std::size_t lease, Instant now) const;
   // Redis has forgotten the key: all that is held is void. Returns how much that is.
   std::int64_t forget();

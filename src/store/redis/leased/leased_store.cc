@@ -51,7 +51,7 @@ Charge one_unit(Charge charge) {
 }  // namespace
 
 LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
-                         Reactor& reactor, RedisStoreListener& listener)
+                         Reactor& reactor, RedisListener& listener)
     : options_(options),
       strict_(strict),
       trips_(options.redis, Breaker::kFailuresMax, client, reactor, listener, *this),
@@ -68,7 +68,7 @@ LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, Redis
 
 LeasedStore::~LeasedStore() {
   for (Waiting& waiting : waiting_) {
-    if (waiting.batch != nullptr) fail(*std::exchange(waiting.batch, nullptr));
+    if (waiting.batch != nullptr) std::exchange(waiting.batch, nullptr)->fail();
   }
 }
 
@@ -95,7 +95,7 @@ bool LeasedStore::is_for_leases(const Batch& batch) {
 void LeasedStore::AtHand::decide(Batch& batch, Instant now) noexcept {
   batch.error = StoreError::kNone;
   leased_.keys_.prefetch(batch.charges);
-  if (!is_for_leases(batch) || !leased_.answer_at_once(batch, now)) leased_.fail(batch);
+  if (!is_for_leases(batch) || !leased_.answer_at_once(batch, now)) batch.fail();
 }
 
 bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
@@ -178,7 +178,7 @@ std::int64_t LeasedStore::share() const { return std::max<std::int64_t>(1, optio
 
 // Waits if leases help; else the strict store decides.
 void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
-  if (trips_.is_away() || batch.give_up_at <= now) return fail(batch);
+  if (trips_.is_away() || batch.give_up_at <= now) return batch.fail();
   for (const Charge& charge : batch.charges) {
     if (!find_place(charge, now)) return pass_on(batch, now, now);
   }
@@ -204,7 +204,7 @@ void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
 void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
                        Instant now) {
   for (const std::size_t index : lacking) {
-    if (!ask(places[index], Instant{})) return fail(batch);
+    if (!ask(places[index], Instant{})) return batch.fail();
   }
   const std::uint32_t waiting = waiting_free_.back();
   waiting_free_.pop_back();
@@ -234,11 +234,6 @@ void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
   // Before the strict store sends anything: a reset forgets what is leased until then.
   if (gave_back || batch.operation == Operation::kReset) trips_.flush(now);
   strict_.decide(batch, since);
-}
-
-void LeasedStore::fail(Batch& batch) noexcept {
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
 }
 
 // A refund of units from a lease that is out returns to that lease: it needs no trip. False,

@@ -20,7 +20,7 @@
 //   long   a window (for logs an eighth of one), LeasedKey::kLongMax at most. For little demand,
 //          which a small part of what remains covers: other nodes miss a small part, too. If the
 //          key is idle after three quarters, the rest goes back, unless it is so little that its
-//          expiry costs nobody anything.
+//          expiry takes nothing from others.
 //   short  1/8 of a window, LeasedKey::kLengthMax at most. Redis charges logs and buckets as of
 //          the lease's end, so for those it is 1/16 of the time in which their capacity comes
 //          back. After three quarters the rest goes back. A length below kLengthMin is not worth
@@ -88,7 +88,7 @@ class LeasedStore final : public Store, private TripOwner {
 
   // All outlive the store. `strict` decides in the same Redis.
   LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
-              Reactor& reactor, RedisStoreListener& listener);
+              Reactor& reactor, RedisListener& listener);
   // Batches that wait fail. Their callbacks must not use the store.
   ~LeasedStore() override;
 
@@ -158,7 +158,6 @@ class LeasedStore final : public Store, private TripOwner {
   void wait_for_leases(Batch& batch, Instant now);
   void wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking, Instant now);
   void pass_on(Batch& batch, Instant since, Instant now);
-  void fail(Batch& batch) noexcept;
 
   bool find_place(const Charge& charge, Instant now);
   bool make_room(Instant now);

@@ -1,4 +1,4 @@
-// What becomes of leases: asking for them, receiving them, waking who waits, giving back.
+// How a core asks for leases, receives them, wakes the checks that wait, and gives back.
 
 #include <algorithm>
 #include <functional>
@@ -122,7 +122,7 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
   if (errand.operation == ScriptOperation::kReturn) {
     return replies.read({&charge, 1}, {&lease.decision, 1});
   }
-  const ChargeFailure failure = replies.read_leases({&charge, 1}, {&lease, 1});
+  const ChargeFailure failure = replies.read_lease(charge, lease);
   if (failure != ChargeFailure::kNone) return failure;
   keys_[errand.place].leased.note_state(lease.decision, now);
   if (!lease.decision.allowed()) {
@@ -194,12 +194,12 @@ void LeasedStore::resolve(std::uint32_t index, Instant now) {
   const Waiting waiting = std::exchange(waiting_[index], {});
   waiting_free_.push_back(index);
   Batch& batch = *waiting.batch;
-  if (waiting.error != StoreError::kNone) return fail(batch);
+  if (waiting.error != StoreError::kNone) return batch.fail();
   if (answer_from_memory(batch, find(batch.charges), now)) return;
   pass_on(batch, waiting.since, now);
 }
 
-// ---- units that nobody spends ----
+// ---- units that are not spent ----
 
 void LeasedStore::drop_expired(Key& key, Instant now) {
   counts_.expired += key.leased.drop_expired(now);

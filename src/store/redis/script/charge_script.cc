@@ -111,43 +111,41 @@ void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
   batches_.push_back(static_cast<char>(charges));
 }
 
-// Each: the algorithm, the number of its key, the cost, the quota. Little-endian.
-void ChargeCall::add_charges(std::span<const Charge> charges) {
-  for (const Charge& charge : charges) {
-    const Quota& quota = *charge.quota;
-    batches_.push_back(static_cast<char>(quota.algorithm()));
-    append_little_endian(batches_, number_of(charge), 2);
-    append_int64(batches_, charge.cost);
-    append_int64(batches_, quota.capacity());
-    append_int64(batches_, quota.window().count());
-    append_int64(batches_, quota.ticks_per_unit());
-    append_int64(batches_, quota.ticks_per_us());
-  }
-  charges_ += charges.size();
+// The algorithm, the number of its key, the cost, the quota. Little-endian.
+void ChargeCall::add_charge(const Charge& charge) {
+  const Quota& quota = *charge.quota;
+  batches_.push_back(static_cast<char>(quota.algorithm()));
+  append_little_endian(batches_, number_of(charge), 2);
+  append_int64(batches_, charge.cost);
+  append_int64(batches_, quota.capacity());
+  append_int64(batches_, quota.window().count());
+  append_int64(batches_, quota.ticks_per_unit());
+  append_int64(batches_, quota.ticks_per_us());
+  ++charges_;
 }
 
 void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges) {
   WEIR_ASSERT(operation != ScriptOperation::kLease && operation != ScriptOperation::kReturn);
   add_header(operation, charges.size());
-  add_charges(charges);
+  for (const Charge& charge : charges) add_charge(charge);
 }
 
-void ChargeCall::add_lease(std::span<const Charge> charges, const LeaseTerms& terms) {
-  add_header(ScriptOperation::kLease, charges.size());
+void ChargeCall::add_lease(const Charge& charge, const LeaseTerms& terms) {
+  add_header(ScriptOperation::kLease, 1);
   append_int64(batches_, terms.share);
   append_int64(batches_, terms.needed);
   append_int64(batches_, terms.length.count());
   append_int64(batches_, terms.long_length.count());
   append_int64(batches_, terms.settled);
   append_int64(batches_, epoch_us(terms.settled_until));
-  add_charges(charges);
+  add_charge(charge);
 }
 
-void ChargeCall::add_return(std::span<const Charge> charges, Instant end, std::int64_t settled) {
-  add_header(ScriptOperation::kReturn, charges.size());
+void ChargeCall::add_return(const Charge& charge, Instant end, std::int64_t settled) {
+  add_header(ScriptOperation::kReturn, 1);
   append_int64(batches_, settled);
   append_int64(batches_, epoch_us(end));
-  add_charges(charges);
+  add_charge(charge);
 }
 
 std::span<const std::string_view> ChargeCall::words() {
@@ -217,29 +215,24 @@ ChargeFailure ChargeReplies::skip(std::size_t charges) {
   return ChargeFailure::kNone;
 }
 
-ChargeFailure ChargeReplies::read_leases(std::span<const Charge> charges, std::span<Lease> leases) {
-  for (std::size_t index = 0; index < charges.size(); ++index) {
-    Lease& lease = leases[index];
-    const ChargeFailure failure = read_decision(charges[index], lease.decision);
-    if (failure != ChargeFailure::kNone) return failure;
-    lease.units = next();
-    const std::int64_t length_us = next();
-    const std::int64_t is_long = next();
-    if (lease.units < 0 || length_us < 0 || is_long < 0) return ChargeFailure::kMalformed;
-    lease.length = Duration{length_us};
-    lease.is_long = is_long == 1;
-  }
+ChargeFailure ChargeReplies::read_lease(const Charge& charge, Lease& lease) {
+  const ChargeFailure failure = read_decision(charge, lease.decision);
+  if (failure != ChargeFailure::kNone) return failure;
+  lease.units = next();
+  const std::int64_t length_us = next();
+  const std::int64_t is_long = next();
+  if (lease.units < 0 || length_us < 0 || is_long < 0) return ChargeFailure::kMalformed;
+  lease.length = Duration{length_us};
+  lease.is_long = is_long == 1;
   return ChargeFailure::kNone;
 }
 
-ChargeFailure ChargeReplies::read_states(std::span<SyncedState> states) {
-  for (SyncedState& state : states) {
-    const std::int64_t code = next();
-    if (code != 0) return failure_of(code);
-    for (std::int64_t& number : state) {
-      number = next();
-      if (number < 0) return ChargeFailure::kMalformed;
-    }
+ChargeFailure ChargeReplies::read_state(SyncedState& state) {
+  const std::int64_t code = next();
+  if (code != 0) return failure_of(code);
+  for (std::int64_t& number : state) {
+    number = next();
+    if (number < 0) return ChargeFailure::kMalformed;
   }
   return ChargeFailure::kNone;
 }

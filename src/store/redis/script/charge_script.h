@@ -40,7 +40,7 @@ enum class ScriptOperation : std::uint8_t {
   kLook,
   kReset,
   kLease,   // grants units to be spent until the lease ends
-  kSync,    // charges whatever the limit says, and tells the state
+  kSync,    // charges whatever the limit says, and returns the state
   kReturn,  // gives units of a lease back, if it has not ended
 };
 
@@ -75,7 +75,7 @@ enum class ChargeFailure : std::uint8_t {
   kNone,
   kForeignType,  // under a key's name is something else, such as a list
   kUnreadable,   // a string, but no state of ours, or of another algorithm
-  kUnsupported,  // exponential_backoff has no leases, and logs are not synced
+  kUnsupported,  // exponential_backoff has no leases
   kMalformed,    // the reply is not what the script answers
 };
 
@@ -95,12 +95,12 @@ class ChargeCall {
   // Batch::kChargesMax charges, whose keys are in the slot of those already there, if the
   // Redis is a cluster
   void add(ScriptOperation operation, std::span<const Charge> charges);
-  // REQUIRES: as above, and positive costs
-  void add_lease(std::span<const Charge> charges, const LeaseTerms& terms);
+  // Batches of one charge. REQUIRES: as above, and a positive cost
+  void add_lease(const Charge& charge, const LeaseTerms& terms);
   // After `end`, on Redis's clock, nothing goes back: what was charged has gone by then,
   // and others have been charged in its place. `settled`: of long leases, what comes back and
-  // what was spent. REQUIRES: as above, and negative costs
-  void add_return(std::span<const Charge> charges, Instant end, std::int64_t settled = 0);
+  // what was spent. REQUIRES: as above, and a negative cost
+  void add_return(const Charge& charge, Instant end, std::int64_t settled = 0);
 
   // The command: EVALSHA. Valid until the next call of any method.
   std::span<const std::string_view> words();
@@ -117,7 +117,7 @@ class ChargeCall {
 
   std::size_t number_of(const Charge& charge);
   void add_header(ScriptOperation operation, std::size_t charges);
-  void add_charges(std::span<const Charge> charges);
+  void add_charge(const Charge& charge);
   std::span<const std::string_view> finish(std::string_view command, std::string_view script);
 
   struct Name {
@@ -150,10 +150,10 @@ class ChargeReplies {
   // The next batch: `charges` as they were added, in the order they were added. After
   // kMalformed all that follow are, too.
   ChargeFailure read(std::span<const Charge> charges, std::span<Decision> decisions);
-  // A batch that nobody waits for any more.
+  // A batch whose caller waits no more.
   ChargeFailure skip(std::size_t charges);
-  ChargeFailure read_leases(std::span<const Charge> charges, std::span<Lease> leases);
-  ChargeFailure read_states(std::span<SyncedState> states);
+  ChargeFailure read_lease(const Charge& charge, Lease& lease);
+  ChargeFailure read_state(SyncedState& state);
 
  private:
   // The next number, at least 0; -1 if there is none.

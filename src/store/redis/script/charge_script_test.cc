@@ -117,20 +117,20 @@ TEST_F(ChargeScript, RefusesWhatTheScriptDoesNotAnswer) {
 }
 
 TEST_F(ChargeScript, ReadsLeasesAndStates) {
-  const std::vector<Charge> charges = {{{1, 2}, &window_}};
-  std::vector<Lease> leases(1);
-  std::vector<SyncedState> states(1);
+  const Charge charge{{1, 2}, &window_};
+  Lease lease;
+  SyncedState state;
   ChargeReplies replies(reply_of({5, 2 * 64, 30, 4, 20, 1, 0, 60, 61, 62, 3 + 8, 3 + 12, 0, 1}));
-  EXPECT_EQ(replies.read_leases(charges, leases), ChargeFailure::kNone);
-  EXPECT_EQ(leases[0].units, 4);
-  EXPECT_EQ(leases[0].length, 20us);
-  EXPECT_TRUE(leases[0].is_long);
-  EXPECT_EQ(leases[0].decision.remaining, 2);
-  EXPECT_EQ(replies.read_states(states), ChargeFailure::kNone);
-  EXPECT_EQ(states[0], (SyncedState{60, 61, 62}));
-  EXPECT_EQ(replies.read_states(states), ChargeFailure::kUnreadable);
-  EXPECT_EQ(replies.read_leases(charges, leases), ChargeFailure::kUnsupported);
-  EXPECT_EQ(replies.read_states(states), ChargeFailure::kMalformed);
+  EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kNone);
+  EXPECT_EQ(lease.units, 4);
+  EXPECT_EQ(lease.length, 20us);
+  EXPECT_TRUE(lease.is_long);
+  EXPECT_EQ(lease.decision.remaining, 2);
+  EXPECT_EQ(replies.read_state(state), ChargeFailure::kNone);
+  EXPECT_EQ(state, (SyncedState{60, 61, 62}));
+  EXPECT_EQ(replies.read_state(state), ChargeFailure::kUnreadable);
+  EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kUnsupported);
+  EXPECT_EQ(replies.read_state(state), ChargeFailure::kMalformed);
 }
 
 }  // namespace

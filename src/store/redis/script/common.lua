@@ -35,7 +35,7 @@ local function mul_div(a, b, c, d)
   local product = a * b + c
   local q = floor(product / d)
   if product < 9007199254740992 then return q, product - q * d end
-  -- q is near; the rest tells how near. In halves of 26 bits no product needs over 53.
+  -- q is near; the rest says how near. In halves of 26 bits no product needs over 53.
   local ah, bh = floor(a / 67108864), floor(b / 67108864)
   local qh, dh = floor(q / 67108864), floor(d / 67108864)
   local al, bl = a - ah * 67108864, b - bh * 67108864

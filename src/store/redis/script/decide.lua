@@ -47,7 +47,7 @@ local function read_all()
       numbers[#missing] = k
     end
   end
-  -- MGET does not tell a list from nothing.
+  -- MGET does not distinguish a list from nothing.
   if #missing == 0 or redis.call('EXISTS', unpack(missing)) == 0 then return end
   for index = 1, #missing do
     foreign[numbers[index]] = redis.call('EXISTS', missing[index]) == 1
@@ -76,7 +76,7 @@ local function store(k, window, a, b, c, d)
 end
 
 local function write_all()
-  -- Under a given time keys stay for ever, as Redis's own time is another.
+  -- Under a test's time keys stay for ever, as Redis's own time is another.
   local slack = ARGV[1] == '' and 0 or 4503599627370496
   for k, window in pairs(windows) do
     local algorithm, a, b, c, d = algorithms[k], A[k], B[k], C[k], D[k]
@@ -131,7 +131,7 @@ local function look(position)
   return verdict, remaining, reset, retry, level
 end
 
--- What does so with each charge of a batch, and tells.
+-- Makes a function that does so with each charge of a batch, and puts the answers.
 local function each(action)
   return function(first, count)
     for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do tell(action(at)) end
@@ -214,8 +214,8 @@ local function make_reset()
   return each(reset)
 end
 
--- What has been spent of long leases, or came back, is held no more; of leases that have
--- ended it is not told in time.
+-- What has been spent of long leases, or came back, is held no more. For leases that have
+-- ended it comes too late.
 local function settle(k, window, units, ends)
   local settle_held = algorithms[k].settle
   if not settle_held or D[k] == 0 or units == 0 or now >= ends then return end
@@ -237,7 +237,7 @@ local function make_lease()
   -- one, if so many are left. What is granted may be spent at any time until the lease ends.
   -- So it is charged as of its end; but where windows count, that is the window's at the
   -- latest, and a bucket remembers what long leases hold.
-  -- Tells of the key; if less was granted than is needed, what one unit more is told.
+  -- Answers for the key; if less was granted than is needed, for one unit more.
   local function lease(position, share, wanted, short, long, settled, ends)
     local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     settle(k, window, settled, ends)
@@ -280,21 +280,24 @@ local function make_lease()
 end
 
 local function make_sync()
-  -- Charges whatever the limit says, and tells the state.
+  -- Charges whatever the limit says, and returns the state; of logs and backoffs, which nobody
+  -- copies, zeros. A backoff that is cooling down admits nothing anyway.
   local function sync(position)
-    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     local step, charge = algorithms[k].step, algorithms[k].charge
     if charge then
       A[k], B[k] = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
       if cost > 0 then windows[k] = window end
     elseif cost > 0 then
-      local changed, a, b, c = select(6, step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window))
-      if changed then store(k, window, a, b, c) end
+      local verdict, _, _, _, _, changed, a, b, c, d =
+          step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window, 0, 0, 0)
+      if changed and verdict == ALLOWED then store(k, window, a, b, c, d) end
     end
+    local is_copied = kind ~= LOG and kind ~= BACKOFF
     put(ALLOWED)
-    put(A[k])
-    put(B[k])
-    put(C[k])
+    put(is_copied and A[k] or 0)
+    put(is_copied and B[k] or 0)
+    put(is_copied and C[k] or 0)
   end
 
   return function(first, count)
@@ -328,7 +331,6 @@ local function load_batch(operation, first, count)
       if failure then return failure end
     end
     if operation == LEASE and kind == BACKOFF then return UNSUPPORTED end
-    if operation == SYNC and (kind == BACKOFF or kind == LOG) then return UNSUPPORTED end
   end
 end
 

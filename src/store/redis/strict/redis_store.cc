@@ -8,7 +8,7 @@
 namespace weir {
 
 RedisStore::RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
-                       RedisStoreListener& listener)
+                       RedisListener& listener)
     : options_(options),
       calls_(options, Breaker::kFailuresMax, client, reactor, listener, *this),
       denials_(options.denied_keys),
@@ -22,9 +22,7 @@ RedisStore::~RedisStore() = default;
 
 void RedisStore::give_up() {
   calls_.give_up([](const Waiting& waiting) {
-    if (waiting.batch == nullptr) return;
-    waiting.batch->error = StoreError::kUnavailable;
-    waiting.batch->on_done(*waiting.batch);
+    if (waiting.batch != nullptr) waiting.batch->fail();
   });
 }
 
@@ -154,8 +152,7 @@ void RedisStore::lost(const Waiting& waiting, RedisFailure failure, std::string_
 void RedisStore::fail(Batch& batch, RedisFailure failure, std::string_view detail,
                       Instant now) noexcept {
   calls_.note(failure, detail, now);
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
+  batch.fail();
 }
 
 // Fails those that are due by then. Their callbacks may decide again, behind those that wait.
@@ -169,7 +166,7 @@ void RedisStore::fail_waiting(RedisFailure failure, Instant due_by, Instant now)
 
 // ---- time ----
 
-// Fails what has waited too long; a late reply finds nobody.
+// Fails what has waited too long; a late reply answers nothing.
 void RedisStore::ring(Instant now) {
   fail_waiting(RedisFailure::kTimedOut, now, now);
   calls_.for_each_out([&](Calls::Call& call) {

@@ -23,10 +23,10 @@
 #include <string_view>
 
 #include "proto/reactor.h"
-#include "store/redis/calls/redis_failure.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "store/redis/calls/script_calls.h"
 #include "store/redis/client/redis_client.h"
+#include "store/redis/client/redis_failure.h"
 #include "store/redis/keys/denial_memory.h"
 #include "store/redis/keys/own_counters.h"
 #include "store/redis/script/charge_script.h"
@@ -43,11 +43,11 @@ class RedisStore final : public Store {
 
   // All outlive the store.
   RedisStore(const RedisStoreOptions& options, RedisClient& client, Reactor& reactor,
-             RedisStoreListener& listener);
+             RedisListener& listener);
   // Batches that wait are dropped: their on_done is not called.
   ~RedisStore() override;
 
-  // Fails all that waits. Neither callbacks nor anybody after this may use the store.
+  // Fails all that waits. Callbacks must not use the store, nor may anything after this.
   void give_up();
 
   void decide(Batch& batch, Instant now) noexcept override;

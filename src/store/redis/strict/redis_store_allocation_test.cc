@@ -8,7 +8,7 @@
 
 #include "base/allocation_testing.h"
 #include "proto/resp/reply_reader.h"
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/strict/redis_store.h"
 
 namespace weir {
@@ -20,8 +20,8 @@ constexpr std::size_t kBatches = 100;
 
 class OneCallClient final : public RedisClient {
  public:
-  std::optional<CallFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
-                                  RedisCall& sent, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view>, std::uint16_t, Instant,
+                                   RedisCall& sent, Instant) override {
     call = &sent;
     return std::nullopt;
   }
@@ -34,10 +34,7 @@ class OneCallClient final : public RedisClient {
   const LinkState state_{LinkState::Phase::kConnected, {}, {}};
 };
 
-struct Nobody final : RedisStoreListener {
-  void redis_failed(RedisFailure, std::string_view, Instant) override {}
-  void breaker_changed(Instant) override {}
-};
+struct Nobody final : RedisListener {};
 
 class RedisStoreAllocations : public ::testing::Test {
  protected:

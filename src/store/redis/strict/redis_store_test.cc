@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 #include "store/redis/strict/strict_testing.h"
 
 namespace weir {
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
-struct Journal final : RedisStoreListener {
+struct Journal final : RedisListener {
   void redis_failed(RedisFailure failure, std::string_view, Instant) override {
     text += std::string(failure_name(failure)) + " ";
   }
@@ -71,7 +71,7 @@ class RedisStoreTest : public ::testing::Test {
       const Instant at = now - (i - 1) * 1us;
       Asked asked({charge()});
       ask_alone(asked, at);
-      client_.fail(CallFailure::kTimedOut, at);
+      client_.fail(RedisFailure::kTimedOut, at);
       EXPECT_TRUE(asked.has_failed());
     }
     EXPECT_FALSE(store_->breaker().closed());
@@ -84,7 +84,7 @@ class RedisStoreTest : public ::testing::Test {
   std::optional<RedisStore> store_{std::in_place, RedisStoreOptions{}, client_, reactor_, journal_};
 };
 
-const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // as a batch of one is told
+const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // the reply to a batch of one
 
 TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
   Asked one({charge(1)});
@@ -242,7 +242,7 @@ TEST_F(RedisStoreTest, FailsAtOnceWithoutAConnection) {
   ask(asked, kStart);
   EXPECT_TRUE(asked.has_failed());
   client_.link.phase = LinkState::Phase::kConnected;
-  client_.refusal = CallFailure::kOverloaded;
+  client_.refusal = RedisFailure::kOverloaded;
   Asked refused({charge()});
   ask_alone(refused, kStart);
   EXPECT_TRUE(refused.has_failed());
@@ -340,7 +340,7 @@ TEST_F(RedisStoreTest, StopsAskingAndTriesAgainByItself) {
 
 TEST_F(RedisStoreTest, ARefusedProbeIsTriedAgain) {
   break_down(kStart);
-  client_.refusal = CallFailure::kDisconnected;
+  client_.refusal = RedisFailure::kDisconnected;
   Instant now = kStart;
   for (int probe = 0; probe < 5; ++probe) {
     const Instant next = store_->breaker().probe_at();
@@ -414,7 +414,7 @@ TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
   Asked failing({charge(4)});
   failing.then = [&] { ask(third, kStart + 3ms); };
   ask_alone(failing, kStart + 2ms);
-  client_.fail(CallFailure::kDisconnected, kStart + 3ms);
+  client_.fail(RedisFailure::kDisconnected, kStart + 3ms);
   EXPECT_TRUE(failing.has_failed());
   reactor_.run(kStart + 3ms);
   client_.answer(kAllowed, kStart + 4ms);

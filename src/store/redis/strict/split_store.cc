@@ -66,11 +66,6 @@ bool is_kept(const Batch& whole, std::span<const Batch> parts) {
   return whole.operation != Operation::kSpendAll || std::ranges::all_of(parts, charged);
 }
 
-void answer_unavailable(Batch& batch) {
-  batch.error = StoreError::kUnavailable;
-  batch.on_done(batch);
-}
-
 }  // namespace
 
 SplitStore::SplitStore(std::unique_ptr<Store> store, Reactor& reactor)
@@ -99,7 +94,7 @@ SplitStore::Split* SplitStore::free_split() {
 void SplitStore::decide(Batch& batch, Instant now) noexcept {
   if (batch.charges.size() < 2 || is_in_one_slot(batch.charges)) return store_->decide(batch, now);
   Split* const split = free_split();
-  if (split == nullptr) return answer_unavailable(batch);
+  if (split == nullptr) return batch.fail();
   batch.error = StoreError::kNone;
   split->asked_at = now;
   split->whole = &batch;

@@ -1,7 +1,7 @@
 // SplitStore: lets a batch have charges in several slots of a cluster, of which one call
 // of the script can have only one.
 //
-// Each slot decides its charges for itself. What they have charged in vain is given back in
+// Each slot decides its charges for itself. The store gives back what they have charged in vain in
 // a second trip, for which the batch does not wait:
 //   kSpendAll   if some are denied or fail, what the others have charged
 //   kSpendEach  if some fail, what the others have charged: the batch has one error for all,

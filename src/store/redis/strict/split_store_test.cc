@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/calls/manual_reactor.h"
+#include "store/redis/client/reactor_testing.h"
 
 namespace weir {
 namespace {
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
 
-// Answers when told to, whatever it is told to: keys are denied or fail by their number.
+// Answers when the test says, what the test says: keys are denied or fail by their number.
 class FakeStore final : public Store {
  public:
   void decide(Batch& batch, Instant) noexcept override { waiting.push_back(&batch); }

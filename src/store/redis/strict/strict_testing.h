@@ -30,8 +30,8 @@ class FakeClient final : public RedisClient {
     RedisCall* call;
   };
 
-  std::optional<CallFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
-                                  Instant deadline, RedisCall& call, Instant) override {
+  std::optional<RedisFailure> send(std::span<const std::string_view> words, std::uint16_t slot,
+                                   Instant deadline, RedisCall& call, Instant) override {
     if (refusal) return refusal;
     ++calls;
     sent.push_back({{words.begin(), words.end()}, slot, deadline, &call});
@@ -57,10 +57,10 @@ class FakeClient final : public RedisClient {
     for (const auto number : numbers) text += ":" + std::to_string(number) + "\r\n";
     reply(text, now);
   }
-  void fail(CallFailure why, Instant now) { take().call->failed(why, now); }
+  void fail(RedisFailure why, Instant now) { take().call->failed(why, now); }
 
   LinkState link{LinkState::Phase::kConnected, "", {}};
-  std::optional<CallFailure> refusal;
+  std::optional<RedisFailure> refusal;
   std::deque<Sent> sent;
   int calls = 0;
 };

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Three nodes lose their Redis and get it back: what they admit alone, and that they say so."""
+
+import contextlib
+import json
+import unittest
+
+from fleet import KEY, Fleet, health, is_shared
+from redis_world import Behaviour, Proxy, Redis
+from weir_server import main, post, wait_until
+
+NODES = 3
+MODES = ("strict", "leased", "async")
+LIMIT = 500
+# Nothing is earned back while a test runs.
+LONG_S = 366 * 24 * 3600
+CHECK = {"key": KEY, "limit": LIMIT, "window": LONG_S, "algorithm": "token_bucket"}
+# A test machine may be busy: here only a lost connection is an outage.
+PATIENT = ("--redis-deadline", "2s")
+# What a node admits alone, rounded down.
+SHARE = LIMIT // NODES
+
+
+def by_http(node, times):
+    """Whether each of so many checks is allowed, one after the other."""
+    with node.connect() as connection:
+        for _ in range(times):
+            yield connection.check(**CHECK)["allowed"]
+
+
+def by_throttle(node, times):
+    with node.client() as client:
+        for _ in range(times):
+            yield client.ask("CL.THROTTLE", KEY, LIMIT - 1, LIMIT, LONG_S)[0] == 0
+
+
+@contextlib.contextmanager
+def fleet_behind_a_proxy(mode):
+    with Redis() as redis, Proxy(redis.port) as proxy, \
+            Fleet([proxy.url] * NODES, "--mode", mode, *PATIENT) as fleet:
+        fleet.wait_until_shared()
+        yield fleet, proxy
+
+
+def cut(fleet, proxy):
+    proxy.behave(Behaviour.CUT)
+    for node in fleet.nodes:
+        wait_until(lambda: health(node)["redis"] == "disconnected", "it is noticed")
+
+
+def mend(fleet, proxy):
+    proxy.behave(Behaviour.PASS)
+    for node in fleet.nodes:
+        wait_until(lambda: is_shared(node, NODES), "the node shares again")
+
+
+def use_up(nodes, door):
+    """All nodes ask in turn: how much they admit, of mode leased less what is held."""
+    asked = [door(node, SHARE + 1) for node in nodes]
+    return sum(sum(answers) for answers in zip(*asked))
+
+
+class Outage(unittest.TestCase):
+    def test_a_bucket_that_is_used_up_is_not_nearly_full_again(self):
+        for mode in MODES:
+            for door in (by_http, by_throttle):
+                with self.subTest(mode, door=door.__name__), \
+                        fleet_behind_a_proxy(mode) as (fleet, proxy):
+                    together = use_up(fleet.nodes, door)
+                    cut(fleet, proxy)
+                    alone = sum(sum(door(node, LIMIT)) for node in fleet.nodes)
+                    print(f"\n{mode}, {door.__name__}: {together} of {LIMIT} together, "
+                          f"{alone} more alone")
+                    self.assertGreaterEqual(together, 0.9 * LIMIT)
+                    self.assertLessEqual(together + alone, LIMIT + NODES)  # by rounding
+
+    def test_what_was_admitted_alone_counts_when_redis_is_back(self):
+        for mode in ("strict", "leased"):  # async lets pass what comes in an interval
+            with self.subTest(mode), fleet_behind_a_proxy(mode) as (fleet, proxy):
+                cut(fleet, proxy)
+                alone = sum(sum(by_http(node, LIMIT)) for node in fleet.nodes)
+                self.assertEqual(alone, NODES * SHARE)
+                mend(fleet, proxy)
+                together = sum(sum(by_http(node, LIMIT)) for node in fleet.nodes)
+                print(f"\n{mode}: {alone} alone, {together} more together, of {LIMIT}")
+                self.assertEqual(alone + together, LIMIT)
+
+    def test_an_answer_of_a_node_alone_says_so(self):
+        with fleet_behind_a_proxy("strict") as (fleet, proxy):
+            node = fleet.nodes[0]
+            ask = post("/check", json.dumps(CHECK).encode())
+            with node.connect() as connection:
+                shared = connection.ask(ask)
+                self.assertNotIn("mode", shared.json())
+                cut(fleet, proxy)
+                fallbacks = node.metric("weir_store_fallbacks_total")
+                alone = connection.ask(ask)
+            self.assertEqual(alone.json()["mode"], "local")
+            self.assertIn("X-Weir-Mode: local", alone.head)
+            self.assertEqual(node.metric("weir_store_fallbacks_total"), fallbacks + 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+// What nodes admit by themselves while Redis is away, and what becomes of it when Redis is back.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "redis/syncing_node.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::kInterval;
+using testing::SimulatedCheck;
+using testing::SyncingNode;
+using AdmittedAlone = testing::SyncingFleet;
+
+TEST_F(AdmittedAlone, IsChargedWhenRedisIsBackWhateverTheAlgorithm) {
+  SyncingNode& node = add_node(0s);
+  std::vector<Quota> quotas;
+  std::vector<Charge> charges;
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    quotas.push_back(*Quota::make({static_cast<Algorithm>(i), 10, 1h}));
+  }
+  node.link.cut(node.now());
+  for (const Quota& quota : quotas) {
+    charges.push_back({fresh_key(), &quota, 3});
+    for (int i = 0; i < 2; ++i) node.store.note_admitted(charges.back(), node.now());
+  }
+  let_pass(1s);
+  node.link.mend();
+  node.store.catch_up(node.now());
+  node.run();
+  for (const Charge& charge : charges) {
+    EXPECT_EQ(left_in_redis(charge), 10 - 6) << algorithm_name(charge.quota->algorithm());
+  }
+  SimulatedCheck check({charges.begin(), charges.end()});
+  node.ask(check);
+  for (const Decision& decision : check.decisions) EXPECT_EQ(decision.remaining, 1);
+}
+
+// A Redis that is away for long fills no memory: windows end.
+TEST_F(AdmittedAlone, MakesRoomWhenItsWindowHasEnded) {
+  constexpr std::size_t kKeys = 64;
+  SyncingNode& node = add_node(0s, kKeys);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 10, 1s});
+  node.link.cut(node.now());
+  std::vector<Charge> last;
+  for (int outage = 0; outage < 3; ++outage) {
+    last.clear();
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      node.store.note_admitted(last.emplace_back(Charge{fresh_key(), &quota, 4}), node.now());
+    }
+    EXPECT_EQ(node.store.counts().forgotten, 4 * outage * static_cast<int>(kKeys));
+    let_pass(outage < 2 ? 3s : 0s);
+  }
+  node.link.mend();
+  node.store.catch_up(node.now());
+  node.run();
+  for (const Charge& charge : last) EXPECT_EQ(left_in_redis(charge), 6);
+}
+
+// A sync that was cut off has not made it something that never expires.
+TEST_F(AdmittedAlone, IsForgottenWhenItsWindowHasEndedThoughASyncHasFailed) {
+  SyncingNode& node = add_node(0s);
+  node.link.delay = 20ms;
+  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10, 1s});
+  const Charge charge{fresh_key(), &quota, 4};
+  node.store.note_admitted(charge, node.now());
+  let_pass(5ms);
+  node.link.cut(node.now());
+  let_pass(3s);
+  node.link.mend();
+  node.store.catch_up(node.now());
+  let_pass(kInterval);
+  EXPECT_EQ(node.store.counts().forgotten, 4);
+  EXPECT_EQ(left_in_redis(charge), 10);
+}
+
+TEST_F(AdmittedAlone, IsKnownToThisNodesCounters) {
+  SyncingNode& node = add_node(0s);
+  SyncingNode& other = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100, 1h});
+  const Charge charge{fresh_key(), &quota, 1};
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(node.spend(charge));
+  EXPECT_TRUE(other.spend(charge));
+  let_pass(2 * kInterval);
+  EXPECT_EQ(node.own_remaining(charge), 95);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.spend(charge));
+  node.link.cut(node.now());
+  EXPECT_EQ(node.spend(charge), std::nullopt);
+  EXPECT_EQ(node.own_remaining(charge), 92);
+  node.store.note_admitted(charge, node.now());
+  EXPECT_EQ(node.spend(charge), std::nullopt);
+  EXPECT_EQ(node.own_remaining(charge), 92);  // the node that admitted it has entered it
+  node.link.mend();
+  let_pass(1s);
+  EXPECT_EQ(node.own_remaining(charge), 92);
+}
+
+}  // namespace
+}  // namespace weir
