@@ -14,6 +14,9 @@
 #     SCRIPT http_e2e.py                finds the binary in $WEIR_BINARY
 #     ARGS --fast LABELS e2e TIMEOUT 120)
 #
+#   weir_node_test(wasm_module_test     the same for JavaScript, run by node
+#     SCRIPT module_test.mjs ARGS ${WEIR_WASM})
+#
 #   weir_fuzz(http1                     the libFuzzer target fuzz_http1 (preset fuzz);
 #     SOURCES http1.cc                  elsewhere a test that feeds it its seeds,
 #     DEPS weir_proto)                  fuzz/corpus/http1/*
@@ -79,6 +82,16 @@ function(weir_script_test name)
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR};\
 PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
+function(weir_node_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "SCRIPT;TIMEOUT" "ARGS;LABELS")
+  add_test(NAME ${name} COMMAND ${WEIR_NODE} ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS}
+           WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT
+    "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR};\
+WEIR_NPM_CACHE=${PROJECT_SOURCE_DIR}/build/npm-cache")
 endfunction()
 
 # Every crash that fuzzing finds becomes a seed, and so a test that needs no clang.

@@ -123,7 +123,7 @@ def check_tested_by(tree):
                               "its word: `// Tested by src/...`")
             continue
         sentence = re.sub(r"\n// ?", " ", opening[place:])
-        names = re.findall(r"[\w.*/-]*(?:/[\w.*-]*|\.(?:cc|py|sh))", sentence)
+        names = re.findall(r"[\w.*/-]*(?:/[\w.*-]*|\.(?:cc|py|sh|mjs))", sentence)
         for name in (name.rstrip(".") for name in names):
             if not has_match(tree, path, name):
                 yield Finding(path, line_of(opening, place), "tested-by",

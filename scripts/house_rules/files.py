@@ -14,8 +14,8 @@ COLUMNS_MAX = 100  # two files fit side by side
 TOP_LEVEL = set("""
     .ci .clang-format .clang-tidy .dockerignore .gitattributes .github .gitignore
     ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CONTRIBUTING.md Dockerfile
-    LICENSE README.md SECURITY.md bench cmake deploy dev docs examples fuzz include scripts src
-    tests web
+    LICENSE README.md SECURITY.md bench cmake deploy dev docs examples fuzz include npm scripts
+    src tests wasm web worker
 """.split())
 
 FILES_MAX = 24  # a listing of the folder is read at once, and its files have one subject
@@ -26,7 +26,7 @@ CROWDED = {
 }
 
 CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", ".proto", ".ts",
-        ".js", ".css")
+        ".js", ".mjs", ".css")
 # Tests and what only they use.
 TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 BLANK_OR_COMMENT = re.compile(r"\s*(//.*)?$")

@@ -18,6 +18,7 @@ void add_serve_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
+void add_export_command(CLI::App& app);
 void add_schema_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_compare_command(CLI::App& app);

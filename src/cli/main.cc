@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   weir::add_check_command(app);
   weir::add_validate_command(app);
   weir::add_docs_command(app);
+  weir::add_export_command(app);
   weir::add_schema_command(app);
   weir::add_bench_command(app);
   weir::add_compare_command(app);

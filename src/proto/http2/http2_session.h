@@ -15,8 +15,9 @@
 // makes work (CVE-2023-44487 and its kin). So does one that sends kLongHeadsMax heads which are
 // too long, or has its references to fields it sent before (HPACK) decoded to more than
 // kHeadBomb in one head or to kDecodedASecond, of which kHeadFree a head and kWireFree times
-// what came are free: no request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM. Acknowledgements that
-// pile up and endless CONTINUATION frames are nghttp2's to refuse, and tested here.
+// what came are free: no request needs that much. Both end with GOAWAY and ENHANCE_YOUR_CALM.
+// Acknowledgements that pile up and endless CONTINUATION frames are nghttp2's to refuse, and
+// tested here.
 //
 // Malformed bytes: GOAWAY with the reason, and the connection closes. No memory for nghttp2
 // or a stream: the connection closes. A head of ours beyond what nghttp2 sends (64 KiB): its

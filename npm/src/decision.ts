@@ -1,0 +1,38 @@
+// What a limiter answers.
+
+export interface Decision {
+  allowed: boolean;
+  /** Units still to spend, after this request. */
+  remaining: number;
+  /** Seconds until the same request fits; 0 if it was allowed, Infinity if it never fits. */
+  retryAfter: number;
+  /** Seconds until the key is as if it had never been seen. */
+  resetAfter: number;
+  /** The most an idle key can spend at once: limit, burst, or the halved limit of a backoff. */
+  limit: number;
+}
+
+const NEVER = 2;
+export const VERDICT_ALLOWED = 0;
+
+/** Of what the core answers: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
+export function decisionOf(
+  verdict: number, limit: number, remaining: number, retryUs: number, resetUs: number,
+): Decision {
+  return {
+    allowed: verdict === VERDICT_ALLOWED,
+    remaining,
+    retryAfter: verdict === NEVER ? Infinity : retryUs / 1e6,
+    resetAfter: resetUs / 1e6,
+    limit,
+  };
+}
+
+export type Allowance = "allow" | "deny";
+
+/** An answer without a counter behind it: what a limit says when its store is away. */
+export function uncounted(allowance: Allowance, limit: number): Decision {
+  const allowed = allowance === "allow";
+  return { allowed, remaining: allowed ? limit : 0, retryAfter: allowed ? 0 : 1, resetAfter: 0,
+           limit };
+}

@@ -1,0 +1,62 @@
+// What a store that others keep (Redis, a node, a Durable Object) means when it is away: an
+// outage is no denial. No call waits longer than its deadline.
+
+import { StoreError } from "./batcher.js";
+import { uncounted, type Decision } from "./decision.js";
+import { MemoryStore } from "./memory_store.js";
+import type { Quota } from "./quota.js";
+import type { AsyncStore, SyncStore } from "./store.js";
+
+export interface FailureOptions {
+  /**
+   * What a call gets while the store is away. `local` (unless given): this program's memory
+   * decides, with the whole limit; `throw`: a StoreError.
+   */
+  onFailure?: "local" | "allow" | "deny" | "throw";
+  /** Milliseconds until a call counts as failed: 250 unless given. */
+  deadline?: number;
+}
+
+const DEADLINE_MS = 250;
+
+export abstract class FailoverStore implements AsyncStore {
+  /** Calls that the store did not answer in time. */
+  failures = 0;
+  private readonly onFailure: NonNullable<FailureOptions["onFailure"]>;
+  private readonly deadline: number;
+  private local: SyncStore | undefined;
+
+  constructor(options: FailureOptions) {
+    this.onFailure = options.onFailure ?? "local";
+    this.deadline = options.deadline ?? DEADLINE_MS;
+  }
+
+  protected abstract ask(quota: Quota, bucket: string, key: string,
+                         cost: number): Promise<Decision>;
+  protected abstract forget(quota: Quota, bucket: string, key: string): Promise<unknown>;
+
+  async spend(quota: Quota, bucket: string, key: string, cost: number,
+              now: number): Promise<Decision> {
+    try {
+      return await this.inTime(this.ask(quota, bucket, key, cost));
+    } catch (error) {
+      ++this.failures;
+      if (this.onFailure === "throw" || error instanceof RangeError) throw error;
+      if (this.onFailure !== "local") return uncounted(this.onFailure, quota.capacity);
+      this.local ??= new MemoryStore();
+      return this.local.spend(quota, bucket, key, cost, now);
+    }
+  }
+
+  async reset(quota: Quota, bucket: string, key: string): Promise<void> {
+    await this.inTime(this.forget(quota, bucket, key));
+  }
+
+  private inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new StoreError(`no answer within ${this.deadline} ms`)), this.deadline);
+      answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+}

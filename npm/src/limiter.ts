@@ -1,0 +1,74 @@
+// Limiter: may this key spend this much now, and if not, when?
+//
+//   const limiter = new Limiter({ limit: 5, window: "1m" });
+//   const { allowed, retryAfter } = limiter.hit("login", userId);
+
+import type { Decision } from "./decision.js";
+import { MemoryStore } from "./memory_store.js";
+import { checkCost, Quota, type QuotaOptions, type Window } from "./quota.js";
+import type { Store } from "./store.js";
+
+export interface LimiterOptions extends QuotaOptions {
+  /** Keys that the memory fits, without a store: 100,000 unless given. */
+  maxKeys?: number;
+  /** Milliseconds since 1970. Date.now unless given. */
+  clock?: () => number;
+}
+
+export interface HitOptions {
+  /** Units to spend: 1 unless given. 0 only looks, a negative cost gives back. */
+  cost?: number;
+  /** In place of the limiter's own, for this call. */
+  limit?: number;
+  window?: Window;
+}
+
+type Answer = Decision | Promise<Decision>;
+
+const OVERRIDES_MAX = 256;
+
+export class Limiter<A extends Answer = Decision> {
+  readonly quota: Quota;
+  readonly store: Store<A>;
+  private readonly options: LimiterOptions;
+  private readonly clock: () => number;
+  private readonly overrides = new Map<string, Quota>();
+
+  /** Without a store, memory decides, and hit() answers at once. */
+  constructor(options: LimiterOptions, store?: Store<A>) {
+    this.options = options;
+    this.quota = new Quota(options);
+    this.clock = options.clock ?? Date.now;
+    const memory = options.maxKeys === undefined ? {} : { maxKeys: options.maxKeys };
+    this.store = store ?? (new MemoryStore(memory) as unknown as Store<A>);
+  }
+
+  /** The same key in two buckets has two counters. */
+  hit(bucket: string, key: string, options?: HitOptions): A {
+    if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
+    const cost = options.cost ?? 1;
+    checkCost(cost);
+    return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());
+  }
+
+  /** Forgets what the key has spent. */
+  reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
+    return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
+  }
+
+  private quotaOf({ limit, window }: HitOptions): Quota {
+    if (limit === undefined && window === undefined) return this.quota;
+    const name = `${limit}/${window}`;
+    let quota = this.overrides.get(name);
+    if (quota === undefined) {
+      if (this.overrides.size === OVERRIDES_MAX) this.overrides.clear();
+      quota = new Quota({
+        ...this.options,
+        limit: limit ?? this.options.limit,
+        window: window ?? this.options.window,
+      });
+      this.overrides.set(name, quota);
+    }
+    return quota;
+  }
+}

@@ -1,0 +1,55 @@
+// The embedded store: 27 bytes a key, bounded, in this program's memory. Its answers come at
+// once. When it is full, a new key takes the place of an expired one, else of the one nearest
+// to expiry, and never of one that is over its limit while others are not.
+
+import { Core } from "./core.js";
+import { decisionOf, type Decision } from "./decision.js";
+import type { Quota } from "./quota.js";
+import type { SyncStore } from "./store.js";
+
+export interface MemoryStoreOptions {
+  /** Keys that fit: 1,024 to 16,777,216; 100,000 unless given. */
+  maxKeys?: number;
+}
+
+const MAX_KEYS = 100_000;
+const KEYS_MIN = 1024;
+const KEYS_MAX = 1 << 24;
+
+export class MemoryStore implements SyncStore {
+  private readonly maxKeys: number;
+  private core: Core | undefined;
+
+  constructor(options: MemoryStoreOptions = {}) {
+    this.maxKeys = options.maxKeys ?? MAX_KEYS;
+    if (!(this.maxKeys >= KEYS_MIN && this.maxKeys <= KEYS_MAX)) {
+      throw new RangeError("maxKeys must be from 1,024 to 16,777,216");
+    }
+  }
+
+  spend(quota: Quota, bucket: string, key: string, cost: number, now: number): Decision {
+    const core = this.core ?? this.open(now);
+    const quotaIndex = core.numberOfQuota(quota);
+    const bucketIndex = core.numberOfBucket(bucket);
+    const length = core.put(key);
+    const verdict = core.exports.weir_spend(quotaIndex, bucketIndex, length, cost, now * 1000);
+    const answer = core.answer;
+    return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!);
+  }
+
+  reset(quota: Quota, bucket: string, key: string, now: number): void {
+    const core = this.core ?? this.open(now);
+    const quotaIndex = core.numberOfQuota(quota);
+    const bucketIndex = core.numberOfBucket(bucket);
+    core.exports.weir_reset(quotaIndex, bucketIndex, core.put(key));
+  }
+
+  /** Live keys that had to make room so far. */
+  get evictions(): number {
+    return this.core?.exports.weir_evictions() ?? 0;
+  }
+
+  private open(now: number): Core {
+    return (this.core = new Core(this.maxKeys, now * 1000));
+  }
+}

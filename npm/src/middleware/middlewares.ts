@@ -1,0 +1,106 @@
+// One middleware for each framework. They are typed by what they use, so that none of the
+// frameworks has to be installed.
+
+import { DENIAL, limitRequest, type MiddlewareOptions } from "./limit_request.js";
+
+const JSON_TYPE = "application/json";
+
+type Keyed<Request> = MiddlewareOptions<Request> & {
+  key: (request: Request) => string | undefined;
+};
+
+// ---- fetch: (request, ...more) => Response ----
+
+type FetchHandler<More extends unknown[]> =
+  (request: Request, ...more: More) => Response | Promise<Response>;
+
+/** Wraps a fetch handler: of Workers, Deno.serve, Bun.serve and others. */
+export function limitFetch<More extends unknown[]>(
+  options: Keyed<Request>, handler: FetchHandler<More>,
+): (request: Request, ...more: More) => Promise<Response> {
+  return async (request, ...more) => {
+    const outcome = await limitRequest(options, request, options.key(request));
+    if (outcome?.allowed === false) {
+      return new Response(DENIAL, {
+        status: 429, headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
+      });
+    }
+    const response = await handler(request, ...more);
+    if (outcome === undefined) return response;
+    const told = new Response(response.body, response);  // headers of a fetched one are fixed
+    for (const [name, value] of Object.entries(outcome.headers)) told.headers.set(name, value);
+    return told;
+  };
+}
+
+// ---- Express, Connect ----
+
+interface ExpressRequest {
+  ip?: string | undefined;
+}
+interface ExpressResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(body?: string): unknown;
+}
+
+/** Limits by `req.ip` unless `key` says otherwise; see Express's `trust proxy`. */
+export function limitExpress<Request extends ExpressRequest>(options: MiddlewareOptions<Request>) {
+  return async (request: Request, response: ExpressResponse, next: (error?: unknown) => void) => {
+    try {
+      const key = options.key === undefined ? request.ip : options.key(request);
+      const outcome = await limitRequest(options, request, key);
+      for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+        response.setHeader(name, value);
+      }
+      if (outcome?.allowed !== false) return next();
+      response.statusCode = 429;
+      response.setHeader("Content-Type", JSON_TYPE);
+      response.end(DENIAL);
+    } catch (error) {
+      next(error);
+    }
+  };
+}
+
+// ---- Hono ----
+
+interface HonoContext {
+  header(name: string, value: string): void;
+  body(text: string, status: 429, headers: { "Content-Type": string }): Response;
+}
+
+export function limitHono<Context extends HonoContext>(options: Keyed<Context>) {
+  return async (context: Context, next: () => Promise<void>): Promise<Response | void> => {
+    const outcome = await limitRequest(options, context, options.key(context));
+    for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+      context.header(name, value);
+    }
+    if (outcome?.allowed === false) return context.body(DENIAL, 429, { "Content-Type": JSON_TYPE });
+    await next();
+  };
+}
+
+// ---- Fastify ----
+
+interface FastifyRequest {
+  ip: string;
+}
+interface FastifyReply {
+  code(status: number): FastifyReply;
+  headers(fields: Record<string, string>): FastifyReply;
+  type(contentType: string): FastifyReply;
+  send(body: string): unknown;
+}
+
+/** A hook: `fastify.addHook("onRequest", limitFastify({ limiter }))`. */
+export function limitFastify<Request extends FastifyRequest>(options: MiddlewareOptions<Request>) {
+  return async (request: Request, reply: FastifyReply): Promise<unknown> => {
+    const key = options.key === undefined ? request.ip : options.key(request);
+    const outcome = await limitRequest(options, request, key);
+    if (outcome === undefined) return undefined;
+    reply.headers(outcome.headers);
+    if (outcome.allowed) return undefined;
+    return reply.code(429).type(JSON_TYPE).send(DENIAL);
+  };
+}

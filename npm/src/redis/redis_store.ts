@@ -1,0 +1,121 @@
+// A Redis decides, by the very script that Weir's nodes run, on Redis's clock: programs and
+// nodes that share a Redis and a prefix share every limit whose rule, bucket and key agree.
+//
+// What is asked for in one turn of the event loop is one EVALSHA. A script that Redis has lost
+// is sent again; that call had charged nothing.
+
+import { Batcher, StoreError } from "../batcher.js";
+import { Core } from "../core.js";
+import type { Decision } from "../decision.js";
+import { FailoverStore, type FailureOptions } from "../failover.js";
+import type { Quota } from "../quota.js";
+import { OPERATIONS, pack, read, type Charge } from "./charge_call.js";
+import { randomBytes } from "#platform";
+import { script, scriptSha } from "#script";
+
+export type RedisWord = string | Uint8Array;
+
+export interface RedisStoreOptions extends FailureOptions {
+  /** A client of ioredis, or of node-redis, or a function that sends one command. */
+  client:
+    | { call(command: string, ...words: any[]): Promise<unknown>; isCluster?: boolean }
+    | { sendCommand(words: any[]): Promise<unknown> }
+    | ((words: RedisWord[]) => Promise<unknown>);
+  /** Of the nodes, if there are any: "weir:" unless given. */
+  prefix?: string;
+  /** One call for each key, as those of a cluster are in different places. */
+  cluster?: boolean;
+}
+
+// The fleet's secret as hexadecimal digits; the one that comes first is everybody's.
+const SECRET_SCRIPT = `
+local function byte_of(digits) return string.char(tonumber(digits, 16)) end
+local function digits_of(char) return string.format('%02x', char:byte()) end
+redis.call('SETNX', KEYS[1], (ARGV[1]:gsub('..', byte_of)))
+return (redis.call('GET', KEYS[1]):gsub('.', digits_of))`;
+const SECRET_BYTES = 192;
+const CHARGES_MAX = 256;  // of one call
+
+type Send = (words: RedisWord[]) => Promise<unknown>;
+
+function senderOf(client: RedisStoreOptions["client"]): Send {
+  // Clients send Buffers as they are, and other arrays of bytes as text.
+  const asBuffer = (word: RedisWord) =>
+    typeof word === "string" ? word : (globalThis as any).Buffer.from(word.buffer);
+  if (typeof client === "function") return client;
+  if ("call" in client) {
+    return ([command, ...words]) => client.call(command as string, ...words.map(asBuffer));
+  }
+  return (words) => client.sendCommand(words.map(asBuffer));
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+export class RedisStore extends FailoverStore {
+  private readonly send: Send;
+  private readonly prefix: string;
+  private readonly batcher: Batcher<Charge, Decision | StoreError>;
+  private core: Promise<Core> | undefined;
+  private secret: string | undefined;
+
+  constructor(options: RedisStoreOptions) {
+    super(options);
+    this.send = senderOf(options.client);
+    this.prefix = options.prefix ?? "weir:";
+    if (this.prefix.includes("{")) throw new RangeError("prefix must have no {");
+    const { client } = options;
+    const isCluster = options.cluster ?? ("isCluster" in client && client.isCluster);
+    this.batcher = new Batcher(isCluster ? 1 : CHARGES_MAX, (charges) => this.charge(charges));
+  }
+
+  protected async ask(quota: Quota, bucket: string, key: string,
+                      cost: number): Promise<Decision> {
+    return this.decide({ quota, bucket, key, cost, operation: OPERATIONS.spendEach });
+  }
+
+  protected forget(quota: Quota, bucket: string, key: string): Promise<unknown> {
+    return this.decide({ quota, bucket, key, cost: 0, operation: OPERATIONS.reset });
+  }
+
+  private async decide(charge: Charge): Promise<Decision> {
+    const answer = await this.batcher.add(charge);
+    if (answer instanceof StoreError) throw answer;
+    return answer;
+  }
+
+  private async charge(charges: Charge[]): Promise<(Decision | StoreError)[]> {
+    try {
+      return await this.call("EVALSHA", scriptSha, charges);
+    } catch (error) {
+      if (!/NOSCRIPT/.test(String(error))) throw error;
+      this.core = undefined;  // a Redis that has lost the script may have lost the secret, too
+      return this.call("EVAL", script, charges);
+    }
+  }
+
+  private async call(command: string, text: string,
+                     charges: Charge[]): Promise<(Decision | StoreError)[]> {
+    this.core ??= this.open();
+    const core = await this.core.catch((error) => {
+      this.core = undefined;  // the next call tries again
+      throw error;
+    });
+    const [keys, batches] = pack(core, charges, this.prefix);
+    const words = [command, text, String(keys.length), ...keys, "", batches];
+    return read(await this.send(words), charges);
+  }
+
+  private async open(): Promise<Core> {
+    const key = `${this.prefix}{fleet}:secret`;
+    const brought = this.secret ?? hexOf(randomBytes(SECRET_BYTES));
+    const found = await this.send(["EVAL", SECRET_SCRIPT, "1", key, brought]);
+    if (typeof found !== "string" || found.length !== 2 * SECRET_BYTES) {
+      throw new StoreError(`${key} holds no secret of a fleet`);
+    }
+    this.secret = found;
+    const secret = Uint8Array.from(found.match(/../g)!, (digits) => parseInt(digits, 16));
+    return new Core(1024, 0, secret);  // for its hashes; its table stays empty
+  }
+}

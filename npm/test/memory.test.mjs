@@ -1,0 +1,186 @@
+// The limiter on memory: what a user sees of it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ALGORITHMS, binding, headers, Limiter, MemoryStore, Quota } from "@weir/limiter";
+
+const START = 1_763_836_000_000;  // 40 s into a minute
+
+function limiterAt(options) {
+  const time = { now: START };
+  return [new Limiter({ limit: 3, window: "1m", ...options, clock: () => time.now }), time];
+}
+
+for (const algorithm of ALGORITHMS) {
+  test(`${algorithm}: the limit, then a denial that says when`, () => {
+    const [limiter, time] = limiterAt({ algorithm });
+    const allowed = [1, 2, 3].map(() => limiter.hit("login", "alice"));
+    assert.deepEqual(allowed.map((decision) => decision.remaining), [2, 1, 0]);
+    assert.ok(allowed.every((decision) => decision.allowed && decision.retryAfter === 0));
+
+    const denied = limiter.hit("login", "alice");
+    assert.equal(denied.allowed, false);
+    assert.equal(denied.remaining, 0);
+    assert.ok(denied.retryAfter > 0 && denied.retryAfter <= 60);
+    time.now += Math.ceil(1000 * denied.retryAfter);
+    assert.equal(limiter.hit("login", "alice").allowed, true, "it fits when it was said to");
+  });
+}
+
+test("buckets and keys have counters of their own", () => {
+  const [limiter] = limiterAt({ limit: 1 });
+  assert.equal(limiter.hit("a", "b").allowed, true);
+  assert.equal(limiter.hit("b", "a").allowed, true);
+  assert.equal(limiter.hit("ab", "").allowed, true);
+  assert.equal(limiter.hit("", "ab").allowed, true);
+  assert.equal(limiter.hit("a", "b").allowed, false);
+});
+
+test("cost: several units, a look, giving back, and more than ever fits", () => {
+  const [limiter] = limiterAt({ limit: 10, algorithm: "sliding_log" });
+  assert.equal(limiter.hit("", "k", { cost: 7 }).remaining, 3);
+  assert.equal(limiter.hit("", "k", { cost: 0 }).remaining, 3);
+  assert.equal(limiter.hit("", "k", { cost: 4 }).allowed, false);
+  assert.equal(limiter.hit("", "k", { cost: -2 }).remaining, 5);
+  const never = limiter.hit("", "k", { cost: 11 });
+  assert.equal(never.allowed, false);
+  assert.equal(never.retryAfter, Infinity);
+});
+
+test("limit and window of one call, and what they are of", () => {
+  const [limiter] = limiterAt({ limit: 10 });
+  limiter.hit("", "k", { cost: 10 });
+  assert.equal(limiter.hit("", "k").allowed, false);
+  assert.equal(limiter.hit("", "k", { limit: 12 }).remaining, 1, "what was counted stays");
+  assert.equal(limiter.hit("", "k", { window: "1h" }).remaining, 9, "another window's count");
+});
+
+test("reset forgets a key", () => {
+  const [limiter] = limiterAt({ limit: 1 });
+  limiter.hit("", "k");
+  limiter.reset("", "k");
+  assert.equal(limiter.hit("", "k").allowed, true);
+});
+
+test("a burst is what a token bucket holds", () => {
+  const [limiter, time] = limiterAt({ limit: 1, window: 1, burst: 5, algorithm: "token_bucket" });
+  assert.equal(limiter.hit("", "k", { cost: 5 }).limit, 5);
+  assert.equal(limiter.hit("", "k").retryAfter, 1);
+  time.now += 1000;
+  assert.equal(limiter.hit("", "k").allowed, true);
+});
+
+test("keys of any characters are different keys", () => {
+  const [limiter] = limiterAt({ limit: 1 });
+  const keys = ["", "\0", "\ud800", "\ud801", "\udc00", "\ufffd", "é", "e\u0301", "日本", "😀",
+                "\ud83d", "😀\ude00", "x".repeat(5000), "日".repeat(5000), "x".repeat(100_000)];
+  for (const key of keys) assert.equal(limiter.hit("", key).allowed, true, key.slice(0, 9));
+  for (const key of keys) assert.equal(limiter.hit("", key).allowed, false, key.slice(0, 9));
+  for (const key of keys) assert.equal(limiter.hit(key, "").allowed, key !== "", key.slice(0, 9));
+});
+
+test("a key that is too long is refused, and the limiter goes on", () => {
+  const [limiter] = limiterAt();
+  assert.throws(() => limiter.hit("", "x".repeat((1 << 24) + 1)), RangeError);
+  assert.equal(limiter.hit("", "x".repeat(1 << 20)).allowed, true);
+  assert.equal(limiter.hit("", "k").allowed, true);
+});
+
+test("what cannot be a limit is refused by name", () => {
+  const mistakes = [
+    ["limit", { limit: -1 }], ["limit", { limit: 1.5 }], ["limit", { limit: 1e13 }],
+    ["limit", { limit: NaN }], ["limit", { limit: "5" }],
+    ["window", { window: 0 }], ["window", { window: "1x" }], ["window", { window: "" }],
+    ["window", { window: "367d" }], ["window", { window: 0.0001 }], ["window", { window: "1.2.3" }],
+    ["algorithm", { algorithm: "leaky" }],
+    ["burst", { burst: 5 }], ["burst", { burst: -1, algorithm: "token_bucket" }],
+    ["burst", { burst: 1e12, algorithm: "token_bucket" }],
+  ];
+  for (const [field, options] of mistakes) {
+    const error = { name: "RangeError", message: new RegExp(`^${field}`) };
+    assert.throws(() => limiterAt(options), error, JSON.stringify(options));
+  }
+  const [limiter] = limiterAt();
+  for (const cost of [1.5, NaN, Infinity, 1e13]) {
+    assert.throws(() => limiter.hit("", "k", { cost }), /^RangeError: cost/);
+  }
+  assert.throws(() => new MemoryStore({ maxKeys: 10 }), /^RangeError: maxKeys/);
+});
+
+test("limits and windows at their edges", () => {
+  for (const algorithm of ALGORITHMS) {
+    for (const limit of [0, 1, 1e12]) {
+      for (const window of ["1ms", "366d"]) {
+        const [limiter] = limiterAt({ algorithm, limit, window });
+        assert.equal(limiter.hit("", "k").allowed, limit > 0, `${algorithm} ${limit} ${window}`);
+      }
+    }
+  }
+});
+
+test("windows as texts", () => {
+  const seconds = { "500ms": 0.5, "90": 90, "0.25": 0.25, "1m": 60, "1h30m": 5400, "2d": 172_800,
+                    "1w1s1ms1us": 604_801.001001 };
+  for (const [window, length] of Object.entries(seconds)) {
+    assert.equal(new Quota({ limit: 1, window }).window, length);
+  }
+});
+
+test("a million keys in a bounded table free none that is over its limit", () => {
+  const [limiter] = limiterAt({ limit: 2, maxKeys: 1024 });
+  for (let i = 0; i < 3; ++i) limiter.hit("", "attacker");
+  for (let i = 0; i < 1_000_000; ++i) limiter.hit("", `flood ${i}`);
+  assert.equal(limiter.hit("", "attacker").allowed, false);
+  assert.ok(limiter.store.evictions > 900_000);
+});
+
+test("logs are bounded together, and never admit too much", () => {
+  const [limiter, time] = limiterAt({ limit: 1000, window: "1h", algorithm: "sliding_log",
+                                      maxKeys: 1024 });
+  for (let i = 0; i < 5000; ++i, time.now += 100) limiter.hit("", `k${i % 3}`);
+  for (const key of ["k0", "k1", "k2"]) assert.equal(limiter.hit("", key).allowed, false);
+});
+
+test("a clock that steps back neither frees a key nor blocks it for long", () => {
+  const [limiter, time] = limiterAt();
+  time.now += 24 * 3600_000;
+  for (let i = 0; i < 3; ++i) limiter.hit("", "k");
+  time.now -= 24 * 3600_000;
+  assert.equal(limiter.hit("", "k").allowed, false);
+  time.now += 121_000;
+  assert.equal(limiter.hit("", "k").allowed, true);
+});
+
+test("more buckets and quotas than the module numbers", () => {
+  const [limiter] = limiterAt({ limit: 1 });
+  for (let round = 0; round < 2; ++round) {
+    for (let i = 0; i < 600; ++i) {
+      assert.equal(limiter.hit(`bucket ${i}`, "k").allowed, round === 0);
+      assert.equal(limiter.hit("", `key ${i}`, { window: 1 + i }).allowed, round === 0);
+    }
+  }
+});
+
+test("headers are the server's", () => {
+  const [limiter] = limiterAt({ limit: 2 });
+  const { quota } = limiter;
+  assert.deepEqual(headers(limiter.hit("", "k"), quota), {
+    "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "1", "X-RateLimit-Reset": "80",
+    "RateLimit": '"default";r=1;t=80', "RateLimit-Policy": '"default";q=2;w=60',
+  });
+  limiter.hit("", "k");
+  assert.deepEqual(headers(limiter.hit("", "k"), quota, 'a"b\n'), {
+    "X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "80",
+    "RateLimit": '"a\\"b?";r=0;t=50', "RateLimit-Policy": '"a\\"b?";q=2;w=60', "Retry-After": "50",
+  });
+  assert.equal("Retry-After" in headers(limiter.hit("", "k", { cost: 3 }), quota), false);
+  const short = new Quota({ limit: 1, window: "1500ms" });
+  assert.equal(headers(limiter.hit("", "k"), short)["RateLimit-Policy"], '"default";q=1');
+});
+
+test("an object of the shape of Workers' own binding", async () => {
+  const [limiter] = limiterAt({ limit: 1 });
+  const { limit } = binding(limiter, "login");
+  assert.equal((await limit({ key: "k" })).success, true);
+  assert.equal((await limit({ key: "k" })).success, false);
+});

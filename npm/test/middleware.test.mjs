@@ -1,0 +1,96 @@
+// Middlewares, by the shapes that their frameworks call them with. packages.test.mjs has the
+// frameworks themselves.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as weir from "@weir/limiter";
+
+const { CountingStore, Limiter, limitExpress, limitFastify, limitFetch, limitHono } = weir;
+
+const DENIAL = { error: "Too Many Requests", errorCode: 429 };
+const START = 1_763_836_000_000;
+const twoAMinute = () => new Limiter({ limit: 2, window: "1m", clock: () => START });
+
+test("fetch: passes, tells, denies", async () => {
+  const key = (request) => request.headers.get("x-user") ?? undefined;
+  const handler = limitFetch({ limiter: twoAMinute(), key, policy: "api" },
+                             (request, suffix) => new Response(request.method + suffix));
+  const ask = (headers) => handler(new Request("http://a/", { headers }), "!");
+  const first = await ask({ "x-user": "u" });
+  assert.equal(await first.text(), "GET!");
+  assert.equal(first.headers.get("ratelimit"), '"api";r=1;t=80');
+  await ask({ "x-user": "u" });
+  const denied = await ask({ "x-user": "u" });
+  assert.equal(denied.status, 429);
+  assert.equal(denied.headers.get("retry-after"), "50");
+  assert.deepEqual(await denied.json(), DENIAL);
+  const uncounted = await ask({});
+  assert.equal(uncounted.status, 200);
+  assert.equal(uncounted.headers.get("ratelimit"), null);
+});
+
+function expressReply() {
+  return {
+    statusCode: 200, fields: {}, text: undefined,
+    setHeader(name, value) { this.fields[name] = value; },
+    end(text) { this.text = text; },
+  };
+}
+
+test("express: by the client's address, an error goes to next", async () => {
+  const middleware = limitExpress({ limiter: twoAMinute() });
+  let passed = 0;
+  for (let i = 0; i < 2; ++i) await middleware({ ip: "192.0.2.1" }, expressReply(), () => ++passed);
+  const reply = expressReply();
+  await middleware({ ip: "192.0.2.1" }, reply, () => ++passed);
+  assert.equal(passed, 2);
+  assert.deepEqual([reply.statusCode, JSON.parse(reply.text)], [429, DENIAL]);
+  assert.equal(reply.fields["Retry-After"], "50");
+
+  const errors = [];
+  const broken = limitExpress({ limiter: twoAMinute(), cost: () => 0.5 });
+  await broken({ ip: "192.0.2.1" }, expressReply(), (error) => errors.push(error));
+  assert.match(String(errors[0]), /RangeError: cost/);
+});
+
+test("hono: a denial is a response, else next", async () => {
+  const middleware = limitHono({ limiter: twoAMinute(), key: () => "k" });
+  const fields = {};
+  const context = {
+    header: (name, value) => (fields[name] = value),
+    body: (text, status) => new Response(text, { status }),
+  };
+  let passed = 0;
+  const results = [];
+  for (let i = 0; i < 3; ++i) results.push(await middleware(context, async () => void ++passed));
+  assert.equal(passed, 2);
+  assert.deepEqual([results[0], results[2].status], [undefined, 429]);
+  assert.equal(fields["X-RateLimit-Remaining"], "0");
+});
+
+test("fastify: a hook that answers", async () => {
+  const hook = limitFastify({ limiter: twoAMinute(), cost: () => 2 });
+  const reply = {
+    code(status) { this.status = status; return this; },
+    headers(fields) { this.fields = fields; return this; },
+    type() { return this; },
+    send(text) { this.text = text; return this; },
+  };
+  assert.equal(await hook({ ip: "a" }, reply), undefined);
+  assert.equal(await hook({ ip: "a" }, reply), reply);
+  assert.deepEqual([reply.status, JSON.parse(reply.text)], [429, DENIAL]);
+});
+
+test("a store for express-rate-limit: counts, denied ones too", async () => {
+  const store = new CountingStore({ clock: () => START });
+  store.init({ windowMs: 60_000 });
+  const resetTime = new Date(START + 20_000);  // windows begin with the minute
+  assert.deepEqual(await store.increment("k"), { totalHits: 1, resetTime });
+  assert.deepEqual(await store.increment("k"), { totalHits: 2, resetTime });
+  await store.decrement("k");
+  assert.equal((await store.get("k")).totalHits, 1);
+  await store.resetKey("k");
+  assert.equal((await store.increment("k")).totalHits, 1);
+  assert.equal(store.localKeys, true);
+  assert.equal(new CountingStore({ store: twoAMinute().store }).localKeys, false);
+});

@@ -1,0 +1,161 @@
+// The packed package, installed into empty projects: Node both ways, Bun, Deno; and with the real
+// Express, Hono, Fastify, express-rate-limit, ioredis and node-redis. All come from npm: where
+// npm/tools/peers.mjs has not brought one, its tests are skipped and say so.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import * as weir from "@weir/limiter";
+import { folderOf, startRedis } from "./world.mjs";
+
+const CACHE = resolve(process.env.WEIR_NPM_CACHE ?? "build/npm-cache");
+const PACKAGE = resolve("node_modules/@weir/limiter");
+const require = createRequire(join(CACHE, "package.json"));
+const needs = (name) =>
+  existsSync(join(CACHE, "node_modules", name)) ? {} : { skip: `${name} is not in ${CACHE}` };
+// Some are for import alone.
+async function peer(name) {
+  const { exports, main } = JSON.parse(
+    readFileSync(join(CACHE, "node_modules", name, "package.json"), "utf8"));
+  const entry = exports?.["."]?.import ?? exports?.import ?? main ?? "index.js";
+  const file = typeof entry === "string" ? entry : entry.default;
+  return import(pathToFileURL(join(CACHE, "node_modules", name, file)));
+}
+
+const TEN_LINES = `
+const limiter = new Limiter({ limit: 5, window: "1m" });
+const decision = limiter.hit("login", "alice");
+const { "RateLimit-Policy": policy } = headers(decision, limiter.quota);
+limiter.hit("login", "alice", { cost: 3 });
+limiter.hit("login", "alice");
+console.log(decision.allowed, decision.remaining, policy, limiter.hit("login", "alice").allowed);
+`;
+const SAYS = 'true 4 "default";q=5;w=60 false';
+
+// An empty project with the package installed, as npm leaves it.
+function project(t) {
+  const folder = folderOf(t);
+  mkdirSync(join(folder, "node_modules/@weir"), { recursive: true });
+  symlinkSync(PACKAGE, join(folder, "node_modules/@weir/limiter"));
+  writeFileSync(join(folder, "package.json"), '{"dependencies":{"@weir/limiter":"*"}}');
+  const write = (file, begin) => writeFileSync(join(folder, file), begin + TEN_LINES);
+  write("main.mjs", 'import { Limiter, headers } from "@weir/limiter";');
+  write("main.cjs", 'const { Limiter, headers } = require("@weir/limiter");');
+  return folder;
+}
+
+const run = (command, words, folder) =>
+  execFileSync(command, words, { cwd: folder, encoding: "utf8" }).trim();
+
+test("node, by import and by require", (t) => {
+  const folder = project(t);
+  for (const file of ["main.mjs", "main.cjs"]) {
+    assert.equal(run(process.execPath, [file], folder), SAYS, file);
+  }
+});
+
+test("browsers and others, with the module in the bundle", async () => {
+  if (globalThis.crypto === undefined) return;  // node 18
+  const { Limiter } = await import(pathToFileURL(join(PACKAGE, "inline.js")));
+  assert.equal(new Limiter({ limit: 1, window: 1 }).hit("", "k").allowed, true);
+});
+
+test("bun", needs("bun"), (t) => {
+  const bun = join(CACHE, "node_modules/.bin/bun");
+  assert.equal(run(bun, ["main.mjs"], project(t)), SAYS);
+});
+
+test("deno", needs("deno"), (t) => {
+  const deno = join(CACHE, "node_modules/.bin/deno");
+  const words = ["run", "--quiet", "--allow-read", "--allow-env", "--node-modules-dir=manual"];
+  assert.equal(run(deno, [...words, "main.mjs"], project(t)), SAYS);
+});
+
+async function statusesOf(url, count) {
+  const replies = [];
+  for (let i = 0; i < count; ++i) replies.push(await fetch(url));
+  return replies.map(({ status }) => status);
+}
+
+async function listening(t, server) {
+  await new Promise((resolve) => server.on("listening", resolve));
+  t.after(() => server.close());
+  return `http://127.0.0.1:${server.address().port}/`;
+}
+
+const limiter = () => new weir.Limiter({ limit: 2, window: "1h" });
+
+test("express", needs("express"), async (t) => {
+  const app = require("express")();
+  app.use(weir.limitExpress({ limiter: limiter() }));
+  app.get("/", (_, response) => response.send("ok"));
+  const url = await listening(t, app.listen(0, "127.0.0.1"));
+  assert.deepEqual(await statusesOf(url, 3), [200, 200, 429]);
+  assert.equal((await fetch(url)).headers.get("ratelimit-policy"), '"default";q=2;w=3600');
+});
+
+test("express-rate-limit", needs("express-rate-limit"), async (t) => {
+  const { rateLimit } = require("express-rate-limit");
+  const app = require("express")();
+  const store = new weir.CountingStore();
+  app.use(rateLimit({ limit: 2, windowMs: 3600_000, standardHeaders: "draft-8", store }));
+  app.get("/", (_, response) => response.send("ok"));
+  const url = await listening(t, app.listen(0, "127.0.0.1"));
+  assert.deepEqual(await statusesOf(url, 3), [200, 200, 429]);
+});
+
+test("hono", needs("hono"), async () => {
+  const { Hono } = require("hono");
+  const app = new Hono();
+  app.use(weir.limitHono({ limiter: limiter(), key: (context) => context.req.header("x-user") }));
+  app.get("/", (context) => context.text("ok"));
+  const ask = async (headers) => (await app.request("/", { headers })).status;
+  const headers = { "x-user": "u" };
+  assert.deepEqual([await ask(headers), await ask(headers), await ask(headers)], [200, 200, 429]);
+  assert.equal(await ask({}), 200);
+});
+
+test("hono-rate-limiter", needs("hono-rate-limiter"), async () => {
+  const { Hono } = require("hono");
+  const { rateLimiter } = await peer("hono-rate-limiter");
+  const app = new Hono();
+  const store = new weir.CountingStore();
+  app.use(rateLimiter({ limit: 2, windowMs: 3600_000, keyGenerator: () => "k", store }));
+  app.get("/", (context) => context.text("ok"));
+  const statuses = [];
+  for (let i = 0; i < 3; ++i) statuses.push((await app.request("/")).status);
+  assert.deepEqual(statuses, [200, 200, 429]);
+});
+
+test("fastify", needs("fastify"), async (t) => {
+  const fastify = require("fastify")();
+  t.after(() => fastify.close());
+  fastify.addHook("onRequest", weir.limitFastify({ limiter: limiter() }));
+  fastify.get("/", async () => "ok");
+  const url = await fastify.listen({ port: 0, host: "127.0.0.1" });
+  assert.deepEqual(await statusesOf(url, 3), [200, 200, 429]);
+});
+
+test("ioredis and node-redis", needs("ioredis"), async (t) => {
+  const socket = await startRedis(t);
+  const Redis = require("ioredis");
+  const ioredis = new Redis(socket);
+  t.after(() => ioredis.disconnect());
+  const nodeRedis = require("redis").createClient({ socket: { path: socket } });
+  await nodeRedis.connect();
+  t.after(() => nodeRedis.destroy());
+  const quota = { limit: 10, window: "1h" };
+  const options = { onFailure: "throw", deadline: 20_000 };
+  const [one, other] = [ioredis, nodeRedis].map((client) =>
+    new weir.Limiter(quota, new weir.RedisStore({ client, ...options })));
+  assert.equal((await one.hit("b", "k")).remaining, 9);
+  assert.equal((await other.hit("b", "k")).remaining, 8);
+  await ioredis.script("FLUSH");
+  assert.equal((await one.hit("b", "k")).remaining, 7);
+  await ioredis.script("FLUSH");
+  assert.equal((await other.hit("b", "k")).remaining, 6);
+});

@@ -1,0 +1,145 @@
+// Stores that others keep: a Redis that a node of Weir shares, and a node itself.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ALGORITHMS, Limiter, RedisStore, RemoteStore } from "@weir/limiter";
+import { redisClient, startNode, startRedis, until } from "./world.mjs";
+
+const allowedOf = (decisions) => decisions.filter(({ allowed }) => allowed).length;
+const HOUR = { limit: 10, window: "1h" };
+
+async function checkAt(url, fields) {
+  const body = JSON.stringify({ mode: "strict", window: 3600, ...fields });
+  return (await fetch(`${url}/check`, { method: "POST", body })).json();
+}
+
+const isConnected = async (url) =>
+  (await (await fetch(`${url}/health`)).json()).redis === "connected";
+
+test("a node and a program share one counter of a Redis", async (t) => {
+  const socket = await startRedis(t);
+  const url = await startNode(t, "--redis", `unix://${socket}`, "--threads", "1");
+  await until(() => isConnected(url));
+  const send = await redisClient(t, socket);
+  const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
+  const names = ["plain", "日本", "😀", "\0", "x".repeat(300)];
+  for (const algorithm of ALGORITHMS) {
+    const limiter = new Limiter({ ...HOUR, algorithm }, store);
+    for (const key of names) {
+      const fields = { key, bucket: "b", limit: 10, algorithm };
+      const before = await checkAt(url, fields);
+      const mine = await limiter.hit("b", key, { cost: 2 });
+      const after = await checkAt(url, fields);
+      assert.deepEqual([before.remaining, mine.remaining, after.remaining], [9, 7, 6],
+                       `${algorithm} ${key.slice(0, 9)}`);
+      assert.equal(mine.limit, after.limit);
+    }
+  }
+  const bucket = { limit: 7, window: "1h", burst: 20, algorithm: "token_bucket" };
+  const burst = new Limiter(bucket, store);
+  const fields = { key: "k", limit: 7, burst: 20, algorithm: "token_bucket" };
+  assert.equal((await burst.hit("", "k")).remaining, 19);
+  assert.equal((await checkAt(url, fields)).remaining, 18);
+  assert.ok(send.calls.filter((name) => name === "EVAL").length <= 1, "the node's very script");
+});
+
+test("redis: exactly the limit, in few calls, from clients of any kind", async (t) => {
+  const socket = await startRedis(t);
+  const send = await redisClient(t, socket);
+  const ioredis = { call: (command, ...words) => send([command, ...words]) };
+  const nodeRedis = { sendCommand: send };
+  const limiters = [send, ioredis, nodeRedis].map((client) =>
+    new Limiter(HOUR, new RedisStore({ client, onFailure: "throw", deadline: 20_000 })));
+  const hits = [];
+  for (let i = 0; i < 300; ++i) hits.push(limiters[i % 3].hit("", "k"));
+  assert.equal(allowedOf(await Promise.all(hits)), 10);
+  assert.ok(send.calls.length <= 12, send.calls.join(" "));
+
+  const denied = await limiters[0].hit("", "k");
+  assert.ok(denied.retryAfter > 0 && denied.retryAfter <= 7200);
+  assert.equal((await limiters[0].hit("", "k", { cost: 11 })).retryAfter, Infinity);
+  await limiters[1].reset("", "k");
+  assert.equal((await limiters[2].hit("", "k")).remaining, 9);
+});
+
+test("redis: a lost script and a lost secret cost nothing but a call", async (t) => {
+  const send = await redisClient(t, await startRedis(t));
+  const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
+  const limiter = new Limiter(HOUR, store);
+  await limiter.hit("", "k");
+  await send(["SCRIPT", "FLUSH"]);
+  assert.equal((await limiter.hit("", "k")).remaining, 8);
+  const secret = await send(["GET", "weir:{fleet}:secret"]);
+  await send(["FLUSHALL"]);
+  await send(["SCRIPT", "FLUSH"]);
+  assert.equal((await limiter.hit("", "k")).remaining, 9);
+  assert.equal(await send(["GET", "weir:{fleet}:secret"]), secret, "the fleet's secret is back");
+});
+
+test("redis: what is under a key and no state of ours, and a secret that is none", async (t) => {
+  const send = await redisClient(t, await startRedis(t));
+  const of = () => new Limiter(HOUR, new RedisStore({ client: send, onFailure: "throw" }));
+  const limiter = of();
+  await limiter.hit("", "k");
+  const [name] = (await send(["KEYS", "weir:{*"])).filter((key) => !key.includes("fleet"));
+  await send(["SET", name, "garbage"]);
+  await assert.rejects(limiter.hit("", "k"), /StoreError/);
+  await send(["DEL", name]);
+  await send(["RPUSH", name, "x"]);
+  await assert.rejects(limiter.hit("", "k"), /StoreError/);
+  await send(["SET", "weir:{fleet}:secret", "short"]);
+  await assert.rejects(of().hit("", "k"), /no secret/);
+});
+
+test("redis: an outage is no denial, and is over by itself", async () => {
+  let isAway = true;
+  const client = async ([, , , ...words]) => {
+    if (isAway) throw new Error("connect ECONNREFUSED");
+    return words.length < 3 ? "00".repeat(192) : [1, 64 * 4, 1];
+  };
+  const store = new RedisStore({ client });
+  const limiter = new Limiter({ limit: 2, window: "1h" }, store);
+  const meanwhile = [];
+  for (let i = 0; i < 3; ++i) meanwhile.push(await limiter.hit("", "k"));
+  assert.deepEqual(meanwhile.map(({ allowed }) => allowed), [true, true, false]);
+  assert.equal(store.failures, 3);
+  isAway = false;
+  assert.equal((await limiter.hit("", "k")).remaining, 4, "Redis decides again");
+
+  const hangs = new RedisStore({ client: () => new Promise(() => {}), deadline: 5 });
+  assert.equal((await new Limiter(HOUR, hangs).hit("", "k")).allowed, true, "nobody waits");
+});
+
+test("remote: a node decides, and what comes in one turn is one request", async (t) => {
+  const url = await startNode(t, "--threads", "1");
+  let requests = 0;
+  const counting = (...words) => (++requests, fetch(...words));
+  const options = { url: `${url}/`, fetch: counting, onFailure: "throw", deadline: 20_000 };
+  const limiter = new Limiter(HOUR, new RemoteStore(options));
+  const hits = await Promise.all(Array(600).fill().map((_, i) => limiter.hit("b", `k${i % 3}`)));
+  assert.equal(allowedOf(hits), 30);
+  assert.equal(requests, 3, "256 checks each at most");
+  assert.equal((await limiter.hit("b", "k0", { cost: 11 })).retryAfter, Infinity);
+  assert.equal((await limiter.hit("b", "k0")).limit, 10);
+  const bucket = { limit: 1, window: "1h", burst: 5, algorithm: "token_bucket" };
+  assert.equal((await new Limiter(bucket, new RemoteStore(options)).hit("", "k")).remaining, 4);
+  await assert.rejects(limiter.hit("", "k".repeat(5000)), /StoreError: the node answered 400/);
+});
+
+test("remote: a node that is away, or answers nonsense, is no denial", async () => {
+  const answers = [
+    async () => { throw new Error("refused"); },
+    async () => new Response("no", { status: 503 }),
+    async () => new Response("{}"),
+    async () => new Response('{"results":[]}'),
+    async () => new Response("<html>"),
+    () => new Promise(() => {}),
+  ];
+  for (const answer of answers) {
+    const store = new RemoteStore({ url: "http://node", fetch: answer, deadline: 20 });
+    const limiter = new Limiter({ limit: 1, window: "1m" }, store);
+    assert.equal((await limiter.hit("", "k")).allowed, true);
+    assert.equal((await limiter.hit("", "k")).allowed, false);
+    assert.equal(store.failures, 2);
+  }
+});

@@ -1,0 +1,31 @@
+// Rules as the Worker reads them: JSON, made of the configuration file at build time.
+//
+// The Worker has no RE2, no tokens, no blocks and no fleet. What it cannot do is refused with
+// its place, since a limit that is left out would be found missing by an attacker.
+//
+// Thread rule: pure. Tested by exported_rules_test.cc; that the Worker matches requests as the
+// server does, by worker/test/matching.test.mjs.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "config/config.h"
+#include "config/rules/rule_sources.h"
+
+namespace weir {
+
+enum class WorkerStore : std::uint8_t {
+  kKv,       // counts in windows
+  kDurable,  // every algorithm
+};
+
+// One line. `file` is only a name, for the errors.
+std::variant<std::string, ConfigErrors> exported_rules(const Config& config,
+                                                       std::span<const RuleSource> sources,
+                                                       WorkerStore store, const std::string& file);
+
+}  // namespace weir

@@ -1,0 +1,4 @@
+declare module "#rules" {
+  const rules: unknown;
+  export default rules;
+}

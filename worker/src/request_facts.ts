@@ -1,0 +1,100 @@
+// What rules look at, worked out of a request as the server does: src/rules/request.
+//
+// Texts are compared as bytes, so they are strings of bytes here: a character above U+007F is
+// as many as it has in UTF-8.
+
+import { parseAddress, type Address } from "./address.js";
+
+export interface Facts {
+  method: string;
+  host: string;
+  path: string;
+  /** The first value of that name. */
+  header(name: string): string | undefined;
+  /** All values of that name. */
+  parameters(name: string): string[];
+  cookies(name: string): string[];
+  client: Address | undefined;
+  country: string;
+}
+
+const encoder = new TextEncoder();
+
+export function bytesOf(text: string): string {
+  if (/^[\0-\x7f]*$/.test(text)) return text;
+  return Array.from(encoder.encode(text), (byte) => String.fromCharCode(byte)).join("");
+}
+
+const decodePercent = (text: string, keep: (byte: number) => boolean): string =>
+  text.replace(/%([0-9a-f]{2})/gi, (encoded, digits: string) => {
+    const byte = parseInt(digits, 16);
+    return keep(byte) ? encoded : String.fromCharCode(byte);
+  });
+
+/** The one spelling that rules are written for: src/rules/request/request_path.h. */
+export function normalPath(path: string): string {
+  const decoded = decodePercent(bytesOf(path), (byte) => byte === 0);
+  const kept: string[] = [];
+  const segments = decoded.split("/").filter((segment) => segment !== "");
+  for (const segment of segments) {
+    if (segment === "..") kept.pop();
+    else if (segment !== ".") kept.push(segment);
+  }
+  const last = segments.at(-1);
+  const isFolder = last === undefined || last === "." || last === ".." || decoded.endsWith("/");
+  return kept.length === 0 ? "/" : `/${kept.join("/")}${isFolder ? "/" : ""}`;
+}
+
+function pairs(text: string, separator: string): [string, string][] {
+  const parts = text.split(separator);
+  // A cookie has a value, a parameter need not.
+  return (separator === ";" ? parts.filter((pair) => pair.includes("=")) : parts).map((pair) => {
+    const equals = pair.indexOf("=");
+    return equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
+  });
+}
+
+const VALUES_MAX = 16;  // of one name, the last among them
+
+function valuesOf(list: [string, string][], name: string): string[] {
+  const values = list.filter(([other]) => other === name).map(([, value]) => value);
+  const isMany = values.length > VALUES_MAX;
+  return isMany ? [...values.slice(0, VALUES_MAX - 1), values.at(-1)!] : values;
+}
+
+function plainHost(host: string): string {
+  const name = host.startsWith("[") ? host.slice(1, host.indexOf("]")) : host.split(":")[0]!;
+  return name.replace(/\.$/, "").toLowerCase();
+}
+
+const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
+
+export function factsOf(request: Request, country: string): Facts {
+  // By hand: URL resolves paths in its own way.
+  const [, host, path, query] =
+    /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/?#]*@)?([^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? [];
+  let parameters: [string, string][] | undefined;
+  let cookies: [string, string][] | undefined;
+  return {
+    method: request.method,
+    host: plainHost(host ?? ""),
+    path: normalPath(path ?? "/"),
+    header: (name) => {
+      const value = request.headers.get(name);
+      return value === null ? undefined : bytesOf(value);
+    },
+    parameters: (name) => {
+      const decoded = (): [string, string][] =>
+        pairs(bytesOf(query ?? ""), "&").map(([key, value]) => [plus(key), plus(value)]);
+      parameters ??= decoded();
+      return valuesOf(parameters, name);
+    },
+    cookies: (name) => {
+      const text = bytesOf(request.headers.get("cookie") ?? "");
+      cookies ??= pairs(text, ";").map(([key, value]) => [key.trim(), value.trim()]);
+      return valuesOf(cookies, name);
+    },
+    client: parseAddress(request.headers.get("cf-connecting-ip") ?? ""),
+    country,
+  };
+}

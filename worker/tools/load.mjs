@@ -1,0 +1,42 @@
+// Load on several places at once, and what they admit of it.
+
+import { Agent, request } from "node:http";
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+
+/** One request: its status, headers and body. */
+export function ask(url, { client = "192.0.2.1", path = "/", method = "GET", headers = {} } = {}) {
+  return new Promise((resolve, reject) => {
+    const options = { agent, method, headers: { "CF-Connecting-IP": client, ...headers } };
+    const sent = request(url + path, options, (reply) => {
+      let body = "";
+      reply.setEncoding("utf8").on("data", (more) => (body += more));
+      reply.on("end", () => resolve({ status: reply.statusCode, headers: reply.headers, body }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}
+
+/**
+ * So many requests a second, for so many seconds, five of six to the first place and the others
+ * to the rest. Calls `onAnswer(status, place)` for each.
+ */
+export async function offerLoad({ urls, perSecond, seconds, client }, onAnswer) {
+  const begin = performance.now();
+  const pending = new Set();
+  const total = perSecond * seconds;
+  for (let sent = 0; sent < total;) {
+    const due = Math.min(total, ((performance.now() - begin) * perSecond) / 1000);
+    for (; sent < due; ++sent) {
+      const isFirst = sent % 6 < 5 || urls.length === 1;
+      const place = isFirst ? 0 : 1 + (Math.floor(sent / 6) % (urls.length - 1));
+      const answer = ask(urls[place], { client })
+        .then(({ status }) => onAnswer(status, place))
+        .finally(() => pending.delete(answer));
+      pending.add(answer);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  await Promise.all(pending);
+}
