@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/base64url.h"
+#include "base/base64url_testing.h"
 #include "rules/request/token.h"
 
 namespace weir {

@@ -34,4 +34,11 @@ constexpr std::string_view trim_blanks(std::string_view text) noexcept {
   return text;
 }
 
+// What stands before the first `separator`, which is taken from the front of `text` with it.
+constexpr std::string_view take_until(std::string_view& text, char separator) noexcept {
+  const std::string_view taken = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(taken.size() + 1, text.size()));
+  return taken;
+}
+
 }  // namespace weir

@@ -22,18 +22,6 @@ constexpr std::array<std::uint8_t, 256> kValues = [] {
 
 }  // namespace
 
-std::string base64url(std::string_view text) {
-  std::string encoded;
-  unsigned bits = 0;
-  unsigned count = 0;
-  for (const char c : text) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (count += 8; count >= 6;) encoded += kDigits[bits >> (count -= 6) & 63];
-  }
-  if (count > 0) encoded += kDigits[bits << (6 - count) & 63];
-  return encoded;
-}
-
 char* put_base64url(char* at, std::uint64_t bits) noexcept {
   *at++ = kDigits[bits >> 60];
   for (int shift = 54; shift >= 0; shift -= 6) *at++ = kDigits[(bits >> shift) & 63];

@@ -11,8 +11,6 @@
 
 namespace weir {
 
-std::string base64url(std::string_view text);
-
 // Writes `bits` as 11 characters, six bits each, the highest first. Returns what follows them.
 char* put_base64url(char* at, std::uint64_t bits) noexcept;
 

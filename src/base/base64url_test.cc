@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/base64url_testing.h"
+
 namespace weir {
 namespace {
 

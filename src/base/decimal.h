@@ -83,4 +83,10 @@ std::optional<Number> read_decimal(std::string_view text) {
   return number;
 }
 
+// A port, without a zero in front: is 010 ten or eight?
+inline std::optional<std::uint16_t> read_port(std::string_view text) {
+  if (text.size() > 1 && text.front() == '0') return std::nullopt;
+  return read_decimal<std::uint16_t>(text);
+}
+
 }  // namespace weir

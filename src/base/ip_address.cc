@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/assert.h"
 #include "base/decimal.h"
@@ -21,11 +20,9 @@ bool starts_with(const IpAddress::Bytes& bytes, std::span<const std::uint8_t, kV
 }
 
 std::optional<unsigned> parse_bits(std::string_view text, unsigned max) {
-  unsigned bits = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-  if (error != std::errc() || end != text.data() + text.size() || bits > max) return std::nullopt;
-  if (text.size() > 1 && text.front() == '0') return std::nullopt;
-  return bits;
+  const auto bits = read_decimal<unsigned>(text);
+  const bool has_zero_in_front = text.size() > 1 && text.front() == '0';
+  return bits > max || has_zero_in_front ? std::nullopt : bits;
 }
 
 }  // namespace

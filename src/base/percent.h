@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace weir {
@@ -24,6 +25,19 @@ constexpr std::optional<char> percent_byte(std::string_view text) noexcept {
   const auto low = hex_digit(text[2]);
   if (!high || !low) return std::nullopt;
   return static_cast<char>(*high * 16 + *low);
+}
+
+// The bytes that the text stands for. Nothing if one that `is_plain` refuses is not encoded.
+template <typename IsPlain>
+std::optional<std::string> percent_decoded(std::string_view text, const IsPlain& is_plain) {
+  std::string bytes;
+  while (!text.empty()) {
+    const auto encoded = percent_byte(text);
+    if (!encoded && !is_plain(text.front())) return std::nullopt;
+    bytes += encoded.value_or(text.front());
+    text.remove_prefix(encoded ? 3 : 1);
+  }
+  return bytes;
 }
 
 }  // namespace weir

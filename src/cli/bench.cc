@@ -62,38 +62,32 @@ struct RespBench {
 
 void add_workload_options(CLI::App& command, Workload& workload) {
   LoadPlan& plan = workload.plan;
-  command.add_option("--server", workload.server, "Where it listens")->capture_default_str();
+  command.option_defaults()->always_capture_default();
+  command.add_option("--server", workload.server, "Where it listens");
   command.add_option("--connections", plan.connections, "Connections, opened before time counts")
-      ->check(CLI::Range(std::size_t{1}, kConnectionsMax))
-      ->capture_default_str();
+      ->check(CLI::Range(std::size_t{1}, kConnectionsMax));
   command.add_option("--pipeline", plan.depth, "Requests on their way on each connection")
-      ->check(CLI::Range(std::size_t{1}, kPipelineMax))
-      ->capture_default_str();
+      ->check(CLI::Range(std::size_t{1}, kPipelineMax));
   command.add_option("--threads", plan.threads, "Client threads, each with its connections")
-      ->check(CLI::Range(std::size_t{1}, kThreadsMax))
-      ->capture_default_str();
-  command.add_option("--keys", plan.keys.keys, "Different keys")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->check(CLI::Range(std::size_t{1}, kThreadsMax));
+  command.add_option("--keys", plan.keys.keys, "Different keys")->check(CLI::PositiveNumber);
   command.add_option("--distribution", workload.distribution, "How often each key comes")
-      ->check(CLI::IsMember({"uniform", "zipf"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"uniform", "zipf"}));
   command
       .add_option("--zipf-exponent", plan.keys.zipf_exponent, "0: all alike; 1: as in the world")
-      ->check(CLI::Range(0.0, 10.0))
-      ->capture_default_str();
-  command.add_option("--duration", workload.duration, "How long")
-      ->check(mistake_in_duration)
-      ->capture_default_str();
+      ->check(CLI::Range(0.0, 10.0));
+  command.add_option("--duration", workload.duration, "How long")->check(mistake_in_duration);
   command.add_option("--requests", plan.requests_max, "End after so many, if that is sooner")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
   command
       .add_option("--rate", workload.rate,
                   "Requests a second on a fixed schedule (open loop); without it each "
                   "connection waits for its replies (closed loop)")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--seed", plan.seed, "Seed of the random choice of keys")
-      ->capture_default_str();
+      ->check(CLI::PositiveNumber)
+      ->default_str("");
+  command.add_option("--seed", plan.seed, "Seed of the random choice of keys");
+  command.option_defaults()->always_capture_default(false);
   command.add_flag("--allow-remote", workload.allow_remote, "Load a server on another machine");
   command.add_flag("--json", workload.json, "Print one line of JSON");
 }

@@ -10,9 +10,9 @@
 
 #include <thread>
 
+#include "base/unique_fd.h"
 #include "net/net_testing.h"
 #include "net/server.h"
-#include "net/sockets/unique_fd.h"
 
 namespace weir {
 namespace {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/unique_fd.h"
 #include "config/yaml/yaml_text.h"
 
 namespace weir {
@@ -21,20 +22,15 @@ class OpenFile {
   // A FIFO opens without a writer.
   explicit OpenFile(const std::string& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
-  ~OpenFile() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
 
-  bool is_open() const { return fd_ >= 0; }
+  bool is_open() const { return fd_.is_open(); }
 
   // As read(2), but waits for a pipe.
   ssize_t read(char* at, std::size_t room) {
     for (;;) {
-      const ssize_t got = ::read(fd_, at, room);
+      const ssize_t got = ::read(fd_.get(), at, room);
       if (got >= 0 || (errno != EAGAIN && errno != EINTR)) return got;
-      pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+      pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
       if (pieces_++ == kPiecesMax || ::poll(&ready, 1, kSilenceMaxMs) == 0) {
         errno = ETIMEDOUT;
         return -1;
@@ -43,7 +39,7 @@ class OpenFile {
   }
 
  private:
-  const int fd_;
+  const UniqueFd fd_;
   int pieces_ = 0;
 };
 

@@ -5,11 +5,11 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/decimal.h"
 #include "config/config.h"
 #include "config/config_fields.h"
 
@@ -90,10 +90,7 @@ json::object type_schema(const Field& field) {
 json::value default_value(const Field& field) {
   if (field.type == FieldType::kBoolean) return field.default_text == "true";
   if (field.type == FieldType::kInteger) {
-    std::int64_t number = 0;
-    const std::string_view text = field.default_text;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
+    return read_decimal<std::int64_t>(field.default_text).value_or(0);
   }
   return json::value(view(field.default_text));
 }
@@ -145,37 +142,31 @@ void print_indent(std::size_t depth, std::string& out) {
   out.append(2 * depth, ' ');
 }
 
-void print_object(const json::object& object, std::size_t depth, std::string& out) {
-  std::string_view separator = "{";
-  for (const auto& member : object) {
+// The items between brackets, one a line. `print_one` prints an item.
+template <typename Items, typename PrintOne>
+void print_items(const Items& items, std::string_view brackets, std::size_t depth, std::string& out,
+                 const PrintOne& print_one) {
+  char separator = brackets[0];
+  for (const auto& item : items) {
     out += separator;
     print_indent(depth + 1, out);
-    out += json::serialize(member.key()) + ": ";
-    print(member.value(), depth + 1, out);
-    separator = ",";
+    print_one(item);
+    separator = ',';
   }
   print_indent(depth, out);
-  out += '}';
-}
-
-void print_array(const json::array& array, std::size_t depth, std::string& out) {
-  std::string_view separator = "[";
-  for (const json::value& item : array) {
-    out += separator;
-    print_indent(depth + 1, out);
-    print(item, depth + 1, out);
-    separator = ",";
-  }
-  print_indent(depth, out);
-  out += ']';
+  out += brackets[1];
 }
 
 // Boost 1.81 prints without spaces only.
 void print(const json::value& value, std::size_t depth, std::string& out) {
   if (value.is_object() && !value.get_object().empty()) {
-    print_object(value.get_object(), depth, out);
+    print_items(value.get_object(), "{}", depth, out, [&](const auto& member) {
+      out += json::serialize(member.key()) + ": ";
+      print(member.value(), depth + 1, out);
+    });
   } else if (value.is_array() && !value.get_array().empty()) {
-    print_array(value.get_array(), depth, out);
+    print_items(value.get_array(), "[]", depth, out,
+                [&](const auto& item) { print(item, depth + 1, out); });
   } else {
     out += json::serialize(value);
   }

@@ -9,6 +9,7 @@
 
 #include <re2/re2.h>
 
+#include "base/decimal.h"
 #include "base/duration_text.h"
 #include "base/nearest_name.h"
 #include "config/listen_address.h"
@@ -81,14 +82,12 @@ CheckedValue check_integer(const Field& field, const YamlNode& node) {
   if (!is_plain(node) || !is_plain_integer(node.text)) {
     return wrong(field, node, integer_hint(node));
   }
-  std::int64_t number = 0;
-  const char* const end = node.text.data() + node.text.size();
-  const auto result = std::from_chars(node.text.data(), end, number);
-  if (result.ec != std::errc() || number < field.range.min || number > field.range.max) {
+  const auto number = read_decimal<std::int64_t>(node.text);
+  if (!number || *number < field.range.min || *number > field.range.max) {
     return out_of_range(field, node, std::to_string(field.range.min),
                         std::to_string(field.range.max));
   }
-  return {number, {}};
+  return {*number, {}};
 }
 
 CheckedValue check_boolean(const Field& field, const YamlNode& node) {

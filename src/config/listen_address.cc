@@ -3,23 +3,16 @@
 // check:allow(outside): inet_pton only reads a text.
 #include <arpa/inet.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
-
-bool is_port(std::string_view text) {
-  if (text.empty() || (text.size() > 1 && text.front() == '0')) return false;
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, port);
-  return error == std::errc() && stopped == end;
-}
 
 // inet_pton wants a C string, which a NUL would end too early.
 bool is_address(int family, std::string_view text) {
@@ -38,7 +31,7 @@ bool is_socket_path(std::string_view path) {
 bool is_listen_address(std::string_view text) {
   if (text.starts_with(kUnixScheme)) return is_socket_path(text.substr(kUnixScheme.size()));
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || !is_port(text.substr(colon + 1))) return false;
+  if (colon == std::string_view::npos || !read_port(text.substr(colon + 1))) return false;
 
   const std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) {

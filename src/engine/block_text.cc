@@ -1,10 +1,11 @@
 #include "engine/block_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <utility>
 
+#include "base/ascii.h"
+#include "base/decimal.h"
 #include "base/percent.h"
 
 namespace weir {
@@ -27,38 +28,12 @@ void append_encoded(std::string_view bytes, std::string& text) {
   }
 }
 
-std::optional<std::string> decoded(std::string_view text) {
-  std::string bytes;
-  while (!text.empty()) {
-    const auto encoded = percent_byte(text);
-    if (!encoded && !is_plain(text.front())) return std::nullopt;
-    bytes += encoded.value_or(text.front());
-    text.remove_prefix(encoded ? 3 : 1);
-  }
-  return bytes;
-}
-
-// What stands before the first `end`, which is removed with it.
-std::string_view take_until(std::string_view& text, char end) {
-  const std::string_view taken = text.substr(0, text.find(end));
-  text.remove_prefix(std::min(taken.size() + 1, text.size()));
-  return taken;
-}
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  return result.ec == std::errc() && result.ptr == end ? std::optional(number) : std::nullopt;
-}
-
 std::optional<Block> block_in(std::string_view line) {
-  const auto until = number_in<std::int64_t>(take_until(line, ' '));
-  const auto since = number_in<std::int64_t>(take_until(line, ' '));
+  const auto until = read_decimal<std::int64_t>(take_until(line, ' '));
+  const auto since = read_decimal<std::int64_t>(take_until(line, ' '));
   const std::string_view reason = take_until(line, ' ');
-  auto rule = decoded(take_until(line, ' '));
-  auto key = decoded(line);
+  auto rule = percent_decoded(take_until(line, ' '), is_plain);
+  auto key = percent_decoded(line, is_plain);
   if (!until || !since || !rule || !key || (reason != "denied" && reason != "manual")) {
     return std::nullopt;
   }
@@ -95,7 +70,7 @@ std::optional<std::vector<Block>> blocks_from_text(std::string_view text) {
     const std::string_view line = take_until(text, '\n');
     if (line.starts_with(kLastLine)) {
       const bool is_whole =
-          text.empty() && number_in<std::size_t>(line.substr(kLastLine.size())) == blocks.size();
+          text.empty() && read_decimal<std::size_t>(line.substr(kLastLine.size())) == blocks.size();
       return is_whole ? std::optional(std::move(blocks)) : std::nullopt;
     }
     auto block = block_in(line);

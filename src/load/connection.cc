@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -38,18 +37,12 @@ void connect_to(int descriptor, const Target& target) {
 }  // namespace
 
 Connection::Connection(const Target& target, std::unique_ptr<Codec> codec, std::size_t depth)
-    : codec_(std::move(codec)), sent_at_(depth) {
-  descriptor_ = ::socket(target.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor_ < 0) throw failure(target, "open a socket for");
-  try {
-    connect_to(descriptor_, target);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
+    : socket_(::socket(target.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      codec_(std::move(codec)),
+      sent_at_(depth) {
+  if (!socket_.is_open()) throw failure(target, "open a socket for");
+  connect_to(descriptor(), target);
 }
-
-Connection::~Connection() { ::close(descriptor_); }
 
 Connection::Io Connection::send(std::span<const std::uint32_t> keys,
                                 std::span<const Time> sent_at) {
@@ -66,7 +59,7 @@ Connection::Io Connection::send(std::span<const std::uint32_t> keys,
 
 Connection::Io Connection::flush() {
   if (unsent_.empty()) return Io::kDone;
-  const ssize_t written = ::send(descriptor_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
+  const ssize_t written = ::send(descriptor(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
   if (written < 0) return would_block() ? Io::kBlocked : Io::kClosed;
   unsent_.remove_prefix(static_cast<std::size_t>(written));
   return unsent_.empty() ? Io::kDone : Io::kBlocked;
@@ -74,7 +67,7 @@ Connection::Io Connection::flush() {
 
 Connection::Io Connection::receive(std::span<char> buffer, Outcome& outcome) {
   const std::size_t held = partial_.copy(buffer.data(), buffer.size());
-  const ssize_t read = ::recv(descriptor_, buffer.data() + held, buffer.size() - held, 0);
+  const ssize_t read = ::recv(descriptor(), buffer.data() + held, buffer.size() - held, 0);
   const Time now = LoadClock::now();
   if (read <= 0) return read < 0 && would_block() ? Io::kDone : Io::kClosed;
 

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "load/codec.h"
 #include "load/histogram.h"
 #include "load/pace.h"
@@ -40,11 +41,8 @@ class Connection {
 
   // Connects, waiting up to kConnectTimeout. Throws LoadError.
   Connection(const Target& target, std::unique_ptr<Codec> codec, std::size_t depth);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return socket_.get(); }
   std::size_t outstanding() const { return outstanding_; }
   // How many requests may be sent now.
   std::size_t room() const { return unsent_.empty() ? sent_at_.size() - outstanding_ : 0; }
@@ -67,7 +65,7 @@ class Connection {
  private:
   void account(std::uint64_t replies, Time now, Histogram& latency);
 
-  int descriptor_ = -1;
+  UniqueFd socket_;
   std::unique_ptr<Codec> codec_;
   std::string_view unsent_;  // into the codec's bytes
   std::string partial_;      // the beginning of a reply

@@ -3,7 +3,6 @@
 #include <envoy/service/ratelimit/v3/rls.pb.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/assert.h"
 

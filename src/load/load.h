@@ -29,8 +29,8 @@
 #include "load/codec.h"
 #include "load/connection.h"
 #include "load/histogram.h"
-#include "load/key_picker.h"
 #include "load/target.h"
+#include "load/zipf.h"
 
 namespace weir::load {
 

@@ -3,9 +3,10 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-#include <charconv>
 #include <cstring>
 #include <memory>
+
+#include "base/decimal.h"
 
 namespace weir::load {
 namespace {
@@ -34,10 +35,7 @@ HostPort split(std::string_view authority) {
     throw LoadError("only ':PORT' may follow the address");
   }
   // To getaddrinfo an empty host is this machine, and port 65616 is port 80.
-  std::uint16_t port = 0;
-  const char* end = result.port.data() + result.port.size();
-  const auto [parsed, error] = std::from_chars(result.port.data(), end, port);
-  if (result.host.empty() || error != std::errc{} || parsed != end || port == 0) {
+  if (result.host.empty() || read_decimal<std::uint16_t>(result.port).value_or(0) == 0) {
     throw LoadError("'" + std::string(authority) + "' is not HOST:PORT");
   }
   return result;

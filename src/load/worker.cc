@@ -1,8 +1,6 @@
 #include "load/worker.h"
 
-#include <sys/epoll.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -40,14 +38,11 @@ Worker::Worker(const Target& target, const LoadPlan& plan, const CodecFactory& c
       batch_keys_(plan.depth),
       batch_times_(plan.depth) {
   for (std::size_t index = 0; index < plan.connections; ++index) connections_.push_back(connect());
-  epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) throw LoadError("cannot create an epoll instance");
+  if (!epoll_.is_open()) throw LoadError("cannot create an epoll instance");
   for (std::size_t index = 0; index < plan.connections; ++index) {
     watch(index, EPOLL_CTL_ADD, EPOLLIN);
   }
 }
-
-Worker::~Worker() { ::close(epoll_); }
 
 LoadResult Worker::run(Time start) {
   const Nanoseconds cpu_before = thread_cpu();
@@ -77,12 +72,12 @@ void Worker::watch(std::size_t index, int operation, std::uint32_t events) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = index;
-  ::epoll_ctl(epoll_, operation, connections_[index]->descriptor(), &event);
+  ::epoll_ctl(epoll_.get(), operation, connections_[index]->descriptor(), &event);
 }
 
 void Worker::poll(Time now) {
   std::array<epoll_event, 256> events;
-  const int count = ::epoll_wait(epoll_, events.data(), events.size(), longest_wait_ms(now));
+  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), longest_wait_ms(now));
   for (int event = 0; event < count; ++event) {
     const auto at = static_cast<std::size_t>(event);
     handle(events[at].data.u64, events[at].events);

@@ -5,11 +5,14 @@
 
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "load/connection.h"
 #include "load/load.h"
 #include "load/pace.h"
@@ -20,9 +23,6 @@ class Worker {
  public:
   // Connects. `target` and `codec` must outlive the worker. Throws LoadError.
   Worker(const Target& target, const LoadPlan& plan, const CodecFactory& codec);
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   LoadResult run(Time start);
 
@@ -50,7 +50,7 @@ class Worker {
   std::unique_ptr<Pace> pace_;  // null: closed loop
   Time end_{};
 
-  int epoll_ = -1;
+  const UniqueFd epoll_{::epoll_create1(EPOLL_CLOEXEC)};
   std::vector<std::unique_ptr<Connection>> connections_;  // null: broken for good
   std::vector<bool> blocked_;                             // epoll tells when it can write
   std::size_t alive_ = 0;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/prng.h"
 
@@ -39,6 +40,30 @@ class Zipf {
   double integral_first_;  // where rank 1 begins: H(1.5) - h(1)
   double integral_last_;   // where the last rank ends: H(ranks + 0.5)
   double accept_at_once_;  // a draw this near below its rank needs no test
+};
+
+enum class Distribution : std::uint8_t { kUniform, kZipf };
+
+struct KeySpec {
+  std::uint32_t keys = 100'000;
+  Distribution distribution = Distribution::kUniform;
+  double zipf_exponent = 1.0;
+};
+
+// Which key the next request asks about. One owner.
+class KeyPicker {
+ public:
+  KeyPicker(const KeySpec& spec, std::uint64_t seed) : keys_(spec.keys), prng_(seed) {
+    if (spec.distribution == Distribution::kZipf) zipf_.emplace(spec.keys, spec.zipf_exponent);
+  }
+
+  // In [0, keys).
+  std::uint32_t next() { return zipf_ ? zipf_->sample(prng_) - 1 : prng_.below(keys_); }
+
+ private:
+  std::uint32_t keys_;
+  std::optional<Zipf> zipf_;
+  Prng prng_;
 };
 
 }  // namespace weir::load

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "load/key_picker.h"
-
 namespace weir::load {
 namespace {
 

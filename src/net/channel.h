@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "net/sockets/unique_fd.h"
+#include "base/unique_fd.h"
 #include "net/tls/tls_stream.h"
 
 namespace weir {

@@ -37,10 +37,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/unique_fd.h"
 #include "net/channel.h"
 #include "net/entrance.h"
 #include "net/loop/event_loop.h"
-#include "net/sockets/unique_fd.h"
 #include "proto/session.h"
 #include "weir/time.h"
 

@@ -1,7 +1,6 @@
 #include "net/connection_set.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "net/sockets/socket_options.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 
 #include "proto/proxy_header.h"
 

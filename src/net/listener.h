@@ -8,10 +8,10 @@
 
 #include <cstdint>
 
+#include "base/unique_fd.h"
 #include "net/connection_set.h"
 #include "net/doorway.h"
 #include "net/loop/event_loop.h"
-#include "net/sockets/unique_fd.h"
 
 namespace weir {
 

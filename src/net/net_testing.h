@@ -20,8 +20,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/unique_fd.h"
 #include "net/sockets/address.h"
-#include "net/sockets/unique_fd.h"
 #include "proto/session.h"
 #include "weir/clock.h"
 

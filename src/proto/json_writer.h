@@ -10,7 +10,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstddef>
 #include <string>
 #include <string_view>
 

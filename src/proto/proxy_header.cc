@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <system_error>
+
+#include "base/ascii.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -18,14 +20,6 @@ constexpr ProxyHeader kMalformed{.status = Status::kMalformed};
 constexpr std::string_view kStart1 = "PROXY ";
 constexpr std::size_t kLineMax = 107;  // with its end; what the longest addresses need
 
-bool is_port(std::string_view text) {
-  if (text.size() > 1 && text.front() == '0') return false;
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, port);
-  return error == std::errc() && stopped == end;
-}
-
 // The address, if it is written as its family's are.
 std::optional<IpAddress> parse_address(std::string_view family, std::string_view text) {
   const bool has_colon = text.find(':') != std::string_view::npos;
@@ -35,14 +29,6 @@ std::optional<IpAddress> parse_address(std::string_view family, std::string_view
   return IpAddress::parse(text);
 }
 
-// The text up to the next space, which is taken from `line` with it.
-std::string_view take_word(std::string_view& line) {
-  const auto end = std::min(line.find(' '), line.size());
-  const auto word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
-
 ProxyHeader parse_line(std::string_view line, std::size_t size) {
   line.remove_prefix(kStart1.size());
   // Whatever follows, it is to be ignored.
@@ -50,12 +36,12 @@ ProxyHeader parse_line(std::string_view line, std::size_t size) {
     return {.status = Status::kComplete, .size = size};
   }
   if (std::ranges::count(line, ' ') != 4) return kMalformed;
-  const auto family = take_word(line);
+  const auto family = take_until(line, ' ');
   if (family != "TCP4" && family != "TCP6") return kMalformed;
-  const auto source = parse_address(family, take_word(line));
-  const auto destination = parse_address(family, take_word(line));
-  const auto source_port = take_word(line);
-  if (!source || !destination || !is_port(source_port) || !is_port(line)) return kMalformed;
+  const auto source = parse_address(family, take_until(line, ' '));
+  const auto destination = parse_address(family, take_until(line, ' '));
+  const auto source_port = take_until(line, ' ');
+  if (!source || !destination || !read_port(source_port) || !read_port(line)) return kMalformed;
   return {.status = Status::kComplete, .size = size, .source = source};
 }
 

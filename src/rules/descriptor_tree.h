@@ -13,8 +13,6 @@
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

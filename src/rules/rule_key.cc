@@ -1,6 +1,5 @@
 // The key under which a rule counts what it has matched.
 
-#include <array>
 #include <charconv>
 #include <optional>
 #include <span>

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <stdexcept>
+
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -19,11 +20,8 @@ std::optional<unsigned> day_of(std::string_view name) {
 }
 
 std::optional<int> two_digits(std::string_view text) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const bool right = text.size() == 2 && text.front() >= '0' && text.front() <= '9' &&
-                     std::from_chars(text.data(), end, number).ptr == end;
-  return right ? std::optional(number) : std::nullopt;
+  const bool right = text.size() == 2 && text.front() >= '0' && text.front() <= '9';
+  return right ? read_decimal<int>(text) : std::nullopt;
 }
 
 }  // namespace

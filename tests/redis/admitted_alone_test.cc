@@ -51,7 +51,7 @@ TEST_F(AdmittedAlone, MakesRoomWhenItsWindowHasEnded) {
     for (std::size_t i = 0; i < kKeys; ++i) {
       node.store.note_admitted(last.emplace_back(Charge{fresh_key(), &quota, 4}), node.now());
     }
-    EXPECT_EQ(node.store.counts().forgotten, 4 * outage * static_cast<int>(kKeys));
+    EXPECT_EQ(node.store.counts()[kAsyncForgotten], 4 * outage * static_cast<int>(kKeys));
     let_pass(outage < 2 ? 3s : 0s);
   }
   node.link.mend();
@@ -73,7 +73,7 @@ TEST_F(AdmittedAlone, IsForgottenWhenItsWindowHasEndedThoughASyncHasFailed) {
   node.link.mend();
   node.store.catch_up(node.now());
   let_pass(kInterval);
-  EXPECT_EQ(node.store.counts().forgotten, 4);
+  EXPECT_EQ(node.store.counts()[kAsyncForgotten], 4);
   EXPECT_EQ(left_in_redis(charge), 10);
 }
 

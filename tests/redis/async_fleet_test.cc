@@ -141,7 +141,7 @@ TEST_F(AsyncFleet, WhatWasCountedWhileRedisWasAwayIsToldAtTheReturn) {
     EXPECT_FALSE(node.spend(charge).has_value());
     node.store.note_admitted(charge, node.now());
   }
-  EXPECT_EQ(node.store.counts().alone, 7);
+  EXPECT_EQ(node.store.counts()[kAsyncAlone], 7);
   node.link.mend();
   let_pass(kInterval);
   EXPECT_EQ(left_in_redis(charge), 100 - 12);
@@ -287,7 +287,7 @@ TEST_F(AsyncFleet, AllOrNothingIsDecidedInMemory) {
   let_pass(kInterval);
   EXPECT_EQ(left_in_redis({one, &large}), 7);
   EXPECT_EQ(left_in_redis({other, &small}), 1);
-  EXPECT_EQ(node.store.counts().passed_on, 0u);
+  EXPECT_EQ(node.store.counts()[kAsyncPassedOn], 0);
 }
 
 TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
@@ -312,8 +312,8 @@ TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
   SimulatedCheck logged({{fresh_key(), &log, 1}});
   node.ask(logged);
   EXPECT_TRUE(logged.is_allowed());
-  EXPECT_EQ(node.store.counts().passed_on, 2u);
-  EXPECT_EQ(other.store.counts().passed_on, 2u);
+  EXPECT_EQ(node.store.counts()[kAsyncPassedOn], 2);
+  EXPECT_EQ(other.store.counts()[kAsyncPassedOn], 2);
 }
 
 TEST_F(AsyncFleet, AFullTableForgetsNeitherCountsNorDenials) {
@@ -346,16 +346,16 @@ TEST_F(AsyncFleet, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
     EXPECT_TRUE(node.spend(charge));
     let_pass(kInterval);
   }
-  EXPECT_LE(node.store.counts().pushes, 3u);
+  EXPECT_LE(node.store.counts()[kAsyncPushes], 3);
   let_pass(AsyncStore::kCalmIntervals * kInterval);
   SimulatedCheck look({charge}, Operation::kLook);
   other.ask(look);
   EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was pushed
   // 1/768 of the limit at once is pushed at once.
-  const auto pushes = node.store.counts().pushes;
+  const auto pushes = node.store.counts()[kAsyncPushes];
   for (int i = 0; i < 14; ++i) EXPECT_TRUE(node.spend(charge));
   let_pass(kInterval);
-  EXPECT_GT(node.store.counts().pushes, pushes);
+  EXPECT_GT(node.store.counts()[kAsyncPushes], pushes);
 }
 
 // Others exhaust a key of which this node has a copy that is calm.
@@ -396,7 +396,7 @@ TEST_F(AsyncFleet, WhatHasExpiredInALongOutageIsNotTold) {
     node.link.mend();
     let_pass(1s);
     for (int i = 0; i < 8; ++i) EXPECT_EQ(node.spend(charge), true) << algorithm_name(algorithm);
-    EXPECT_GT(node.store.counts().forgotten, 0);
+    EXPECT_GT(node.store.counts()[kAsyncForgotten], 0);
   }
 }
 

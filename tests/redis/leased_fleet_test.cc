@@ -41,15 +41,16 @@ struct LeasingNode : SimulatedNode {
   // Whether one charge is admitted; if the store has failed, it is not.
   bool spend(const Charge& charge) {
     SimulatedCheck check({charge});
-    const auto passed_on = store.counts().passed_on;
+    const auto passed_on = store.counts()[kLeasedPassedOn];
     ask(check);
-    if (check.is_allowed() && store.counts().passed_on == passed_on) spent += charge.cost;
+    if (check.is_allowed() && store.counts()[kLeasedPassedOn] == passed_on) spent += charge.cost;
     EXPECT_TRUE(check.is_answered());
     EXPECT_TRUE(!check.has_failed() || link.link.phase != LinkState::Phase::kConnected);
     return check.is_allowed();
   }
   std::int64_t held() const {
-    return store.counts().granted - store.counts().returned - store.counts().expired - spent;
+    return store.counts()[kLeasedGranted] - store.counts()[kLeasedReturned] -
+           store.counts()[kLeasedExpired] - spent;
   }
 
   LeasedStore store;
@@ -190,7 +191,7 @@ TEST_F(LeasedFleet, AKeyThatIsSeldomAskedForTakesFewTrips) {
       let_pass(fleet, 1s);
     }
     EXPECT_LE(fleet[0]->link.calls, 12) << algorithm_name(algorithm);
-    EXPECT_EQ(fleet[0]->store.counts().passed_on, 0u);
+    EXPECT_EQ(fleet[0]->store.counts()[kLeasedPassedOn], 0);
   }
 }
 
@@ -204,7 +205,7 @@ TEST_F(LeasedFleet, WhatAnIdleKeyHoldsGoesBackUnlessItIsATrifle) {
   EXPECT_TRUE(fleet[0]->spend(ample));
   EXPECT_EQ(fleet[0]->held(), 14);
   let_pass(fleet, LeasedKey::kLongMax * 3 / 4);
-  EXPECT_EQ(fleet[0]->store.counts().returned, 7);
+  EXPECT_EQ(fleet[0]->store.counts()[kLeasedReturned], 7);
   let_pass(fleet, kGathered);
   SimulatedCheck look({scarce}, Operation::kLook);
   fleet[1]->ask(look);
@@ -347,7 +348,7 @@ TEST_F(LeasedFleet, AllOrNothingIsDecidedByWhatIsHeld) {
   node.ask(look);
   EXPECT_EQ(look.decisions[0].remaining, 80);
   EXPECT_LE(node.link.calls - trips, 4);
-  EXPECT_GT(node.store.counts().from_memory, 5u);
+  EXPECT_GT(node.store.counts()[kLeasedFromMemory], 5);
 }
 
 // A check that waits holds up all that is pipelined behind it.
@@ -389,9 +390,10 @@ TEST_F(LeasedFleet, WhatIsLeftOfTheShortestLeasesComesBackInTime) {
       while (!spent.is_answered()) let_pass(fleet, 1ms);
       let_pass(fleet, 1ms);
     }
-    ASSERT_GT(fleet[0]->store.counts().granted, 60);
+    ASSERT_GT(fleet[0]->store.counts()[kLeasedGranted], 60);
     for (int ms = 0; ms < 80; ++ms) let_pass(fleet, 1ms);
-    EXPECT_EQ(fleet[0]->store.counts().granted - fleet[0]->store.counts().returned, 60);
+    EXPECT_EQ(fleet[0]->store.counts()[kLeasedGranted] - fleet[0]->store.counts()[kLeasedReturned],
+              60);
     SimulatedCheck look({charge}, Operation::kLook);
     fleet[1]->strict.decide(look.batch, fleet[1]->now());
     for (int ms = 0; ms < 3; ++ms) let_pass(fleet, 1ms);
@@ -473,7 +475,7 @@ TEST_F(LeasedFleet, AFullTableGivesBackWhatItForgets) {
     node.run();
   }
   EXPECT_EQ(node.held(), 0);
-  EXPECT_EQ(node.store.counts().expired, 0);
+  EXPECT_EQ(node.store.counts()[kLeasedExpired], 0);
   for (const Charge& charge : charges) {
     SimulatedCheck look({charge}, Operation::kLook);
     node.ask(look);

@@ -44,33 +44,16 @@ void NodeFleet::end(std::size_t core) {
 
 SharedStoreFigures NodeFleet::figures() const {
   const FleetHealth health = state_.health();
-  const FleetCounts counts = state_.counts();
   SharedStoreFigures figures{.is_healthy = health.is_healthy,
                              .reason = health.is_healthy ? state_.beat_failure() : health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes(),
-                             .calls = counts.strict.calls,
-                             .charges = counts.strict.charges,
-                             .script_loads = counts.strict.reloads,
-                             .remembered = counts.remembered,
-                             .leases = counts.leased.leases,
-                             .leased_granted = counts.leased.granted,
-                             .leased_returned = counts.leased.returned,
-                             .leased_expired = counts.leased.expired,
-                             .leased_from_memory = counts.leased.from_memory,
-                             .leased_waited = counts.leased.waited,
-                             .leased_passed_on = counts.leased.passed_on,
-                             .async_from_memory = counts.async.from_memory,
-                             .async_passed_on = counts.async.passed_on,
-                             .async_merged = counts.async.merged,
-                             .async_forgotten = counts.async.forgotten,
-                             .async_pushes = counts.async.pushes,
-                             .async_pushed = counts.async.pushed,
-                             .async_alone = counts.async.alone};
+                             .live_nodes = state_.live_nodes()};
+  const FleetFigures sums = state_.figures();
+  figures.counts = sums.counts;
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
     figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
-                                  counts.strict.failures[kind] + counts.trips.failures[kind]);
+                                  sums.failures[kind]);
   }
   return figures;
 }

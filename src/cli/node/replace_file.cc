@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "net/sockets/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace weir {
 namespace {

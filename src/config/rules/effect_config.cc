@@ -1,8 +1,8 @@
+#include "base/decimal.h"
 #include "config/rules/rule_config.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,9 +92,11 @@ void read_cost(const SectionReader& reader, Rule& rule) {
   if (!text) return;
   rule.cost_from = parse_key_part(*text);
   if (rule.cost_from) return;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, rule.cost);
-  if (error == std::errc() && stop == end && rule.cost >= 0 && rule.cost <= kCostMax) return;
+  const auto cost = read_decimal<std::int64_t>(*text);
+  if (cost >= 0 && cost <= kCostMax) {
+    rule.cost = *cost;
+    return;
+  }
   reader.mistake("cost", "'cost' must be a whole number from 0 to " + std::to_string(kCostMax) +
                              ", or a property such as header:X-Cost");
 }

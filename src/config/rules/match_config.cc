@@ -1,10 +1,9 @@
+#include "base/decimal.h"
 #include "config/rules/rule_config.h"
 
-#include <charconv>
 #include <optional>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace weir {
@@ -30,14 +29,12 @@ std::optional<std::string> network_meant(std::string_view text) {
   const auto slash = text.find('/');
   const auto address = IpAddress::parse(text.substr(0, slash));
   if (!address || slash == std::string_view::npos) return std::nullopt;
-  const char* const end = text.data() + text.size();
-  unsigned bits = 0;
-  const auto [stop, error] = std::from_chars(text.data() + slash + 1, end, bits);
-  if (error != std::errc() || stop != end) return std::nullopt;
+  auto bits = read_decimal<unsigned>(text.substr(slash + 1));
+  if (!bits) return std::nullopt;
   const bool is_wrapped = address->is_v4() && text.find(':') != std::string_view::npos;
-  if (is_wrapped && bits >= 96) bits -= 96;
-  if (bits > (address->is_v4() ? 32U : 128U)) return std::nullopt;
-  return address->network(bits).to_string() + "/" + std::to_string(bits);
+  if (is_wrapped && bits >= 96) *bits -= 96;
+  if (*bits > (address->is_v4() ? 32U : 128U)) return std::nullopt;
+  return address->network(*bits).to_string() + "/" + std::to_string(*bits);
 }
 
 // Reads a match after SectionReader has checked its fields.

@@ -13,7 +13,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "rules/request_match.h"
 #include "rules/text/path_regexes.h"

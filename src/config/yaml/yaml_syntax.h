@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>

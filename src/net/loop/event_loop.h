@@ -24,7 +24,7 @@
 #include <mutex>
 #include <vector>
 
-#include "net/sockets/unique_fd.h"
+#include "base/unique_fd.h"
 #include "proto/reactor.h"
 #include "weir/clock.h"
 

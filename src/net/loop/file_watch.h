@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-#include "net/sockets/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace weir {
 

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "net/sockets/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace weir {
 

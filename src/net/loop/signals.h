@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "base/unique_fd.h"
 #include "net/loop/gate.h"
-#include "net/sockets/unique_fd.h"
 #include "weir/time.h"
 
 namespace weir {

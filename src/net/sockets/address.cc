@@ -4,23 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  if (text.size() > 1 && text.front() == '0') return std::nullopt;  // 010: ten or eight?
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return port;
-}
 
 StartError bad_address(std::string_view text) {
   return {"'" + std::string(text) +
@@ -49,7 +41,7 @@ std::variant<Address, StartError> Address::parse(std::string_view text) {
   if (text.starts_with(kUnixScheme)) return parse_path(text.substr(kUnixScheme.size()));
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return bad_address(text);
-  const auto port = parse_port(text.substr(colon + 1));
+  const auto port = read_port(text.substr(colon + 1));
   auto host = std::string(text.substr(0, colon));
   if (!port) return bad_address(text);
 

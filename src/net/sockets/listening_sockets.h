@@ -20,8 +20,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "net/sockets/address.h"
-#include "net/sockets/unique_fd.h"
 
 namespace weir {
 

@@ -2,7 +2,6 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
-#include <algorithm>
 #include <functional>
 
 #include "base/ascii.h"

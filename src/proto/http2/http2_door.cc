@@ -2,7 +2,6 @@
 
 #include <new>
 
-#include "base/assert.h"
 #include "proto/http2/http2_session.h"
 
 namespace weir {

@@ -1,6 +1,5 @@
 #include "proto/resp/command_reader.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "base/percent.h"

@@ -1,7 +1,6 @@
 #include "rules/request/request_facts.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/ascii.h"
@@ -9,19 +8,6 @@
 
 namespace weir {
 namespace {
-
-// The part of `text` before the separator; takes both from it.
-std::string_view take_part(std::string_view& text, char separator) {
-  const std::string_view part = text.substr(0, text.find(separator));
-  text.remove_prefix(std::min(part.size() + 1, text.size()));
-  return part;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const auto begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 // Appends what `encoded` stands for in a query: '+' is a blank.
 // REQUIRES: the capacity of `text` suffices, since views of it are held.
@@ -131,7 +117,7 @@ void RequestFacts::read_query(std::string_view query, FactScratch& scratch) cons
   scratch.text.clear();
   scratch.text.reserve(query.size());
   while (!query.empty()) {
-    const std::string_view pair = take_part(query, '&');
+    const std::string_view pair = take_until(query, '&');
     const auto equals = std::min(pair.find('='), pair.size());
     const std::size_t before = scratch.text.size();
     const auto name = parameters_.find(decode(pair.substr(0, equals), scratch.text));
@@ -146,7 +132,7 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
   constexpr std::string_view kScheme = "bearer ";
   std::string_view token = request.header(sources_.token_header).value_or("");
   if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
-    token = trimmed(token.substr(kScheme.size()));  // many readers take more than one blank
+    token = trim_blanks(token.substr(kScheme.size()));  // many readers take more than one blank
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
     read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
@@ -165,13 +151,13 @@ void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) co
     if (!equal_ignoring_case(header.name, "cookie")) continue;
     std::string_view rest = header.value;
     while (!rest.empty()) {
-      const std::string_view pair = take_part(rest, ';');
+      const std::string_view pair = take_until(rest, ';');
       const auto equals = pair.find('=');
       if (equals == std::string_view::npos) continue;
-      const auto name = cookies_.find(trimmed(pair.substr(0, equals)));
+      const auto name = cookies_.find(trim_blanks(pair.substr(0, equals)));
       if (name == cookies_.end()) continue;
       scratch.cookies.add(name->second,
-                          {.name = name->first, .value = trimmed(pair.substr(equals + 1))});
+                          {.name = name->first, .value = trim_blanks(pair.substr(equals + 1))});
     }
   }
 }

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "base/base64url.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/base64url.h"
+#include "base/base64url_testing.h"
 
 namespace weir {
 namespace {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/login_guard.h"
+#include "observe/fleet_counts.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "proto/connection_figures.h"
@@ -43,25 +44,8 @@ struct SharedStoreFigures {
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
-  std::uint64_t calls = 0;
-  std::uint64_t charges = 0;
-  std::uint64_t script_loads = 0;
-  std::uint64_t remembered = 0;                                        // denials that took no call
+  FleetCounts counts{};
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
-  std::uint64_t leases = 0;                                            // that the node requested
-  std::int64_t leased_granted = 0;                                     // units
-  std::int64_t leased_returned = 0;                                    // units, unspent
-  std::int64_t leased_expired = 0;                                     // units, unspent
-  std::uint64_t leased_from_memory = 0;                                // batches
-  std::uint64_t leased_waited = 0;                                     // batches
-  std::uint64_t leased_passed_on = 0;                                  // batches
-  std::uint64_t async_from_memory = 0;                                 // batches
-  std::uint64_t async_passed_on = 0;                                   // batches
-  std::uint64_t async_merged = 0;                                      // states
-  std::int64_t async_forgotten = 0;                                    // units
-  std::uint64_t async_pushes = 0;                                      // keys
-  std::int64_t async_pushed = 0;                                       // units
-  std::int64_t async_alone = 0;  // units that were admitted while it was away
 };
 
 // What the HTTP doors show about the rest of the node.

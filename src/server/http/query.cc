@@ -4,25 +4,19 @@
 
 #include <simdjson.h>
 
+#include "base/ascii.h"
 #include "base/percent.h"
 
 namespace weir {
 
 std::string percent_decoded(std::string_view text) {
-  std::string bytes;
-  while (!text.empty()) {
-    const auto encoded = percent_byte(text);
-    bytes += encoded.value_or(text.front());
-    text.remove_prefix(encoded ? 3 : 1);
-  }
-  return bytes;
+  return *percent_decoded(text, [](char) { return true; });
 }
 
 std::vector<std::pair<std::string, std::string>> query_parameters(std::string_view query) {
   std::vector<std::pair<std::string, std::string>> parameters;
   while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const std::string_view pair = take_until(query, '&');
     const std::string_view name = pair.substr(0, pair.find('='));
     parameters.emplace_back(percent_decoded(name),
                             percent_decoded(pair.substr(std::min(name.size() + 1, pair.size()))));

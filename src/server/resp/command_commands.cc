@@ -62,8 +62,7 @@ std::vector<Argument> arguments_of(const Command& command) {
   std::vector<Argument> arguments;
   bool in_brackets = false;
   for (std::string_view rest = command.usage; !rest.empty();) {
-    std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    std::string_view word = take_until(rest, ' ');
     if (word.starts_with('[')) {
       in_brackets = true;
       word.remove_prefix(1);

@@ -1,7 +1,6 @@
 #include "server/resp/commands.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/ascii.h"
 #include "base/decimal.h"

@@ -52,7 +52,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/assert.h"
 #include "base/atomic128.h"
 #include "base/huge_array.h"
 #include "store/memory/packing.h"

@@ -8,7 +8,6 @@
 
 #include "algo/exponential_backoff.h"
 #include "algo/sliding_log.h"
-#include "base/assert.h"
 #include "store/memory/with_state.h"
 
 namespace weir {

@@ -1,6 +1,5 @@
 // The handler of /admin/blocks: who is blocked, blocking and letting go.
 
-#include <algorithm>
 #include <string>
 
 #include "base/decimal.h"

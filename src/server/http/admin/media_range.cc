@@ -9,14 +9,6 @@ namespace {
 
 constexpr int kBest = 1000;
 
-// Takes what is before the first `separator` off the front of `text`, and that, too.
-std::string_view take_until(std::string_view& text, char separator) {
-  const auto size = std::min(text.find(separator), text.size());
-  const std::string_view taken = text.substr(0, size);
-  text.remove_prefix(std::min(size + 1, text.size()));
-  return trim_blanks(taken);
-}
-
 // "0.5" is 500. Any other text counts as 0.
 int thousandths(std::string_view text) {
   if (text.empty() || (text[0] != '0' && text[0] != '1')) return 0;
@@ -33,7 +25,8 @@ int thousandths(std::string_view text) {
 int quality_parameter(std::string_view parameters) {
   while (!parameters.empty()) {
     std::string_view value = take_until(parameters, ';');
-    if (equal_ignoring_case(take_until(value, '='), "q")) return thousandths(trim_blanks(value));
+    const std::string_view name = trim_blanks(take_until(value, '='));
+    if (equal_ignoring_case(name, "q")) return thousandths(trim_blanks(value));
   }
   return kBest;
 }
@@ -58,7 +51,7 @@ int quality_of(std::string_view accept, std::string_view type) {
   int quality = 0;
   while (!accept.empty()) {
     std::string_view parameters = take_until(accept, ',');
-    const int range_fit = fit(take_until(parameters, ';'), type);
+    const int range_fit = fit(trim_blanks(take_until(parameters, ';')), type);
     if (range_fit <= best_fit) continue;
     best_fit = range_fit;
     quality = quality_parameter(parameters);

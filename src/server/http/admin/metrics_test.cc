@@ -28,7 +28,8 @@ Figures figures() {
   Figures figures{.version = "1.2.3", .rule_counts = &kRuleCounts};
   figures.traffic.fallbacks = 4'000'000;
   figures.http[http_requests(0, 200)] = 7;
-  figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3, .calls = 5};
+  figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3};
+  figures.node.shared->counts[kStoreCalls] = 5;
   figures.node.shared->failures = {{"refused", 2}, {"timed_out", 0}};
   return figures;
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/duration_text.h"
-#include "base/nearest_name.h"
 #include "proto/input_buffer.h"
 #include "weir/store.h"
 

@@ -134,8 +134,7 @@ std::optional<Problem> read_auth_terms(std::string_view path, std::string_view q
   }
   terms.emplace(*profile);
   while (profile->takes_parameters && !query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    const std::string_view pair = take_until(query, '&');
     const auto equals = std::min(pair.find('='), pair.size());
     const auto value = pair.substr(std::min(equals + 1, pair.size()));
     if (auto problem = read_parameter(pair.substr(0, equals), value, *terms)) return problem;

@@ -1,7 +1,6 @@
 #include "store/redis/async/async_store.h"
 
 #include <algorithm>
-#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -91,7 +90,7 @@ void AsyncStore::decide(Batch& batch, Instant now) noexcept {
   if (!is_trusted(batch, places, now)) {
     return is_just_lost(batch, places, now) ? fail(batch, now) : pass_on(batch, now);
   }
-  ++counts_.from_memory;
+  ++counts_[kAsyncFromMemory];
   decide_here(batch, places, now);
   batch.on_done(batch);
 }
@@ -198,7 +197,7 @@ Decision AsyncStore::look(std::uint32_t place, const Charge& charge, Instant now
 
 // The strict store decides, after Redis has charged what this core spent.
 void AsyncStore::pass_on(Batch& batch, Instant now) {
-  ++counts_.passed_on;
+  ++counts_[kAsyncPassedOn];
   for (const Charge& charge : batch.charges) {
     const std::uint32_t place = keys_.find(charge.key, charge.tag);
     if (place == kNobody) continue;
@@ -234,7 +233,7 @@ bool AsyncStore::take_back(Batch& batch, Instant now) {
   if (key.pending < -charge.cost) return false;
   key.pending += charge.cost;
   batch.decisions.front() = spend(key.quota, key.state, charge.cost, now + key.ahead);
-  ++counts_.from_memory;
+  ++counts_[kAsyncFromMemory];
   batch.on_done(batch);
   return true;
 }
@@ -248,10 +247,10 @@ void AsyncStore::forget(Key& key) {
 
 void AsyncStore::note_admitted(const Charge& charge, Instant now) {
   if (charge.cost <= 0) return;
-  counts_.alone += charge.cost;
+  counts_[kAsyncAlone] += charge.cost;
   const std::uint32_t place = place_for(charge);
   if (place == kNobody) {
-    counts_.forgotten += charge.cost;
+    counts_[kAsyncForgotten] += charge.cost;
     return;
   }
   Key& key = keys_[place];
@@ -412,7 +411,7 @@ void AsyncStore::leaving(Errand& errand, Instant now) {
   key.entered = 0;
   errand.quota = key.quota;
   errand.units = key.told = std::exchange(key.pending, 0);
-  ++counts_.pushes;
+  ++counts_[kAsyncPushes];
 }
 
 // Pushes only as much of what was admitted alone as the algorithm still counts: an outage may have
@@ -426,7 +425,7 @@ void AsyncStore::drop_expired(Key& key, Instant now) {
   key.pending -= expired;
   key.entered -= std::min(key.entered, expired);
   key.alone -= expired;
-  counts_.forgotten += expired;
+  counts_[kAsyncForgotten] += expired;
 }
 
 // Makes room while Redis is away: some keys in turn owe it nothing any more.
@@ -455,8 +454,8 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
   const ChargeFailure failure = replies.read_state(state);
   if (failure != ChargeFailure::kNone) return failure;
   ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
-  counts_.pushed += errand.units;
-  ++counts_.merged;
+  counts_[kAsyncPushed] += errand.units;
+  ++counts_[kAsyncMerged];
   Key& key = keys_[errand.place];
   key.told = 0;
   key.alone = std::min(key.alone, key.pending);

@@ -51,9 +51,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "observe/fleet_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_trips.h"
 #include "store/redis/keys/key_table.h"
@@ -67,16 +67,6 @@ struct AsyncStoreOptions {
   Duration interval = std::chrono::milliseconds(100);                     // > 0
   std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
   std::size_t keys = 131'072;                                             // that have copies
-};
-
-struct AsyncStoreCounts {
-  std::uint64_t from_memory = 0;  // batches
-  std::uint64_t passed_on = 0;    // to the strict store
-  std::uint64_t pushes = 0;       // keys that syncs pushed
-  std::int64_t pushed = 0;        // units that Redis has charged
-  std::uint64_t merged = 0;       // states that came back
-  std::int64_t alone = 0;         // units admitted while Redis was away, in all modes
-  std::int64_t forgotten = 0;     // of those, the units that expired or found no room
 };
 
 class AsyncStore final : public Store, private TripOwner {
@@ -103,7 +93,7 @@ class AsyncStore final : public Store, private TripOwner {
   // Redis answers another store: pushes at once what this node has admitted alone.
   void catch_up(Instant now);
 
-  const AsyncStoreCounts& counts() const { return counts_; }
+  const FleetCounts& counts() const { return counts_; }
   const RedisTrips& trips() const { return trips_; }
 
   // Pushes at once what Redis has not charged. True when nothing is left to push, or Redis is away;
@@ -179,7 +169,7 @@ class AsyncStore final : public Store, private TripOwner {
   RedisTrips trips_;
   KeyTable<Key> keys_;
   OwnCounters own_counters_;
-  AsyncStoreCounts counts_;
+  FleetCounts counts_{};
   const Duration period_;                   // of syncs
   std::int64_t untold_part_ = kUntoldPart;  // of one store
   Duration ahead_{0};                       // Redis's clock, as of the last sync

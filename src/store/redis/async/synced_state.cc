@@ -1,12 +1,10 @@
 #include "store/redis/async/synced_state.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
-#include "algo/wide_math.h"
 
 namespace weir {
 namespace {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/prng.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -27,7 +28,7 @@ class Breaker {
 
   // `seed` makes the jitter: another one for each node and core.
   explicit Breaker(std::uint64_t seed, int failures_max = kFailuresMax)
-      : failures_max_(failures_max), random_(seed | 1) {}
+      : failures_max_(failures_max), chance_(seed) {}
 
   bool closed() const { return !open_; }
   // Since when it is what it is; Instant{}: from the start.
@@ -61,11 +62,8 @@ class Breaker {
  private:
   // From half of the wait to all of it.
   void wait_for_next_probe(Instant now) {
-    random_ ^= random_ << 13;
-    random_ ^= random_ >> 7;
-    random_ ^= random_ << 17;
-    const auto half = static_cast<std::uint64_t>(wait_.count() / 2);
-    probe_at_ = now + Duration{static_cast<std::int64_t>(half + random_ % (half + 1))};
+    const auto half = static_cast<std::uint32_t>(wait_.count() / 2);
+    probe_at_ = now + Duration{half + chance_.below(half + 1)};
   }
 
   bool open_ = false;
@@ -74,7 +72,7 @@ class Breaker {
   Duration wait_ = kWaitMin;
   Instant since_{};
   Instant probe_at_ = Instant::max();
-  std::uint64_t random_;
+  Prng chance_;
 };
 
 }  // namespace weir

@@ -65,16 +65,6 @@ struct CallCounts {
   std::uint64_t charges = 0;  // in calls
   std::uint64_t reloads = 0;  // of the script
   FailureCounts failures{};   // of items
-
-  CallCounts& operator+=(const CallCounts& other) {
-    calls += other.calls;
-    charges += other.charges;
-    reloads += other.reloads;
-    for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
-      failures[kind] += other.failures[kind];
-    }
-    return *this;
-  }
 };
 
 template <typename Item, typename Owner>

@@ -1,10 +1,10 @@
 #include "store/redis/client/cluster_map.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <utility>
 
+#include "base/decimal.h"
 #include "store/redis/script/cluster_slot.h"
 
 namespace weir {
@@ -56,11 +56,8 @@ void add_range(const resp::Reply& entry, const Destination& teller, ClusterMap& 
 }  // namespace
 
 std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [parsed, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || parsed != end || port == 0) return {};
-  return port;
+  const auto port = read_decimal<std::uint16_t>(text);
+  return port == 0 ? std::nullopt : port;
 }
 
 std::optional<Redirection> Redirection::parse(std::string_view error) {

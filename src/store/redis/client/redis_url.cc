@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <functional>
 #include <optional>
 
+#include "base/decimal.h"
 #include "base/ip_address.h"
 #include "base/percent.h"
 #include "store/redis/client/cluster_map.h"
@@ -51,20 +50,9 @@ std::pair<std::string_view, std::string_view> split(std::string_view text, char 
   return {text.substr(0, found), text.substr(found + 1)};
 }
 
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string decoded;
-  while (!text.empty()) {
-    if (text.front() != '%') {
-      decoded += text.front();
-      text.remove_prefix(1);
-      continue;
-    }
-    const auto byte = percent_byte(text);
-    if (!byte || *byte == '\0') return {};
-    decoded += *byte;
-    text.remove_prefix(3);
-  }
-  return decoded;
+std::optional<std::string> unencoded(std::string_view text) {
+  auto bytes = percent_decoded(text, [](char c) { return c != '%'; });
+  return bytes && bytes->find('\0') != std::string::npos ? std::nullopt : bytes;
 }
 
 Parts parts_of(std::string_view text) {
@@ -86,8 +74,8 @@ Parts parts_of(std::string_view text) {
 Fault read_login(const Parts& parts, RedisCredentials& credentials) {
   if (!parts.has_login) return {};
   const auto [user, password] = split(parts.login, ':');
-  const auto decoded_user = percent_decoded(user);
-  const auto decoded_password = percent_decoded(password);
+  const auto decoded_user = unencoded(user);
+  const auto decoded_password = unencoded(password);
   if (!decoded_user || !decoded_password) {
     return "a % in the user or password is written %25, other signs likewise by their code";
   }
@@ -151,17 +139,17 @@ Fault read_hosts(std::string_view text, const Scheme& scheme, std::vector<Destin
 
 Fault read_database(std::string_view text, int& database) {
   if (text.empty()) return {};
-  const auto [parsed, error] = std::from_chars(text.data(), text.data() + text.size(), database);
-  if (error != std::errc() || parsed != text.data() + text.size() || database < 0 ||
-      database > RedisUrl::kDatabaseMax) {
+  const auto number = read_decimal<int>(text).value_or(-1);
+  if (number < 0 || number > RedisUrl::kDatabaseMax) {
     return "the database is a number, as in redis://10.0.0.5/2";
   }
+  database = number;
   return {};
 }
 
 Fault read_path(std::string_view path, const Scheme& scheme, RedisUrl& url) {
   if (scheme.port == 0) {
-    const auto decoded = percent_decoded(path);
+    const auto decoded = unencoded(path);
     if (!decoded || decoded->size() < 2 || decoded->size() > kPathMax) {
       return "a Unix socket has an absolute path of at most 107 bytes: unix:///run/redis.sock";
     }
@@ -176,7 +164,7 @@ Fault read_path(std::string_view path, const Scheme& scheme, RedisUrl& url) {
     return read_database(path, url.database);
   }
   const auto [name, database] = split(path, '/');
-  const auto decoded = percent_decoded(name);
+  const auto decoded = unencoded(name);
   if (!decoded || decoded->empty()) {
     return "the name of the master, as the sentinels call it, stands behind their hosts: "
            "redis-sentinel://10.0.0.5:26379/mymaster";
@@ -219,7 +207,7 @@ Fault read_query(std::string_view query, const Scheme& scheme, RedisUrl& url) {
   while (!query.empty()) {
     const auto [parameter, rest] = split(query, '&');
     const auto [name, value] = split(parameter, '=');
-    const auto decoded = percent_decoded(value);
+    const auto decoded = unencoded(value);
     if (!decoded) return "a % in a parameter is written %25";
     if (auto fault = read_parameter(name, *decoded, scheme, url)) return fault;
     query = rest;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <utility>
 
+#include "base/decimal.h"
 #include "engine/block_text.h"
 
 namespace weir {
@@ -18,10 +18,10 @@ std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }
 
+// Not below 0.
 std::optional<std::int64_t> number_in(std::string_view text) {
-  std::int64_t number = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
-  return result.ec == std::errc() && number >= 0 ? std::optional(number) : std::nullopt;
+  const auto number = read_decimal<std::int64_t>(text);
+  return number >= 0 ? number : std::nullopt;
 }
 
 std::string bytes_of(const HashSecret& secret) {

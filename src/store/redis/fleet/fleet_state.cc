@@ -4,30 +4,6 @@
 #include <utility>
 
 namespace weir {
-namespace {
-
-void add(const LeasedStoreCounts& one, LeasedStoreCounts& sum) {
-  sum.from_memory += one.from_memory;
-  sum.waited += one.waited;
-  sum.passed_on += one.passed_on;
-  sum.leases += one.leases;
-  sum.granted += one.granted;
-  sum.returned += one.returned;
-  sum.expired += one.expired;
-}
-
-void add(const AsyncStoreCounts& one, AsyncStoreCounts& sum) {
-  sum.from_memory += one.from_memory;
-  sum.passed_on += one.passed_on;
-  sum.pushes += one.pushes;
-  sum.pushed += one.pushed;
-  sum.merged += one.merged;
-  sum.alone += one.alone;
-  sum.forgotten += one.forgotten;
-}
-
-}  // namespace
-
 void FleetState::report(std::size_t core, FleetHealth health) {
   const std::scoped_lock lock(mutex_);
   const Instant changed = health.since;
@@ -68,20 +44,17 @@ bool FleetState::is_news(RedisFailure failure, Instant now) {
   return true;
 }
 
-void FleetState::publish(std::size_t core, const FleetCounts& counts) {
+void FleetState::publish(std::size_t core, const FleetFigures& figures) {
   const std::scoped_lock lock(mutex_);
-  cores_[core].counts = counts;
+  cores_[core].figures = figures;
 }
 
-FleetCounts FleetState::counts() const {
+FleetFigures FleetState::figures() const {
   const std::scoped_lock lock(mutex_);
-  FleetCounts sum;
+  FleetFigures sum;
   for (const Core& core : cores_) {
-    sum.strict += core.counts.strict;
-    sum.trips += core.counts.trips;
-    sum.remembered += core.counts.remembered;
-    add(core.counts.leased, sum.leased);
-    add(core.counts.async, sum.async);
+    add_to(sum.counts, core.figures.counts);
+    add_to(sum.failures, core.figures.failures);
   }
   return sum;
 }

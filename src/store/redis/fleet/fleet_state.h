@@ -14,9 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/async/async_store.h"
-#include "store/redis/leased/leased_store.h"
-#include "store/redis/strict/redis_store.h"
+#include "observe/fleet_counts.h"
+#include "store/redis/calls/redis_troubles.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -29,12 +28,9 @@ struct FleetHealth {
   Instant since{};
 };
 
-struct FleetCounts {
-  CallCounts strict{};
-  CallCounts trips{};            // of the modes leased and async
-  std::uint64_t remembered = 0;  // denials that mode strict answered without a call
-  LeasedStoreCounts leased{};
-  AsyncStoreCounts async{};
+struct FleetFigures {
+  FleetCounts counts{};
+  FailureCounts failures{};
 };
 
 // Hears what a person should know, once a change, and what all cores must know.
@@ -54,7 +50,7 @@ class FleetListener {
 class FleetState {
  public:
   FleetState(std::size_t cores, Instant now)
-      : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .counts = {}}),
+      : cores_(cores, {.health = {.reason = "not connected yet", .since = now}, .figures = {}}),
         overall_(cores_.front().health) {}
 
   std::size_t cores() const { return cores_.size(); }
@@ -76,14 +72,14 @@ class FleetState {
   bool is_news(RedisFailure failure, Instant now);
 
   // A core's figures, now and then.
-  void publish(std::size_t core, const FleetCounts& counts);
+  void publish(std::size_t core, const FleetFigures& figures);
   // The sum over all cores.
-  FleetCounts counts() const;
+  FleetFigures figures() const;
 
  private:
   struct Core {
     FleetHealth health;
-    FleetCounts counts;
+    FleetFigures figures;
   };
 
   std::atomic<std::int64_t> live_nodes_{1};

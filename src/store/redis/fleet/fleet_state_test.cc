@@ -42,13 +42,21 @@ TEST(FleetState, AnotherReasonDoesNotBeginAnew) {
 
 TEST(FleetState, AddsTheCoresUp) {
   FleetState state(2, kStart);
-  state.publish(0, {.strict = {.calls = 3, .charges = 10}, .leased = {.leases = 1}});
-  state.publish(1, {.strict = {.calls = 4, .charges = 20}});
-  state.publish(1, {.strict = {.calls = 5, .charges = 30}, .async = {.pushes = 2}});
-  EXPECT_EQ(state.counts().strict.calls, 8u);
-  EXPECT_EQ(state.counts().strict.charges, 40u);
-  EXPECT_EQ(state.counts().leased.leases, 1u);
-  EXPECT_EQ(state.counts().async.pushes, 2u);
+  FleetFigures first;
+  first.counts[kStoreCalls] = 3;
+  first.counts[kLeases] = 1;
+  first.failures[0] = 2;
+  state.publish(0, first);
+  state.publish(1, first);
+  FleetFigures other;
+  other.counts[kStoreCalls] = 5;
+  other.counts[kAsyncPushes] = 2;
+  other.failures[0] = 4;
+  state.publish(1, other);
+  EXPECT_EQ(state.figures().counts[kStoreCalls], 8);
+  EXPECT_EQ(state.figures().counts[kLeases], 1);
+  EXPECT_EQ(state.figures().counts[kAsyncPushes], 2);
+  EXPECT_EQ(state.figures().failures[0], 6u);
 }
 
 }  // namespace

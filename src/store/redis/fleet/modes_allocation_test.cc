@@ -98,7 +98,7 @@ TEST(ModesAllocations, AreNoneForWhatIsLeased) {
   const std::size_t before = allocations();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
   EXPECT_EQ(allocations(), before);
-  EXPECT_EQ(store.counts().from_memory, 100 * kKeys);
+  EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kLeasedFromMemory]), 100 * kKeys);
 }
 
 TEST(ModesAllocations, AreNoneForWhatIsCopied) {
@@ -117,7 +117,7 @@ TEST(ModesAllocations, AreNoneForWhatIsCopied) {
   const std::size_t before = allocations();
   for (int i = 0; i < 100; ++i) EXPECT_EQ(spend_each(store, quota, now += 1ms), kKeys);
   EXPECT_EQ(allocations(), before);
-  EXPECT_EQ(store.counts().from_memory, 103 * kKeys);
+  EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kAsyncFromMemory]), 103 * kKeys);
 }
 
 // It goes on deciding while the last trip is out.

@@ -146,13 +146,16 @@ bool RedisFleet::leave(Instant now) {
 
 void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
-  CallCounts trips = leased_->trips().counts();
-  trips += async_->trips().counts();
-  core_.state.publish(core_.number, {.strict = strict_store_->counts(),
-                                     .trips = trips,
-                                     .remembered = strict_store_->remembered(),
-                                     .leased = leased_->counts(),
-                                     .async = async_->counts()});
+  const CallCounts& strict = strict_store_->counts();
+  FleetFigures figures{.counts = leased_->counts(), .failures = strict.failures};
+  add_to(figures.counts, async_->counts());
+  figures.counts[kStoreCalls] = static_cast<std::int64_t>(strict.calls);
+  figures.counts[kStoreCharges] = static_cast<std::int64_t>(strict.charges);
+  figures.counts[kScriptLoads] = static_cast<std::int64_t>(strict.reloads);
+  figures.counts[kRemembered] = static_cast<std::int64_t>(strict_store_->remembered());
+  add_to(figures.failures, leased_->trips().counts().failures);
+  add_to(figures.failures, async_->trips().counts().failures);
+  core_.state.publish(core_.number, figures);
   if (core_.number == 0) tell_health();
   publisher_->set(now + kPublishEvery);
 }

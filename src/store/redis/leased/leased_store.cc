@@ -100,7 +100,7 @@ void LeasedStore::AtHand::decide(Batch& batch, Instant now) noexcept {
 
 bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
   if (!answer_from_memory(batch, find(batch.charges), now)) return false;
-  ++counts_.from_memory;
+  ++counts_[kLeasedFromMemory];
   return true;
 }
 
@@ -210,7 +210,7 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
   waiting_free_.pop_back();
   waiting_[waiting] = {
       .batch = &batch, .since = now, .leases_awaited = static_cast<std::uint8_t>(lacking.size())};
-  ++counts_.waited;
+  ++counts_[kLeasedWaited];
   for (const std::size_t index : lacking) {
     keys_[places[index]].units_awaited += batch.charges[index].cost;
     trips_.hurry();
@@ -220,7 +220,7 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
 
 // The strict store decides, after what this core holds has gone back.
 void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
-  ++counts_.passed_on;
+  ++counts_[kLeasedPassedOn];
   bool gave_back = false;
   for (const Charge& charge : batch.charges) {
     if (charge.cost < 0) denials_.forget(charge.key);

@@ -53,6 +53,7 @@
 #include <span>
 #include <vector>
 
+#include "observe/fleet_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_trips.h"
 #include "store/redis/keys/denial_memory.h"
@@ -71,16 +72,6 @@ struct LeasedStoreOptions {
   std::size_t keys = 131'072;  // that have leases; the strict store decides others
 };
 
-struct LeasedStoreCounts {
-  std::uint64_t from_memory = 0;  // batches
-  std::uint64_t waited = 0;
-  std::uint64_t passed_on = 0;  // to the strict store
-  std::uint64_t leases = 0;     // requested
-  std::int64_t granted = 0;     // units
-  std::int64_t returned = 0;    // that went back; some may have come too late
-  std::int64_t expired = 0;     // lost unspent
-};
-
 class LeasedStore final : public Store, private TripOwner {
  public:
   static constexpr Duration kLengthMin = std::chrono::milliseconds(50);
@@ -97,7 +88,7 @@ class LeasedStore final : public Store, private TripOwner {
   // Answers at once what memory knows of every charge, else fails and changes nothing.
   Store& at_hand() { return at_hand_; }
 
-  const LeasedStoreCounts& counts() const { return counts_; }
+  const FleetCounts& counts() const { return counts_; }
   const RedisTrips& trips() const { return trips_; }
 
   // Gives back at once what the core holds of as many keys as Redis answers in time. True when it
@@ -182,7 +173,7 @@ class LeasedStore final : public Store, private TripOwner {
   KeyTable<Key> keys_;
   DenialMemory denials_;
   OwnCounters own_counters_;
-  LeasedStoreCounts counts_;
+  FleetCounts counts_{};
   std::vector<Waiting> waiting_;
   std::vector<std::uint32_t> waiting_free_;
   std::vector<std::uint32_t> waiters_;  // the next of its key; one for each charge that waits

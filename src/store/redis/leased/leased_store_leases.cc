@@ -1,7 +1,6 @@
 // How a core asks for leases, receives them, wakes the checks that wait, and gives back.
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "store/redis/leased/leased_store.h"
@@ -112,7 +111,7 @@ void LeasedStore::leaving(Errand& errand, Instant now) {
                   .length = length,
                   .long_length = is_long ? long_length : Duration{0}};
   key.settle(errand.terms);
-  ++counts_.leases;
+  ++counts_[kLeases];
 }
 
 ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
@@ -138,7 +137,7 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
 // A lease under another quota than the key has by now goes back.
 void LeasedStore::receive(const Errand& errand, const LeasedKey::Grant& grant, Instant now) {
   Key& key = keys_[errand.place];
-  counts_.granted += grant.lease.units;
+  counts_[kLeasedGranted] += grant.lease.units;
   const bool in_vain = std::exchange(key.asked, Key::Asked::kNo) == Key::Asked::kInVain;
   if (grant.lease.units == 0 || in_vain) return;
   drop_expired(key, now);
@@ -202,7 +201,7 @@ void LeasedStore::resolve(std::uint32_t index, Instant now) {
 // ---- units that are not spent ----
 
 void LeasedStore::drop_expired(Key& key, Instant now) {
-  counts_.expired += key.leased.drop_expired(now);
+  counts_[kLeasedExpired] += key.leased.drop_expired(now);
 }
 
 // True if there were units to give back.
@@ -221,7 +220,7 @@ bool LeasedStore::give_back(std::uint32_t place, std::size_t lease, Instant now)
                   .units = charge.cost,
                   .terms = {.settled = returned.settled, .settled_until = returned.end_at_redis}},
                  now + kGatherReturns);
-  (is_added ? counts_.returned : counts_.expired) += returned.units;
+  (is_added ? counts_[kLeasedReturned] : counts_[kLeasedExpired]) += returned.units;
   own_counters_.enter(charge, now);
   return true;
 }
@@ -239,7 +238,7 @@ void LeasedStore::forget(const Charge& charge) {
   const std::uint32_t place = keys_.find(charge.key, charge.tag);
   if (place == kNobody) return;
   Key& key = keys_[place];
-  counts_.expired += key.leased.forget();
+  counts_[kLeasedExpired] += key.leased.forget();
   if (key.asked == Key::Asked::kYes) key.asked = Key::Asked::kInVain;
 }
 
