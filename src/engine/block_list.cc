@@ -7,6 +7,7 @@
 #include <bit>
 #include <charconv>
 #include <iterator>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -150,17 +151,27 @@ bool BlockList::insert(Block& block, Instant now) {
     return false;
   }
   entry.slot = *slot;
+  index(entries_.emplace(tag, std::move(entry)).first);
   slots_[*slot].tag.store(tag, std::memory_order_release);
   slots_[*slot].until_us.store(until_us, std::memory_order_release);
-  const End end(block.until, tag);
-  ends_.insert(end);
-  by_worth_.emplace(entry.worth, end);
-  if (entry.network) by_network_[*entry.network].insert(end);
-  kept_ += entry.worth == Worth::kKept ? 1 : 0;
-  entries_.emplace(tag, std::move(entry));
   count_.store(entries_.size(), std::memory_order_relaxed);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+// An entry stands in all lists or, for want of memory, in none.
+void BlockList::index(Entries::iterator entry) {
+  const auto& [block, slot, worth, network] = entry->second;
+  kept_ += worth == Worth::kKept ? 1 : 0;
+  try {
+    const End end(block.until, entry->first);
+    ends_.insert(end);
+    by_worth_.emplace(worth, end);
+    if (network) by_network_[*network].insert(end);
+  } catch (const std::bad_alloc&) {
+    remove(entry);
+    throw;
+  }
 }
 
 // A network that has its share of the list gives up one of its own.
@@ -203,8 +214,8 @@ void BlockList::remove(Entries::iterator entry) {
   kept_ -= entry->second.worth == Worth::kKept ? 1 : 0;
   if (const Network& network = entry->second.network) {
     const auto own = by_network_.find(*network);
-    own->second.erase(end);
-    if (own->second.empty()) by_network_.erase(own);
+    if (own != by_network_.end()) own->second.erase(end);
+    if (own != by_network_.end() && own->second.empty()) by_network_.erase(own);
   }
   entries_.erase(entry);
   count_.store(entries_.size(), std::memory_order_relaxed);

@@ -132,6 +132,7 @@ class BlockList {
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
+  void index(Entries::iterator entry);
   void remove(Entries::iterator entry);
 
   const KeyHasher& hasher_;

@@ -1,0 +1,51 @@
+// A block for which memory ends half way is in the list, or nothing of it is.
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <string>
+
+#include "base/allocation_testing.h"
+#include "engine/block_list.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
+constexpr std::size_t kPlacesMax = 100;
+
+Block block(std::string key, Duration length) {
+  return {.rule = "login", .key = std::move(key), .since = kNow, .until = kNow + length};
+}
+
+TEST(BlockListMemory, ABlockIsInAllListsOrInNone) {
+  bool has_failed = true;
+  for (std::size_t spared = 0; has_failed; ++spared) {
+    ASSERT_LT(spared, kPlacesMax);
+    const KeyHasher hasher{HashSecret{}};
+    BlockList list(hasher, 64);
+    ASSERT_TRUE(list.add(block("192.0.2.1", 1h), kNow));
+    auto other = block("2001:db8::1", 1min);
+    bool is_added = false;
+    {
+      const NoMemory none({.spared = spared});
+      try {
+        is_added = list.add(std::move(other), kNow);
+      } catch (const std::bad_alloc&) {
+        EXPECT_FALSE(is_added);
+      }
+      has_failed = none.has_failed();
+    }
+    EXPECT_EQ(list.until("login", "2001:db8::1", kNow).has_value(), is_added) << spared;
+    EXPECT_EQ(list.size(), is_added ? 2u : 1u) << spared;
+    // It expires, which reads all lists.
+    EXPECT_TRUE(list.add(block("192.0.2.2", 1h), kNow + 2min));
+    EXPECT_EQ(list.size(), 2u) << spared;
+    EXPECT_TRUE(list.until("login", "192.0.2.1", kNow + 2min)) << spared;
+  }
+}
+
+}  // namespace
+}  // namespace weir
