@@ -1,4 +1,4 @@
-// Parses any text as the URL of a Redis. What is accepted is complete and can be shown.
+// Parses any text as the URL of a Redis. A URL that it accepts is complete and can be shown.
 
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,7 @@ FUNCTION_LINES_MAX = 70  # one can be read without scrolling
 FILE_LINES_MAX = 500  # beyond, a file has two subjects
 
 TESTS = re.compile(r"^tests/|_test\.cc$|/testing/")
-# Who may read clocks and random sources. Others take `now` and randomness as arguments.
+# Layers that may read clocks and random sources. Others take `now` and randomness as arguments.
 CLOCK_FREE = re.compile(r"^(include|fuzz)/|^src/(?!net/|load/|cli/)")
 
 # (rule, which files, what, message). The code is matched without comments and literals.

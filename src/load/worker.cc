@@ -89,7 +89,7 @@ void Worker::poll(Time now) {
 int Worker::longest_wait_ms(Time now) const {
   Time until = now < end_ ? end_ : end_ + plan_.drain;
   if (pace_ && may_send(now)) {
-    // What is late already waits for room, so for a reply, not for a time.
+    // A late request already waits for room, so for a reply, not for a time.
     const Time next = pace_->due_at(sent_);
     if (next > now) until = std::min(until, next);
   }

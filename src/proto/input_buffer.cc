@@ -13,7 +13,7 @@ std::span<char> InputBuffer::space() {
     reallocate(2 * capacity_, kPadding);
   }
   was_filled_ = false;
-  // What is there is mostly the beginning of one request: moving it costs less than the
+  // The rest is mostly the beginning of one request: moving it costs less than the
   // additional read that little space would bring.
   if (capacity_ - end_ < capacity_ / 2) move_to_front();
   if (capacity_ - end_ < kSpaceMin) reallocate(2 * capacity_, kPadding);

@@ -14,7 +14,7 @@ import unittest
 import weir_server
 from weir_server import DEADLINE_S, Connection, ConnectionClosed, Weir, check_request, get, run_weir
 
-# Who connects, and whom PROXY headers name.
+# The client that connects, and the one that PROXY headers name.
 TRUSTED = "trusted_proxies: [127.0.0.0/8, 192.0.2.0/24]\n"
 PER_CLIENT = "rules:\n  - {id: per_client, limit: 1, window: 365d, match: {}, key: client}\n"
 

@@ -11,7 +11,7 @@
 
 namespace weir::algo::testing {
 
-// What is untrue about `decision`, on a request of `cost` as of `now` that left `key`
+// Says what is untrue about `decision`, on a request of `cost` as of `now` that left `key`
 // as it is; empty if nothing is:
 //   retry_after   the same request is admitted then, and not a microsecond earlier
 //                 (exponential_backoff: it may be later, but not before 2^level seconds)

@@ -66,7 +66,7 @@ class RulebookMemoryTest : public testing::Test {
     if (!is_done) {
       EXPECT_EQ(file(), kFile);
     }
-    // What is left takes the next change.
+    // The book takes the next change.
     const auto reply =
         book.change({.id = "login", .text = R"({"id":"login","limit":9,"window":60})"}, kNow);
     EXPECT_EQ(reply.status, 200) << reply.detail;

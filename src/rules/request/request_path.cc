@@ -36,7 +36,7 @@ void decode(std::string_view path, std::string& text) {
   }
 }
 
-// Resolves segments in place. What is kept grows slower than what has been read, because
+// Resolves segments in place. The part kept grows slower than the part read, because
 // each segment is read with at least the one slash that it is written with.
 void resolve_segments(std::string& text) {
   std::size_t kept = 0;  // without a slash at its end: the root is empty

@@ -37,7 +37,7 @@ inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions of all, 
 // at what all of them take, since a file of 1 MiB has room for gigabytes of them.
 class RegexBudget {
  public:
-  // What is wrong with the expression; nothing if it can be used. Equal ones count once.
+  // Says what is wrong with the expression; nothing if it can be used. Equal ones count once.
   std::optional<std::string> mistake(const std::string& pattern);
 
  private:

@@ -25,7 +25,7 @@ class GrpcWaitTest : public ::testing::Test {
     door_.engine.join(fleet_, [this] { has_answers_ = true; });
     peer_.session().attach(waker_);
   }
-  // What is asked belongs to the store until it has answered.
+  // The store owns a question until it has answered it.
   ~GrpcWaitTest() override { late_.answer_all(); }
 
   std::int32_t call(const std::string& value) {

@@ -327,7 +327,7 @@ TEST(HttpSession, ConstantPagesAreNotCopied) {
   EXPECT_LE(session->held(), 16u << 10);
 }
 
-// Of many requests that came at once.
+// A client sends many requests at once.
 TEST(HttpSession, AfterATurnOthersHaveTheirs) {
   struct Yields final : Waker {
     void wake() noexcept override {}

@@ -96,7 +96,7 @@ TEST_F(TableRaceTest, AKeyErasedInBetweenStartsOver) {
   }
 }
 
-// What is charged to a key must never end up on the one that took its slot.
+// A charge to a key must never end up on the one that took its slot.
 TEST_F(TableRaceTest, AKeyEvictedInBetweenChargesNobodyElse) {
   constexpr std::uint64_t kOthers = 20'000;
   for (const TablePoint point : kPoints) {

@@ -101,7 +101,7 @@ TEST_P(FloodOfDeniedKeys, FreesNoKeyThatWasDeniedBefore) {
   EXPECT_EQ(freed_victims(), 0u);
 }
 
-// Who stops just before a denial gains nothing by it.
+// A client that stops just before a denial gains nothing by it.
 TEST_P(FloodOfDeniedKeys, FreesNoKeyThatHadNothingLeft) {
   for (std::uint64_t key = 0; key < kVictims; ++key) {
     spend_one(key);

@@ -74,7 +74,7 @@ std::int64_t LeasedKey::drop_expired(Instant now) {
   return expired;
 }
 
-// What is left of it was not wanted.
+// Nobody wanted the rest of it.
 void LeasedKey::drop(std::size_t lease) {
   held_then_ -= std::exchange(leases_[lease].units, 0);
   origins_[lease].units_told = 0;
