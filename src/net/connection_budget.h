@@ -67,11 +67,12 @@ class ConnectionBudget {
     }
     return std::size_t{1} << size;
   }
-  // True once after much memory has been given back, and none came or went between two calls:
+  // True once after much memory has been given back, and little came or went between two calls:
   // cores wait for their memory while the system takes some.
   bool take_back() {
     const std::uint64_t held = buffered_.load(kRelaxed);
-    if (seen_.exchange(held, kRelaxed) != held) return false;
+    const std::uint64_t seen = seen_.exchange(held, kRelaxed);
+    if (std::max(seen, held) - std::min(seen, held) > kTakenBackMin / 16) return false;
     std::uint64_t peak = peak_.load(kRelaxed);
     return peak > held + kTakenBackMin && peak_.compare_exchange_strong(peak, held, kRelaxed);
   }
@@ -93,7 +94,7 @@ class ConnectionBudget {
  private:
   static constexpr auto kRelaxed = std::memory_order_relaxed;
   // Less is not worth the system's time.
-  static constexpr std::uint64_t kTakenBackMin = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t kTakenBackMin = std::uint64_t{4} << 20;
 
   static constexpr std::size_t kClasses = 64;
   // Class n holds from 2^(n-1) bytes to 2^n - 1.
