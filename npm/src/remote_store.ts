@@ -1,4 +1,4 @@
-// A Weir node decides, over HTTP. What is asked for in one turn of the event loop is one request.
+// A Weir node decides, over HTTP. All calls in one turn of the event loop become one request.
 
 import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";

@@ -99,7 +99,7 @@ class PipelinedSession : public Session {
   }
 
   Instant deadline() const final {
-    // Whoever else is waited for has a deadline.
+    // A late reply has a deadline of its own.
     const Instant due = waits() ? places_.front().late->due_at() : Instant::max();
     if (!out_.empty()) return std::min(due, taken_since_ + limits_.stalled_max);
     if (waits()) return due;

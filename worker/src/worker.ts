@@ -81,8 +81,8 @@ function chargesOf(facts: Facts): Charge[] {
   });
 }
 
-// Of several charges none is made if one of them would be denied. Nobody else comes between a
-// look and a charge but requests of the same moment.
+// Makes all charges, or none if the counters would deny one. Only requests of the same moment
+// can come between a look and its charge.
 async function decide(charges: Charge[], counters: KvStore | DurableStore,
                       now: number): Promise<Denial | undefined> {
   const spend = ({ rule, quota, key }: Charge, cost: number): Promise<Decision> =>

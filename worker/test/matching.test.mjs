@@ -18,7 +18,7 @@ const found = (list) => Object.fromEntries(list.map(({ rule, key }) => [rule, ke
 
 function askWorker({ path, method = "GET", host = "other.test", client, country = "", headers }) {
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
-  // Of a URL as it is: one that is parsed has another path.
+  // The URL stays as it is: parsing it would change its path.
   const request = { method, url: `https://${host}${path}`, headers: new Headers(fields) };
   return found(matching(request, country));
 }

@@ -1,4 +1,4 @@
-// What is asked of a KV namespace, and the names of keys in it.
+// The functions that a KV namespace must have, and the names of keys in it.
 
 import { sha256 } from "#platform";
 import type { Quota } from "../quota.js";

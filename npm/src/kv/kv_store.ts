@@ -10,7 +10,7 @@
 // that matters. A write or read that fails is counted, and made good by the next; it never
 // reaches a client.
 //
-// What is admitted may exceed the limit: bound() says by how much.
+// The places together may admit more than the limit: bound() says how much.
 
 import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";

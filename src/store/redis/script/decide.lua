@@ -214,7 +214,7 @@ local function make_reset()
   return each(reset)
 end
 
--- What has been spent of long leases, or came back, is held no more. For leases that have
+-- A key holds no more what nodes have spent of long leases, or gave back. For leases that have
 -- ended it comes too late.
 local function settle(k, window, units, ends)
   local settle_held = algorithms[k].settle
