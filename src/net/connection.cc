@@ -92,8 +92,9 @@ void Connection::ready(std::uint32_t events) {
   const bool is_costly = is_heavy_ || entrance_ != nullptr || phase_ == Phase::kLingering;
   if (is_costly) {
     events_ |= events;
-    owner_.queue(*this);
-    return watch_for(0);  // epoll need not say it again before its turn
+    // Most turns come before epoll is asked again. For one that does not, it need not say more.
+    if (TurnHook::is_linked()) return watch_for(0);
+    return owner_.queue(*this);
   }
   attempt([this, events] { handle(events); });
 }
@@ -238,7 +239,7 @@ void Connection::linger() {
 }
 
 void Connection::update_interest() {
-  if (TurnHook::is_linked()) return watch_for(0);  // its next turn will show
+  if (TurnHook::is_linked()) return;  // its next turn will show
   // What waits within the channel, epoll does not see. A socket is usually writable.
   if (phase_ == Phase::kTalking && !paused_ && channel_.has_unread()) reread_ = true;
   const std::uint32_t wanted = (wants_input() ? std::uint32_t{EPOLLIN} : 0) |
