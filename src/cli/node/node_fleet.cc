@@ -10,6 +10,17 @@
 
 namespace weir {
 
+namespace {
+
+FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
+  return {.is_alone = known.scope == TrafficSnapshot::Scope::kNode,
+          .nodes = known.nodes.size(),
+          .rates = rates_of(known.sum),
+          .totals = known.totals};
+}
+
+}  // namespace
+
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks,
                      RecentTraffic& traffic, Post post, Instant now)
     : options_(std::move(options)),
@@ -50,7 +61,8 @@ SharedStoreFigures NodeFleet::figures() const {
                              .reason = health.is_healthy ? state_.beat_failure() : health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes()};
+                             .live_nodes = state_.live_nodes(),
+                             .traffic = fleet_traffic(*traffic_.snapshot())};
   const FleetFigures sums = state_.figures();
   figures.counts = sums.counts;
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
