@@ -24,6 +24,7 @@
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
+#include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
@@ -85,6 +86,7 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
+  void follow_seconds(CoreParts& parts, EventLoop& loop);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
 
@@ -98,6 +100,7 @@ class Node {
   LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
+  RecentTraffic recent_traffic_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};
