@@ -35,7 +35,9 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
 }
 
 Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clock)
-    : options_(options), budget_(options.connections_max, options.buffered_max) {
+    : options_(options),
+      budget_(options.connections_max, options.buffered_max),
+      shedding_(cores) {
   for (std::size_t i = 0; i < cores; ++i) {
     cores_.push_back(std::make_unique<Core>(clock, budget_));
     cores_.back()->dialer().use_tls(options.trust);
@@ -93,19 +95,19 @@ void Server::use_admission(const std::shared_ptr<const Admission>& admission) {
   }
 }
 
-// On any core, when it notices; each ends its own.
+// On any core, when it notices; each ends its own. One that has stopped holds none, and does not
+// keep the others waiting.
 void Server::shed() {
-  std::size_t idle = 0;
-  if (!shedding_.compare_exchange_strong(idle, cores_.size())) return;
-  for (const auto& core : cores_) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    if (shedding_[i].exchange(true)) continue;
     try {
-      core->loop().post([this, &core = *core] {
-        const std::size_t count = core.shed();
-        shedding_.fetch_sub(1);
+      post(i, [this, i] {
+        const std::size_t count = cores_[i]->shed();
+        shedding_[i].store(false);
         if (count > 0 && options_.on_shed) options_.on_shed(count);
       });
     } catch (const std::bad_alloc&) {
-      shedding_.fetch_sub(1);
+      shedding_[i].store(false);
     }
   }
 }

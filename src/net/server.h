@@ -124,7 +124,7 @@ class Server {
   // passes it reads what the cores have written.
   std::atomic<std::size_t> running_{0};
   std::atomic<std::size_t> cut_off_{0};
-  std::atomic<std::size_t> shedding_{0};  // cores that have yet to shed
+  std::vector<std::atomic<bool>> shedding_;  // cores that have yet to shed
   Gate stopped_;
 };
 
