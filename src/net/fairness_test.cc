@@ -142,6 +142,68 @@ TEST_F(ServerTest, ThoseWithMoreToDoTakeTurns) {
   server_.reset();  // its sessions write to `turns`
 }
 
+// Its turns take a while.
+class SlowSession final : public EchoSession {
+ public:
+  SlowSession(ManualClock& clock, int& turns) : clock_(clock), turns_(turns) {}
+  void received(std::size_t size, Instant now) override {
+    EchoSession::received(size, now);
+    waker_->yield();
+  }
+  void woken(Instant) override {
+    ++turns_;
+    clock_.advance(std::chrono::microseconds(400));
+    waker_->yield();
+  }
+
+ private:
+  ManualClock& clock_;
+  int& turns_;
+};
+
+// Asks in each round of the loop how many turns there were since the last.
+class RoundWatch {
+ public:
+  RoundWatch(Server& server, const int& turns) : server_(server), turns_(turns) {}
+
+  int most_turns() {
+    server_.post(0, [this] { look(); });
+    return most_.get_future().get();
+  }
+
+ private:
+  static constexpr int kRounds = 20;
+
+  void look() {
+    if (round_ > 0) seen_ = std::max(seen_, turns_ - before_);
+    before_ = turns_;
+    if (++round_ > kRounds) return most_.set_value(seen_);
+    server_.post(0, [this] { look(); });
+  }
+
+  Server& server_;
+  const int& turns_;
+  int round_ = 0;
+  int before_ = 0;
+  int seen_ = 0;
+  std::promise<int> most_;
+};
+
+TEST_F(ServerTest, TurnsTakeAMillisecondInARoundOfTheLoop) {
+  constexpr int kSlow = 40;
+  auto turns = 0;
+  start(1, [&](const Peer&, Instant) { return std::make_unique<SlowSession>(clock_, turns); });
+  auto slow = std::vector<TestClient>();
+  for (int i = 0; i < kSlow; ++i) {
+    slow.push_back(client());
+    ASSERT_EQ(slow.back().ask("x"), "x");
+  }
+  const int most = RoundWatch(*server_, turns).most_turns();
+  EXPECT_GE(most, 1);
+  EXPECT_LE(most, 3) << "of 400 us each";
+  server_.reset();
+}
+
 TEST(MemoryLimit, IsOfThisMachine) {
   EXPECT_GT(memory_limit(), std::uint64_t{1} << 20);
   EXPECT_EQ(default_buffered_max(0), std::uint64_t{64} << 20);
