@@ -29,8 +29,8 @@ TEST(TrafficWord, HasTheseBytes) {
   TrafficWord word{.all = {300, 2}};
   word.totals.denied = 5;
   word.rules = {{.hash = 0x0102030405060708U, .counts = {4, 1}}};
-  std::string algorithms(1, static_cast<char>(kAlgorithmCount));
-  algorithms.append(kAlgorithmCount, '\0');
+  std::string algorithms(1, static_cast<char>(kDecidingAlgorithmCount));
+  algorithms.append(kDecidingAlgorithmCount, '\0');
   EXPECT_EQ(to_bytes(word),
             "1\xac\x02\x02\x05" + algorithms + "\x01\x08\x07\x06\x05\x04\x03\x02\x01\x04\x01");
 }
@@ -80,12 +80,12 @@ TEST(TrafficWord, OfNumbersThatMakeNoSenseIsNone) {
 
 TEST(TrafficWord, OfMoreAlgorithmsIsRead) {
   std::string bytes("1\x02\x01\x01");
-  bytes += static_cast<char>(kAlgorithmCount + 1);
-  bytes.append(kAlgorithmCount + 1, '\x03');
+  bytes += static_cast<char>(kDecidingAlgorithmCount + 1);
+  bytes.append(kDecidingAlgorithmCount + 1, '\x03');
   bytes += '\0';
   const auto word = traffic_word(bytes);
   ASSERT_TRUE(word);
-  EXPECT_EQ(word->totals.requests(), 3u * kAlgorithmCount);
+  EXPECT_EQ(word->totals.requests(), 3u * kDecidingAlgorithmCount);
 }
 
 TEST(TrafficWord, OfAnyBytesIsReadWithinBounds) {
