@@ -15,6 +15,11 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
+// For lists of networks. A key is an address where no client is known.
+std::optional<IpAddress> address_of(const Ask& ask) {
+  return ask.client ? ask.client : IpAddress::parse(ask.key);
+}
+
 // How soon to ask again after a denial by a rule whose store fails.
 constexpr Duration kFailureRetry = std::chrono::seconds(1);
 
@@ -126,12 +131,14 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
-  if (!rule.deny.empty() && rule.deny.holds(ask.key, ask.client)) {
+  if (!rule.deny.empty() && rule.deny.holds(ask.key, address_of(ask))) {
     answer.cause = Answer::Cause::kDenyList;
     answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
     return true;
   }
-  if (!rule.allow.empty() && rule.allow.holds(ask.key, ask.client)) {
+  const bool names_itself = ask.key_origin == Ask::KeyOrigin::kRequest;
+  if (!rule.allow.empty() &&
+      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask))) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }

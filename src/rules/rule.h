@@ -70,14 +70,13 @@ struct DescriptorPolicy {
   std::string metadata_json{};  // an object; empty: none
 };
 
-// Named keys, and networks whose addresses are meant. A key that is an address is looked
-// for in both.
+// Named keys, and networks of addresses.
 struct KeyList {
   std::unordered_set<std::string, TextHash, std::equal_to<>> keys{};
   std::vector<IpPrefix> networks{};
 
   bool empty() const { return keys.empty() && networks.empty(); }
-  bool holds(std::string_view key, const std::optional<IpAddress>& client) const;
+  bool holds(std::string_view key, const std::optional<IpAddress>& address) const;
 };
 
 // Follows a denial: blocks, and the answer.

@@ -6,13 +6,11 @@
 
 namespace weir {
 
-bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& client) const {
-  if (keys.contains(key)) return true;
-  if (networks.empty()) return false;
-  const auto address = client ? client : IpAddress::parse(key);
-  return address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
-           return network.contains(*address);
-         });
+bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& address) const {
+  return keys.contains(key) ||
+         (address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
+            return network.contains(*address);
+          }));
 }
 
 std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {
