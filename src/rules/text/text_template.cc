@@ -79,6 +79,22 @@ Escape escape_for(std::string_view content_type) {
   return is_markup ? Escape::kHtml : Escape::kNone;
 }
 
+bool is_script(std::string_view content_type) {
+  const std::string lower = to_ascii_lower(content_type);
+  constexpr std::array<std::string_view, 5> kScripts = {"javascript", "ecmascript", "jscript",
+                                                        "livescript", "css"};
+  return std::ranges::any_of(
+      kScripts, [&](std::string_view name) { return lower.find(name) != std::string::npos; });
+}
+
+bool TextTemplate::has_texts() const {
+  return std::ranges::any_of(pieces_, [](const Piece& piece) {
+    if (!piece.place) return false;
+    const auto* name = std::get_if<Name>(&*piece.place);
+    return name == nullptr || *name == Name::kRule || *name == Name::kKey;
+  });
+}
+
 std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
   TextTemplate made;
   while (!text.empty()) {
