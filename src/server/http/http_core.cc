@@ -116,7 +116,10 @@ bool HttpCore::refuse_access(Exchange& exchange) {
                           .origin = exchange.head.origin,
                           .host = exchange.head.host};
   const auto refusal = access_refusal(node_.access(), claim);
-  if (!refusal) return false;
+  if (!refusal) {
+    if (guard != nullptr) guard->succeeded(exchange.peer, exchange.now);
+    return false;
+  }
   if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
   reply_problem(exchange, refusal->problem, refusal->fields);
   return true;

@@ -39,6 +39,7 @@ bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials
   }
   if (const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret)) {
     client.trust = *trust;
+    if (guard != nullptr) guard->succeeded(client.address, request.now);
     return true;
   }
   if (guard != nullptr) guard->failed(client.address, request.now);
