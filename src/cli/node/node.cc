@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "net/sockets/open_files.h"
+#include "net/process_limits.h"
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
