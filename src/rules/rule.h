@@ -141,6 +141,9 @@ struct Rule {
     return enabled && (!active || active->holds(wall_time));
   }
 
+  std::span<const Quota> own_limits() const {
+    return limits.empty() ? std::span(&quota, 1) : std::span(limits);
+  }
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;
   std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;

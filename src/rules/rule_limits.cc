@@ -20,7 +20,7 @@ std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view t
   if (!tiers.empty()) {
     if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;
   }
-  return limits.empty() ? std::span<const Quota>(&quota, 1) : std::span<const Quota>(limits);
+  return own_limits();
 }
 
 }  // namespace weir
