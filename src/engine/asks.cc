@@ -1,11 +1,11 @@
 #include "engine/asks.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "algo/quota_share.h"
 #include "base/assert.h"
+#include "base/if_memory.h"
 #include "engine/asks_pool.h"
 
 namespace weir {
@@ -228,9 +228,7 @@ void Asks::forget_long_keys() noexcept {
 // Without memory there is no answer. Parts that are out belong to the stores, so they are waited
 // for.
 void Asks::answered(Instant now) {
-  try {
-    run(now);
-  } catch (const std::bad_alloc&) {
+  if (!has_memory_for([&] { run(now); })) {
     is_asking_ = false;
     is_unavailable_ = true;
     progress_ = open_ > 0 ? Progress::kWaits : Progress::kUnavailable;
