@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -61,12 +61,6 @@ void append_escaped(std::string_view text, Escape escape, std::string& out) {
     case Escape::kHtml: append_html(text, out); break;
     case Escape::kHeader: append_header(text, out); break;
   }
-}
-
-void append_number(std::int64_t number, std::string& out) {
-  std::array<char, 20> digits{};
-  out.append(digits.data(),
-             std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
 
 }  // namespace
@@ -140,11 +134,11 @@ void TextTemplate::append(const TemplateValues& values, Escape escape, std::stri
     switch (std::get<Name>(*piece.place)) {
       case Name::kRule: append_escaped(values.rule, escape, out); break;
       case Name::kKey: append_escaped(values.key, escape, out); break;
-      case Name::kLimit: append_number(decision.limit, out); break;
-      case Name::kRemaining: append_number(decision.remaining, out); break;
-      case Name::kCount: append_number(decision.limit - decision.remaining, out); break;
-      case Name::kRetryAfter: append_number(whole_seconds(decision.retry_after), out); break;
-      case Name::kResetAfter: append_number(whole_seconds(decision.reset_after), out); break;
+      case Name::kLimit: append_decimal(out, decision.limit); break;
+      case Name::kRemaining: append_decimal(out, decision.remaining); break;
+      case Name::kCount: append_decimal(out, decision.limit - decision.remaining); break;
+      case Name::kRetryAfter: append_decimal(out, whole_seconds(decision.retry_after)); break;
+      case Name::kResetAfter: append_decimal(out, whole_seconds(decision.reset_after)); break;
     }
   }
 }
