@@ -8,7 +8,7 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "net/memory_limit.h"
+#include "net/process_limits.h"
 #include "rules/mode.h"
 
 namespace weir {

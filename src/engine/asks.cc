@@ -1,11 +1,11 @@
 #include "engine/asks.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "algo/quota_share.h"
 #include "base/assert.h"
+#include "base/if_memory.h"
 #include "engine/asks_pool.h"
 
 namespace weir {
@@ -13,6 +13,11 @@ namespace {
 
 std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
+}
+
+// For lists of networks. A key is an address where no client is known.
+std::optional<IpAddress> address_of(const Ask& ask) {
+  return ask.client ? ask.client : IpAddress::parse(ask.key);
 }
 
 // How soon to ask again after a denial by a rule whose store fails.
@@ -126,12 +131,14 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
-  if (!rule.deny.empty() && rule.deny.holds(ask.key, ask.client)) {
+  if (!rule.deny.empty() && rule.deny.holds(ask.key, address_of(ask))) {
     answer.cause = Answer::Cause::kDenyList;
     answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
     return true;
   }
-  if (!rule.allow.empty() && rule.allow.holds(ask.key, ask.client)) {
+  const bool names_itself = ask.key_origin == Ask::KeyOrigin::kRequest;
+  if (!rule.allow.empty() &&
+      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask))) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
@@ -221,9 +228,7 @@ void Asks::forget_long_keys() noexcept {
 // Without memory there is no answer. Parts that are out belong to the stores, so they are waited
 // for.
 void Asks::answered(Instant now) {
-  try {
-    run(now);
-  } catch (const std::bad_alloc&) {
+  if (!has_memory_for([&] { run(now); })) {
     is_asking_ = false;
     is_unavailable_ = true;
     progress_ = open_ > 0 ? Progress::kWaits : Progress::kUnavailable;

@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/if_memory.h"
 #include "engine/engine.h"
-#include "net/sockets/open_files.h"
+#include "net/process_limits.h"
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
@@ -311,11 +312,9 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
 // for want of memory finds the rules when it next looks at the wall clock, within a second.
 void Node::announce_rules() noexcept {
   for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
-    try {
+    has_memory_for([&] {
       server_->post(i, [this, &core = *cores_[i]] { core.use_rules(rulebook_.rules()); });
-    } catch (const std::bad_alloc&) {
-      continue;
-    }
+    });
   }
 }
 

@@ -57,7 +57,7 @@ class Node {
   Server& server() { return *server_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
-  Exposure exposure() const { return http_->access().exposure; }
+  Exposure exposure() const { return http_->options().access.exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // Puts other rules in force, on every core, soon; a request keeps those it began with.

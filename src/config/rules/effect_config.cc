@@ -172,6 +172,12 @@ void read_denial(const SectionReader& reader, Denial& denial) {
   denial.content_type = reader.get<std::string>("content_type").value_or("");
   denial.body = read_template(reader, "body");
   if (denial.body && denial.content_type.empty()) denial.content_type = "text/plain";
+  if (denial.body && denial.body->has_texts() && is_script(denial.content_type)) {
+    reader.mistake("body",
+                   "a body of '" + denial.content_type +
+                       "' can be filled with numbers only ({{limit}}, {{remaining}}, {{count}}, "
+                       "{{retry_after}}, {{reset_after}}), or clients could write code; use JSON");
+  }
   if (!denial.body && reader.is_set("content_type")) {
     reader.mistake("content_type", "'content_type' is that of a 'body'; add one");
   }

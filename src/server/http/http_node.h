@@ -102,13 +102,8 @@ class HttpNode {
         traffic_(traffic),
         last_success_us_(epoch_us(options_.info.started)) {}
 
-  const ServerInfo& info() const { return options_.info; }
-  const RlsOptions& rls_options() const { return options_.rls; }
-  const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
-  const HttpAccess& access() const { return options_.access; }
+  const Options& options() const { return options_; }
   const Traffic& traffic() const { return traffic_; }
-  LoginGuard* logins() const { return options_.logins; }
-  RuleDesk* rule_desk() const { return options_.rule_desk; }
   HttpCounts& counts() { return counts_; }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 

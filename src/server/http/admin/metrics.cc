@@ -307,8 +307,8 @@ MetricSamples Metric::read(const Figures& figures) const {
 
 Figures figures_of(HttpCore& core, Instant now) {
   HttpNode& node = core.node();
-  return {.version = node.info().version,
-          .uptime = now - node.info().started,
+  return {.version = node.options().info.version,
+          .uptime = now - node.options().info.started,
           .now = now,
           .traffic = node.traffic().summary(now),
           .http = node.counts().sum(),
@@ -318,7 +318,7 @@ Figures figures_of(HttpCore& core, Instant now) {
           .reload = node.reload_figures(),
           .rules = core.rules().rules(),
           .rule_counts = &node.traffic().rules(),
-          .details = node.rls_options().detailed_counts};
+          .details = node.options().rls.detailed_counts};
 }
 
 }  // namespace weir

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/make_if_memory.h"
+#include "base/if_memory.h"
 #include "store/redis/script/charge_script.h"
 
 namespace weir {
