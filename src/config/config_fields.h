@@ -60,7 +60,8 @@ inline constexpr std::size_t kTextListMax = 256;  // texts
 
 // In the order of weir::Algorithm.
 inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
-    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff"};
+    "fixed_window", "sliding_log",         "sliding_window",
+    "token_bucket", "exponential_backoff", "adaptive"};
 
 struct Section;
 

@@ -38,6 +38,7 @@ AnyKey::AnyKey(Algorithm algorithm) {
     case Algorithm::kSlidingWindow: state_ = SlidingWindowState{}; break;
     case Algorithm::kTokenBucket: state_ = TokenBucketState{}; break;
     case Algorithm::kExponentialBackoff: state_ = ExponentialBackoffState{}; break;
+    case Algorithm::kAdaptive: state_ = SlidingWindowState{}; break;
     case Algorithm::kSlidingLog: state_ = VectorLog{}; break;
   }
 }

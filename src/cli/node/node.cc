@@ -98,7 +98,9 @@ struct Node::CoreParts {
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
-        resp(*node.resp_, engine, node.blocks_, rules) {}
+        resp(*node.resp_, engine, node.blocks_, rules) {
+    engine.follow(node.active_algorithms_);
+  }
 
   SessionFactory& door(Door door) {
     switch (door) {

@@ -19,6 +19,7 @@
 #include "cli/node/rule_changer.h"
 #include "cli/node/rulebook.h"
 #include "cli/settings.h"
+#include "engine/active_algorithms.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
@@ -97,6 +98,7 @@ class Node {
   KeyHasher hasher_;
   LoginGuard logins_{hasher_};
   BlockList blocks_;
+  ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;

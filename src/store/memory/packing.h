@@ -95,6 +95,7 @@ inline bool Packing::fits(const Quota& quota) {
     case Algorithm::kFixedWindow:
       // A window is at least 1 ms, so there are 32 bits at least.
       return bits_of(quota.limit()) <= SlotWord::kCountBits + shift_of(quota);
+    case Algorithm::kAdaptive:
     case Algorithm::kSlidingWindow: return bits_of(quota.limit()) <= half_bits(shift_of(quota));
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;

@@ -23,6 +23,7 @@ template <typename Action>
 decltype(auto) with_state(Algorithm algorithm, Action&& action) {
   switch (algorithm) {
     case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
+    case Algorithm::kAdaptive:
     case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
     case Algorithm::kExponentialBackoff:
@@ -37,6 +38,7 @@ template <typename Action>
 decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
   switch (algorithm) {
     case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
+    case Algorithm::kAdaptive:
     case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
     case Algorithm::kExponentialBackoff:

@@ -25,7 +25,7 @@ void add(MetricSamples& samples, std::vector<std::string> labels, std::uint64_t 
 }
 
 void read_decisions(const Figures& figures, MetricSamples& samples) {
-  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+  for (std::size_t i = 0; i < kDecidingAlgorithmCount; ++i) {
     const std::string name(algorithm_name(static_cast<Algorithm>(i)));
     add(samples, {name, "allowed"}, figures.traffic.allowed[i]);
     add(samples, {name, "denied"}, figures.traffic.denied[i]);

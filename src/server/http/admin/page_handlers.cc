@@ -20,7 +20,7 @@ constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept
 // The algorithm that has decided most; before the first decision, the default.
 Algorithm most_used(const TrafficSummary& traffic) {
   auto most = static_cast<std::size_t>(Algorithm::kSlidingWindow);
-  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+  for (std::size_t i = 0; i < kDecidingAlgorithmCount; ++i) {
     const auto requests = [&](std::size_t a) { return traffic.allowed[a] + traffic.denied[a]; };
     if (requests(i) > requests(most)) most = i;
   }
