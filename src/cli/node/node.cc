@@ -63,6 +63,16 @@ RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_cou
           .detailed_counts = &detailed_counts};
 }
 
+// No rule has such an id.
+constexpr std::string_view kRulelessId;
+
+void log_switch(const RuleSwitches::Change& change) {
+  spdlog::info("{} now follow{} {} instead of {}: {}",
+               change.rule.empty() ? "checks without a rule" : fmt::format("rule {}", change.rule),
+               change.rule.empty() ? "" : "s", algorithm_name(change.to.active.algorithm),
+               algorithm_name(change.from), figures_text(change.to.why));
+}
+
 // The seed spreads the times at which doors close; nobody need be unable to guess them.
 Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
   return {.age_max = values.get<Duration>("listen.http2_age_max"), .seed = seed};
@@ -99,7 +109,7 @@ struct Node::CoreParts {
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
         resp(*node.resp_, engine, node.blocks_, rules) {
-    engine.follow(node.active_algorithms_);
+    engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
   }
 
   SessionFactory& door(Door door) {
@@ -162,6 +172,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       secret_(HashSecret::random()),
       hasher_(secret_),
       blocks_(hasher_),
+      switches_(adaptive_thresholds(settings.values), active_algorithms_, log_switch),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
@@ -178,7 +189,8 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
       .logins = &logins_,
-      .rule_desk = &rule_changer_};
+      .rule_desk = &rule_changer_,
+      .switches = &switches_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -187,6 +199,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                                         .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
+  switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
 }
 
 Node::~Node() { rule_changer_.stop(); }  // which posts to the server
@@ -264,7 +277,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = node_name();
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_,
+      std::move(fleet), cores_.size(), blocks_, switches_,
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },

@@ -10,10 +10,11 @@
 
 namespace weir {
 
-NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
-                     Instant now)
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks,
+                     RuleSwitches& switches, Post post, Instant now)
     : options_(std::move(options)),
       blocks_(blocks),
+      switches_(switches),
       post_(std::move(post)),
       state_(cores, now),
       members_(cores) {}
@@ -27,6 +28,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
                                .blocks = blocks_,
+                               .switches = switches_,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local()};

@@ -24,6 +24,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.blocks),
+      switches_(tag_ + "switches", world.switches, world.listener),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   world.blocks.share();
   alarm_->set(now);

@@ -22,10 +22,12 @@
 #include <vector>
 
 #include "engine/block_list.h"
+#include "engine/rule_switches.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/switches_field.h"
 #include "weir/key.h"
 
 namespace weir {
@@ -48,6 +50,7 @@ class FleetBeat final : RedisCall {
     RedisClient& client;
     Reactor& reactor;
     BlockList& blocks;
+    RuleSwitches& switches;
     FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };
@@ -77,7 +80,8 @@ class FleetBeat final : RedisCall {
   NodesField nodes_;
   SecretField secret_;
   BlocksField blocks_;
-  const std::array<BeatField*, 3> fields_{&nodes_, &secret_, &blocks_};
+  SwitchesField switches_;
+  const std::array<BeatField*, 4> fields_{&nodes_, &secret_, &blocks_, &switches_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields
