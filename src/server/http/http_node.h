@@ -29,6 +29,7 @@
 namespace weir {
 
 class RuleDesk;
+class RuleSwitches;
 
 struct ServerInfo {
   std::string version;
@@ -82,6 +83,7 @@ class HttpNode {
     std::function<NodeFigures()> figures;
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
+    const RuleSwitches* switches = nullptr;  // outlives the node; null: nothing ever switches
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -98,6 +100,7 @@ class HttpNode {
   const Traffic& traffic() const { return traffic_; }
   LoginGuard* logins() const { return options_.logins; }
   RuleDesk* rule_desk() const { return options_.rule_desk; }
+  const RuleSwitches* switches() const { return options_.switches; }
   HttpCounts& counts() { return counts_; }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 
