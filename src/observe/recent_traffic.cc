@@ -23,6 +23,8 @@ std::uint64_t denied_of(const RuleFigures& figures) {
   return requests_of(figures) - figures[static_cast<std::size_t>(RuleOutcome::kAllowed)];
 }
 
+}  // namespace
+
 TrafficTotals totals_of(const TrafficSummary& summary) {
   TrafficTotals totals{.denied = summary.total_denied()};
   for (std::size_t i = 0; i < totals.decisions.size(); ++i) {
@@ -30,8 +32,6 @@ TrafficTotals totals_of(const TrafficSummary& summary) {
   }
   return totals;
 }
-
-}  // namespace
 
 RecentTraffic::RecentTraffic(const Traffic& traffic, Instant now)
     : traffic_(traffic), last_(now), next_(second_after(now)) {
@@ -107,6 +107,11 @@ void RecentTraffic::hear(FleetSecond heard, Instant now) {
   if (missed > 0 || heard.nodes.empty()) fleet_.known_seconds = 0;
   if (!heard.nodes.empty()) fleet_.known_seconds = std::min(fleet_.known_seconds + 1, kSeconds);
   drop_gone_members();
+  publish(now);
+}
+
+void RecentTraffic::forget_fleet(Instant now) {
+  fleet_ = {};
   publish(now);
 }
 

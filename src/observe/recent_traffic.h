@@ -36,6 +36,8 @@
 
 namespace weir {
 
+TrafficTotals totals_of(const TrafficSummary& summary);
+
 struct NodeTraffic {
   std::string name{};  // as it is in Redis; empty: this node, alone
   TrafficWindow window{};
@@ -110,7 +112,7 @@ class RecentTraffic {
   // ignored; sums without this node do not stand for the fleet. REQUIRES: no name comes twice
   void hear(FleetSecond heard, Instant now);
   // Redis's clock has been set back.
-  void forget_fleet() { fleet_ = {}; }
+  void forget_fleet(Instant now);
 
  private:
   struct Member {

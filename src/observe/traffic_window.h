@@ -87,7 +87,7 @@ std::vector<RuleNumber> busiest_rules(const TrafficWindow& window, std::size_t m
 
 // Decisions since a node's start; of several nodes, the sum.
 struct TrafficTotals {
-  std::array<std::uint64_t, kAlgorithmCount> decisions{};  // indexed by Algorithm
+  std::array<std::uint64_t, kDecidingAlgorithmCount> decisions{};  // indexed by Algorithm
   std::uint64_t denied = 0;
 
   std::uint64_t requests() const;

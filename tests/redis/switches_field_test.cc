@@ -60,6 +60,7 @@ class Node : public Switching {
         FleetBeat::World{.client = client_,
                          .reactor = reactor_,
                          .blocks = blocks_,
+                         .traffic = traffic_of_its_own_,
                          .switches = switches,
                          .state = state_,
                          .listener = listener},
@@ -80,6 +81,8 @@ class Node : public Switching {
   const std::string name_;
   KeyHasher hasher_{HashSecret{}};
   BlockList blocks_{hasher_};
+  Traffic counted_;
+  RecentTraffic traffic_of_its_own_{counted_, now};  // none: the test has its own figures
   FleetState state_{1, now};
   std::unique_ptr<FleetBeat> beat_;
 };

@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t kConnectionsMax = 100'000;
 
 constexpr Duration kShedLogEvery = std::chrono::seconds(10);
+constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
@@ -138,7 +139,9 @@ struct Node::CoreParts {
   Http2Door http2;
   SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
   RespDoor resp;
-  std::optional<WallFollower> wall;  // while the core serves
+  // While the core serves.
+  std::optional<WallFollower> wall;
+  std::unique_ptr<Alarm> seconds;  // the first core's
 };
 
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
@@ -172,6 +175,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       secret_(HashSecret::random()),
       hasher_(secret_),
       blocks_(hasher_),
+      recent_traffic_(traffic_, clock_.now()),
       switches_(adaptive_thresholds(settings.values), active_algorithms_, log_switch),
       rulebook_(
           config_file,
@@ -259,12 +263,25 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     parts.use_rules(rulebook_.rules());
   });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+// The fleet's seconds come between our own.
+void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
+  parts.seconds = loop.make_alarm([this, &parts](Instant now) {
+    recent_traffic_.tick(now);
+    switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
+    const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
+    parts.seconds->set(std::min(recent_traffic_.next_tick(), next));
+  });
+  parts.seconds->set(recent_traffic_.next_tick());
 }
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
   cores_[core]->wall.reset();
+  cores_[core]->seconds.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
@@ -277,7 +294,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = node_name();
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_, switches_,
+      std::move(fleet), cores_.size(), blocks_, recent_traffic_, switches_,
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },

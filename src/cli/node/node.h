@@ -26,6 +26,7 @@
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
+#include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
@@ -87,6 +88,7 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
+  void follow_seconds(CoreParts& parts, EventLoop& loop);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
 
@@ -101,6 +103,7 @@ class Node {
   BlockList blocks_;
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
+  RecentTraffic recent_traffic_;
   RuleSwitches switches_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;

@@ -4,7 +4,9 @@
 #include <array>
 #include <string>
 
+#include "observe/recent_traffic.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/metrics_text.h"
 #include "server/http/handlers.h"
@@ -16,16 +18,6 @@ namespace weir {
 namespace {
 
 constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
-
-// The algorithm that has decided most; before the first decision, the default.
-Algorithm most_used(const TrafficSummary& traffic) {
-  auto most = static_cast<std::size_t>(Algorithm::kSlidingWindow);
-  for (std::size_t i = 0; i < kDecidingAlgorithmCount; ++i) {
-    const auto requests = [&](std::size_t a) { return traffic.allowed[a] + traffic.denied[a]; };
-    if (requests(i) > requests(most)) most = i;
-  }
-  return static_cast<Algorithm>(most);
-}
 
 // A scraper says that it prefers text; a browser or curl takes what comes.
 bool wants_prometheus(const Exchange& exchange) {
@@ -52,12 +44,16 @@ void write_latency(JsonWriter& json, const LatencyFigures& latency) {
   json.key("p99_seconds").seconds(latency.quantile(0.99)).end_object();
 }
 
-void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts, Instant now) {
+void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
+  const RuleCounts& counts = *shown.rule_counts;
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
     if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
     json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
+    if (is_adaptive(rule)) {
+      write_following(json.key("following"), shown.switches, rule.id, shown.now);
+    }
     json.key("limit").number(rule.quota.limit());
     json.key("window_seconds").seconds(rule.quota.window());
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
@@ -68,7 +64,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
       json.key(kRuleOutcomeNames[i]).number(figures[i]);
     }
-    json.key("keys").number(counts.keys(rule.number, now));
+    json.key("keys").number(counts.keys(rule.number, shown.now));
     write_latency(json, counts.latency(rule.number));
     json.end_object();
   }
@@ -114,10 +110,38 @@ void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) 
   json.end_object();
 }
 
-void write_rates(JsonWriter& json, const TrafficSummary& traffic) {
-  json.key("req_per_sec").number(traffic.requests_per_second);
-  json.key("burst_ratio").number(traffic.burst_ratio);
-  json.key("deny_rate").number(traffic.denied_share);
+TrafficRates rates_of(const TrafficSummary& traffic) {
+  return {.requests_per_second = traffic.requests_per_second,
+          .denied_share = traffic.denied_share,
+          .burst_ratio = traffic.burst_ratio};
+}
+
+void write_rates(JsonWriter& json, const TrafficRates& rates) {
+  json.key("req_per_sec").number(rates.requests_per_second);
+  json.key("burst_ratio").number(rates.burst_ratio);
+  json.key("deny_rate").number(rates.denied_share);
+}
+
+void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTotals& totals) {
+  write_rates(json, rates);
+  json.key("active_algorithm").string(algorithm_name(totals.most_used()));
+  json.key("total_requests").number(totals.requests());
+  json.key("total_denied").number(totals.denied);
+}
+
+void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic) {
+  write_traffic(json, rates_of(traffic), totals_of(traffic));
+}
+
+// The fleet's, and this node's beside it.
+void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet,
+                         const TrafficSummary& traffic) {
+  write_traffic(json, fleet.rates, fleet.totals);
+  json.key("scope").string(fleet.is_alone ? "node" : "fleet");
+  json.key("nodes").number(fleet.nodes);
+  json.key("node").begin_object();
+  write_own_traffic(json, traffic);
+  json.end_object();
 }
 
 }  // namespace
@@ -148,10 +172,13 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
   JsonWriter json;
   json.begin_object();
-  write_rates(json, traffic);
-  json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
-  json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
-  json.key("total_denied").number(traffic.total_denied()).end_object();
+  if (const auto shared = core.node().figures().shared) {
+    write_fleet_traffic(json, shared->traffic, traffic);
+  } else {
+    write_own_traffic(json, traffic);
+  }
+  write_switches(json.key("switches"), core.node().switches(), core.rules(), exchange.now);
+  json.end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
 
@@ -160,11 +187,11 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   JsonWriter json;
   json.begin_object();
   write_node(json, core.node(), figures);
-  write_rates(json, figures.traffic);
+  write_rates(json, rates_of(figures.traffic));
   write_totals(json, figures);
   write_section(json, "", figures);
   write_shared_store(json, figures);
-  write_rules(json, core.rules(), *figures.rule_counts, exchange.now);
+  write_rules(json, core.rules(), figures);
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});

@@ -17,6 +17,7 @@
 #include "engine/block_list.h"
 #include "engine/fleet.h"
 #include "engine/rule_switches.h"
+#include "observe/recent_traffic.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
@@ -46,6 +47,7 @@ class RedisFleet final : public Fleet, RedisListener {
     std::size_t number;
     RedisSurroundings surroundings;
     BlockList& blocks;
+    RecentTraffic& traffic;
     RuleSwitches& switches;
     FleetState& state;
     FleetListener& listener;

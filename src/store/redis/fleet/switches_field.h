@@ -8,9 +8,9 @@
 //   epoch                  ->  when the hash was made
 //
 // A proposal replaces the switch that it was made upon, so of two nodes that decide at the same
-// time one wins. A node reads what has a later stamp than it has read. Another epoch says that Redis has
-// lost the hash; then every node says again what it knows. The times are microseconds by Redis's
-// clock.
+// time one wins. A node reads what has a later stamp than it has read. Another epoch says that
+// Redis has lost the hash; then every node says again what it knows. The times are microseconds
+// by Redis's clock.
 //
 // What is no entry is ignored, and named once; the next switch of the rule replaces it.
 //
