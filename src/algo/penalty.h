@@ -2,7 +2,7 @@
 // the row of denials, the level, whether the window that counts now had one, and the end of
 // the cooldown. exponential_backoff.h says what they mean.
 //
-// Thread rule: pure functions. Tested by exponential_backoff_test.cc.
+// Thread rule: pure functions. Tested by exponential_backoff_test.cc and adaptive_test.cc.
 
 #pragma once
 

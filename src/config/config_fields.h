@@ -103,6 +103,14 @@ struct Field {
   Option option{};
   Change change = Change::kByReload;
 
+  // First, as clang 16 must have its body where a constant needs it.
+  template <typename T>
+  constexpr Field with(T Field::*member, const T& value) const {
+    Field field = *this;
+    field.*member = value;
+    return field;
+  }
+
   constexpr Field required() const { return with(&Field::presence, Presence::kRequired); }
   constexpr Field only_if(const Condition& value) const { return with(&Field::condition, value); }
   constexpr Field defaults_to(std::string_view text) const {
@@ -110,14 +118,6 @@ struct Field {
   }
   constexpr Field set_by(const Option& value) const { return with(&Field::option, value); }
   constexpr Field needs_restart() const { return with(&Field::change, Change::kByRestart); }
-
- private:
-  template <typename T>
-  constexpr Field with(T Field::*member, const T& value) const {
-    Field field = *this;
-    field.*member = value;
-    return field;
-  }
 };
 
 struct Section {

@@ -7,7 +7,7 @@ import unittest
 
 import weir_server
 from fleet import Fleet
-from redis_world import Redis
+from redis_world import Cluster, Redis
 from weir_server import check_request, get, wait_until
 
 NODES = 3
@@ -152,6 +152,15 @@ class Sums(TrafficTest):
             for number, node in enumerate(fleet.nodes, 1):
                 send(node, api=10 * number)
             self.wait_for_sums(fleet.nodes, 60, 0)
+
+    def test_a_cluster_adds_up_as_one_server_does(self):
+        """The script makes the names of seconds, so no node has told the cluster of them."""
+        with Cluster() as cluster, Fleet([cluster.url] * 2, *PATIENT, config=CONFIG) as fleet:
+            fleet.wait_until_shared()
+            self.wait_until_counted(fleet.nodes)
+            for number, node in enumerate(fleet.nodes, 1):
+                send(node, api=10 * number)
+            self.wait_for_sums(fleet.nodes, 30, 0)
 
     def test_two_fleets_in_one_redis_do_not_meet(self):
         with Redis() as redis, contextlib.ExitStack() as stack:

@@ -336,10 +336,6 @@ void Node::announce_rules() noexcept {
   }
 }
 
-void Node::use_admission(const std::shared_ptr<const Admission>& admission) {
-  server_->use_admission(admission);
-}
-
 void Node::drain(Duration patience) {
   http_->start_draining();
   grpc_.start_draining();

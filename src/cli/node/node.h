@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -66,7 +67,9 @@ class Node {
   RuleChanger& rule_changer() { return rule_changer_; }
 
   // For new connections; the open ones go on as they are.
-  void use_admission(const std::shared_ptr<const Admission>& admission);
+  void use_admission(std::shared_ptr<const Admission> admission) noexcept {
+    server_->use_admission(std::move(admission));
+  }
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }

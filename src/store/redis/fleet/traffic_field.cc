@@ -8,6 +8,8 @@ namespace weir {
 namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr Duration kLateMax = std::chrono::seconds(1);        // a later answer comes to nobody
+constexpr Duration kLeadFall = std::chrono::milliseconds(1);  // in a second; clocks drift less
 
 bool has(const std::vector<RuleNumber>& sorted, RuleNumber rule) {
   return std::ranges::binary_search(sorted, rule);
@@ -78,16 +80,23 @@ std::string TrafficField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
+// An answer that took long makes Redis's clock look late: the lead falls slowly, unless the clock
+// has been set.
 void TrafficField::follow_clock(std::int64_t redis_us, Instant now) {
-  recent_.set_lead(instant_from_epoch_us(redis_us) - now);
+  const Duration seen = instant_from_epoch_us(redis_us) - now;
+  const bool is_late = lead_ && seen < *lead_ && seen > *lead_ - kLateMax;
+  lead_ = is_late ? std::max(seen, *lead_ - kLeadFall) : seen;
+  recent_.set_lead(*lead_);
   if (redis_us / kSecondUs >= last_read_) return;
   last_read_ = 0;  // it has been set back
   recent_.forget_fleet(now);
 }
 
 void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant now) {
-  last_read_ = second;
-  if (!told.is_list()) return warn(Trouble::kRefused, told.text());
+  if (!told.is_list()) {
+    last_read_ = second;
+    return warn(Trouble::kRefused, told.text());
+  }
   std::vector<RecentTraffic::NodeSecond> nodes;
   std::string_view name;
   bool is_name = true;
@@ -110,6 +119,7 @@ void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant n
     warn(Trouble::kTooMany, "there are more nodes than it can add up");
   }
   recent_.hear({.second = second, .self = node_, .nodes = std::move(nodes)}, now);
+  last_read_ = second;
 }
 
 // Rules that this node does not know count in all of the node, and not as rules.

@@ -71,6 +71,7 @@ class TrafficField final : public BeatField {
   std::int64_t saying_ = 0;       // in the beat under way
   std::int64_t due_from_ = 0;     // says nothing before so many have ended
   std::int64_t last_read_ = 0;    // of the fleet's, by Redis's clock
+  std::optional<Duration> lead_;  // of Redis's clock over ours
   std::array<bool, 3> warned_{};  // by Trouble
 };
 

@@ -146,6 +146,18 @@ TEST_F(TrafficFieldTest, FollowsTheClockOfRedis) {
   EXPECT_EQ(recent_.next_tick(), kStart + 1050ms + 700ms + 5ms);
 }
 
+TEST_F(TrafficFieldTest, AnAnswerThatTookLongDoesNotMoveTheSeconds) {
+  hear_taken();
+  EXPECT_EQ(recent_.next_tick(), kStart + 1005ms);
+  now_ += 400ms;
+  hear(list({integer(kRedisSecond * 1'000'000 + 20'000), integer(1)}));  // 380 ms ago
+  EXPECT_EQ(recent_.next_tick(), kStart + 1006ms);
+  now_ += 2h;  // set by somebody
+  hear(list({integer(kRedisSecond * 1'000'000 + 30'000), integer(1)}));
+  recent_.tick(now_);
+  EXPECT_EQ(recent_.next_tick(), now_ + 970ms + 5ms);
+}
+
 TEST_F(TrafficFieldTest, AddsUpWhatNodesSayOfASecond) {
   const RuleNumber login = traffic_.rules().number_of("login");
   hear_second(kRedisSecond - 2,
