@@ -4,7 +4,8 @@
     ./dev fleet [--port 8080] [arguments of weir serve]
 
 nginx answers on the port, the nodes on the three after it. The configuration of nginx is
-deploy/fleet/nginx.conf with these addresses.
+deploy/fleet/nginx.conf with these addresses, and that of the nodes deploy/fleet/weir.yaml
+unless the arguments have another --config.
 """
 
 import argparse
@@ -50,6 +51,8 @@ def stop(*_):
 def run(port, for_nodes):
     with tempfile.TemporaryDirectory(prefix="weir-fleet-") as folder, \
             contextlib.ExitStack() as stack:
+        if not any(word.startswith("--config") for word in for_nodes):
+            for_nodes = ["--config", ROOT / "deploy" / "fleet" / "weir.yaml", *for_nodes]
         redis = pathlib.Path(folder, "redis.sock")
         parts = [start(stack, "redis", ["redis-server", "--port", 0, "--unixsocket", redis,
                                         "--save", "", "--dir", folder, "--loglevel", "warning"])]

@@ -193,6 +193,19 @@ std::variant<Settings, StartError> settle(const SettingValues& values) {
   return settings;
 }
 
+AdaptiveThresholds adaptive_thresholds(const SettingValues& values) {
+  const auto number = [&](std::string_view name) {
+    return values.get<double>("adaptive." + std::string(name));
+  };
+  return {.burst_ratio = number("burst_ratio"),
+          .burst_ratio_leave = number("burst_ratio_leave"),
+          .denied_share = number("denied_share"),
+          .denied_share_leave = number("denied_share_leave"),
+          .rate_min = number("rate_min"),
+          .rate_leave = number("rate_leave"),
+          .dwell = values.get<Duration>("adaptive.dwell")};
+}
+
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted) {
   auto sentences = std::vector<std::string>();
   for (const auto& setting : settings_of()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/setting_values.h"
+#include "engine/adaptive_switch.h"
 #include "net/doorway.h"
 #include "net/sockets/address.h"
 #include "net/tls/tls_context.h"
@@ -83,6 +84,9 @@ struct Settings {
 
 // Makes what a node needs from the values. The error says which of them do not go together.
 std::variant<Settings, StartError> settle(const SettingValues& values);
+
+// What `adaptive:` says.
+AdaptiveThresholds adaptive_thresholds(const SettingValues& values);
 
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);

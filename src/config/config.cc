@@ -67,6 +67,22 @@ void load_country_database(Config& config, Mistakes& mistakes) {
   config.sources.country_database = std::get<CountryDatabase::Ptr>(std::move(opened));
 }
 
+// A threshold to leave above the one to enter would switch there and back, on and on. The place
+// is that of the one that the file sets.
+void check_thresholds(const SectionReader& reader, const SettingValues& settings) {
+  for (const std::string_view name : {"burst_ratio", "denied_share", "rate"}) {
+    const auto enter = "adaptive." + std::string(name) + (name == "rate" ? "_min" : "");
+    const auto leave = "adaptive." + std::string(name) + "_leave";
+    const auto highest = settings.get<double>(enter);
+    if (settings.get<double>(leave) <= highest) continue;
+    const auto set = settings.is_set(leave) ? leave : enter;
+    reader.mistake(settings.place_of(set), leave + " is " + settings.text(leave) + ", above " +
+                                               enter + ", which is " + settings.text(enter) +
+                                               "; set " + leave + " to " + settings.text(enter) +
+                                               " or less");
+  }
+}
+
 void read_config(const SectionReader& reader, Config& config) {
   auto& settings = config.settings;
   read_settings(reader, kConfigSection, "", settings);
@@ -78,6 +94,7 @@ void read_config(const SectionReader& reader, Config& config) {
   for (const YamlNode* text : reader.texts("trusted_proxies")) {
     if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));
   }
+  check_thresholds(reader, settings);
   config.sources.country_header = settings.get<std::string>("country_header");
   config.sources.token_header = settings.get<std::string>("jwt.header");
   read_rules(reader, config);

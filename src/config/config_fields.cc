@@ -169,6 +169,42 @@ constexpr Field kEnvoyFields[] = {
 
 constexpr Section kEnvoy = {"'envoy'", "Envoy's rate limit service.", kEnvoyFields};
 
+constexpr FieldRange kRates = {0, 1'000'000'000};
+
+constexpr Field kAdaptiveFields[] = {
+    row::number("burst_ratio", {0, 5},
+                "Above it, a rule follows token_bucket: the rate of the last two seconds, as a "
+                "multiple of the rate of the last ten. 5 is the most it can be, after idleness; "
+                "so 5 never selects token_bucket.")
+        .defaults_to("3")
+        .needs_restart(),
+    row::number("burst_ratio_leave", {0, 5}, "Below it, a rule leaves token_bucket.")
+        .defaults_to("2")
+        .needs_restart(),
+    row::number("denied_share", {0, 1},
+                "Above it, a rule follows exponential_backoff: the share of the last ten seconds' "
+                "requests that were denied. 1 never selects exponential_backoff.")
+        .defaults_to("0.5")
+        .needs_restart(),
+    row::number("denied_share_leave", {0, 1}, "Below it, a rule leaves exponential_backoff.")
+        .defaults_to("0.3")
+        .needs_restart(),
+    row::number("rate_min", kRates,
+                "Requests a second, of the whole fleet, above which a rule follows token_bucket "
+                "(in the last two seconds) or exponential_backoff (in the last ten).")
+        .defaults_to("20")
+        .needs_restart(),
+    row::number("rate_leave", kRates, "Requests a second below which it leaves them.")
+        .defaults_to("10")
+        .needs_restart(),
+    row::duration("dwell", {1'000'000, 3'600'000'000}, "A rule switches at most once in so long.")
+        .defaults_to("5s")
+        .needs_restart(),
+};
+
+constexpr Section kAdaptive = {
+    "'adaptive'", "When rules whose algorithm is adaptive switch, and to what.", kAdaptiveFields};
+
 constexpr Field kConfigFields[] = {
     row::section("listen", kListen, "The addresses to listen on."),
     row::section("tls", kTls,
@@ -191,6 +227,9 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::section("store", kStore,
                  "Where limits are shared with other nodes. Without it, this node is alone."),
+    row::section("adaptive", kAdaptive,
+                 "When rules whose algorithm is adaptive switch. All nodes of a fleet should say "
+                 "the same."),
     row::text("state_file", &kPath,
               "File in which blocks are kept over a restart. Keys are in it in clear. "
               "Without it, a restart forgets blocks.")

@@ -31,6 +31,7 @@ enum class FieldType : std::uint8_t {
   kSection,      // a map with fields of its own
   kSectionList,  // a list of such maps
   kInteger,      // min to max
+  kNumber,       // min to max, with or without decimals
   kBoolean,
   kChoice,    // one of `choices`
   kName,      // 1 to 64 of letters, digits and _ . : -
@@ -145,6 +146,9 @@ constexpr Field sections(Text name, const Section& item, Text description) {
 }
 constexpr Field integer(Text name, FieldRange range, Text description) {
   return {name, FieldType::kInteger, description, range};
+}
+constexpr Field number(Text name, FieldRange range, Text description) {
+  return {name, FieldType::kNumber, description, range};
 }
 constexpr Field duration(Text name, FieldRange range_us, Text description) {
   return {name, FieldType::kDuration, description, range_us};

@@ -43,7 +43,8 @@ TEST(ConfigFields, AreDescribedAndNamedOnce) {
 TEST(ConfigFields, HaveWhatTheirTypeNeeds) {
   for (const Section* section : all_sections()) {
     for (const Field& field : section->fields) {
-      const bool bounded = field.type == FieldType::kInteger || field.type == FieldType::kDuration;
+      const bool bounded = field.type == FieldType::kInteger || field.type == FieldType::kNumber ||
+                           field.type == FieldType::kDuration;
       const bool nested =
           field.type == FieldType::kSection || field.type == FieldType::kSectionList;
       EXPECT_EQ(field.range.min < field.range.max, bounded) << field.name;

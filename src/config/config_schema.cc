@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -64,6 +65,8 @@ json::object type_schema(const Field& field) {
     }
     case FieldType::kInteger:
       return {{"type", "integer"}, {"minimum", field.range.min}, {"maximum", field.range.max}};
+    case FieldType::kNumber:
+      return {{"type", "number"}, {"minimum", field.range.min}, {"maximum", field.range.max}};
     case FieldType::kBoolean: return {{"type", "boolean"}};
     case FieldType::kChoice: return {{"enum", choice_array(field)}};
     case FieldType::kName: return {{"type", "string"}, {"pattern", view(kNamePattern)}};
@@ -92,6 +95,7 @@ json::value default_value(const Field& field) {
   if (field.type == FieldType::kInteger) {
     return read_decimal<std::int64_t>(field.default_text).value_or(0);
   }
+  if (field.type == FieldType::kNumber) return json::parse(view(field.default_text));
   return json::value(view(field.default_text));
 }
 

@@ -55,6 +55,16 @@ bool is_plain_integer(std::string_view text) {
   return only_of(text, kDigits) && (text.size() == 1 || text.front() != '0');
 }
 
+// What digits and perhaps decimals behind a point stand for.
+std::optional<double> read_decimal_number(std::string_view text) {
+  if (!only_of(text, "0123456789.") || !only_of(text.substr(0, 1), kDigits)) return std::nullopt;
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
 CheckedValue wrong(const Field& field, const YamlNode& node, std::string_view hint = {}) {
   std::string message = mismatch(field, node);
   if (!hint.empty()) message.append("; ").append(hint);
@@ -84,6 +94,18 @@ CheckedValue check_integer(const Field& field, const YamlNode& node) {
   }
   const auto number = read_decimal<std::int64_t>(node.text);
   if (!number || *number < field.range.min || *number > field.range.max) {
+    return out_of_range(field, node, std::to_string(field.range.min),
+                        std::to_string(field.range.max));
+  }
+  return {*number, {}};
+}
+
+CheckedValue check_number(const Field& field, const YamlNode& node) {
+  if (!is_plain(node)) return wrong(field, node, is_number(node.text) ? "remove the quotes" : "");
+  const auto number = read_decimal_number(node.text);
+  if (!number) return wrong(field, node, is_number(node.text) ? "write plain decimal digits" : "");
+  if (*number < static_cast<double>(field.range.min) ||
+      *number > static_cast<double>(field.range.max)) {
     return out_of_range(field, node, std::to_string(field.range.min),
                         std::to_string(field.range.max));
   }
@@ -182,6 +204,7 @@ CheckedValue check_text_list(const Field& field, const YamlNode& node) {
 CheckedValue check_text(const Field& field, const YamlNode& node) {
   switch (field.type) {
     case FieldType::kInteger: return check_integer(field, node);
+    case FieldType::kNumber: return check_number(field, node);
     case FieldType::kBoolean: return check_boolean(field, node);
     case FieldType::kChoice: return check_choice(field, node);
     case FieldType::kName: return check_name(field, node);
@@ -239,6 +262,9 @@ std::string expected_text(const Field& field) {
     case FieldType::kSectionList: return "a list, each item beginning with '- '";
     case FieldType::kInteger:
       return "a whole number from " + std::to_string(field.range.min) + " to " +
+             std::to_string(field.range.max);
+    case FieldType::kNumber:
+      return "a number from " + std::to_string(field.range.min) + " to " +
              std::to_string(field.range.max);
     case FieldType::kBoolean: return "true or false";
     case FieldType::kChoice: return one_of(field.choices);

@@ -18,11 +18,11 @@
 
 namespace weir {
 
-// By the field's type: an integer; a boolean; the text of a choice, name or address; a
+// By the field's type: an integer; a number; a boolean; the text of a choice, name or address; a
 // duration; the map of a section or tree, the list of a section list; of a text list the
 // text or the list. Empty sections are as good as absent: monostate.
-using FieldValue =
-    std::variant<std::monostate, std::int64_t, bool, std::string, Duration, const YamlNode*>;
+using FieldValue = std::variant<std::monostate, std::int64_t, double, bool, std::string, Duration,
+                                const YamlNode*>;
 
 struct CheckedValue {
   FieldValue value;

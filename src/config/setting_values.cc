@@ -1,5 +1,7 @@
 #include "config/setting_values.h"
 
+#include <array>
+#include <charconv>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,6 +23,11 @@ const Field& field_of(std::string_view name) {
 std::string text_of(const SettingValue& value) {
   struct Text {
     std::string operator()(std::int64_t number) const { return std::to_string(number); }
+    std::string operator()(double number) const {
+      std::array<char, 32> text;
+      const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+      return {text.data(), end};
+    }
     std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
     std::string operator()(const std::string& text) const { return text; }
     std::string operator()(Duration duration) const { return format_duration(duration); }
@@ -66,7 +73,8 @@ std::optional<SettingValue> setting_value(const FieldValue& value) {
 
 std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text) {
   using Style = YamlNode::Style;
-  const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kBoolean;
+  const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kNumber &&
+                       field.type != FieldType::kBoolean;
   const YamlNode node{.kind = YamlNode::Kind::kText,
                       .style = is_text ? Style::kQuoted : Style::kPlain,
                       .text = text};

@@ -32,7 +32,7 @@ struct Setting {
 std::vector<Setting> settings_of(const Section& section = kConfigSection);
 
 using SettingValue =
-    std::variant<std::int64_t, bool, std::string, Duration, std::vector<std::string>>;
+    std::variant<std::int64_t, double, bool, std::string, Duration, std::vector<std::string>>;
 
 // Nothing if the value is not set, or no setting's.
 std::optional<SettingValue> setting_value(const FieldValue& value);

@@ -166,6 +166,7 @@ class Asks final : Engine::Asker {
   // Draws the consequences of the answers, once: figures, blocks, reports to the fleet.
   void conclude(Instant now);
   void record(const Item& item, Instant now);
+  void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_admitted_alone(Instant now);
 

@@ -87,7 +87,7 @@ void Asks::record(const Item& item, Instant now) {
     engine_.traffic().record(answer.decision, answer.quota.active(), now);
   }
   if (answer.is_alone) engine_.traffic().record_fallback();
-  if (ask.rule == nullptr) return;
+  if (ask.rule == nullptr) return record_ruleless(item, now);
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
     engine_.traffic().record_rule(rule.number, outcome_of(rule, answer), item.hashes.front().low,
@@ -102,6 +102,13 @@ void Asks::record(const Item& item, Instant now) {
   if (may_block && !rule.denial.blocks.empty()) {
     block_denied(engine_, blocks_, rule, ask.key, now);
   }
+}
+
+// Adaptive charges without a rule switch together, by what they have in common.
+void Asks::record_ruleless(const Item& item, Instant now) {
+  if (!spends(operation_) || item.ask.quota.algorithm() != Algorithm::kAdaptive) return;
+  const auto outcome = item.answer.over ? RuleOutcome::kDenied : RuleOutcome::kAllowed;
+  engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now);
 }
 
 // Whether counters have changed: not by a look, nor if one of all denied.

@@ -114,6 +114,20 @@ TEST_F(AsksTest, AdaptiveLimitsFollowTheSwitchOfTheirRule) {
   EXPECT_EQ(decided_by(Algorithm::kExponentialBackoff), 1u);
 }
 
+TEST_F(AsksTest, AdaptiveChargesWithoutARuleAreCountedTogether) {
+  const RuleNumber ruleless = traffic_.rules().number_of("");
+  const ActiveAlgorithms active;
+  engine_.follow(active, ruleless);
+  for (const Algorithm algorithm : {Algorithm::kAdaptive, Algorithm::kSlidingWindow}) {
+    const Quota one = *Quota::make({.algorithm = algorithm, .limit = 1, .window = 1min});
+    decide(Operation::kLook, {{.quota = one, .bucket = "", .key = "a"}});
+    for (int i = 0; i < 3; ++i) {
+      decide(Operation::kSpendEach, {{.quota = one, .bucket = "", .key = "a"}});
+    }
+  }
+  EXPECT_EQ(traffic_.rules().figures(ruleless), (RuleFigures{1, 2, 0, 0}));
+}
+
 TEST_F(AsksTest, OfSeveralLimitsAllHoldAndADenialChargesNone) {
   const Rule rule{.id = "r", .quota = quota(2, 1s), .limits = {quota(2, 1s), quota(3, 1h)}};
   EXPECT_EQ(hit(rule), "+1 ");

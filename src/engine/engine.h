@@ -110,8 +110,12 @@ class Engine {
   }
 
   // From now on adaptive limits follow these; they must outlive the engine. Without, they are
-  // sliding windows.
-  void follow(const ActiveAlgorithms& active) { active_ = &active; }
+  // sliding windows. `ruleless`: counts adaptive charges without a rule.
+  void follow(const ActiveAlgorithms& active, RuleNumber ruleless = kNoRuleNumber) {
+    active_ = &active;
+    ruleless_ = ruleless;
+  }
+  RuleNumber ruleless() const { return ruleless_; }
   // The quota as the algorithm reads it that is active now for the rule of that number.
   Quota followed(const Quota& quota, RuleNumber rule) const {
     if (quota.algorithm() != Algorithm::kAdaptive || active_ == nullptr) return quota;
@@ -151,6 +155,7 @@ class Engine {
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
   const ActiveAlgorithms* active_ = nullptr;
+  RuleNumber ruleless_ = kNoRuleNumber;
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came

@@ -28,6 +28,7 @@ namespace {
 constexpr std::size_t kConnectionsMax = 100'000;
 
 constexpr Duration kShedLogEvery = std::chrono::seconds(10);
+constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
@@ -62,6 +63,16 @@ RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_cou
           .reset_header = values.get<std::string>("envoy.reset_header"),
           .response_metadata = values.get<bool>("envoy.response_metadata"),
           .detailed_counts = &detailed_counts};
+}
+
+// No rule has such an id.
+constexpr std::string_view kRulelessId;
+
+void log_switch(const RuleSwitches::Change& change) {
+  spdlog::info("{} now follow{} {} instead of {}: {}",
+               change.rule.empty() ? "checks without a rule" : fmt::format("rule {}", change.rule),
+               change.rule.empty() ? "" : "s", algorithm_name(change.to.active.algorithm),
+               algorithm_name(change.from), figures_text(change.to.why));
 }
 
 // The seed spreads the times at which doors close; nobody need be unable to guess them.
@@ -100,7 +111,7 @@ struct Node::CoreParts {
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
         resp(*node.resp_, engine, node.blocks_, rules) {
-    engine.follow(node.active_algorithms_);
+    engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
   }
 
   SessionFactory& door(Door door) {
@@ -166,6 +177,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       hasher_(secret_),
       blocks_(hasher_),
       recent_traffic_(traffic_, clock_.now()),
+      switches_(adaptive_thresholds(settings.values), active_algorithms_, log_switch),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
@@ -182,7 +194,8 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
       .logins = &logins_,
-      .rule_desk = &rule_changer_};
+      .rule_desk = &rule_changer_,
+      .switches = &switches_};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -191,6 +204,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                                         .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
+  switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
 }
 
 Node::~Node() { rule_changer_.stop(); }  // which posts to the server
@@ -254,10 +268,13 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
 
+// The fleet's seconds come between our own.
 void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
   parts.seconds = loop.make_alarm([this, &parts](Instant now) {
     recent_traffic_.tick(now);
-    parts.seconds->set(recent_traffic_.next_tick());
+    switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
+    const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
+    parts.seconds->set(std::min(recent_traffic_.next_tick(), next));
   });
   parts.seconds->set(recent_traffic_.next_tick());
 }
@@ -278,7 +295,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = node_name();
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_, recent_traffic_,
+      std::move(fleet), cores_.size(), blocks_, recent_traffic_, switches_,
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },

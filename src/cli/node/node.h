@@ -23,6 +23,7 @@
 #include "engine/active_algorithms.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
+#include "engine/rule_switches.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
@@ -106,6 +107,7 @@ class Node {
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
   RecentTraffic recent_traffic_;
+  RuleSwitches switches_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};

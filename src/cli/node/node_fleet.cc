@@ -22,10 +22,11 @@ FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
 }  // namespace
 
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks,
-                     RecentTraffic& traffic, Post post, Instant now)
+                     RecentTraffic& traffic, RuleSwitches& switches, Post post, Instant now)
     : options_(std::move(options)),
       blocks_(blocks),
       traffic_(traffic),
+      switches_(switches),
       post_(std::move(post)),
       state_(cores, now),
       members_(cores) {}
@@ -40,6 +41,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
                                .blocks = blocks_,
                                .traffic = traffic_,
+                               .switches = switches_,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local()};

@@ -13,6 +13,7 @@
 
 #include "engine/block_list.h"
 #include "engine/engine.h"
+#include "engine/rule_switches.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "observe/recent_traffic.h"
@@ -28,9 +29,9 @@ class NodeFleet final : FleetListener {
   // Runs something on a core's thread, soon.
   using Post = std::function<void(std::size_t core, std::function<void()> action)>;
 
-  // `blocks` and `traffic` must outlive this.
+  // `blocks`, `traffic` and `switches` must outlive this.
   NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, RecentTraffic& traffic,
-            Post post, Instant now);
+            RuleSwitches& switches, Post post, Instant now);
 
   // The core joins, and goes. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
@@ -54,6 +55,7 @@ class NodeFleet final : FleetListener {
   const RedisFleetOptions options_;
   BlockList& blocks_;
   RecentTraffic& traffic_;
+  RuleSwitches& switches_;
   const Post post_;
   FleetState state_;
   std::vector<Member> members_;    // each is its core's

@@ -31,6 +31,7 @@
 namespace weir {
 
 class RuleDesk;
+class RuleSwitches;
 
 struct ServerInfo {
   std::string version;
@@ -93,6 +94,7 @@ class HttpNode {
     std::function<NodeFigures()> figures;
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
+    const RuleSwitches* switches = nullptr;  // outlives the node; null: nothing ever switches
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at

@@ -33,7 +33,8 @@ HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, R
                     .logins = {.failed = 12, .refused = 13}};
               },
           .logins = &logins,
-          .rule_desk = &desk};
+          .rule_desk = &desk,
+          .switches = options.switches};
 }
 
 std::string lower(std::string_view text) {

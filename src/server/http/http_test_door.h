@@ -86,6 +86,7 @@ class TestDoor {
     std::vector<Rule> rules;
     HttpAccess access;
     TrustedProxies trusted_proxies{};
+    const RuleSwitches* switches = nullptr;
   };
   TestDoor();
   explicit TestDoor(Options options);

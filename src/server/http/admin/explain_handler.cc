@@ -8,6 +8,7 @@
 #include "engine/asks.h"
 #include "proto/json_writer.h"
 #include "rules/request_match.h"
+#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/check/forward_auth.h"
@@ -33,7 +34,13 @@ std::string_view cause_name(const Answer& answer) {
   return "";
 }
 
-void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
+// What a page about adaptive rules looks at, and when.
+struct SwitchesAt {
+  const RuleSwitches* switches;
+  Instant now;
+};
+
+void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const SwitchesAt& at) {
   json.begin_object().key("rule").string(as_utf8(ask.rule->id));
   json.key("key").string(as_utf8(ask.key));
   if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
@@ -45,6 +52,9 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
       .string(answer.allowed() ? "allow" : "deny");
   json.key("over").boolean(answer.over).key("mode").string(mode_name(answer.mode));
   json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
+  if (answer.quota.algorithm() == Algorithm::kAdaptive) {
+    write_following(json.key("following"), at.switches, ask.rule->id, at.now);
+  }
   json.key("limit")
       .number(answer.decision.limit)
       .key("window_seconds")
@@ -62,11 +72,12 @@ JsonWriter begun(const HttpCore& core) {
 }
 
 // All rules that apply, and what they would do together.
-JsonWriter explained(const HttpCore& core, const Asks& asks) {
+JsonWriter explained(HttpCore& core, const Asks& asks, Instant now) {
   JsonWriter json = begun(core);
+  const SwitchesAt at{core.node().options().switches, now};
   bool passes = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    write_answer(json, asks.ask(i), asks.answer(i));
+    write_answer(json, asks.ask(i), asks.answer(i), at);
     passes = passes && asks.answer(i).allowed();
   }
   json.end_array().key("would").string(passes ? "allow" : "deny");
@@ -78,7 +89,7 @@ void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   asks->add(ask);
   core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
-    JsonWriter json = explained(core, decided);
+    JsonWriter json = explained(core, decided, to.now);
     json.end_object();
     core.write(to, {.body = json.text()});
   });
@@ -172,7 +183,7 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   core.decide(std::move(asks), exchange,
               [&core, rest = others(core.rules(), *described, matched, wall_time)](
                   const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(core, decided);
+                JsonWriter json = explained(core, decided, to.now);
                 json.key("others").raw(rest.text()).end_object();
                 core.write(to, {.body = json.text()});
               });

@@ -41,12 +41,14 @@ TEST(HttpPages, MetricsAreTheTraffic) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/metrics")).body,
             R"({"req_per_sec":0,"burst_ratio":0,"deny_rate":0,)"
-            R"("active_algorithm":"sliding_window","total_requests":0,"total_denied":0})");
+            R"("active_algorithm":"sliding_window","total_requests":0,"total_denied":0,)"
+            R"("switches":[]})");
   check(door, 4);
   door.now += 1s;
   EXPECT_EQ(door.ask(get("/metrics")).body,
             R"({"req_per_sec":0.4,"burst_ratio":5,"deny_rate":0.25,)"
-            R"("active_algorithm":"token_bucket","total_requests":4,"total_denied":1})");
+            R"("active_algorithm":"token_bucket","total_requests":4,"total_denied":1,)"
+            R"("switches":[]})");
 }
 
 // Though checks wait to be decided together.

@@ -61,6 +61,27 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   }
 }
 
+// Calls `read` with the id of each adaptive rule, and what it follows.
+template <typename Read>
+void each_adaptive(const Figures& figures, Read read) {
+  for (const Rule& rule : rules_shown(figures)) {
+    if (figures.switches == nullptr || !is_adaptive(rule)) continue;
+    read(rule.id, figures.switches->of(rule.id).value_or(RuleSwitch()));
+  }
+}
+
+void read_active_algorithms(const Figures& figures, MetricSamples& samples) {
+  each_adaptive(figures, [&](const std::string& rule, const RuleSwitch& last) {
+    add(samples, {rule, std::string(algorithm_name(last.active.algorithm))}, 1);
+  });
+}
+
+void read_switches(const Figures& figures, MetricSamples& samples) {
+  each_adaptive(figures, [&](const std::string& rule, const RuleSwitch& last) {
+    add(samples, {rule}, last.count);
+  });
+}
+
 void read_details(const Figures& figures, MetricSamples& samples) {
   if (figures.details == nullptr) return;
   for (const DetailedCounts::Series& series : figures.details->all()) {
@@ -130,6 +151,14 @@ constexpr Metric kRows[] = {
      .help = "Latency that this share of the timed answers of each rule did not exceed.",
      .samples = read_rule_latency,
      .labels = {{{"rule"}, {"quantile", "0.5, 0.99"}}}},
+    {.name = "weir_rule_active_algorithm",
+     .help = "Always 1; the algorithm that each adaptive rule follows now is a label.",
+     .samples = read_active_algorithms,
+     .labels = {{{"rule"}, {"algorithm", "sliding_window, token_bucket, exponential_backoff"}}}},
+    {.name = "weir_rule_switches_total",
+     .help = "Times that each adaptive rule has changed the algorithm that it follows.",
+     .samples = read_switches,
+     .labels = {{{"rule"}}}},
     {.name = "weir_descriptor_requests_total",
      .help =
          "Answers of Envoy's rules with detailed_metric or value_to_metric, by the values of the "
@@ -318,7 +347,8 @@ Figures figures_of(HttpCore& core, Instant now) {
           .reload = node.reload_figures(),
           .rules = core.rules().rules(),
           .rule_counts = &node.traffic().rules(),
-          .details = node.options().rls.detailed_counts};
+          .details = node.options().rls.detailed_counts,
+          .switches = node.options().switches};
 }
 
 }  // namespace weir

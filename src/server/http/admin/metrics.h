@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/rule_switches.h"
 #include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "rules/rule.h"
@@ -43,6 +44,7 @@ struct Figures {
   std::span<const Rule> rules{};  // in force
   const RuleCounts* rule_counts = nullptr;
   const DetailedCounts* details = nullptr;  // may be null
+  const RuleSwitches* switches = nullptr;   // may be null
 };
 
 // REQUIRES: the thread is the core's.

@@ -130,7 +130,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"Metrics", get("/metrics"), {"scope", "nodes", "node"}},
            Case{"Stats", get("/admin/stats")},
            Case{"Rules", get("/admin/rules")},
-           Case{"RuleInForce", get("/admin/rules/login")},
+           Case{"RuleInForce", get("/admin/rules/login"), {"following"}},
            Case{"RuleChanged", request("DELETE", "/admin/rules/login", "")},
            Case{"RuleHistory", get("/admin/history")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},

@@ -6,6 +6,7 @@
 
 #include "observe/recent_traffic.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/metrics_text.h"
 #include "server/http/handlers.h"
@@ -43,12 +44,16 @@ void write_latency(JsonWriter& json, const LatencyFigures& latency) {
   json.key("p99_seconds").seconds(latency.quantile(0.99)).end_object();
 }
 
-void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& counts, Instant now) {
+void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
+  const RuleCounts& counts = *shown.rule_counts;
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
     if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
     json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
+    if (is_adaptive(rule)) {
+      write_following(json.key("following"), shown.switches, rule.id, shown.now);
+    }
     json.key("limit").number(rule.quota.limit());
     json.key("window_seconds").seconds(rule.quota.window());
     if (rule.quota.algorithm() == Algorithm::kTokenBucket) {
@@ -59,7 +64,7 @@ void write_rules(JsonWriter& json, const RuleSet& rules, const RuleCounts& count
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
       json.key(kRuleOutcomeNames[i]).number(figures[i]);
     }
-    json.key("keys").number(counts.keys(rule.number, now));
+    json.key("keys").number(counts.keys(rule.number, shown.now));
     write_latency(json, counts.latency(rule.number));
     json.end_object();
   }
@@ -172,6 +177,7 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   } else {
     write_own_traffic(json, traffic);
   }
+  write_switches(json.key("switches"), core.node().options().switches, core.rules(), exchange.now);
   json.end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
@@ -185,7 +191,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   write_totals(json, figures);
   write_section(json, "", figures);
   write_shared_store(json, figures);
-  write_rules(json, core.rules(), *figures.rule_counts, exchange.now);
+  write_rules(json, core.rules(), figures);
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});

@@ -12,6 +12,7 @@
 #include "base/decimal.h"
 #include "base/name_value.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/rule_desk.h"
 #include "server/http/check/check_ask.h"
@@ -36,7 +37,7 @@ class VersionFields {
   std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
 };
 
-void write_rule(JsonWriter& json, const RuleView& rule) {
+void write_rule(JsonWriter& json, HttpCore& core, const RuleView& rule, Instant now) {
   json.begin_object().key("id").string(as_utf8(rule.id));
   json.key("origin").string(kOriginNames[static_cast<std::size_t>(rule.origin)]);
   json.key("rule");
@@ -44,6 +45,10 @@ void write_rule(JsonWriter& json, const RuleView& rule) {
     json.null();
   } else {
     json.raw(rule.json);
+  }
+  const Rule* const in_force = core.rules().find(rule.id);
+  if (in_force != nullptr && is_adaptive(*in_force)) {
+    write_following(json.key("following"), core.node().options().switches, rule.id, now);
   }
   json.end_object();
 }
@@ -53,7 +58,7 @@ void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
   for (const RuleView& rule : view->rules) {
     if (rule.id != id) continue;
     JsonWriter json;
-    write_rule(json, rule);
+    write_rule(json, core, rule, exchange.now);
     return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
@@ -199,7 +204,7 @@ void handle_rules(HttpCore& core, Exchange& exchange) {
   const auto view = core.node().options().rule_desk->view();
   JsonWriter json;
   json.begin_object().key("version").number(view->version).key("rules").begin_array();
-  for (const RuleView& rule : view->rules) write_rule(json, rule);
+  for (const RuleView& rule : view->rules) write_rule(json, core, rule, exchange.now);
   json.end_array().key("removed").begin_array();
   for (const std::string& id : view->removed) json.string(id);
   json.end_array().end_object();

@@ -93,6 +93,63 @@ function fields.traffic(key, first)
   return told
 end
 
+-- Which algorithm each adaptive rule follows (switches_field.h says what is in the hash).
+--
+-- Says   the epoch and the stamp up to which it has read, and then for each switch: the rule,
+--        the number of the switch that it replaces at most, its own number, since when in
+--        microseconds (empty: now), and why
+-- Hears  the time in microseconds, the epoch, the stamp up to which this is all, and rule and
+--        entry of what has a later stamp, at most 256 of them. In place of all that: what is
+--        wrong. Whatever others have written there does not take away the other fields.
+function fields.switches(key, first, last)
+  local now_us = now_s * 1000000 + tonumber(time[2])
+  local function whole(number) return string.format('%.0f', number) end
+  -- 0 of what is no entry.
+  local function number_in(entry)
+    local number = tonumber(string.match(entry or '', '^%d+ (%d+) '))
+    return number and number <= 2147483648 and number or 0
+  end
+
+  local head = redis.pcall('HMGET', key, 'epoch', 'stamp')
+  if head.err then return head.err end
+  local epoch, stamp = head[1] or '', tonumber(head[2]) or 0
+  -- No clock has made it: all begins anew.
+  if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
+  for i = first + 2, last, 5 do
+    local rule, number = ARGV[i], tonumber(ARGV[i + 2])
+    local there = number_in(redis.call('HGET', key, rule))
+    local has_room = there > 0 or redis.call('HLEN', key) < 65536
+    if there <= tonumber(ARGV[i + 1]) and has_room then
+      stamp = math.max(stamp + 1, now_us)
+      if epoch == '' then epoch = whole(now_us) end
+      local since = ARGV[i + 3] == '' and whole(now_us) or ARGV[i + 3]
+      local entry = table.concat({whole(stamp), whole(number), since, ARGV[i + 4]}, ' ')
+      redis.call('HSET', key, 'epoch', epoch, 'stamp', whole(stamp), rule, entry)
+      -- Longer than any state of a key, which knows the number of its switch.
+      redis.call('EXPIRE', key, 2 * 366 * 86400)
+    end
+  end
+
+  local from = ARGV[first] == epoch and tonumber(ARGV[first + 1]) or 0
+  local told = {now_us, epoch, whole(stamp)}
+  if stamp <= from then return told end
+  local news, all = {}, redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local own = tonumber(string.match(all[i + 1], '^(%d+) ')) or stamp
+    local is_entry = all[i] ~= 'epoch' and all[i] ~= 'stamp'
+    if is_entry and own > from then
+      news[#news + 1] = {own, string.sub(all[i], 1, 64), string.sub(all[i + 1], 1, 160)}
+    end
+  end
+  table.sort(news, function(a, b) return a[1] < b[1] end)
+  for i = 1, math.min(#news, 256) do
+    told[#told + 1] = news[i][2]
+    told[#told + 1] = news[i][3]
+  end
+  if #news > 256 then told[3] = whole(news[256][1]) end
+  return told
+end
+
 local heard, at = {}, 1
 for _, key in ipairs(KEYS) do
   local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])

@@ -26,6 +26,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.blocks),
       traffic_(options.node, world.traffic, world.listener),
+      switches_(tag_ + "switches", world.switches, world.listener),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   world.blocks.share();
   alarm_->set(now);

@@ -22,11 +22,13 @@
 #include <vector>
 
 #include "engine/block_list.h"
+#include "engine/rule_switches.h"
 #include "observe/recent_traffic.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/switches_field.h"
 #include "store/redis/fleet/traffic_field.h"
 #include "weir/key.h"
 
@@ -51,6 +53,7 @@ class FleetBeat final : RedisCall {
     Reactor& reactor;
     BlockList& blocks;
     RecentTraffic& traffic;
+    RuleSwitches& switches;
     FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };
@@ -83,7 +86,8 @@ class FleetBeat final : RedisCall {
   SecretField secret_;
   BlocksField blocks_;
   TrafficField traffic_;
-  const std::array<BeatField*, 4> fields_{&nodes_, &secret_, &blocks_, &traffic_};
+  SwitchesField switches_;
+  const std::array<BeatField*, 5> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields

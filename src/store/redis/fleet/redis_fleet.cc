@@ -52,6 +52,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
                                    .reactor = reactor,
                                    .blocks = core_.blocks,
                                    .traffic = core_.traffic,
+                                   .switches = core_.switches,
                                    .state = core_.state,
                                    .listener = core_.listener},
                   now);

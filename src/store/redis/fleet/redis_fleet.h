@@ -16,6 +16,7 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
+#include "engine/rule_switches.h"
 #include "observe/recent_traffic.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
@@ -47,6 +48,7 @@ class RedisFleet final : public Fleet, RedisListener {
     RedisSurroundings surroundings;
     BlockList& blocks;
     RecentTraffic& traffic;
+    RuleSwitches& switches;
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;  // this node's, in memory

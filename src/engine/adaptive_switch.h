@@ -1,0 +1,94 @@
+// Which algorithm an adaptive rule follows, by its requests of the last ten seconds.
+//
+//   token_bucket         after a burst: much more in the last two seconds than in all ten
+//   exponential_backoff  after denials that last: most of the ten seconds' requests
+//   sliding_window       else
+//
+// The first of them whose condition holds. A condition that holds has a lower threshold than
+// one that does not hold yet, and an algorithm stays for a dwell, so that traffic on the border
+// switches seldom.
+//
+// A fleet switches together: the sum of its nodes must say so, and so must more than half of the
+// nodes that had requests of the rule, each by its own. A single node sees its part of them, so
+// there the least rate is divided by the number of these nodes. A node whose counts are lies can
+// therefore switch no rule that others serve; it can hold up a switch.
+//
+// Thread rule: pure. Tested by adaptive_switch_test.cc.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+// `adaptive:` of the configuration, which says what each means (config/config_fields.cc).
+struct AdaptiveThresholds {
+  double burst_ratio = 3;
+  double burst_ratio_leave = 2;
+  double denied_share = 0.5;
+  double denied_share_leave = 0.3;
+  double rate_min = 20;  // requests a second
+  double rate_leave = 10;
+  Duration dwell = std::chrono::seconds(5);
+
+  friend bool operator==(const AdaptiveThresholds&, const AdaptiveThresholds&) = default;
+};
+
+// The requests of one rule in the last ten whole seconds.
+struct RecentRequests {
+  static constexpr Duration kSpan = std::chrono::seconds(10);
+  static constexpr Duration kLatest = std::chrono::seconds(2);
+
+  std::uint64_t all = 0;
+  std::uint64_t latest = 0;  // of all: in the last two seconds
+  std::uint64_t denied = 0;  // of all
+
+  double rate() const;  // requests a second
+  double latest_rate() const;
+  double burst_ratio() const;   // latest_rate() / rate(); 0 without requests
+  double denied_share() const;  // 0 to 1
+
+  RecentRequests& operator+=(const RecentRequests& other);
+  friend bool operator==(const RecentRequests&, const RecentRequests&) = default;
+};
+
+// What a decision reads.
+struct AdaptiveFigures {
+  std::span<const RecentRequests> nodes;  // of each node, or of this one if it is alone
+  Duration watched{};                     // for how long they have been counted
+  Duration since_switch = Duration::max();
+};
+
+// The sum of all nodes.
+RecentRequests sum_of(std::span<const RecentRequests> nodes);
+
+// What these requests by themselves speak for.
+Algorithm wanted_algorithm(const RecentRequests& requests, Algorithm current,
+                           const AdaptiveThresholds& thresholds);
+
+// The algorithm to follow from now on; `current` if nothing is to change.
+Algorithm choose_algorithm(const AdaptiveFigures& figures, Algorithm current,
+                           const AdaptiveThresholds& thresholds);
+
+// The figures in words: "burst ratio 5.0, 50.0 requests/s in the last 2 s and 10.0 in the last
+// 10 s, 0 % denied".
+std::string figures_text(const RecentRequests& requests);
+
+// ---- numbers of switches ----
+//
+// The greater number wins. Nodes that cannot hear each other may take the same one, so a number
+// says its algorithm: number % 3. Then the same number is the same switch.
+
+// A larger one is a mistake. At one switch every five seconds, numbers last for 300 years.
+inline constexpr std::uint32_t kSwitchNumberMax = std::uint32_t{1} << 31;
+
+Algorithm algorithm_of_switch(std::uint32_t number);
+// The next switch, to another algorithm. REQUIRES: can_be_active(to)
+ActiveAlgorithm next_switch(std::uint32_t number, Algorithm to);
+
+}  // namespace weir

@@ -1,0 +1,163 @@
+#include "engine/rule_switches.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+using Scope = TrafficSnapshot::Scope;
+
+constexpr std::size_t kLatestSeconds = RecentRequests::kLatest / std::chrono::seconds(1);
+
+bool any_adaptive(std::span<const Quota> limits) {
+  return std::ranges::any_of(
+      limits, [](const Quota& limit) { return limit.algorithm() == Algorithm::kAdaptive; });
+}
+
+RecentRequests requests_of(RuleNumber rule, const TrafficWindow& window) {
+  const TrafficCounts all = window.of(rule);
+  return {.all = all.requests,
+          .latest = window.of(rule, kLatestSeconds).requests,
+          .denied = all.denied};
+}
+
+}  // namespace
+
+bool is_adaptive(const Rule& rule) {
+  const auto named = [](const Rule::LimitsByName& limits) {
+    return std::ranges::any_of(limits, [](const auto& each) { return any_adaptive(each.second); });
+  };
+  return any_adaptive({&rule.quota, 1}) || any_adaptive(rule.limits) || named(rule.overrides) ||
+         named(rule.tiers);
+}
+
+RuleSwitches::RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithms& active,
+                           OnChange on_change)
+    : thresholds_(thresholds), active_(active), on_change_(std::move(on_change)) {}
+
+// ---- decisions ----
+
+void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) {
+  if (rules != rules_) use_rules(rules);
+  note_scope(recent, now);
+  if (recent.newest == decided_) return;
+  decided_ = recent.newest;
+  proposed_.clear();
+  for (const Adaptive& rule : adaptive_) decide_about(rule, recent, now);
+}
+
+// A rule that comes back goes on with what it followed.
+void RuleSwitches::use_rules(const RuleSetPtr& rules) {
+  rules_ = rules;
+  adaptive_ = {
+      {.id = {}, .hash = rule_hash({}), .counted_as = ruleless_, .followed_as = kNoRuleNumber}};
+  for (const Rule& rule : rules->rules()) {
+    if (rule.number == kNoRuleNumber || !is_adaptive(rule)) continue;
+    adaptive_.push_back({.id = rule.id,
+                         .hash = rule_hash(rule.id),
+                         .counted_as = rule.number,
+                         .followed_as = rule.number});
+  }
+  for (const Adaptive& rule : adaptive_) {
+    if (const Entry* entry = find(rule.hash)) active_.set(rule.followed_as, entry->now.active);
+  }
+}
+
+// The seconds of an outage are missing in the fleet's window, so what comes after it looks like
+// a burst. A node's own window lacks none.
+void RuleSwitches::note_scope(const TrafficSnapshot& recent, Instant now) {
+  if (std::exchange(scope_, recent.scope) != recent.scope) scope_since_ = now;
+}
+
+void RuleSwitches::decide_about(const Adaptive& rule, const TrafficSnapshot& recent, Instant now) {
+  const Entry* const entry = find(rule.hash);
+  const RuleSwitch before = entry == nullptr ? RuleSwitch() : entry->now;
+  const RecentRequests sum = requests_of(rule.counted_as, recent.sum);
+  // Most rules, most of the time: then nobody need look at the nodes.
+  if (wanted_algorithm(sum, before.active.algorithm, thresholds_) == before.active.algorithm) {
+    return;
+  }
+  nodes_.clear();
+  for (const NodeTraffic& node : recent.nodes) {
+    nodes_.push_back(requests_of(rule.counted_as, node.window));
+  }
+  const Duration running = std::chrono::seconds(recent.seconds_running);
+  const Duration watched =
+      scope_ == Scope::kFleet ? std::min(running, now - scope_since_) : running;
+  const Duration since_switch = entry == nullptr ? Duration::max() : now - before.since;
+  const Algorithm chosen =
+      choose_algorithm({.nodes = nodes_, .watched = watched, .since_switch = since_switch},
+                       before.active.algorithm, thresholds_);
+  if (chosen == before.active.algorithm) return;
+  const RuleSwitch to{
+      .active = next_switch(before.active.number, chosen), .since = now, .why = sum_of(nodes_)};
+  if (scope_ == Scope::kFleet) {
+    proposed_.push_back({.rule = rule.hash, .to = to, .replaces = before.active.number});
+  } else {
+    follow(rule.hash, to);
+  }
+}
+
+void RuleSwitches::follow(std::uint64_t rule, const RuleSwitch& to) {
+  Entry* entry = nullptr;
+  Algorithm from{};
+  {
+    const std::scoped_lock lock(mutex_);
+    if (entries_.size() >= kRulesMax && !entries_.contains(rule)) return;
+    entry = &entries_[rule];
+    from = entry->now.active.algorithm;
+    const std::uint64_t count = entry->now.count + (to.active.algorithm == from ? 0 : 1);
+    entry->now = to;
+    entry->now.count = count;
+  }
+  is_ahead_ = true;
+  for (const Adaptive& each : adaptive_) {
+    if (each.hash != rule) continue;
+    active_.set(each.followed_as, to.active);
+    if (to.active.algorithm != from) on_change_({.rule = each.id, .from = from, .to = entry->now});
+  }
+}
+
+const RuleSwitches::Entry* RuleSwitches::find(std::uint64_t rule) const {
+  const auto found = entries_.find(rule);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::optional<RuleSwitch> RuleSwitches::of(std::string_view id) const {
+  const std::scoped_lock lock(mutex_);
+  const Entry* const entry = find(rule_hash(id));
+  return entry == nullptr ? std::nullopt : std::optional(entry->now);
+}
+
+// ---- between nodes ----
+
+std::vector<RuleSwitches::Said> RuleSwitches::unsaid(std::size_t most) {
+  std::vector<Said> said = proposed_;
+  said.resize(std::min(most, said.size()));
+  if (!std::exchange(is_ahead_, false)) return said;
+  for (const auto& [rule, entry] : entries_) {
+    if (entry.now.active.number <= entry.in_redis) continue;
+    is_ahead_ = true;
+    if (said.size() == most) break;
+    said.push_back({.rule = rule, .to = entry.now, .replaces = entry.now.active.number - 1});
+  }
+  return said;
+}
+
+void RuleSwitches::learn(std::uint64_t rule, const RuleSwitch& there) {
+  const Entry* const entry = find(rule);
+  const std::uint32_t ours = entry == nullptr ? 0 : entry->now.active.number;
+  if (there.active.number > ours) follow(rule, there);
+  const auto found = entries_.find(rule);
+  if (found == entries_.end()) return;
+  found->second.in_redis = there.active.number;
+  is_ahead_ = is_ahead_ || there.active.number < ours;
+}
+
+void RuleSwitches::say_all_again() {
+  for (auto& [rule, entry] : entries_) entry.in_redis = 0;
+  is_ahead_ = true;
+}
+
+}  // namespace weir

@@ -1,0 +1,124 @@
+// RuleSwitches: which algorithm each adaptive rule follows, since when and why.
+//
+//   RecentTraffic ──decide()──> alone: switched at once ────────────┐
+//                               in a fleet: proposed to Redis       ├──> ActiveAlgorithms, log
+//   what Redis has ──learn()──> the greater number is followed ─────┘
+//
+// While Redis is away, a node decides by its own figures. When it is back, the greater number
+// wins on all nodes, and what Redis has lost it gets back (unsaid()). Charges without a rule
+// follow together, as a rule without an id does.
+//
+// Thread rule: decide(), learn() and what is named beside them on the first core; of() and all()
+// from any thread. Tested by rule_switches_test.cc and tests/e2e/adaptive_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/active_algorithms.h"
+#include "engine/adaptive_switch.h"
+#include "observe/recent_traffic.h"
+#include "rules/rule_set.h"
+#include "weir/time.h"
+
+namespace weir {
+
+struct RuleSwitch {
+  ActiveAlgorithm active{};
+  Instant since{};          // on this node's clock
+  RecentRequests why{};     // of the fleet
+  std::uint64_t count = 0;  // of changes that this node has followed
+
+  friend bool operator==(const RuleSwitch&, const RuleSwitch&) = default;
+};
+
+// Whether a limit of the rule is adaptive.
+bool is_adaptive(const Rule& rule);
+
+class RuleSwitches {
+ public:
+  // More rules than that are not followed: a bound for what a Redis may bring.
+  static constexpr std::size_t kRulesMax = RuleCounts::kRulesMax + 1;
+
+  // One that a person should know of. `rule`: its id, empty of charges without a rule.
+  struct Change {
+    std::string_view rule;
+    Algorithm from{};
+    const RuleSwitch& to;
+  };
+  using OnChange = std::function<void(const Change&)>;
+
+  // `active` must outlive it. The first core calls `on_change`.
+  RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
+
+  // Once a second or more often: decides about the adaptive ones of these rules, if a second has
+  // ended.
+  void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now);
+  // Under which charges without a rule count in the traffic (observe/rule_counts.h).
+  void count_ruleless_as(RuleNumber number) { ruleless_ = number; }
+
+  // What the rule of that id follows; nothing if it has never switched.
+  std::optional<RuleSwitch> of(std::string_view id) const;
+
+  // ---- between the nodes of a fleet ----
+
+  struct Said {
+    std::uint64_t rule = 0;  // rule_hash() of its id
+    RuleSwitch to{};
+    // It replaces a switch of this number or a lower one.
+    std::uint32_t replaces = 0;
+  };
+  // What Redis does not know: proposals, and switches that it lacks.
+  std::vector<Said> unsaid(std::size_t most);
+  // Redis has answered what was said: a proposal that it has taken comes as one of its switches.
+  void answered() { proposed_.clear(); }
+  // Redis has this switch. One with a lower number than ours changes nothing.
+  void learn(std::uint64_t rule, const RuleSwitch& there);
+  // Redis has lost its switches: all are to be said again.
+  void say_all_again();
+
+ private:
+  struct Entry {
+    RuleSwitch now{};
+    std::uint32_t in_redis = 0;  // the number that it had last
+  };
+  struct Adaptive {
+    std::string_view id;  // of rules_, or empty
+    std::uint64_t hash;
+    RuleNumber counted_as;
+    RuleNumber followed_as;
+  };
+
+  void use_rules(const RuleSetPtr& rules);
+  void note_scope(const TrafficSnapshot& recent, Instant now);
+  void decide_about(const Adaptive& rule, const TrafficSnapshot& recent, Instant now);
+  void follow(std::uint64_t rule, const RuleSwitch& to);
+  const Entry* find(std::uint64_t rule) const;
+
+  const AdaptiveThresholds thresholds_;
+  ActiveAlgorithms& active_;
+  const OnChange on_change_;
+  RuleNumber ruleless_ = kNoRuleNumber;
+
+  RuleSetPtr rules_;
+  std::vector<Adaptive> adaptive_;  // of rules_
+  std::int64_t decided_ = 0;        // the last second that was
+  TrafficSnapshot::Scope scope_ = TrafficSnapshot::Scope::kNode;
+  Instant scope_since_{};
+  std::vector<Said> proposed_;
+  bool is_ahead_ = false;              // of Redis, perhaps, by some entry
+  std::vector<RecentRequests> nodes_;  // reused
+
+  mutable std::mutex mutex_;  // guards entries_ against other threads; only the first core writes
+  std::unordered_map<std::uint64_t, Entry> entries_;
+};
+
+}  // namespace weir

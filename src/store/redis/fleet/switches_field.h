@@ -1,0 +1,63 @@
+// SwitchesField: which algorithm each adaptive rule follows, on all nodes of a fleet
+// (engine/rule_switches.h).
+//
+// A hash in Redis has an entry for each rule that has ever switched:
+//
+//   rule_hash() of its id  ->  "STAMP NUMBER SINCE ALL LATEST DENIED"
+//   stamp                  ->  the greatest stamp
+//   epoch                  ->  when the hash was made
+//
+// A proposal replaces the switch that it was made upon, so of two nodes that decide at the same
+// time one wins. A node reads what has a later stamp than it has read. Another epoch says that
+// Redis has lost the hash; then every node says again what it knows. The times are microseconds
+// by Redis's clock.
+//
+// What is no entry is ignored, and named once; the next switch of the rule replaces it.
+//
+// Thread rule: one core of the node. Tested by tests/redis/switches_field_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/rule_switches.h"
+#include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/fleet_state.h"
+
+namespace weir {
+
+class SwitchesField final : public BeatField {
+ public:
+  // Each way, in one beat.
+  static constexpr std::size_t kSwitchesMax = 256;
+
+  // `key`: its whole name. The others must outlive the field; `listener` hears, once, of what
+  // others have written that this node cannot read.
+  SwitchesField(std::string key, RuleSwitches& switches, FleetListener& listener)
+      : key_(std::move(key)), switches_(switches), listener_(listener) {}
+
+  std::string_view name() const override { return "switches"; }
+  void say(std::vector<std::string>& words, Instant now) override;
+  std::string hear(const resp::Reply& told, Instant now) override;
+  bool has_more() const override;
+
+ private:
+  void take(std::string_view rule, std::string_view entry, Instant redis_now);
+  void warn_of_garbage(std::string_view what);
+
+  const std::string key_;
+  RuleSwitches& switches_;
+  FleetListener& listener_;
+  std::string epoch_;
+  std::string stamp_ = "0";       // of what has been read
+  std::optional<Duration> lead_;  // of Redis's clock
+  std::size_t said_ = 0;          // by the last beat
+  std::size_t heard_ = 0;
+  bool has_warned_ = false;
+};
+
+}  // namespace weir

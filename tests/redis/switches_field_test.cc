@@ -1,0 +1,226 @@
+// Nodes that agree on what adaptive rules follow, by their beats and a real Redis.
+
+#include "store/redis/fleet/switches_field.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/testing/switching.h"
+#include "redis/blocking_client.h"
+#include "redis/redis_server.h"
+#include "store/redis/client/reactor_testing.h"
+#include "store/redis/fleet/fleet_beat.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace weir::testing;
+using Scope = TrafficSnapshot::Scope;
+
+constexpr const char* kKey = "weir:{fleet}:switches";
+
+std::string name_of(const char* rule) {
+  std::array<char, 17> name;
+  std::snprintf(name.data(), name.size(), "%016" PRIx64, rule_hash(rule));
+  return name.data();
+}
+
+struct NotedFleet final : FleetListener {
+  void health_changed(const FleetHealth&) override {}
+  void fleet_warned(const std::string& sentence) override { warnings.push_back(sentence); }
+  void secret_found(const HashSecret&, Instant) override {}
+
+  std::vector<std::string> warnings;
+};
+
+// Its clock is a minute ahead for each node before it.
+class Node : public Switching {
+ public:
+  Node(const RedisServer& server, int number)
+      : client_(server), name_("node" + std::to_string(number)) {
+    now += number * 1min;
+    recent.scope = Scope::kFleet;
+    join();
+    pass(11, {});
+  }
+
+  void join() {
+    beat_.reset();
+    beat_ = std::make_unique<FleetBeat>(
+        FleetBeat::Options{
+            .prefix = "weir:", .interval = 100ms, .node = name_, .secret = HashSecret()},
+        FleetBeat::World{.client = client_,
+                         .reactor = reactor_,
+                         .blocks = blocks_,
+                         .traffic = traffic_of_its_own_,
+                         .switches = switches,
+                         .state = state_,
+                         .listener = listener},
+        now);
+  }
+  // One beat: what it has to say, and what it hears.
+  void beat() {
+    now += 100ms;
+    reactor_.run(now);
+    client_.run(now);
+  }
+
+  NotedFleet listener;
+
+ private:
+  ManualReactor reactor_;
+  BlockingClient client_;
+  const std::string name_;
+  KeyHasher hasher_{HashSecret{}};
+  BlockList blocks_{hasher_};
+  Traffic counted_;
+  RecentTraffic traffic_of_its_own_{counted_, now};  // none: the test has its own figures
+  FleetState state_{1, now};
+  std::unique_ptr<FleetBeat> beat_;
+};
+
+class SwitchesFieldTest : public ::testing::Test {
+ protected:
+  SwitchesFieldTest() {
+    for (int number = 0; number < 3; ++number) nodes_.emplace_back(server_, number);
+  }
+
+  void beat_all(int times = 1) {
+    for (; times > 0; --times) {
+      for (Node& node : nodes_) node.beat();
+    }
+  }
+  void expect_all(RuleNumber rule, ActiveAlgorithm active) {
+    for (Node& node : nodes_) EXPECT_EQ(node.algorithms.of(rule), active);
+  }
+  std::string entry_of(const char* rule) {
+    return std::string(redis_.call({"HGET", kKey, name_of(rule)}).text());
+  }
+
+  RedisServer server_;
+  RedisConnection redis_{server_};
+  std::deque<Node> nodes_;
+};
+
+TEST_F(SwitchesFieldTest, AllNodesFollowASwitchAfterABeatAndOfSeveralProposalsOneCounts) {
+  for (Node& node : nodes_) node.burst(kLogin);
+  beat_all(2);
+  expect_all(kLogin, next_switch(0, kBursting));
+  for (const Node& node : nodes_) {
+    EXPECT_EQ(node.log, std::vector<std::string>{"login: sliding_window -> token_bucket"});
+  }
+  for (Node& node : nodes_) node.pass(6, {});
+  beat_all(2);
+  expect_all(kLogin, next_switch(1, kCalm));
+  expect_all(kSearch, {});
+}
+
+TEST_F(SwitchesFieldTest, OfTwoThatDecideDifferentlyTheFirstWins) {
+  nodes_[0].burst(kLogin);
+  nodes_[1].pass(10, {{.rule = kLogin, .counts = {.requests = 100, .denied = 90}}});
+  ASSERT_EQ(nodes_[1].switches.unsaid(1).size(), 1u);
+  ASSERT_EQ(nodes_[1].switches.unsaid(1)[0].to.active.algorithm, kHammered);
+  beat_all(2);
+  expect_all(kLogin, next_switch(0, kBursting));
+}
+
+TEST_F(SwitchesFieldTest, TheTimeOfASwitchIsRediss) {
+  nodes_[0].burst(kLogin);
+  beat_all(2);
+  for (Node& node : nodes_) {
+    const Duration ago = node.now - node.switches.of("login")->since;
+    EXPECT_GE(ago, 0s);
+    EXPECT_LT(ago, 30s) << "clocks are minutes apart";
+    EXPECT_EQ(node.switches.of("login")->why, (RecentRequests{.all = 100, .latest = 100}));
+  }
+}
+
+TEST_F(SwitchesFieldTest, WhoComesLaterLearnsWhatHasSwitched) {
+  nodes_[0].burst(kLogin);
+  beat_all();
+  Node& late = nodes_.emplace_back(server_, 3);
+  late.beat();
+  EXPECT_EQ(late.active(kLogin), kBursting);
+}
+
+TEST_F(SwitchesFieldTest, ARedisThatHasLostItsDataIsFilledAgain) {
+  nodes_[0].burst(kLogin);
+  nodes_[1].burst(kSearch);
+  beat_all(2);
+  redis_.call({"FLUSHALL"});
+  beat_all(2);
+  EXPECT_NE(entry_of("login"), "");
+  EXPECT_NE(entry_of("search"), "");
+  Node& late = nodes_.emplace_back(server_, 3);
+  beat_all();
+  EXPECT_EQ(late.active(kSearch), kBursting);
+  nodes_[2].pass(6, {});
+  beat_all(2);
+  expect_all(kLogin, next_switch(1, kCalm));
+}
+
+TEST_F(SwitchesFieldTest, AfterAnOutageTheGreaterNumberWins) {
+  for (Node& node : nodes_) node.recent.scope = Scope::kNode;
+  nodes_[0].burst(kLogin);
+  nodes_[1].burst(kLogin);
+  nodes_[1].pass(6, {});
+  EXPECT_EQ(nodes_[0].active(kLogin), kBursting);
+  EXPECT_EQ(nodes_[1].number(kLogin), 3u);
+  beat_all(2);
+  expect_all(kLogin, next_switch(1, kCalm));
+}
+
+TEST_F(SwitchesFieldTest, GarbageIsNamedOnceAndReplacedByTheNextSwitch) {
+  nodes_[0].burst(kLogin);
+  beat_all(2);
+  const std::string name = name_of("login");
+  for (const std::string& garbage :
+       {std::string("rain"), std::string(), std::string(100'000, '9'),
+        std::string("1 99999999999 1 1 1 1"), std::string("99999999999999999 0 1 1 1 1")}) {
+    redis_.call({"HSET", kKey, name, garbage, "weather", "rain", "stamp", "4000000000000000"});
+    redis_.call({"HSET", kKey, "epoch", garbage});
+    beat_all(3);
+    expect_all(kLogin, next_switch(0, kBursting));
+  }
+  for (const Node& node : nodes_) {
+    ASSERT_EQ(node.listener.warnings.size(), 1u);
+    EXPECT_TRUE(node.listener.warnings[0].starts_with(kKey)) << node.listener.warnings[0];
+  }
+  for (Node& node : nodes_) node.pass(6, {});
+  beat_all(3);
+  expect_all(kLogin, next_switch(1, kCalm));
+  EXPECT_NE(entry_of("login").find(" 3 "), std::string::npos) << entry_of("login");
+}
+
+TEST_F(SwitchesFieldTest, AnotherTypeUnderTheKeyTakesAwayNothingElse) {
+  redis_.call({"SET", kKey, "rain"});
+  nodes_[0].burst(kLogin);
+  beat_all(3);
+  expect_all(kLogin, {});
+  EXPECT_EQ(redis_.call({"ZCARD", "weir:{fleet}:nodes"}).integer(), 3);
+  ASSERT_EQ(nodes_[0].listener.warnings.size(), 1u);
+  EXPECT_NE(nodes_[0].listener.warnings[0].find("WRONGTYPE"), std::string::npos)
+      << nodes_[0].listener.warnings[0];
+}
+
+TEST_F(SwitchesFieldTest, ManySwitchesTakeSeveralBeats) {
+  for (std::uint64_t rule = 1; rule <= 700; ++rule) {
+    nodes_[0].switches.learn(rule, switched(1, nodes_[0].now));
+  }
+  nodes_[0].switches.say_all_again();
+  beat_all(8);
+  EXPECT_EQ(redis_.call({"HLEN", kKey}).integer(), 702) << "with epoch and stamp";
+  nodes_[1].switches.say_all_again();
+  EXPECT_EQ(nodes_[1].switches.unsaid(1000).size(), 700u) << "it has heard of all";
+}
+
+}  // namespace
+}  // namespace weir
