@@ -1,4 +1,4 @@
-#include "observe/unusual_traffic.h"
+#include "observe/unusual/unusual_traffic.h"
 
 #include <cstdlib>
 #include <iostream>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "observe/testing/recorded_traffic.h"
+#include "observe/unusual/recorded_traffic_testing.h"
 
 namespace weir {
 namespace {

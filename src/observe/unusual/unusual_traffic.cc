@@ -1,4 +1,4 @@
-#include "observe/unusual_traffic.h"
+#include "observe/unusual/unusual_traffic.h"
 
 #include <algorithm>
 #include <cmath>
