@@ -21,6 +21,7 @@
 #include "base/assert.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
+#include "observe/unusual/unusual_rules.h"
 #include "rules/mode.h"
 #include "weir/key.h"
 #include "weir/store.h"
@@ -108,6 +109,11 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
+  // From now on rules may have other limits while their traffic is unusual; `rules` must outlive
+  // the engine.
+  void use_unusual_rules(const UnusualRules& rules) { unusual_ = &rules; }
+  bool is_unusual(RuleNumber rule) const { return unusual_ != nullptr && unusual_->holds(rule); }
+
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
   // What `now` is by the wall clock: for dates that others have written, and for those they
@@ -140,6 +146,7 @@ class Engine {
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
+  const UnusualRules* unusual_ = nullptr;  // null: nobody watches the traffic
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came

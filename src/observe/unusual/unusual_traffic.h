@@ -70,7 +70,7 @@ class UnusualTraffic {
   // The level as of the last second, and the highest of the event.
   double level() const { return level_; }
   double peak() const { return peak_; }
-  // As it was when the event began. All 0 while nothing is known.
+  // All 0 while nothing is known. It stays as it is while an event lasts, and with its end.
   const TrafficBand& band() const { return band_; }
 
  private:

@@ -33,7 +33,14 @@ std::string_view cause_name(const Answer& answer) {
   return "";
 }
 
-void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
+// That the limits may be lower now, and are.
+void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
+  if (rule.surge_percent == 100) return;
+  json.key("on_surge").begin_object().key("limit_percent").number(rule.surge_percent);
+  json.key("active").boolean(limit_percent(rule, engine) < 100).end_object();
+}
+
+void write_answer(JsonWriter& json, const Engine& engine, const Ask& ask, const Answer& answer) {
   json.begin_object().key("rule").string(as_utf8(ask.rule->id));
   json.key("key").string(as_utf8(ask.key));
   if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
@@ -51,7 +58,9 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer) {
       .seconds(answer.quota.window());
   json.key("remaining").number(answer.decision.remaining);
   json.key("retry_after").seconds(answer.decision.retry_after);
-  json.key("reset_after").seconds(answer.decision.reset_after).end_object();
+  json.key("reset_after").seconds(answer.decision.reset_after);
+  write_surge(json, *ask.rule, engine);
+  json.end_object();
 }
 
 JsonWriter begun(const HttpCore& core) {
@@ -66,7 +75,7 @@ JsonWriter explained(const HttpCore& core, const Asks& asks) {
   JsonWriter json = begun(core);
   bool passes = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    write_answer(json, asks.ask(i), asks.answer(i));
+    write_answer(json, core.engine(), asks.ask(i), asks.answer(i));
     passes = passes && asks.answer(i).allowed();
   }
   json.end_array().key("would").string(passes ? "allow" : "deny");

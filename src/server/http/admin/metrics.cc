@@ -61,6 +61,13 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   }
 }
 
+void read_rule_unusual(const Figures& figures, MetricSamples& samples) {
+  if (figures.unusual_rules == nullptr) return;
+  for (const Rule& rule : rules_shown(figures)) {
+    add(samples, {rule.id}, figures.unusual_rules->holds(rule.number) ? 1 : 0);
+  }
+}
+
 void read_details(const Figures& figures, MetricSamples& samples) {
   if (figures.details == nullptr) return;
   for (const DetailedCounts::Series& series : figures.details->all()) {
@@ -92,6 +99,8 @@ template <auto kMember>
 constexpr auto listeners = [](const Figures& figures) { return figures.node.listeners.*kMember; };
 template <auto kMember>
 constexpr auto store = [](const Figures& figures) { return figures.node.store.*kMember; };
+template <auto kMember>
+constexpr auto webhook = [](const Figures& figures) { return figures.node.webhook.*kMember; };
 template <FleetCount kCount>
 constexpr auto count = [](const Figures& figures) { return figures.node.shared->counts[kCount]; };
 
@@ -127,6 +136,20 @@ constexpr Metric kRows[] = {
      .help = "Latency that this share of the timed answers of each rule did not exceed.",
      .samples = read_rule_latency,
      .labels = {{{"rule"}, {"quantile", "0.5, 0.99"}}}},
+    {.name = "weir_rule_unusual",
+     .help = "1 while the traffic of the rule is unusual, else 0.",
+     .samples = read_rule_unusual,
+     .labels = {{{"rule"}}}},
+    {"weir_unusual_traffic_total", "Times that the traffic of a rule became unusual.",
+     "unusual_traffic.began", [](const Figures& figures) { return figures.events.began; }},
+    {"weir_unusual_traffic_open", "Rules whose traffic is unusual now.", "unusual_traffic.open",
+     [](const Figures& figures) { return figures.events.open; }},
+    {"weir_webhook_delivered_total", "Events that the webhook's receiver has accepted.",
+     "unusual_traffic.webhook_delivered", webhook<&WebhookFigures::delivered>},
+    {"weir_webhook_failed_total", "Events that the webhook has given up after a few attempts.",
+     "unusual_traffic.webhook_failed", webhook<&WebhookFigures::failed>},
+    {"weir_webhook_dropped_total", "Events that found 100 others waiting for the webhook.",
+     "unusual_traffic.webhook_dropped", webhook<&WebhookFigures::dropped>},
     {.name = "weir_descriptor_requests_total",
      .help =
          "Answers of Envoy's rules with detailed_metric or value_to_metric, by the values of the "
@@ -304,7 +327,9 @@ Figures figures_of(HttpCore& core, Instant now) {
           .reload = node.reload_figures(),
           .rules = core.rules().rules(),
           .rule_counts = &node.traffic().rules(),
-          .details = node.rls_options().detailed_counts};
+          .details = node.rls_options().detailed_counts,
+          .events = node.events() == nullptr ? TrafficEvents::Figures{} : node.events()->figures(),
+          .unusual_rules = node.unusual_rules()};
 }
 
 }  // namespace weir

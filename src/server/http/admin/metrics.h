@@ -43,6 +43,8 @@ struct Figures {
   std::span<const Rule> rules{};  // in force
   const RuleCounts* rule_counts = nullptr;
   const DetailedCounts* details = nullptr;  // may be null
+  TrafficEvents::Figures events{};
+  const UnusualRules* unusual_rules = nullptr;  // may be null
 };
 
 // REQUIRES: the thread is the core's.
