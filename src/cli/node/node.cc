@@ -2,8 +2,10 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <new>
 #include <span>
@@ -46,6 +48,26 @@ std::string node_name() {
     name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   }
   return name;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+TrafficGuard::Options guard_options(const Settings& settings, const Secrets& secrets,
+                                    const std::string& node) {
+  using Scope = TrafficSnapshot::Scope;
+  const auto learn = settings.values.get<Duration>("unusual_traffic.learn");
+  auto options = TrafficGuard::Options{
+      .watch = {.scope = settings.fleet ? Scope::kFleet : Scope::kNode,
+                .learn_s = std::chrono::ceil<std::chrono::seconds>(learn).count()},
+      .node = settings.fleet ? node : std::string(),
+      .host = host_name()};
+  if (settings.webhook) {
+    options.webhook = {.url = *settings.webhook, .token = secrets.webhook_token};
+  }
+  return options;
 }
 
 std::uint64_t max_keys_of(const Settings& settings) {
@@ -98,7 +120,9 @@ struct Node::CoreParts {
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
-        resp(*node.resp_, engine, node.blocks_, rules) {}
+        resp(*node.resp_, engine, node.blocks_, rules) {
+    engine.use_unusual_rules(node.traffic_guard_.unusual_rules());
+  }
 
   SessionFactory& door(Door door) {
     switch (door) {
@@ -126,7 +150,9 @@ struct Node::CoreParts {
   Http2Door http2;
   SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
   RespDoor resp;
-  std::optional<WallFollower> wall;  // while the core serves
+  // While the core serves.
+  std::optional<WallFollower> wall;
+  std::unique_ptr<Alarm> seconds;  // the first core's
 };
 
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
@@ -160,12 +186,16 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       secret_(HashSecret::random()),
       hasher_(secret_),
       blocks_(hasher_),
+      recent_traffic_(traffic_, clock_.now()),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
-          [this] { announce_rules(); }) {
+          [this] { announce_rules(); }),
+      name_(node_name()),
+      traffic_guard_(guard_options(settings, secrets, name_), recent_traffic_,
+                     [this](RuleNumber rule) { return id_of(rule); }) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -176,7 +206,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
       .logins = &logins_,
-      .rule_desk = &rule_changer_};
+      .rule_desk = &rule_changer_,
+      .events = &traffic_guard_.events(),
+      .unusual_rules = &traffic_guard_.unusual_rules()};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -185,9 +217,13 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                                         .logins = &logins_};
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
+  traffic_guard_.start();
 }
 
-Node::~Node() { rule_changer_.stop(); }  // which posts to the server
+Node::~Node() {
+  traffic_guard_.stop();
+  rule_changer_.stop();  // which posts to the server
+}
 
 std::optional<StartError> Node::listen() {
   auto admission = make_admission(settings_);
@@ -244,12 +280,22 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     parts.use_rules(rulebook_.rules());
   });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
+  parts.seconds = loop.make_alarm([this, &parts](Instant now) {
+    recent_traffic_.tick(now);
+    parts.seconds->set(recent_traffic_.next_tick());
+  });
+  parts.seconds->set(recent_traffic_.next_tick());
 }
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
   cores_[core]->wall.reset();
+  cores_[core]->seconds.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
@@ -260,7 +306,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
-  fleet.node = node_name();
+  fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
       std::move(fleet), cores_.size(), blocks_,
       [this](std::size_t core, std::function<void()> action) {
@@ -272,11 +318,14 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
 }
 
 NodeFigures Node::figures() const {
+  const auto posted = traffic_guard_.webhook_figures();
   return {.store = store_->stats(),
           .listeners = server_->connections(),
           .resp = resp_->counts().sum(),
           .logins = logins_.figures(),
-          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
+          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt,
+          .webhook = {
+              .delivered = posted.delivered, .failed = posted.failed, .dropped = posted.dropped}};
 }
 
 std::vector<std::string> Node::urls() const {
@@ -302,6 +351,14 @@ void Node::announce_rules() noexcept {
       continue;
     }
   }
+}
+
+// Empty if no rule in force has this number.
+std::string Node::id_of(RuleNumber number) const {
+  const RuleSetPtr rules = rulebook_.rules();
+  const auto& all = rules->rules();
+  const auto found = std::ranges::find(all, number, &Rule::number);
+  return found == all.end() ? std::string() : found->id;
 }
 
 void Node::use_admission(const std::shared_ptr<const Admission>& admission) {

@@ -18,12 +18,14 @@
 #include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/rulebook.h"
+#include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
+#include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
@@ -80,11 +82,13 @@ class Node {
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void announce_rules() noexcept;
+  std::string id_of(RuleNumber rule) const;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
+  void follow_seconds(CoreParts& parts, EventLoop& loop);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
 
@@ -98,9 +102,12 @@ class Node {
   LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
+  RecentTraffic recent_traffic_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};
+  const std::string name_;  // in a fleet
+  TrafficGuard traffic_guard_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
