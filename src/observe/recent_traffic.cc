@@ -23,6 +23,8 @@ std::uint64_t denied_of(const RuleFigures& figures) {
   return requests_of(figures) - figures[static_cast<std::size_t>(RuleOutcome::kAllowed)];
 }
 
+}  // namespace
+
 TrafficTotals totals_of(const TrafficSummary& summary) {
   TrafficTotals totals{.denied = summary.total_denied()};
   for (std::size_t i = 0; i < totals.decisions.size(); ++i) {
@@ -30,8 +32,6 @@ TrafficTotals totals_of(const TrafficSummary& summary) {
   }
   return totals;
 }
-
-}  // namespace
 
 RecentTraffic::RecentTraffic(const Traffic& traffic, Instant now)
     : traffic_(traffic), last_(now), next_(second_after(now)) {
@@ -89,43 +89,56 @@ std::shared_ptr<TrafficSecond> RecentTraffic::take_growth(Instant now) {
 
 void RecentTraffic::hear(FleetSecond heard, Instant now) {
   if (fleet_.newest && heard.second <= *fleet_.newest) return;
-  const std::int64_t missed = fleet_.newest ? heard.second - *fleet_.newest - 1 : 0;
-  auto sum = std::make_shared<TrafficSecond>();
-  for (Member& one : fleet_.members) one.traffic.window.push_idle(missed + 1);
+  FleetSeconds next = fleet_;
+  const bool is_heard =
+      std::ranges::find(heard.nodes, heard.self, &NodeSecond::name) != heard.nodes.end();
+  if (is_heard) next.heard_at = now;
+  next.add(std::move(heard));
+  fleet_ = std::move(next);
+  publish(now);
+}
+
+void RecentTraffic::forget_fleet(Instant now) {
+  fleet_ = {};
+  publish(now);
+}
+
+void RecentTraffic::FleetSeconds::add(FleetSecond heard) {
+  const std::int64_t missed = newest ? heard.second - *newest - 1 : 0;
+  auto all = std::make_shared<TrafficSecond>();
+  for (Member& one : members) one.traffic.window.push_idle(missed + 1);
   heard.nodes.resize(std::min(heard.nodes.size(), kNodesMax));
   for (NodeSecond& node : heard.nodes) {
-    if (node.name == heard.self) fleet_.heard = now;
-    sum->add(node.counts);
+    all->add(node.counts);
     Member& one = member(node.name);
     one.traffic.window.replace(0, std::make_shared<TrafficSecond>(std::move(node.counts)));
     one.traffic.totals = node.totals;
     one.last_second = heard.second;
   }
-  fleet_.sum.push_idle(missed);
-  fleet_.sum.push(std::move(sum));
-  fleet_.newest = heard.second;
-  if (missed > 0 || heard.nodes.empty()) fleet_.known_seconds = 0;
-  if (!heard.nodes.empty()) fleet_.known_seconds = std::min(fleet_.known_seconds + 1, kSeconds);
+  sum.push_idle(missed);
+  sum.push(std::move(all));
+  newest = heard.second;
+  if (missed > 0 || heard.nodes.empty()) known_seconds = 0;
+  if (!heard.nodes.empty()) known_seconds = std::min(known_seconds + 1, kSeconds);
   drop_gone_members();
-  publish(now);
 }
 
-RecentTraffic::Member& RecentTraffic::member(const std::string& name) {
+RecentTraffic::Member& RecentTraffic::FleetSeconds::member(const std::string& name) {
   const auto name_of = [](const Member& one) -> const std::string& { return one.traffic.name; };
-  const auto place = std::ranges::lower_bound(fleet_.members, name, {}, name_of);
-  if (place != fleet_.members.end() && place->traffic.name == name) return *place;
-  return *fleet_.members.insert(place, {.traffic = {.name = name}});
+  const auto place = std::ranges::lower_bound(members, name, {}, name_of);
+  if (place != members.end() && place->traffic.name == name) return *place;
+  return *members.insert(place, {.traffic = {.name = name}});
 }
 
-void RecentTraffic::drop_gone_members() {
+void RecentTraffic::FleetSeconds::drop_gone_members() {
   const auto is_gone = [this](const Member& one) {
-    return one.last_second <= *fleet_.newest - kGoneSeconds;
+    return one.last_second <= *newest - kGoneSeconds;
   };
-  if (std::erase_if(fleet_.members, is_gone) == 0) return;
+  if (std::erase_if(members, is_gone) == 0) return;
   for (std::size_t age = 0; age < TrafficWindow::kSeconds; ++age) {
-    auto sum = std::make_shared<TrafficSecond>();
-    for (const Member& one : fleet_.members) sum->add(one.traffic.window.second(age));
-    fleet_.sum.replace(age, std::move(sum));
+    auto left = std::make_shared<TrafficSecond>();
+    for (const Member& one : members) left->add(one.traffic.window.second(age));
+    sum.replace(age, std::move(left));
   }
 }
 
@@ -133,7 +146,7 @@ void RecentTraffic::publish(Instant now) {
   auto snapshot = std::make_shared<TrafficSnapshot>();
   snapshot->seconds_running = seconds_;
   snapshot->own = own_;
-  if (fleet_.heard && now < *fleet_.heard + kSilenceMax) {
+  if (fleet_.heard_at && now < *fleet_.heard_at + kSilenceMax) {
     snapshot->scope = TrafficSnapshot::Scope::kFleet;
     snapshot->newest = *fleet_.newest;
     snapshot->known_seconds = fleet_.known_seconds;

@@ -36,6 +36,8 @@
 
 namespace weir {
 
+TrafficTotals totals_of(const TrafficSummary& summary);
+
 struct NodeTraffic {
   std::string name{};  // as it is in Redis; empty: this node, alone
   TrafficWindow window{};
@@ -107,10 +109,11 @@ class RecentTraffic {
     std::vector<NodeSecond> nodes{};
   };
   // Takes in what nodes have counted in a second. One that is not later than the last is
-  // ignored; sums without this node do not stand for the fleet. REQUIRES: no name comes twice
+  // ignored; sums without this node do not stand for the fleet. Without memory for them nothing
+  // has happened. REQUIRES: no name comes twice
   void hear(FleetSecond heard, Instant now);
   // Redis's clock has been set back.
-  void forget_fleet() { fleet_ = {}; }
+  void forget_fleet(Instant now);
 
  private:
   struct Member {
@@ -118,8 +121,12 @@ class RecentTraffic {
     std::int64_t last_second = 0;  // of which it has sent something
   };
   struct FleetSeconds {
+    void add(FleetSecond heard);
+    Member& member(const std::string& name);
+    void drop_gone_members();
+
     std::optional<std::int64_t> newest{};
-    std::optional<Instant> heard{};  // with this node among them
+    std::optional<Instant> heard_at{};  // with this node among them
     std::int64_t known_seconds = 0;
     std::vector<Member> members{};  // by name
     TrafficWindow sum{};
@@ -127,8 +134,6 @@ class RecentTraffic {
 
   Instant second_after(Instant earliest) const;
   std::shared_ptr<TrafficSecond> take_growth(Instant now);
-  Member& member(const std::string& name);
-  void drop_gone_members();
   void publish(Instant now);
 
   const Traffic& traffic_;

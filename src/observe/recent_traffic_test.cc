@@ -151,7 +151,7 @@ TEST_F(RecentTrafficTest, ASecondThatWasHeardIsNotHeardAgain) {
   hear(500, {node("a", {.all = {10, 0}})});
   hear(499, {node("a", {.all = {10, 0}})});
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{10, 0}));
-  recent_.forget_fleet();
+  recent_.forget_fleet(now_);
   hear(400, {node("a", {.all = {7, 0}})});
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{7, 0}));
 }
@@ -179,7 +179,7 @@ TEST_F(RecentTrafficTest, WithoutWordOfTheFleetTheNodeStandsForItself) {
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{4, 0}));
   hear(503, {node("b", {.all = {8, 0}})});
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);  // this node's word is not among them
-  recent_.forget_fleet();
+  recent_.forget_fleet(now_);
   hear(504, {node("a", {.all = {13, 0}})});
   EXPECT_EQ(recent_.snapshot()->scope, Scope::kFleet);
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{13, 0}));

@@ -308,7 +308,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_,
+      std::move(fleet), cores_.size(), blocks_, recent_traffic_,
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },
