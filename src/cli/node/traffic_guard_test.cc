@@ -25,6 +25,7 @@ class TrafficGuardTest : public ::testing::Test {
       second->rules = {{.rule = 3, .counts = {.requests = requests}}};
       snapshot_.sum.push(std::move(second));
       snapshot_.newest += 1;
+      snapshot_.known_seconds = TrafficWindow::kSeconds;
       guard.look(snapshot_);
     }
   }

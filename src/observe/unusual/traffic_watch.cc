@@ -35,9 +35,10 @@ std::vector<TrafficWatch::Found> TrafficWatch::look(const TrafficSnapshot& snaps
                            : std::vector<RuleNumber>();
   const bool is_whole = busiest.size() < kFleetRules;
   for (std::int64_t second = first; second <= snapshot.newest; ++second) {
-    const auto age = static_cast<std::size_t>(snapshot.newest - second);
+    const std::int64_t age = snapshot.newest - second;
+    const bool is_known = age < snapshot.known_seconds;
     add({.number = second,
-         .counts = &snapshot.sum.second(age),
+         .counts = is_known ? &snapshot.sum.second(static_cast<std::size_t>(age)) : nullptr,
          .whole = is_whole ? nullptr : &busiest},
         found);
   }

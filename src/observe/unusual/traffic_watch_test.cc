@@ -26,6 +26,7 @@ class Seconds {
     }
     snapshot_.sum.push(std::move(second));
     snapshot_.newest += 1;
+    snapshot_.known_seconds = TrafficWindow::kSeconds;
     return snapshot_;
   }
   TrafficSnapshot& snapshot() { return snapshot_; }
@@ -66,6 +67,22 @@ TEST(TrafficWatch, MissesNoSecond) {
   see(watch, seconds, 300, {{1, 50}});
   for (int i = 0; i < 7; ++i) seconds.next({{1, 500}});
   EXPECT_EQ(watch.look(seconds.next({{1, 500}})).size(), 1u);
+}
+
+// Those of before Redis came back are none without requests.
+TEST(TrafficWatch, DoesNotLearnSecondsThatNobodyKnows) {
+  TrafficWatch watch({.scope = Scope::kFleet, .learn_s = 60});
+  Seconds seconds(Scope::kFleet);
+  see(watch, seconds, 300, {{1, 50}});
+  for (int i = 0; i < 300; ++i) {
+    seconds.next({});
+    seconds.snapshot().known_seconds = 0;
+    watch.look(seconds.snapshot());
+  }
+  EXPECT_FALSE(see(watch, seconds, 60, {{1, 50}}));
+  const auto began = see(watch, seconds, 10, {{1, 500}});
+  ASSERT_TRUE(began);
+  EXPECT_NEAR(began->traffic.band().median, 50, 0.1);
 }
 
 TEST(TrafficWatch, LooksAtNothingTwice) {

@@ -1,5 +1,7 @@
 #include "observe/unusual/unusual_traffic.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -147,6 +149,21 @@ TEST(UnusualTraffic, FindsThreeTimesTheBandWithinTenSeconds) {
     }
   }
   std::cout << steps << " steps to three times the band\n";
+}
+
+// Much faster than the rises of the recorded weeks.
+TEST(UnusualTraffic, FortyTimesAsMuchAnHourLaterIsASlowRise) {
+  for (const double rate : {1.0, 10.0, 100.0, 1'000.0}) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      RecordedTraffic recorded({.shape = Shape::kSteady, .rate = rate, .second = 0, .seed = seed});
+      UnusualTraffic traffic;
+      for (std::int64_t second = 0; second < 2 * kHour; ++second) {
+        const double hours = std::max(0.0, static_cast<double>(second - kHour) / kHour);
+        ASSERT_EQ(traffic.add(second, recorded.next(std::pow(40, hours))), kNone)
+            << rate << "/s, " << second << " s, seed " << seed;
+      }
+    }
+  }
 }
 
 // ---- single cases ----
