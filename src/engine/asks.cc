@@ -37,6 +37,10 @@ Decision untouched(const Quota& quota) {
 
 }  // namespace
 
+std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
+  return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
+}
+
 // Asks by their numbers.
 class Asks::Group {
  public:
@@ -98,8 +102,7 @@ bool Asks::add(const Ask& ask) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
   Item& item = *items_[size_];
   item.ask = ask;
-  item.limits = ask.rule == nullptr ? std::span<const Quota>(&item.ask.quota, 1)
-                                    : ask.rule->limits_for(ask.key, ask.tier);
+  take_limits(item, ask);
   if (operation_ == Operation::kSpendAll && !item.is_shadow()) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
@@ -117,6 +120,19 @@ bool Asks::add(const Ask& ask) {
   modes_in_use_.add(item.mode);
   ++size_;
   return true;
+}
+
+void Asks::take_limits(Item& item, const Ask& ask) const {
+  if (ask.rule == nullptr) {
+    item.limits = std::span<const Quota>(&item.ask.quota, 1);
+    return;
+  }
+  item.limits = ask.rule->limits_for(ask.key, ask.tier);
+  const std::int64_t percent = limit_percent(*ask.rule, engine_);
+  if (percent == 100) return;
+  item.lowered.clear();
+  for (const Quota& quota : item.limits) item.lowered.push_back(percent_of(quota, percent));
+  item.limits = item.lowered;
 }
 
 // Answers what needs no counter. True if it did.

@@ -117,6 +117,7 @@ struct Rule {
   std::int64_t cost = 1;               // of a request, unless
   std::optional<KeyPart> cost_from{};  // has a whole number
   Denial denial{};
+  std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;
   bool enabled = true;         // a disabled rule allows everything and counts nothing
   bool shadow = false;         // counts and reports, but never denies

@@ -184,6 +184,12 @@ void read_denial(const SectionReader& reader, Denial& denial) {
   reader.for_each("header", [&](const SectionReader& item) { read_deny_header(item, denial); });
 }
 
+// REQUIRES: the text has the field's form
+std::int64_t percent_in(std::string_view text) {
+  text.remove_suffix(1);
+  return read_decimal<std::int64_t>(text).value_or(100);
+}
+
 void read_tiers(const SectionReader& reader, Rule& rule) {
   const Algorithm inherited = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
@@ -207,6 +213,9 @@ void read_effects(const SectionReader& reader, Rule& rule) {
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);
   if (const auto denial = reader.section("on_deny")) read_denial(*denial, rule.denial);
+  if (const auto surge = reader.section("on_surge")) {
+    if (const auto part = surge->get<std::string>("limit")) rule.surge_percent = percent_in(*part);
+  }
 }
 
 }  // namespace weir
