@@ -8,6 +8,8 @@
 -- The files of this folder make one script, decide.lua its end. A call pays for whatever the
 -- script defines; to define all of it takes about as long as to decide a charge. So what not
 -- every call needs is within functions that make it, make_...().
+-- They take floor and so on from their tables: when a function is made, a call also pays for
+-- each local of the script that it uses.
 -- What those of the algorithms return:
 --   step    state, cost, limit, window, per_unit, per_us, late -> verdict, remaining, reset,
 --           retry, level, changed, and the next state if it did
