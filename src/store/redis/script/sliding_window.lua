@@ -75,5 +75,6 @@ local function make_sliding_window()
       local tag, a, b, c = unpack_from('<I1i8i8i8', bytes)
       return checked(tag == 83, a, b, c, 0)
     end,
+    faded_at = faded_at,
   }
 end
