@@ -113,6 +113,7 @@ class Asks final : Engine::Asker {
     std::string key;
     std::string tier;
     std::span<const Quota> limits;
+    std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
@@ -121,10 +122,6 @@ class Asks final : Engine::Asker {
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
-    // Under which its rule is counted, and switched.
-    RuleNumber rule_number() const {
-      return ask.rule == nullptr ? kNoRuleNumber : ask.rule->number;
-    }
   };
 
   // All that were added.
@@ -139,6 +136,7 @@ class Asks final : Engine::Asker {
   void forget_long_keys() noexcept;
   void answered(Instant now) override;
 
+  void follow_switches(Item& item) const;
   bool settle_uncounted(Item& item, Instant now) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;

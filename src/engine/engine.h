@@ -112,10 +112,9 @@ class Engine {
   // From now on adaptive limits follow these; they must outlive the engine. Without, they are
   // sliding windows.
   void follow(const ActiveAlgorithms& active) { active_ = &active; }
-  // The quota as the algorithm reads it that is active now for the rule of that number.
-  Quota followed(const Quota& quota, RuleNumber rule) const {
-    if (quota.algorithm() != Algorithm::kAdaptive || active_ == nullptr) return quota;
-    return quota.following(active_->of(rule));
+  // What is active now for the rule of that number.
+  ActiveAlgorithm active_for(RuleNumber rule) const {
+    return active_ == nullptr ? ActiveAlgorithm() : active_->of(rule);
   }
 
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
