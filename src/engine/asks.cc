@@ -109,6 +109,7 @@ bool Asks::add(const Ask& ask) {
   }
   const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
+    if (item.limits[i].algorithm() == Algorithm::kAdaptive) follow_switches(item);
     item.hashes[i] = engine_.hash(name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
@@ -135,10 +136,20 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
   item.limits = item.lowered;
 }
 
+// Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
+void Asks::follow_switches(Item& item) const {
+  if (item.limits.data() == item.followed.data()) return;
+  const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
+  const ActiveAlgorithm active = engine_.active_for(rule);
+  const std::span followed = std::span(item.followed).first(item.limits.size());
+  for (std::size_t i = 0; i < followed.size(); ++i) followed[i] = item.limits[i].following(active);
+  item.limits = followed;
+}
+
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;
-  const Quota quota = engine_.followed(item.limits.front(), item.rule_number());
+  const Quota& quota = item.limits.front();
   Answer& answer = item.answer;
   answer = {.quota = quota};
   if (ask.rule == nullptr) return false;
@@ -373,8 +384,7 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      const Quota quota = engine_.followed(item.limits[i], item.rule_number());
-      check.add(item.hashes[i], share_of(quota, nodes), cost, item.tag(), on_full);
+      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
     }
   }
 }
@@ -403,7 +413,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
-      item.answer.quota = engine_.followed(item.limits[i], item.rule_number());
+      item.answer.quota = item.limits[i];
     }
   }
 }

@@ -119,6 +119,7 @@ class Asks final : Engine::Asker {
     std::string tier;
     std::span<const Quota> limits;
     std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
+    std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
@@ -127,10 +128,6 @@ class Asks final : Engine::Asker {
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
-    // Under which its rule is counted, and switched.
-    RuleNumber rule_number() const {
-      return ask.rule == nullptr ? kNoRuleNumber : ask.rule->number;
-    }
   };
 
   // All that were added.
@@ -146,6 +143,7 @@ class Asks final : Engine::Asker {
   void answered(Instant now) override;
 
   void take_limits(Item& item, const Ask& ask) const;
+  void follow_switches(Item& item) const;
   bool settle_uncounted(Item& item, Instant now) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;

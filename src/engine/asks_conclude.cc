@@ -125,8 +125,7 @@ void Asks::report_admitted_alone(Instant now) {
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
-      const Quota quota = engine_.followed(item.limits[limit], item.rule_number());
-      const Charge charge{item.hashes[limit], &quota, item.ask.cost, item.tag()};
+      const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
       engine_.fleet()->admitted_alone(charge, now);
     }
   }

@@ -117,10 +117,9 @@ class Engine {
     ruleless_ = ruleless;
   }
   RuleNumber ruleless() const { return ruleless_; }
-  // The quota as the algorithm reads it that is active now for the rule of that number.
-  Quota followed(const Quota& quota, RuleNumber rule) const {
-    if (quota.algorithm() != Algorithm::kAdaptive || active_ == nullptr) return quota;
-    return quota.following(active_->of(rule));
+  // What is active now for the rule of that number.
+  ActiveAlgorithm active_for(RuleNumber rule) const {
+    return active_ == nullptr ? ActiveAlgorithm() : active_->of(rule);
   }
   // From now on rules may have other limits while their traffic is unusual; `rules` must outlive
   // the engine.

@@ -163,10 +163,23 @@ class CompactTable {
     return slot.compare_exchange(expected.bits(), desired.bits());
   }
 
-  // Changes the key's state as `decide` says, a function of the state to its algo::Step.
-  template <typename State, typename Decide>
+  // Whose states are there.
+  enum class Quotas : std::uint8_t { kPlain, kAdaptive };
+  // Changes the key's state as `decide` says, a function of the state to its algo::Step. A state
+  // of an adaptive quota that is not a plain State is charged as the AdaptiveState that it is.
+  template <typename State, Quotas quotas, typename Decide>
   Decision apply(const Charge& charge, Instant now, SlotChange* change,
                  const Decide& decide) noexcept;
+  template <typename State, Quotas quotas>
+  Decision spend_as(const Charge& charge, Instant now, SlotChange* change) noexcept {
+    return apply<State, quotas>(charge, now, change, [&](const State& state) {
+      return algo::decide(*charge.quota, state, charge.cost, now);
+    });
+  }
+  template <typename State>
+  static bool is_plain(SlotWord word) noexcept {
+    return std::is_same_v<State, algo::TokenBucketState> ? word.is_bucket() : word.is_window();
+  }
 
   // A slot that this call has taken; kCandidates if it has none.
   struct Claim {
@@ -202,20 +215,30 @@ template <typename Probe>
 template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
-  return apply<State>(charge, now, change, [&](const State& state) {
-    return algo::decide(*charge.quota, state, charge.cost, now);
-  });
+  if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
+    return spend_as<State, Quotas::kPlain>(charge, now, change);
+  } else {
+    // What is active is what most states are: then they cost no more than under it alone.
+    switch (charge.quota->active()) {
+      case Algorithm::kSlidingWindow:
+        return spend_as<algo::SlidingWindowState, Quotas::kAdaptive>(charge, now, change);
+      case Algorithm::kTokenBucket:
+        return spend_as<algo::TokenBucketState, Quotas::kAdaptive>(charge, now, change);
+      default: return spend_as<State, Quotas::kPlain>(charge, now, change);
+    }
+  }
 }
 
 template <typename Probe>
 void CompactTable<Probe>::record_denial(const Charge& charge, Instant now) noexcept {
   using State = algo::AdaptiveState;
-  apply<State>(charge, now, nullptr,
-               [&](const State& state) { return algo::record_denial(*charge.quota, state, now); });
+  apply<State, Quotas::kPlain>(charge, now, nullptr, [&](const State& state) {
+    return algo::record_denial(*charge.quota, state, now);
+  });
 }
 
 template <typename Probe>
-template <typename State, typename Decide>
+template <typename State, typename CompactTable<Probe>::Quotas quotas, typename Decide>
 Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChange* change,
                                     const Decide& decide) noexcept {
   const Quota& quota = *charge.quota;
@@ -231,6 +254,11 @@ Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChang
     }
     State state{};
     const bool known = candidate < kCandidates && !word.claimed();
+    if constexpr (quotas == Quotas::kAdaptive) {
+      if (known && !is_plain<State>(word)) {
+        return spend_as<algo::AdaptiveState, Quotas::kPlain>(charge, now, change);
+      }
+    }
     if (known) packing_.unpack(quota, word, state);
     const algo::Step<State> step = decide(state);
     if (!step.changed) {
@@ -247,10 +275,8 @@ Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChang
     }
     Rank rank =
         leaves_nothing(step.decision) ? rank_over_limit(place, candidate, word, now) : Rank::kPlain;
-    if constexpr (std::is_same_v<State, algo::AdaptiveState>) {
-      const bool is_blocked = step.decision.backoff_level == algo::kBackoffLevelMax;
-      if (is_blocked && rank == Rank::kOverLimit) rank = Rank::kBlocked;
-    }
+    const bool is_blocked = step.decision.backoff_level == algo::kBackoffLevelMax;
+    if (is_blocked && rank == Rank::kOverLimit) rank = Rank::kBlocked;
     const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
     if (known) {

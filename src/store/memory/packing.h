@@ -89,7 +89,7 @@ class Packing {
     state.tat_ticks = static_cast<std::int64_t>(word.counts(0));
   }
   void unpack(const Quota& quota, SlotWord word, algo::AdaptiveState& state) const {
-    if (word.code() == 0) {
+    if (word.is_bucket()) {
       algo::TokenBucketState bucket;
       unpack(quota, word, bucket);
       state = algo::AdaptiveState::of(bucket);

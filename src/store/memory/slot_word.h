@@ -78,6 +78,8 @@ class SlotWord {
     return static_cast<std::uint64_t>(bits_ >> (kPayloadBits + 8));
   }
   constexpr int code() const { return static_cast<int>(bits_ >> (kPayloadBits + 2)) & 63; }
+  constexpr bool is_bucket() const { return code() == 0; }
+  constexpr bool is_window() const { return code() > 0 && code() < kPenaltyCode; }
   constexpr bool has_penalty() const { return code() >= kPenaltyCode && !claimed(); }
   constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(bits_ >> 72) & 3); }
   constexpr SlotWord with_rank(Rank rank) const {
