@@ -71,6 +71,28 @@ TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
   }
 }
 
+// Units that were entered before a switch are worth as many after it.
+TEST(OwnCountersShare, IsAsFullAfterASwitch) {
+  constexpr std::int64_t kNodes = 3;
+  const Quota sliding =
+      *Quota::make({.algorithm = Algorithm::kAdaptive, .limit = 300, .window = 1min});
+  const Quota bucket = sliding.following({Algorithm::kTokenBucket, 1});
+  for (const auto& [before, after] : {std::pair(sliding, bucket), std::pair(bucket, sliding)}) {
+    const auto memory = make_memory_store({.max_keys = 1024}, kNow);
+    OwnCounters own(memory.get(), [] { return kNodes; });
+    own.enter({{1, 1}, &before, 60}, kNow);
+    const Quota share = share_of(after, kNodes);
+    const Charge look{{1, 1}, &share, 0};
+    Decision decision;
+    Batch batch{.operation = Operation::kLook,
+                .charges = {&look, 1},
+                .decisions = {&decision, 1},
+                .on_done = [](Batch&) noexcept {}};
+    memory->decide(batch, kNow);
+    EXPECT_EQ(decision.remaining, 100 - 60);
+  }
+}
+
 TEST_F(OwnCountersTest, EntersAllOrNothing) {
   enter(Operation::kSpendAll, {one_, other_}, {Verdict::kAllowed, Verdict::kDenied});
   EXPECT_EQ(remaining(one_.key), 10);

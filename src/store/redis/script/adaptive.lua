@@ -25,8 +25,7 @@ local function make_adaptive(makers)
 
   local function note_lease(k, ends) lease_ends[k] = max(lease_ends[k], ends) end
 
-  local function algorithm_for(kind)
-    if made[kind] then return made[kind] end
+  local function make_algorithm(kind)
     local inner, format, tag = makers[INNER[kind]](makers), FORMATS[kind], TAGS[kind]
     made[kind] = {
       kind = kind, step = inner.step, expiry = inner.expiry, charge = inner.charge,
@@ -45,6 +44,7 @@ local function make_adaptive(makers)
     }
     return made[kind]
   end
+  local function algorithm_for(kind) return made[kind] or make_algorithm(kind) end
 
   -- What a charge does that brings a newer switch.
   local function make_follow()
@@ -139,13 +139,16 @@ local function make_adaptive(makers)
   local function read(k, bytes)
     local kind = KINDS[#bytes]
     if not kind then return end
-    local tag, a, b, c, d
-    tag, numbers[k], lease_ends[k], a, b, c, d = unpack_from(FORMATS[kind], bytes)
-    local is_ours = tag == TAGS[kind] and checked(true, lease_ends[k], 0, 0, 0)
-    if kind == BUCKET then c, d = 0, 0 end
-    if kind == SLIDING then d = 0 end
-    if kind == IN_BACKOFF then is_ours = is_ours and d % 16 < 10 and d % 256 < 96 end
-    return algorithm_for(kind), checked(is_ours, a, b, c, d)
+    local tag, number, lease_end, a, b, c, d = unpack_from(FORMATS[kind], bytes)
+    if kind == SLIDING then
+      d = 0
+    elseif kind == BUCKET then
+      c, d = 0, 0
+    elseif d % 16 > 9 or d % 256 > 95 then
+      return
+    end
+    numbers[k], lease_ends[k] = number, lease_end
+    return algorithm_for(kind), checked(tag == TAGS[kind], a, b, c, d)
   end
 
   return {
