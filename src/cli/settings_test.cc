@@ -52,6 +52,21 @@ TEST(Settings, TheFileWinsOverDefaultsAndTheCommandLineOverTheFile) {
   EXPECT_EQ(given.values.get<std::int64_t>("max_keys"), 4'096);
 }
 
+TEST(Settings, AdaptiveRulesHaveTheThresholdsOfTheFile) {
+  EXPECT_EQ(adaptive_thresholds({}), AdaptiveThresholds());
+  const AdaptiveThresholds expected{.burst_ratio = 4.5,
+                                    .burst_ratio_leave = 1,
+                                    .denied_share = 0.75,
+                                    .denied_share_leave = 0.25,
+                                    .rate_min = 100,
+                                    .rate_leave = 50.5,
+                                    .dwell = std::chrono::seconds(30)};
+  EXPECT_EQ(adaptive_thresholds(in_file(
+                "adaptive: {burst_ratio: 4.5, burst_ratio_leave: 1, denied_share: 0.75,\n"
+                "  denied_share_leave: 0.25, rate_min: 100, rate_leave: 50.5, dwell: 30s}")),
+            expected);
+}
+
 // A row of the table is the whole setting: nothing else names this option or variable.
 TEST(Settings, ComeFromTheirRowOfTheTable) {
   for (const auto& setting : settings_of()) {

@@ -60,8 +60,14 @@ void RuleSwitches::use_rules(const RuleSetPtr& rules) {
                          .followed_as = rule.number});
   }
   for (const Adaptive& rule : adaptive_) {
-    if (const Entry* entry = find(rule.hash)) active_.set(rule.followed_as, entry->now.active);
+    if (const Entry* entry = find(rule.hash)) put_in_force(rule, entry->now);
   }
+}
+
+void RuleSwitches::put_in_force(const Adaptive& rule, const RuleSwitch& to) {
+  const Algorithm from = active_.of(rule.followed_as).algorithm;
+  active_.set(rule.followed_as, to.active);
+  if (to.active.algorithm != from) on_change_({.rule = rule.id, .from = from, .to = to});
 }
 
 // The seconds of an outage are missing in the fleet's window, so what comes after it looks like
@@ -100,22 +106,18 @@ void RuleSwitches::decide_about(const Adaptive& rule, const TrafficSnapshot& rec
 }
 
 void RuleSwitches::follow(std::uint64_t rule, const RuleSwitch& to) {
-  Entry* entry = nullptr;
-  Algorithm from{};
   {
     const std::scoped_lock lock(mutex_);
     if (entries_.size() >= kRulesMax && !entries_.contains(rule)) return;
-    entry = &entries_[rule];
-    from = entry->now.active.algorithm;
-    const std::uint64_t count = entry->now.count + (to.active.algorithm == from ? 0 : 1);
-    entry->now = to;
-    entry->now.count = count;
+    RuleSwitch& now = entries_[rule].now;
+    const bool changes = now.active.algorithm != to.active.algorithm;
+    const std::uint64_t count = now.count + (changes ? 1 : 0);
+    now = to;
+    now.count = count;
   }
   is_ahead_ = true;
   for (const Adaptive& each : adaptive_) {
-    if (each.hash != rule) continue;
-    active_.set(each.followed_as, to.active);
-    if (to.active.algorithm != from) on_change_({.rule = each.id, .from = from, .to = entry->now});
+    if (each.hash == rule) put_in_force(each, to);
   }
 }
 

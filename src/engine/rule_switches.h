@@ -101,6 +101,7 @@ class RuleSwitches {
   void note_scope(const TrafficSnapshot& recent, Instant now);
   void decide_about(const Adaptive& rule, const TrafficSnapshot& recent, Instant now);
   void follow(std::uint64_t rule, const RuleSwitch& to);
+  void put_in_force(const Adaptive& rule, const RuleSwitch& to);
   const Entry* find(std::uint64_t rule) const;
 
   const AdaptiveThresholds thresholds_;

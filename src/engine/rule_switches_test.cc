@@ -62,6 +62,16 @@ TEST(RuleSwitches, AReloadKeepsWhatRulesFollow) {
   EXPECT_EQ(node.active(kLogin), kBursting);
 }
 
+// A node that joined a fleet followed its switches, and its log did not say so.
+TEST(RuleSwitches, WhatWasLearnedBeforeTheRulesWereKnownIsFollowedAndSaid) {
+  Switching node;
+  node.switches.learn(rule_hash("login"), switched(1, node.now));
+  EXPECT_TRUE(node.log.empty());
+  node.decide();
+  EXPECT_EQ(node.active(kLogin), kBursting);
+  EXPECT_EQ(node.log, std::vector<std::string>{"login: sliding_window -> token_bucket"});
+}
+
 TEST(RuleSwitches, ALimitOfATierOrAnOverrideMakesARuleAdaptive) {
   Rule rule{.id = "r", .quota = quota(Algorithm::kFixedWindow)};
   EXPECT_FALSE(is_adaptive(rule));

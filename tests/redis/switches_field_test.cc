@@ -73,6 +73,8 @@ class Node : public Switching {
     client_.run(now);
   }
 
+  std::string beat_failure() const { return state_.beat_failure(); }
+
   NotedFleet listener;
 
  private:
@@ -209,6 +211,20 @@ TEST_F(SwitchesFieldTest, AnotherTypeUnderTheKeyTakesAwayNothingElse) {
   ASSERT_EQ(nodes_[0].listener.warnings.size(), 1u);
   EXPECT_NE(nodes_[0].listener.warnings[0].find("WRONGTYPE"), std::string::npos)
       << nodes_[0].listener.warnings[0];
+}
+
+// One command that is not allowed took the whole beat away.
+TEST_F(SwitchesFieldTest, AUserWithoutTheCommandsLosesTheSwitchesAlone) {
+  for (const std::string_view command : {"-hmget", "-hset", "-hgetall"}) {
+    redis_.call({"ACL", "SETUSER", "default", "+@all", command});
+    Node& node = nodes_.emplace_back(server_, 3);
+    node.burst(kLogin);
+    node.beat();
+    node.beat();
+    ASSERT_EQ(node.listener.warnings.size(), 1u) << command;
+    EXPECT_TRUE(node.listener.warnings[0].starts_with(kKey)) << node.listener.warnings[0];
+    EXPECT_EQ(node.beat_failure(), "") << command;
+  }
 }
 
 TEST_F(SwitchesFieldTest, ManySwitchesTakeSeveralBeats) {

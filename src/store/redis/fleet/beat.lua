@@ -101,7 +101,7 @@ end
 -- Hears  the time in microseconds, the epoch, the stamp up to which this is all, and rule and
 --        entry of what has a later stamp, at most 256 of them. In place of all that: what is
 --        wrong. Whatever others have written there does not take away the other fields.
-function fields.switches(key, first, last)
+local function switches(key, first, last)
   local now_us = now_s * 1000000 + tonumber(time[2])
   local function whole(number) return string.format('%.0f', number) end
   -- 0 of what is no entry.
@@ -110,8 +110,7 @@ function fields.switches(key, first, last)
     return number and number <= 2147483648 and number or 0
   end
 
-  local head = redis.pcall('HMGET', key, 'epoch', 'stamp')
-  if head.err then return head.err end
+  local head = redis.call('HMGET', key, 'epoch', 'stamp')
   local epoch, stamp = head[1] or '', tonumber(head[2]) or 0
   -- No clock has made it: all begins anew.
   if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
@@ -148,6 +147,11 @@ function fields.switches(key, first, last)
   end
   if #news > 256 then told[3] = whole(news[256][1]) end
   return told
+end
+function fields.switches(...)
+  local is_told, told = pcall(switches, ...)
+  if is_told then return told end
+  return type(told) == 'table' and told.err or tostring(told)
 end
 
 local heard, at = {}, 1
