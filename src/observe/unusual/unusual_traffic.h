@@ -18,8 +18,8 @@
 //
 // A level above the band begins an event, which ends when the level was back for half a minute,
 // or after an hour: then what it has become is usual. What an event shows is not learned. Nor is
-// a fall below the band: traffic that returns after an outage is nothing unusual. After half an
-// hour down there the rule begins anew. A fall raises no event.
+// what is outside of the band without an event, such as a fall: traffic that returns after an
+// outage is nothing unusual. After half an hour out there the rule begins anew.
 //
 // Slow changes move the median, and widen the spread: 40 times as much an hour later raises
 // nothing, nor does a day with a peak and a quiet night. A rise to three times a rate of 10/s or
