@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <new>
 #include <utility>
 
 #include "proto/json_writer.h"
@@ -66,7 +67,11 @@ void TrafficGuard::watch() {
     if (snapshot == seen) continue;
     seen = std::move(snapshot);
     lock.unlock();
-    look(*seen);
+    try {
+      look(*seen);
+    } catch (const std::bad_alloc&) {
+      // Checks go on; what these seconds showed may be missing from the list.
+    }
     lock.lock();
   }
 }

@@ -114,19 +114,20 @@ UnusualTraffic::Change UnusualTraffic::finish() {
   return Change::kEnded;
 }
 
-// Remembers the level, once in a window. One below the band counts only when it stays there.
+// Remembers the level, once in a window, if it is within the band. One that stays outside makes
+// the rule begin anew.
 void UnusualTraffic::learn() {
   if (until_next_level_ > 0) {
     until_next_level_ -= 1;
     return;
   }
   until_next_level_ = kWindow - 1;
-  if (has_learned() && level_ < band_.low) {
-    fallen_s_ += kWindow;
-    if (fallen_s_ >= kLongestFall) forget();
+  if (has_learned() && (level_ < band_.low || level_ > band_.high)) {
+    outside_s_ += kWindow;
+    if (outside_s_ >= kLongestOutside) forget();
     return;
   }
-  fallen_s_ = 0;
+  outside_s_ = 0;
   roots_[next_level_] = static_cast<float>(std::sqrt(level_));
   next_level_ = (next_level_ + 1) % kLevels;
   level_count_ = std::min(level_count_ + 1, kLevels);
@@ -140,7 +141,7 @@ void UnusualTraffic::forget() {
   level_count_ = 0;
   until_next_level_ = 0;
   seen_s_ = 0;
-  fallen_s_ = 0;
+  outside_s_ = 0;
 }
 
 void UnusualTraffic::make_band() {

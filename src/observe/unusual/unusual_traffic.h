@@ -18,8 +18,8 @@
 //
 // A level above the band begins an event, which ends when the level was back for half a minute,
 // or after an hour: then what it has become is usual. What an event shows is not learned. Nor is
-// a fall below the band: traffic that returns after an outage is nothing unusual. After half an
-// hour down there the rule begins anew. A fall raises no event.
+// what is outside of the band without an event, such as a fall: traffic that returns after an
+// outage is nothing unusual. After half an hour out there the rule begins anew.
 //
 // Slow changes move the median, and widen the spread: 40 times as much an hour later raises
 // nothing, nor does a day with a peak and a quiet night. A rise to three times a rate of 10/s or
@@ -52,8 +52,8 @@ class UnusualTraffic {
   static constexpr double kLeastHigh = 10;            // requests/s: nothing below it is unusual
   static constexpr std::int64_t kCalm = 30;           // seconds within the band end an event
   static constexpr std::int64_t kLongestEvent = 3'600;
-  static constexpr std::int64_t kLongestFall = 1'800;
-  static constexpr std::int64_t kForgetAfter = 1'800;  // seconds of which nothing is known
+  static constexpr std::int64_t kLongestOutside = 1'800;  // without an event
+  static constexpr std::int64_t kForgetAfter = 1'800;     // seconds of which nothing is known
 
   // Begins no event before it has seen `learn_s` seconds.
   explicit UnusualTraffic(std::int64_t learn_s = kLearnDefault) : learn_s_(learn_s) {}
@@ -106,7 +106,7 @@ class UnusualTraffic {
   std::size_t level_count_ = 0;
   std::size_t until_next_level_ = 0;  // seconds
   std::int64_t seen_s_ = 0;
-  std::int64_t fallen_s_ = 0;  // for so long the level has been below the band
+  std::int64_t outside_s_ = 0;  // for so long the level has been outside of the band
   TrafficBand band_{};
 
   bool is_unusual_ = false;

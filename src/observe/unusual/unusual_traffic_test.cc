@@ -176,6 +176,16 @@ TEST(UnusualTraffic, LearnsBeforeItJudges) {
   EXPECT_FALSE(traffic.is_unusual());
 }
 
+// A step was learned when a level was due before the three quietest seconds had risen, too.
+TEST(UnusualTraffic, AStepIsNotLearnedBeforeItIsFound) {
+  for (std::int64_t before = 8; before < 40; ++before) {
+    UnusualTraffic traffic(1);
+    std::int64_t second = 1'000;
+    EXPECT_EQ(add(traffic, second, before, 20), kNone);
+    EXPECT_EQ(add(traffic, second, 10, 400), kBegan) << before;
+  }
+}
+
 TEST(UnusualTraffic, SaysSinceWhenAndHowFar) {
   UnusualTraffic traffic(60);
   std::int64_t second = 1'000;

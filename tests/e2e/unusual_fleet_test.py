@@ -1,0 +1,76 @@
+"""Unusual traffic of a fleet: all nodes find it in the sums, and one posts it."""
+
+import contextlib
+import http.server
+import threading
+import unittest
+
+from fleet import Fleet, http_load
+from redis_world import Redis
+from weir_server import DEADLINE_S, get, main, wait_until
+
+CONFIG = """
+unusual_traffic: {learn: 1s, webhook: "http://127.0.0.1:PORT/"}
+rules:
+  - {id: login, limit: 1000000, window: 1m, mode: local}
+"""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def receiver():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join(timeout=DEADLINE_S)
+        server.server_close()
+
+
+def begun(node):
+    with node.connect() as connection:
+        events = connection.ask(get("/admin/events")).json()["events"]
+    return [event for event in events if event["event"] == "began"]
+
+
+class UnusualTrafficOfAFleet(unittest.TestCase):
+    def load(self, node, rate, seconds):
+        return http_load(node, "--rule", "login", "--connections", 1, "--rate", rate,
+                         "--duration", f"{seconds}s")
+
+    def test_all_nodes_find_what_one_of_them_serves(self):
+        port = self.enterContext(receiver())
+        redis = self.enterContext(Redis())
+        fleet = self.enterContext(
+            Fleet([redis.url] * 2, config=CONFIG.replace("PORT", str(port))))
+        fleet.wait_until_shared()
+        for load in [self.load(node, rate=10, seconds=11) for node in fleet.nodes]:
+            load.result()
+        self.assertEqual([begun(node) for node in fleet.nodes], [[], []])
+
+        step = self.load(fleet.nodes[0], rate=400, seconds=12)
+        for node in fleet.nodes:
+            node.wait_for_log("unusual traffic of rule login since")
+        wait_until(lambda: sum(node.metric("weir_webhook_delivered_total")
+                               for node in fleet.nodes) > 0, "one node posts it")
+        self.assertEqual(sum(node.metric("weir_webhook_delivered_total")
+                             for node in fleet.nodes), 1)
+        one, other = (begun(node) for node in fleet.nodes)
+        self.assertEqual(one[0]["since"], other[0]["since"])
+        step.result()
+
+
+if __name__ == "__main__":
+    main()
