@@ -68,15 +68,17 @@ test("a denial keeps those of the Worker's fields that its rule does not set", a
   assert.equal(headers.ip, "192.0.2.1");
 });
 
-test("denials are counted once each, those of a list too", async () => {
-  const metric = async (name) => {
+test("denials are counted once each, of lists and of rules in shadow", async () => {
+  const denialsBy = async (rule) => {
     const told = new Request("https://www.example.com/weir/metrics",
                              { headers: { Authorization: "Bearer t" } });
     const text = await (await worker.fetch(told, env, context)).text();
-    return Number(text.split("\n").find((line) => line.startsWith(`${name} `)).split(" ")[1]);
+    const name = `weir_worker_rule_denials_total{rule="${rule}"} `;
+    return Number(text.split("\n").find((line) => line.startsWith(name)).slice(name.length));
   };
-  const name = 'weir_worker_rule_denials_total{rule="list"}';
-  const before = await metric(name);
-  await askWorker({ path: "/list?key=mallory" });
-  assert.equal(await metric(name), before + 1);
+  const before = await denialsBy("list");
+  assert.equal((await askWorker({ path: "/list?key=mallory" })).status, 429);
+  assert.equal(await denialsBy("list"), before + 1);
+  assert.equal((await askWorker({ path: "/both" })).status, 200);
+  assert.equal(await denialsBy("in-shadow"), 1);
 });
