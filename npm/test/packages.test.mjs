@@ -60,6 +60,20 @@ test("node, by import and by require", (t) => {
   }
 });
 
+// Debian's tsc, which has made the types.
+test("README's lines have the types that they need", (t) => {
+  const folder = project(t);
+  const [, fetchLine] = /```js\n(export default .*)\n/.exec(README);
+  const names = "import { limitFetch } from \"@weir/limiter\";\n" +
+                "const handler = () => new Response();\n";
+  writeFileSync(join(folder, "main.mts"), TEN_LINES + names + fetchLine);
+  const words = ["--noEmit", "--strict", "--target", "es2022", "--module", "node16",
+                 "--moduleResolution", "node16", "--lib", "es2022,dom"];
+  const { status, stdout } = spawnSync("tsc", [...words, "main.mts"],
+                                       { cwd: folder, encoding: "utf8" });
+  assert.equal(status, 0, stdout);
+});
+
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
 const withNpm = hasNpm ? {} : { skip: "npm is not installed" };
 test("npm install of the tarball, in an empty project", withNpm, (t) => {
