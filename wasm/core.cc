@@ -120,7 +120,7 @@ std::string_view bucket_at(int index) {
   return buckets[place].view(bucket_lengths[place]);
 }
 
-KeyHash fleet_hash(int quota, int bucket, std::string_view key) {
+WEIR_RARE KeyHash fleet_hash(int quota, int bucket, std::string_view key) {
   const HashSecret& secret = core->secret();
   return combine(hash_scope(secret, bucket_at(bucket), quota_at(quota)), hash_text(secret, key));
 }
@@ -204,6 +204,7 @@ int weir_open(double max_keys, double now) {
 }
 
 int weir_quota(int index, int algorithm, double limit, double window, double burst) {
+  if (algorithm >= kDecidingAlgorithmCount) return 1;  // nobody would switch
   const auto quota = Quota::make({.algorithm = static_cast<Algorithm>(algorithm),
                                   .limit = static_cast<std::int64_t>(limit),
                                   .window = Duration{static_cast<std::int64_t>(window)},

@@ -39,11 +39,6 @@ constexpr std::array<std::string_view, 11> kMatchFields = {"method", "host",   "
                                                            "header", "cookie", "country", "client",
                                                            "all",    "any",    "not"};
 
-// What the Worker decides by, and of that what it keeps over KV.
-constexpr std::array<std::string_view, 5> kAlgorithms = {
-    "fixed_window", "sliding_window", "sliding_log", "token_bucket", "exponential_backoff"};
-constexpr std::span kWindows = std::span(kAlgorithms).first<2>();
-
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -213,16 +208,21 @@ class Exported {
   }
 
   void refuse_algorithms(std::string_view field, std::span<const Quota> quotas, WorkerStore store) {
-    for (const Quota& quota : quotas) {
-      const std::string name(algorithm_name(quota.algorithm()));
-      if (!is_one_of(kAlgorithms, name)) {
-        refuse(field, "the Worker has no " + name);
-      } else if (store == WorkerStore::kKv && !is_one_of(kWindows, name)) {
-        refuse(field, name +
-                          " is not kept over KV; fixed_window and sliding_window are, and all "
-                          "with --store durable");
-      }
+    for (const Quota& quota : quotas) refuse_algorithm(field, quota.algorithm(), store);
+  }
+
+  void refuse_algorithm(std::string_view field, Algorithm algorithm, WorkerStore store) {
+    if (algorithm == Algorithm::kAdaptive) {
+      return refuse(field,
+                    "the Worker has no traffic for adaptive to follow; choose sliding_window, "
+                    "token_bucket or exponential_backoff");
     }
+    const bool counts_in_windows =
+        algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
+    if (store == WorkerStore::kDurable || counts_in_windows) return;
+    refuse(field, std::string(algorithm_name(algorithm)) +
+                      " is not kept over KV; fixed_window and sliding_window are, and "
+                      "all with --store durable");
   }
 
   void refuse_match(const json::value& match) {

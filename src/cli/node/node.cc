@@ -98,7 +98,9 @@ struct Node::CoreParts {
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
-        resp(*node.resp_, engine, node.blocks_, rules) {}
+        resp(*node.resp_, engine, node.blocks_, rules) {
+    engine.follow(node.active_algorithms_);
+  }
 
   SessionFactory& door(Door door) {
     switch (door) {
@@ -126,7 +128,9 @@ struct Node::CoreParts {
   Http2Door http2;
   SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
   RespDoor resp;
-  std::optional<WallFollower> wall;  // while the core serves
+  // While the core serves.
+  std::optional<WallFollower> wall;
+  std::unique_ptr<Alarm> seconds;  // the first core's
 };
 
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
@@ -160,6 +164,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       secret_(HashSecret::random()),
       hasher_(secret_),
       blocks_(hasher_),
+      recent_traffic_(traffic_, clock_.now()),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
@@ -244,12 +249,22 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     parts.use_rules(rulebook_.rules());
   });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
+  parts.seconds = loop.make_alarm([this, &parts](Instant now) {
+    recent_traffic_.tick(now);
+    parts.seconds->set(recent_traffic_.next_tick());
+  });
+  parts.seconds->set(recent_traffic_.next_tick());
 }
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
   cores_[core]->wall.reset();
+  cores_[core]->seconds.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
@@ -262,7 +277,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = node_name();
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_,
+      std::move(fleet), cores_.size(), blocks_, recent_traffic_,
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },
@@ -302,10 +317,6 @@ void Node::announce_rules() noexcept {
       continue;
     }
   }
-}
-
-void Node::use_admission(const std::shared_ptr<const Admission>& admission) {
-  server_->use_admission(admission);
 }
 
 void Node::drain(Duration patience) {

@@ -10,10 +10,22 @@
 
 namespace weir {
 
-NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
-                     Instant now)
+namespace {
+
+FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
+  return {.is_alone = known.scope == TrafficSnapshot::Scope::kNode,
+          .nodes = known.nodes.size(),
+          .rates = rates_of(known.sum),
+          .totals = known.totals};
+}
+
+}  // namespace
+
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks,
+                     RecentTraffic& traffic, Post post, Instant now)
     : options_(std::move(options)),
       blocks_(blocks),
+      traffic_(traffic),
       post_(std::move(post)),
       state_(cores, now),
       members_(cores) {}
@@ -27,6 +39,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
                                .blocks = blocks_,
+                               .traffic = traffic_,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local()};
@@ -48,7 +61,8 @@ SharedStoreFigures NodeFleet::figures() const {
                              .reason = health.is_healthy ? state_.beat_failure() : health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes()};
+                             .live_nodes = state_.live_nodes(),
+                             .traffic = fleet_traffic(*traffic_.snapshot())};
   const FleetFigures sums = state_.figures();
   figures.counts = sums.counts;
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {

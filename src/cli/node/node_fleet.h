@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
+#include "observe/recent_traffic.h"
 #include "server/http/http_node.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -27,9 +28,9 @@ class NodeFleet final : FleetListener {
   // Runs something on a core's thread, soon.
   using Post = std::function<void(std::size_t core, std::function<void()> action)>;
 
-  // `blocks` must outlive this.
-  NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
-            Instant now);
+  // `blocks` and `traffic` must outlive this.
+  NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, RecentTraffic& traffic,
+            Post post, Instant now);
 
   // The core joins, and goes. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
@@ -52,6 +53,7 @@ class NodeFleet final : FleetListener {
 
   const RedisFleetOptions options_;
   BlockList& blocks_;
+  RecentTraffic& traffic_;
   const Post post_;
   FleetState state_;
   std::vector<Member> members_;    // each is its core's

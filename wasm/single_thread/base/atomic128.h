@@ -38,15 +38,15 @@ class Uint128 {
   friend constexpr Uint128 operator-(Uint128 a, Uint128 b) {
     return {a.high_ - b.high_ - (a.low_ < b.low_ ? 1 : 0), a.low_ - b.low_};
   }
-  // REQUIRES: 0 <= bits < 128
+  // REQUIRES: 0 <= bits < 128. What one word hands to the other moves in two steps, since a shift
+  // by 64 is none.
   friend constexpr Uint128 operator<<(Uint128 a, int bits) {
     if (bits >= 64) return {a.low_ << (bits - 64), 0};
-    return {a.high_ << bits | carried(a.low_, bits), a.low_ << bits};
+    return {a.high_ << bits | a.low_ >> 1 >> (63 - bits), a.low_ << bits};
   }
   friend constexpr Uint128 operator>>(Uint128 a, int bits) {
     if (bits >= 64) return {0, a.high_ >> (bits - 64)};
-    if (bits == 0) return a;
-    return {a.high_ >> bits, a.low_ >> bits | a.high_ << (64 - bits)};
+    return {a.high_ >> bits, a.low_ >> bits | a.high_ << 1 << (63 - bits)};
   }
   // REQUIRES: the first factor is below 2^64
   friend constexpr Uint128 operator*(Uint128 a, std::uint32_t factor) {
@@ -57,9 +57,6 @@ class Uint128 {
 
  private:
   constexpr Uint128(std::uint64_t high, std::uint64_t low) : low_(low), high_(high) {}
-  static constexpr std::uint64_t carried(std::uint64_t low, int bits) {
-    return bits == 0 ? 0 : low >> (64 - bits);
-  }
 
   std::uint64_t low_ = 0;
   std::uint64_t high_ = 0;

@@ -16,6 +16,7 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
+#include "observe/recent_traffic.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
@@ -45,6 +46,7 @@ class RedisFleet final : public Fleet, RedisListener {
     std::size_t number;
     RedisSurroundings surroundings;
     BlockList& blocks;
+    RecentTraffic& traffic;
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;  // this node's, in memory
