@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "algo/sliding_log.h"
+#include "engine/key_mix.h"
 #include "store/memory/compact_table.h"
 #include "store/memory/time_ring.h"
 #include "store/memory/wide_store.h"
@@ -55,12 +56,12 @@ struct Text {
 class Core {
  public:
   Core(const HashSecret& secret, std::size_t max_keys, std::int64_t now_us)
-      : hasher_(secret),
+      : secret_(secret),
         start_us_(now_us),
         table_(max_keys, instant_from_epoch_us(now_us - kSlackBeforeStartUs)),
         wide_(max_keys / kWidePart, kLogEntries * (max_keys / kWidePart)) {}
 
-  KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_.hash(name, quota); }
+  const HashSecret& secret() const { return secret_; }
 
   Decision spend(const Charge& charge, Instant now) noexcept {
     const Quota& quota = *charge.quota;
@@ -90,7 +91,7 @@ class Core {
     return wide_.spend(charge, now, nullptr);
   }
 
-  KeyHasher hasher_;
+  HashSecret secret_;
   std::int64_t start_us_;
   CompactTable<> table_;
   WideStore wide_;
@@ -104,16 +105,40 @@ std::array<Text, kWeirBuckets> buckets;
 std::array<std::uint32_t, kWeirBuckets> bucket_lengths;
 alignas(16) std::array<std::int64_t, kWeirStateWords> state_words;
 
-KeyHash hash_of(int quota, int bucket, std::uint32_t length) {
-  const auto index = static_cast<std::size_t>(bucket);
-  return core->hash(
-      {.rule = {}, .bucket = buckets[index].view(bucket_lengths[index]), .key = text.view(length)},
-      *quotas[static_cast<std::size_t>(quota)]);
+// What the keys of the last call had in common, and those of the next one probably have.
+struct Scope {
+  int quota = -1;  // none
+  int bucket = -1;
+  KeyHash hash;  // asymmetric in bucket and key, as a sum of their hashes would not be
+};
+Scope scope;
+
+const Quota& quota_at(int index) { return *quotas[static_cast<std::size_t>(index)]; }
+
+std::string_view bucket_at(int index) {
+  const auto place = static_cast<std::size_t>(index);
+  return buckets[place].view(bucket_lengths[place]);
+}
+
+WEIR_RARE KeyHash fleet_hash(int quota, int bucket, std::string_view key) {
+  const HashSecret& secret = core->secret();
+  return combine(hash_scope(secret, bucket_at(bucket), quota_at(quota)), hash_text(secret, key));
+}
+
+WEIR_RARE void enter_scope(int quota, int bucket) {
+  scope = {.quota = quota, .bucket = bucket, .hash = fleet_hash(quota, bucket, {})};
+}
+
+// In the table of this module, which nobody shares: a product less than the fleet's.
+KeyHash table_hash(int quota, int bucket, std::uint32_t length) {
+  if (quota != scope.quota || bucket != scope.bucket) enter_scope(quota, bucket);
+  const KeyHash key = hash_text(core->secret(), text.view(length));
+  return {.high = scope.hash.high + key.high, .low = scope.hash.low + key.low};
 }
 
 Charge charge_of(int quota, int bucket, std::uint32_t length, double cost) {
-  return {.key = hash_of(quota, bucket, length),
-          .quota = &*quotas[static_cast<std::size_t>(quota)],
+  return {.key = table_hash(quota, bucket, length),
+          .quota = &quota_at(quota),
           .cost = static_cast<std::int64_t>(cost)};
 }
 
@@ -185,6 +210,7 @@ int weir_quota(int index, int algorithm, double limit, double window, double bur
                                   .window = Duration{static_cast<std::int64_t>(window)},
                                   .burst = static_cast<std::int64_t>(burst)});
   if (quota) quotas[static_cast<std::size_t>(index)] = *quota;
+  scope.quota = -1;
   constexpr std::array<char, 4> kFields = {'a', 'l', 'w', 'b'};  // how their names begin
   if (quota) return 0;
   return static_cast<int>(std::ranges::find(kFields, quota.error().field[0]) - kFields.begin()) + 1;
@@ -194,6 +220,7 @@ void weir_bucket(int index, std::uint32_t length) {
   Text& bucket = buckets[static_cast<std::size_t>(index)];
   bucket_lengths[static_cast<std::size_t>(index)] = bucket.reserve(length) ? length : 0;
   if (length > 0) std::memcpy(bucket.bytes, text.bytes, length);
+  scope.bucket = -1;
 }
 
 int weir_spend(int quota, int bucket, std::uint32_t length, double cost, double now) {
@@ -201,11 +228,11 @@ int weir_spend(int quota, int bucket, std::uint32_t length, double cost, double 
 }
 
 void weir_reset(int quota, int bucket, std::uint32_t length) {
-  core->reset(hash_of(quota, bucket, length));
+  core->reset(table_hash(quota, bucket, length));
 }
 
 void weir_hash(int quota, int bucket, std::uint32_t length) {
-  const KeyHash key = hash_of(quota, bucket, length);
+  const KeyHash key = fleet_hash(quota, bucket, text.view(length));
   std::memcpy(text.bytes, &key, sizeof(key));
 }
 
@@ -214,7 +241,7 @@ double weir_evictions() { return static_cast<double>(core->evictions()); }
 std::int64_t* weir_state() { return state_words.data(); }
 
 int weir_step(int quota_index, int words, double cost, double now) {
-  const Quota& quota = *quotas[static_cast<std::size_t>(quota_index)];
+  const Quota& quota = quota_at(quota_index);
   const auto units = static_cast<std::int64_t>(cost);
   const Instant at = instant_from_epoch_us(static_cast<std::int64_t>(now));
   if (quota.algorithm() == Algorithm::kSlidingLog) return step_log(quota, words, units, at);

@@ -1,9 +1,9 @@
 // One instance of weir.wasm: a table of keys, and the functions that decide on it.
 //
-// The module is made when the package is imported; an instance, and the secret under which it
-// hashes keys, when it is first needed: Workers allow neither clocks nor random numbers before.
+// An instance, and the secret under which it hashes keys, are made when they are first needed:
+// Workers allow neither clocks nor random numbers before.
 
-import { module, randomBytes } from "#platform";
+import { compiledModule, randomBytes } from "#platform";
 import type { Quota } from "./quota.js";
 
 interface Exports {
@@ -42,7 +42,7 @@ export class Core {
   private lastBucketIndex = 0;
 
   constructor(maxKeys: number, now: number, secret?: Uint8Array) {
-    this.exports = new WebAssembly.Instance(module, {}).exports as unknown as Exports;
+    this.exports = new WebAssembly.Instance(compiledModule(), {}).exports as unknown as Exports;
     this.reserve(TEXT_BYTES);
     this.bytes.set(secret ?? randomBytes(SECRET_BYTES), this.textAt);
     if (this.exports.weir_open(maxKeys, now) === 0) {

@@ -27,6 +27,12 @@ type Answer = Decision | Promise<Decision>;
 
 const OVERRIDES_MAX = 256;
 
+// Else all numbers, say, would be one key: that of no characters.
+function checkNames(bucket: string, key: string): void {
+  if (typeof bucket === "string" && typeof key === "string") return;
+  throw new TypeError("bucket and key must be strings");
+}
+
 export class Limiter<A extends Answer = Decision> {
   readonly quota: Quota;
   readonly store: Store<A>;
@@ -45,6 +51,7 @@ export class Limiter<A extends Answer = Decision> {
 
   /** The same key in two buckets has two counters. */
   hit(bucket: string, key: string, options?: HitOptions): A {
+    checkNames(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
     const cost = options.cost ?? 1;
     checkCost(cost);
@@ -53,6 +60,7 @@ export class Limiter<A extends Answer = Decision> {
 
   /** Forgets what the key has spent. */
   reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
+    checkNames(bucket, key);
     return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
   }
 

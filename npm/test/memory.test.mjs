@@ -79,6 +79,16 @@ test("keys of any characters are different keys", () => {
   for (const key of keys) assert.equal(limiter.hit(key, "").allowed, key !== "", key.slice(0, 9));
 });
 
+test("keys and buckets that are no strings are refused, not taken for one key", () => {
+  const [limiter] = limiterAt();
+  const error = { name: "TypeError", message: "bucket and key must be strings" };
+  for (const name of [7, undefined, null, {}, ["k"]]) {
+    assert.throws(() => limiter.hit("b", name), error);
+    assert.throws(() => limiter.hit(name, "k"), error);
+    assert.throws(() => limiter.reset("b", name), error);
+  }
+});
+
 test("a key that is too long is refused, and the limiter goes on", () => {
   const [limiter] = limiterAt();
   assert.throws(() => limiter.hit("", "x".repeat((1 << 24) + 1)), RangeError);

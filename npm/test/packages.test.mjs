@@ -3,10 +3,12 @@
 // npm/tools/peers.mjs has not brought one, its tests are skipped and say so.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import * as weir from "@weir/limiter";
@@ -26,15 +28,20 @@ async function peer(name) {
   return import(pathToFileURL(join(CACHE, "node_modules", name, file)));
 }
 
-const TEN_LINES = `
-const limiter = new Limiter({ limit: 5, window: "1m" });
-const decision = limiter.hit("login", "alice");
-const { "RateLimit-Policy": policy } = headers(decision, limiter.quota);
-limiter.hit("login", "alice", { cost: 3 });
-limiter.hit("login", "alice");
-console.log(decision.allowed, decision.remaining, policy, limiter.hit("login", "alice").allowed);
-`;
-const SAYS = 'true 4 "default";q=5;w=60 false';
+// The package's own README is what users copy.
+const README = readFileSync(join(PACKAGE, "README.md"), "utf8");
+const [, TEN_LINES] = /```js\n(import [^]*?)```/.exec(README);
+const REQUIRED = TEN_LINES.replace(/import (\{.*\}) from "(.*)";/, 'const $1 = require("$2");');
+const SAYS = /^true 4 0\n\{[^]*RateLimit-Policy.*q=5;w=60[^]*\}$/;  // each prints in its own way
+
+const run = (command, words, folder) =>
+  execFileSync(command, words, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
+    .trim();
+
+function writeProgram(folder) {
+  writeFileSync(join(folder, "main.mjs"), TEN_LINES);
+  writeFileSync(join(folder, "main.cjs"), REQUIRED);
+}
 
 // An empty project with the package installed, as npm leaves it.
 function project(t) {
@@ -42,20 +49,48 @@ function project(t) {
   mkdirSync(join(folder, "node_modules/@weir"), { recursive: true });
   symlinkSync(PACKAGE, join(folder, "node_modules/@weir/limiter"));
   writeFileSync(join(folder, "package.json"), '{"dependencies":{"@weir/limiter":"*"}}');
-  const write = (file, begin) => writeFileSync(join(folder, file), begin + TEN_LINES);
-  write("main.mjs", 'import { Limiter, headers } from "@weir/limiter";');
-  write("main.cjs", 'const { Limiter, headers } = require("@weir/limiter");');
+  writeProgram(folder);
   return folder;
 }
-
-const run = (command, words, folder) =>
-  execFileSync(command, words, { cwd: folder, encoding: "utf8" }).trim();
 
 test("node, by import and by require", (t) => {
   const folder = project(t);
   for (const file of ["main.mjs", "main.cjs"]) {
-    assert.equal(run(process.execPath, [file], folder), SAYS, file);
+    assert.match(run(process.execPath, [file], folder), SAYS, file);
   }
+});
+
+// Debian's tsc, which has made the types.
+test("README's lines have the types that they need", (t) => {
+  const folder = project(t);
+  const [, fetchLine] = /```js\n(export default .*)\n/.exec(README);
+  const names = "import { limitFetch } from \"@weir/limiter\";\n" +
+                "const handler = () => new Response();\n";
+  writeFileSync(join(folder, "main.mts"), TEN_LINES + names + fetchLine);
+  const words = ["--noEmit", "--strict", "--target", "es2022", "--module", "node16",
+                 "--moduleResolution", "node16", "--lib", "es2022,dom"];
+  const { status, stdout } = spawnSync("tsc", [...words, "main.mts"],
+                                       { cwd: folder, encoding: "utf8" });
+  assert.equal(status, 0, stdout);
+});
+
+const hasNpm = spawnSync("npm", ["--version"]).status === 0;
+const withNpm = hasNpm ? {} : { skip: "npm is not installed" };
+test("npm install of the tarball, in an empty project", withNpm, (t) => {
+  const folder = folderOf(t);
+  const tarball = join(folder, "weir-limiter.tgz");
+  // As `./dev npm` packs it.
+  run("tar", ["-C", dirname(realpathSync(PACKAGE)), "-czf", tarball, "package"], folder);
+  mkdirSync(join(folder, "project"));
+  const empty = join(folder, "project");
+  const words = ["install", "--offline", "--no-audit", "--no-fund"];
+  run("npm", [...words, "--cache", join(folder, "cache"), tarball], empty);
+  writeProgram(empty);
+  for (const file of ["main.mjs", "main.cjs"]) {
+    assert.match(run(process.execPath, [file], empty), SAYS, file);
+  }
+  const installed = JSON.parse(readFileSync(join(empty, "package-lock.json"), "utf8")).packages;
+  assert.deepEqual(Object.keys(installed), ["", "node_modules/@weir/limiter"], "no dependencies");
 });
 
 test("browsers and others, with the module in the bundle", async () => {
@@ -66,13 +101,13 @@ test("browsers and others, with the module in the bundle", async () => {
 
 test("bun", needs("bun"), (t) => {
   const bun = join(CACHE, "node_modules/.bin/bun");
-  assert.equal(run(bun, ["main.mjs"], project(t)), SAYS);
+  assert.match(run(bun, ["main.mjs"], project(t)), SAYS);
 });
 
 test("deno", needs("deno"), (t) => {
   const deno = join(CACHE, "node_modules/.bin/deno");
   const words = ["run", "--quiet", "--allow-read", "--allow-env", "--node-modules-dir=manual"];
-  assert.equal(run(deno, [...words, "main.mjs"], project(t)), SAYS);
+  assert.match(run(deno, [...words, "main.mjs"], project(t)), SAYS);
 });
 
 async function statusesOf(url, count) {

@@ -18,7 +18,8 @@ const isConnected = async (url) =>
 
 test("a node and a program share one counter of a Redis", async (t) => {
   const socket = await startRedis(t);
-  const url = await startNode(t, "--redis", `unix://${socket}`, "--threads", "1");
+  const url = await startNode(t, "--redis", `unix://${socket}`, "--redis-deadline", "10s",
+                              "--threads", "1");
   await until(() => isConnected(url));
   const send = await redisClient(t, socket);
   const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
@@ -78,7 +79,8 @@ test("redis: a lost script and a lost secret cost nothing but a call", async (t)
 
 test("redis: what is under a key and no state of ours, and a secret that is none", async (t) => {
   const send = await redisClient(t, await startRedis(t));
-  const of = () => new Limiter(HOUR, new RedisStore({ client: send, onFailure: "throw" }));
+  const patient = { client: send, onFailure: "throw", deadline: 20_000 };
+  const of = () => new Limiter(HOUR, new RedisStore(patient));
   const limiter = of();
   await limiter.hit("", "k");
   const [name] = (await send(["KEYS", "weir:{*"])).filter((key) => !key.includes("fleet"));

@@ -47,6 +47,7 @@ function bundle({ file, platform, format }, script) {
     `--alias:#platform=${join(NPM, `src/platform/${platform}.ts`)}`,
     `--alias:#script=${script}`,
     `--alias:weir.wasm=${wasm}`,
+    ...(format === "cjs" ? ["--define:import.meta.url=__filename"] : []),
     `--outfile=${join(out, file)}`,
     "--log-level=warning",
   ], { stdio: "inherit" });

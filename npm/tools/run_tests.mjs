@@ -25,6 +25,7 @@ for (const file of files) {
   if (!existsSync(join(place, "test", file))) throw new Error(`there is no test ${file}`);
 }
 const paths = files.map((name) => join("test", name));
+const env = { ...process.env, WEIR_ROOT: dirname(NPM) };
 const { status } = spawnSync(process.execPath, ["--test", ...paths],
-                             { cwd: place, stdio: "inherit" });
+                             { cwd: place, stdio: "inherit", env });
 process.exit(status ?? 1);

@@ -8,15 +8,21 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iostream>
+#include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/value_or_refuse.h"
 #include "config/config.h"
+#include "config/config_file.h"
+#include "rules/schedule.h"
 
 namespace weir {
 namespace {
@@ -24,10 +30,12 @@ namespace {
 namespace json = boost::json;
 
 // Fields of a rule, and of its `match`, that the Worker knows.
-constexpr std::array<std::string_view, 12> kRuleFields = {"id",     "name",  "algorithm", "limit",
-                                                          "window", "burst", "enabled",   "shadow",
-                                                          "group",  "match", "key",       "cost"};
-constexpr std::string_view kMoreLimits = "more_limits";
+constexpr std::array<std::string_view, 20> kRuleFields = {
+    "id",        "name",  "algorithm", "limit",  "window",  "burst",      "enabled",
+    "shadow",    "group", "match",     "key",    "cost",    "tier",       "tiers",
+    "overrides", "allow", "deny",      "active", "on_deny", "more_limits"};
+constexpr std::array<std::string_view, 4> kDenialFields = {"status", "content_type", "body",
+                                                           "header"};
 constexpr std::array<std::string_view, 11> kMatchFields = {"method", "host",   "path",    "query",
                                                            "header", "cookie", "country", "client",
                                                            "all",    "any",    "not"};
@@ -53,12 +61,66 @@ std::string_view unknown_match_field(const json::value& match) {
   return {};
 }
 
-json::object limit_of(const Quota& quota) {
-  json::object limit{{"algorithm", algorithm_name(quota.algorithm())},
-                     {"limit", quota.limit()},
-                     {"window_us", quota.window().count()}};
-  if (quota.capacity() != quota.limit()) limit["burst"] = quota.capacity();
-  return limit;
+json::array limits_json(std::span<const Quota> quotas) {
+  json::array limits;
+  for (const Quota& quota : quotas) {
+    json::object limit{{"algorithm", algorithm_name(quota.algorithm())},
+                       {"limit", quota.limit()},
+                       {"window_us", quota.window().count()}};
+    if (quota.capacity() != quota.limit()) limit["burst"] = quota.capacity();
+    limits.push_back(std::move(limit));
+  }
+  return limits;
+}
+
+// In the order of their names, so that the same rules are the same text.
+json::array named_limits_json(const Rule::LimitsByName& named) {
+  json::array list;
+  for (const auto& [name, limits] : std::map(named.begin(), named.end())) {
+    list.push_back({{"name", name}, {"limits", limits_json(limits)}});
+  }
+  return list;
+}
+
+json::object key_list_json(const KeyList& list) {
+  json::array networks;
+  for (const IpPrefix& network : list.networks)
+    networks.push_back(json::value(network.to_string()));
+  json::array keys;
+  for (const std::string& key : std::set(list.keys.begin(), list.keys.end())) {
+    keys.push_back(json::value(key));
+  }
+  return {{"keys", std::move(keys)}, {"networks", std::move(networks)}};
+}
+
+// The texts of a field that holds one or several.
+std::vector<std::string_view> texts_of(const json::value* field) {
+  std::vector<std::string_view> texts;
+  if (field == nullptr) return texts;
+  if (const auto* text = field->if_string()) texts.push_back(*text);
+  if (const auto* list = field->if_array()) {
+    for (const json::value& each : *list) texts.push_back(each.as_string());
+  }
+  return texts;
+}
+
+// Days as bits, times as minutes of the day.
+json::object hours_json(const json::object& active) {
+  Schedule::Spec hours;
+  const auto days = texts_of(active.if_contains("days"));
+  if (!days.empty()) hours.days = 0;
+  for (const std::string_view day : days) hours.days |= parse_days(day).value_or(0);
+  for (const auto from : texts_of(active.if_contains("from"))) {
+    hours.from = parse_time_of_day(from).value_or(hours.from);
+  }
+  for (const auto to : texts_of(active.if_contains("to"))) {
+    hours.to = parse_time_of_day(to).value_or(hours.to);
+  }
+  for (const auto zone : texts_of(active.if_contains("zone"))) hours.zone = zone;
+  return {{"days", hours.days},
+          {"from", hours.from.count()},
+          {"to", hours.to.count()},
+          {"zone", hours.zone}};
 }
 
 // One rule's way out of the configuration.
@@ -69,31 +131,37 @@ class Exported {
 
   void refuse_what_is_unknown(WorkerStore store) {
     for (const auto& [name, value] : written_) {
-      if (!is_one_of(kRuleFields, name) && name != kMoreLimits) {
+      if (!is_one_of(kRuleFields, name)) {
         refuse(name, "the Worker has no '" + std::string(name) + "'");
       }
     }
     if (!rule_.match) refuse("id", "the Worker asks by request only: the rule needs a 'match'");
     if (const auto* match = written_.if_contains("match")) refuse_match(*match);
-    for (const KeyPart& part : rule_.key_parts) {
-      if (part.property != KeyPart::Property::kClaim) continue;
-      refuse("key", "the Worker reads no tokens: a key of 'jwt:" + part.name + "' is not known");
-    }
+    for (const KeyPart& part : rule_.key_parts) refuse_claim("key", part);
+    if (rule_.tier) refuse_claim("tier", *rule_.tier);
     if (rule_.cost_from) refuse("cost", "the Worker takes costs that are whole numbers only");
-    for (const Quota& quota : rule_.own_limits()) refuse_algorithm(quota.algorithm(), store);
+    refuse_denial();
+    refuse_algorithms("algorithm", rule_.own_limits(), store);
+    for (const auto& [name, quotas] : rule_.tiers) refuse_algorithms("tiers", quotas, store);
+    for (const auto& [name, quotas] : rule_.overrides)
+      refuse_algorithms("overrides", quotas, store);
   }
 
   json::object to_json() const {
-    json::array limits_json;
-    for (const Quota& quota : rule_.own_limits()) limits_json.push_back(limit_of(quota));
     json::object rule{{"id", rule_.id},
                       {"group", rule_.group},
                       {"shadow", rule_.shadow},
                       {"cost", rule_.cost},
-                      {"limits", std::move(limits_json)}};
-    for (const std::string_view name : {"match", "key"}) {
+                      {"limits", limits_json(rule_.own_limits())}};
+    for (const std::string_view name : {"match", "key", "tier"}) {
       if (const auto* value = written_.if_contains(name)) rule[name] = *value;
     }
+    if (!rule_.tiers.empty()) rule["tiers"] = named_limits_json(rule_.tiers);
+    if (!rule_.overrides.empty()) rule["overrides"] = named_limits_json(rule_.overrides);
+    if (!rule_.allow.empty()) rule["allow"] = key_list_json(rule_.allow);
+    if (!rule_.deny.empty()) rule["deny"] = key_list_json(rule_.deny);
+    if (rule_.active) rule["active"] = hours_json(*section("active"));
+    if (const auto* denial = section("on_deny")) rule["on_deny"] = denial_json(*denial);
     return rule;
   }
 
@@ -101,18 +169,57 @@ class Exported {
   std::vector<std::pair<TextPlace, std::string>> refusals;
 
  private:
-  void refuse_algorithm(Algorithm algorithm, WorkerStore store) {
+  // Null if there is none, or nothing in it.
+  const json::object* section(std::string_view name) const {
+    const auto* value = written_.if_contains(name);
+    return value == nullptr ? nullptr : value->if_object();
+  }
+
+  json::object denial_json(const json::object& written) const {
+    json::object denial;
+    if (rule_.denial.status != 0) denial["status"] = rule_.denial.status;
+    if (rule_.denial.body) denial["content_type"] = rule_.denial.content_type;
+    for (const std::string_view name : {"body", "header"}) {
+      if (const auto* value = written.if_contains(name)) denial[name] = *value;
+    }
+    return denial;
+  }
+
+  void refuse_claim(std::string_view field, const KeyPart& part) {
+    if (part.property != KeyPart::Property::kClaim) return;
+    refuse(field, "the Worker reads no tokens: it does not know 'jwt:" + part.name + "'");
+  }
+
+  void refuse_denial() {
+    const json::object* written = section("on_deny");
+    if (written == nullptr) return;
+    for (const auto& [name, value] : *written) {
+      if (is_one_of(kDenialFields, name)) continue;
+      refuse("on_deny", "the Worker has no '" + std::string(name) + "' in 'on_deny'");
+    }
+    const auto refuse_part = [this](const KeyPart& part) { refuse_claim("on_deny", part); };
+    if (rule_.denial.body) rule_.denial.body->for_each_part(refuse_part);
+    for (const HeaderTemplate& header : rule_.denial.headers) {
+      header.value.for_each_part(refuse_part);
+    }
+  }
+
+  void refuse_algorithms(std::string_view field, std::span<const Quota> quotas, WorkerStore store) {
+    for (const Quota& quota : quotas) refuse_algorithm(field, quota.algorithm(), store);
+  }
+
+  void refuse_algorithm(std::string_view field, Algorithm algorithm, WorkerStore store) {
     if (algorithm == Algorithm::kAdaptive) {
-      return refuse("algorithm",
+      return refuse(field,
                     "the Worker has no traffic for adaptive to follow; choose sliding_window, "
                     "token_bucket or exponential_backoff");
     }
     const bool counts_in_windows =
         algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
     if (store == WorkerStore::kDurable || counts_in_windows) return;
-    refuse("algorithm", std::string(algorithm_name(algorithm)) +
-                            " is not kept over KV; fixed_window and sliding_window are, and "
-                            "all with --store durable");
+    refuse(field, std::string(algorithm_name(algorithm)) +
+                      " is not kept over KV; fixed_window and sliding_window are, and "
+                      "all with --store durable");
   }
 
   void refuse_match(const json::value& match) {

@@ -3,8 +3,8 @@
 // The Worker has no RE2, no tokens, no blocks and no fleet. What it cannot do is refused with
 // its place, since a limit that is left out would be found missing by an attacker.
 //
-// Thread rule: pure. Tested by exported_rules_test.cc; that the Worker matches requests as the
-// server does, by worker/test/matching.test.mjs.
+// Thread rule: pure. Tested by exported_rules_test.cc. That the Worker matches and denies as the
+// server does: worker/test/matching.test.mjs, worker/test/denials.test.mjs.
 
 #pragma once
 

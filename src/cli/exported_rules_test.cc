@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <ctime>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace weir {
 namespace {
@@ -56,13 +61,124 @@ rules:
     match: {any: [{path: /x}, {not: {path_regex: "/[0-9]+"}}]}
     limit: 1
     window: 1m
-    on_deny: {block: 1m}
-    active: {days: mon}
+    on_deny: {block: 1m, status: 503}
+    mode: strict
 )"),
             "rules.yaml:3:9: a: the Worker asks by request only: the rule needs a 'match'\n"
             "rules.yaml:7:12: b: the Worker has no 'path_regex' in 'match'; write 'path' with '*'\n"
-            "rules.yaml:10:14: b: the Worker has no 'on_deny'\n"
-            "rules.yaml:11:13: b: the Worker has no 'active'\n");
+            "rules.yaml:10:14: b: the Worker has no 'block' in 'on_deny'\n"
+            "rules.yaml:11:11: b: the Worker has no 'mode'\n");
+}
+
+TEST(ExportedRules, RefuseWhateverReadsTokens) {
+  EXPECT_EQ(exported(R"(
+jwt: {secret_file: /etc/weir/secret}
+rules:
+  - id: a
+    match: {path: /*}
+    key: jwt:sub
+    tier: jwt:plan
+    tiers: [{name: gold, limit: 9, window: 1m}]
+    limit: 1
+    window: 1m
+    on_deny:
+      body: "{{jwt:sub}}"
+)"),
+            "rules.yaml:6:10: a: the Worker reads no tokens: it does not know 'jwt:sub'\n"
+            "rules.yaml:7:11: a: the Worker reads no tokens: it does not know 'jwt:plan'\n"
+            "rules.yaml:12:7: a: the Worker reads no tokens: it does not know 'jwt:sub'\n");
+}
+
+TEST(ExportedRules, HaveTiersOverridesAndLists) {
+  const std::string text = exported(R"(
+rules:
+  - id: plans
+    match: {path: /*}
+    key: client
+    tier: cookie:plan
+    tiers:
+      - {name: silver, limit: 5, window: 1m}
+      - {name: gold, limit: 9, window: 1m, more_limits: [{limit: 90, window: 1h}]}
+    overrides: [{key: 5, limit: 50, window: 1m}]
+    allow: [monitor, 10.0.0.0/8]
+    deny: 192.0.2.66
+    limit: 1
+    window: 1m
+)");
+  const auto minute = [](int limit) {
+    return R"({"algorithm":"sliding_window","limit":)" + std::to_string(limit) +
+           R"(,"window_us":60000000})";
+  };
+  const std::string wanted =
+      R"("tier":"cookie:plan","tiers":[{"name":"gold","limits":[)" + minute(9) +
+      R"(,{"algorithm":"sliding_window","limit":90,"window_us":3600000000}]},)"
+      R"({"name":"silver","limits":[)" +
+      minute(5) + R"(]}],"overrides":[{"name":"5","limits":[)" + minute(50) +
+      R"(]}],"allow":{"keys":["10.0.0.0/8","monitor"],"networks":["10.0.0.0/8"]},)"
+      R"("deny":{"keys":["192.0.2.66"],"networks":["192.0.2.66/32"]})";
+  EXPECT_NE(text.find(wanted), std::string::npos) << text;
+}
+
+TEST(ExportedRules, OverKvCountInWindowsInEveryTier) {
+  EXPECT_EQ(exported(R"(
+rules:
+  - id: api
+    match: {path: /*}
+    limit: 10
+    window: 1s
+    overrides: [{key: partner, limit: 10, window: 1s, algorithm: token_bucket}]
+)"),
+            "rules.yaml:7:16: api: token_bucket is not kept over KV; fixed_window and "
+            "sliding_window are, and all with --store durable\n");
+}
+
+TEST(ExportedRules, HaveAnswersToDenials) {
+  const std::string text = exported(R"(
+rules:
+  - id: api
+    match: {path: /*}
+    limit: 1
+    window: 1m
+    on_deny:
+      status: 503
+      body: "{{key}} waits"
+      header: [{name: X-Wait, value: "{{retry_after}}"}]
+)");
+  EXPECT_NE(text.find(R"("on_deny":{"status":503,"content_type":"text/plain",)"
+                      R"("body":"{{key}} waits",)"
+                      R"("header":[{"name":"X-Wait","value":"{{retry_after}}"}]})"),
+            std::string::npos)
+      << text;
+}
+
+// "2026-03-27 07:59:59", UTC.
+Instant utc(const std::string& text) {
+  std::tm tm{};
+  EXPECT_NE(strptime(text.c_str(), "%Y-%m-%d %H:%M:%S", &tm), nullptr) << text;
+  return instant_from_epoch_us(std::int64_t{timegm(&tm)} * 1'000'000);
+}
+
+// worker/test/matching.test.mjs asks the Worker's part.
+TEST(ExportedRules, KeepTheHours) {
+  std::ifstream file("../../worker/test/schedules.json");
+  const boost::json::value table = boost::json::parse(file);
+  ASSERT_FALSE(table.as_array().empty());
+  for (const boost::json::value& row : table.as_array()) {
+    const boost::json::object rule{{"id", "a"},
+                                   {"match", boost::json::object{}},
+                                   {"limit", 1},
+                                   {"window", "1m"},
+                                   {"active", row.at("active")}};
+    const std::string text =
+        boost::json::serialize(boost::json::object{{"rules", boost::json::array{rule}}});
+    const boost::json::value said = boost::json::parse(exported(text));
+    EXPECT_EQ(said.at("rules").at(0).at("active"), row.at("exported")) << text;
+    const auto config = parse_config(text, "rules.yaml");
+    const Rule& read = std::get<Config>(config).rules.front();
+    for (const auto& [at, held] : row.at("holds").as_object()) {
+      EXPECT_EQ(read.active->holds(utc(at)), held.as_bool()) << text << ' ' << at;
+    }
+  }
 }
 
 TEST(ExportedRules, OverKvCountInWindows) {

@@ -1,13 +1,29 @@
-// What the tests ask of the Worker's rules, outside of a Worker.
+// What the tests ask of the Worker's parts, outside of a Worker.
 
 import exported from "#rules";
 import { factsOf } from "./request_facts.js";
-import { compileRules, matchingRules, type ExportedRules } from "./rules.js";
+import { appliedRules, compileRules, type ExportedRules } from "./rules.js";
+
+export { scheduleOf } from "./schedule.js";
+export { default as worker } from "./worker.js";
 
 const RULES = compileRules(exported as ExportedRules);
 
-/** The ids of the rules that apply, and their keys. */
-export function matching(request: Request, country: string): { rule: string; key: string }[] {
-  const facts = factsOf(request, country);
-  return matchingRules(RULES, facts).map((rule) => ({ rule: rule.id, key: rule.keyOf(facts) }));
+export interface Match {
+  rule: string;
+  key: string;
+  tier: string;
+  decided_by: string;
+  limit: number;
+}
+
+const DECIDED_BY = { allow: "not_counted", deny: "deny_list" };
+
+/** The rules that apply, as /v1/explain shows them. */
+export function matching(request: Request, country: string): Match[] {
+  const applied = appliedRules(RULES, factsOf(request, country), Date.now());
+  return applied.map(({ rule, key, tier, list, quotas }) => ({
+    rule: rule.id, key, tier, limit: quotas[0]!.capacity,
+    decided_by: list === undefined ? "counter" : DECIDED_BY[list],
+  }));
 }

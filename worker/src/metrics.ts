@@ -13,9 +13,10 @@ export class Metrics {
   private loggedAt = -Infinity;
   private unlogged = 0;
 
-  asked(isDenied: boolean, rule: Rule | undefined): void {
-    ++this.requests[isDenied ? "denied" : "allowed"];
-    if (isDenied) this.log({ denied: rule?.id });
+  /** A request has been decided: by whom it was denied, if it was. */
+  asked(denier: Rule | undefined): void {
+    ++this.requests[denier === undefined ? "allowed" : "denied"];
+    if (denier !== undefined) this.log({ denied: denier.id });
   }
 
   denied({ id }: Rule): void {

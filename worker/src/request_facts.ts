@@ -34,13 +34,13 @@ const decodePercent = (text: string, keep: (byte: number) => boolean): string =>
 export function normalPath(path: string): string {
   const decoded = decodePercent(bytesOf(path), (byte) => byte === 0);
   const kept: string[] = [];
-  const segments = decoded.split("/").filter((segment) => segment !== "");
+  const written = decoded.split("/").filter((segment) => segment !== "");
+  const segments = written.map((segment) => segment.split(";")[0]!);
   for (const segment of segments) {
     if (segment === "..") kept.pop();
-    else if (segment !== ".") kept.push(segment);
+    else if (segment !== "." && segment !== "") kept.push(segment);
   }
-  const last = segments.at(-1);
-  const isFolder = last === undefined || last === "." || last === ".." || decoded.endsWith("/");
+  const isFolder = ["", ".", ".."].includes(segments.at(-1) ?? "") || decoded.endsWith("/");
   return kept.length === 0 ? "/" : `/${kept.join("/")}${isFolder ? "/" : ""}`;
 }
 

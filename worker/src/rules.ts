@@ -2,10 +2,11 @@
 // counts it. They match as the server's do; test/matching.test.mjs asks both.
 
 import { Quota, type Algorithm } from "@weir/limiter";
-import { addressText, isV4, networkHolds, networkOf } from "./address.js";
+import { networkHolds, parseAddress, type Address } from "./address.js";
+import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
+import { keyOfParts, listOf, partOf, type PartText, type TextOrTexts } from "./key_parts.js";
 import { bytesOf, type Facts } from "./request_facts.js";
-
-type TextOrTexts = string | string[];
+import { scheduleOf, type Hours } from "./schedule.js";
 
 interface NamedMatch {
   name: string;
@@ -26,33 +27,72 @@ interface MatchText {
   not?: MatchText;
 }
 
+interface ExportedLimit {
+  algorithm: Algorithm;
+  limit: number;
+  window_us: number;
+  burst?: number;
+}
+
+interface NamedLimits {
+  name: string;
+  limits: ExportedLimit[];
+}
+
+interface KeyList {
+  keys: string[];
+  networks: string[];
+}
+
+interface ExportedRule {
+  id: string;
+  group: string;
+  shadow: boolean;
+  cost: number;
+  limits: ExportedLimit[];
+  match: MatchText;
+  key?: TextOrTexts;
+  tier?: string;
+  tiers?: NamedLimits[];
+  overrides?: NamedLimits[];
+  allow?: KeyList;
+  deny?: KeyList;
+  active?: Hours;
+  on_deny?: OnDeny;
+}
+
 export interface ExportedRules {
   store: "kv" | "durable";
-  rules: {
-    id: string;
-    group: string;
-    shadow: boolean;
-    cost: number;
-    limits: { algorithm: Algorithm; limit: number; window_us: number; burst?: number }[];
-    match: MatchText;
-    key?: TextOrTexts;
-  }[];
+  rules: ExportedRule[];
 }
 
 type Condition = (facts: Facts) => boolean;
+type Listed = (key: string, client: Address | undefined) => boolean;
 
 export interface Rule {
   id: string;
   group: string;
   shadow: boolean;
   cost: number;
-  quotas: Quota[];
   holds: Condition;
-  keyOf: (facts: Facts) => string;
+  isInForce: (now: number) => boolean;
+  keyOf: PartText;
+  tierOf: PartText;
+  quotasFor: (key: string, tier: string) => Quota[];
+  allows: Listed;
+  denies: Listed;
+  answerTo: (denied: Denied) => DenialAnswer;
 }
 
-const listOf = <T>(value: T | T[] | undefined): T[] =>
-  value === undefined ? [] : Array.isArray(value) ? value : [value];
+/** A rule that applies to a request. */
+export interface Applied {
+  rule: Rule;
+  key: string;
+  tier: string;
+  quotas: Quota[];
+  /** Who is in a list is not counted. */
+  list: "allow" | "deny" | undefined;
+}
 
 // ---- texts ----
 
@@ -127,71 +167,64 @@ function conditionOf(match: MatchText): Condition {
   return (facts) => conditions.every((holds) => holds(facts));
 }
 
-// ---- keys ----
+// ---- whom it is for ----
 
-const V4_BITS = 32;
-const V6_BITS = 64;
+const quotasOf = (limits: ExportedLimit[]): Quota[] =>
+  limits.map(({ window_us, ...quota }) => new Quota({ ...quota, window: window_us / 1e6 }));
 
-function clientPart(bits: string[]): (facts: Facts) => string {
-  const [v4 = V4_BITS, v6 = V6_BITS] = bits.map(Number);
-  return ({ client }) => {
-    if (client === undefined) return "";
-    const length = isV4(client) ? v4 : v6;
-    const text = addressText(networkOf(client, length));
-    return length === (isV4(client) ? 32 : 128) ? text : `${text}/${length}`;
+const quotasByName = (named: NamedLimits[] | undefined): Map<string, Quota[]> =>
+  new Map(listOf(named).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
+
+function listedIn({ keys, networks }: KeyList = { keys: [], networks: [] }): Listed {
+  const named = new Set(keys.map(bytesOf));
+  const holds = networks.map(networkHolds);
+  return (key, client) => {
+    if (named.has(key)) return true;
+    if (holds.length === 0) return false;
+    const address = client ?? parseAddress(key);
+    return address !== undefined && holds.some((holdsIt) => holdsIt(address));
   };
-}
-
-// A client that repeats a name with several values chooses none of them.
-const oneValue = (values: string[]): string =>
-  values.every((value) => value === values[0]) ? values[0] ?? "" : "";
-
-const NAMED: Record<string, (name: string) => (facts: Facts) => string> = {
-  header: (name) => (facts) => oneValue(facts.header(name)),
-  query: (name) => (facts) => oneValue(facts.parameters(name)),
-  cookie: (name) => (facts) => oneValue(facts.cookies(name)),
-};
-
-const PLAIN: Record<string, (facts: Facts) => string> = {
-  method: ({ method }) => method,
-  host: ({ host }) => host,
-  path: ({ path }) => path,
-  country: ({ country }) => country,
-};
-
-function partOf(text: string): (facts: Facts) => string {
-  const colon = text.indexOf(":");
-  if (colon > 0) return NAMED[text.slice(0, colon)]!(text.slice(colon + 1));
-  const [name, ...bits] = text.split("/");
-  return name === "client" ? clientPart(bits) : PLAIN[name!]!;
-}
-
-function keyOfParts(key: TextOrTexts | undefined): (facts: Facts) => string {
-  const parts = listOf(key).map(partOf);
-  if (parts.length === 1) return parts[0]!;
-  // Each with its length, so that no two lists of texts are one key.
-  const withLength = (text: string): string => `${text.length}:${text}`;
-  return (facts) => parts.map((part) => withLength(part(facts))).join("");
 }
 
 // ---- rules ----
 
-export function compileRules({ rules }: ExportedRules): Rule[] {
-  return rules.map(({ id, group, shadow, cost, limits, match, key }) => ({
+function compileRule(exported: ExportedRule): Rule {
+  const { id, group, shadow, cost, active, tier } = exported;
+  const own = quotasOf(exported.limits);
+  const tiers = quotasByName(exported.tiers);
+  const overrides = quotasByName(exported.overrides);
+  return {
     id, group, shadow, cost,
-    quotas: limits.map(({ window_us, ...quota }) =>
-      new Quota({ ...quota, window: window_us / 1e6 })),
-    holds: conditionOf(match),
-    keyOf: keyOfParts(key),
-  }));
+    holds: conditionOf(exported.match),
+    isInForce: active === undefined ? () => true : scheduleOf(active),
+    keyOf: keyOfParts(exported.key),
+    tierOf: tier === undefined ? () => "" : partOf(tier),
+    quotasFor: (key, tierName) => overrides.get(key) ?? tiers.get(tierName) ?? own,
+    allows: listedIn(exported.allow),
+    denies: listedIn(exported.deny),
+    answerTo: denialAnswerOf(exported.on_deny),
+  };
 }
 
-/** Of each group the first that matches, in the order of the file. */
-export function matchingRules(rules: Rule[], facts: Facts): Rule[] {
+export function compileRules({ rules }: ExportedRules): Rule[] {
+  return rules.map(compileRule);
+}
+
+function applied(rule: Rule, facts: Facts): Applied {
+  const key = rule.keyOf(facts);
+  const tier = rule.tierOf(facts);
+  const isDenied = rule.denies(key, facts.client);
+  const list = isDenied ? "deny" : rule.allows(key, facts.client) ? "allow" : undefined;
+  return { rule, key, tier, list, quotas: rule.quotasFor(key, tier) };
+}
+
+/** Of each group the first that matches and is in force, in the order of the file. */
+export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[] {
   const groups = new Set<string>();
-  return rules.filter((rule) => {
-    if (groups.has(rule.group) || !rule.holds(facts)) return false;
+  const first = rules.filter((rule) => {
+    if (groups.has(rule.group) || !rule.isInForce(now) || !rule.holds(facts)) return false;
     groups.add(rule.group);
     return true;
   });
+  return first.map((rule) => applied(rule, facts));
 }

@@ -12,7 +12,7 @@ import {
 import exported from "#rules";
 import { Metrics } from "./metrics.js";
 import { factsOf, type Facts } from "./request_facts.js";
-import { compileRules, matchingRules, type ExportedRules, type Rule } from "./rules.js";
+import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
 
 export { WeirCounter } from "@weir/limiter";
 
@@ -38,13 +38,12 @@ interface Context {
 }
 
 interface Charge {
-  rule: Rule;
+  applied: Applied;
   quota: Quota;
-  key: string;
 }
 
 interface Denial {
-  charge: Charge;
+  applied: Applied;
   decision: Decision;
 }
 
@@ -74,51 +73,68 @@ function storeOf(env: Env): KvStore | DurableStore {
   }));
 }
 
-function chargesOf(facts: Facts): Charge[] {
-  return matchingRules(RULES, facts).flatMap((rule) => {
-    const key = rule.keyOf(facts);
-    return rule.quotas.map((quota) => ({ rule, quota, key }));
-  });
+// What the server says to who is in a list: no wait helps.
+const listed = ({ quotas }: Applied): Decision => ({
+  allowed: false, remaining: 0, retryAfter: Infinity, resetAfter: 0, limit: quotas[0]!.capacity,
+});
+
+// The rule's way to say no, unless it is in shadow.
+function denialOf(applied: Applied, decision: Decision): Denial | undefined {
+  metrics.denied(applied.rule);
+  return applied.rule.shadow ? undefined : { applied, decision };
 }
 
-// Makes all charges, or none if the counters would deny one. Only requests of the same moment
-// can come between a look and its charge.
-async function decide(charges: Charge[], counters: KvStore | DurableStore,
-                      now: number): Promise<Denial | undefined> {
-  const spend = ({ rule, quota, key }: Charge, cost: number): Promise<Decision> =>
-    counters.spend(quota, rule.id, key, cost, now);
-  const denialOf = async (charge: Charge, cost: number): Promise<Denial | undefined> => {
-    const decision = await spend(charge, cost);
-    const fits = cost > 0 ? decision.allowed : decision.remaining >= charge.rule.cost;
-    if (fits) return undefined;
-    metrics.denied(charge.rule);
-    return charge.rule.shadow ? undefined : { charge, decision };
-  };
-  if (charges.length > 1) {
-    for (const charge of charges) {
-      const denial = await denialOf(charge, 0);
-      if (denial !== undefined) return denial;
-    }
+async function firstOf(charges: Charge[],
+                       denialBy: (charge: Charge) => Promise<Denial | undefined>,
+): Promise<Denial | undefined> {
+  for (const charge of charges) {
+    const denial = await denialBy(charge);
+    if (denial !== undefined) return denial;
   }
-  let first: Denial | undefined;
-  for (const charge of charges) first ??= await denialOf(charge, charge.rule.cost);
-  return first;
+  return undefined;
+}
+
+// Makes all charges, or none if a list or a counter would deny one. Only requests of the same
+// moment can come between a look and its charge.
+async function decide(all: Applied[], counters: KvStore | DurableStore,
+                      now: number): Promise<Denial | undefined> {
+  for (const applied of all) {
+    const denial = applied.list === "deny" ? denialOf(applied, listed(applied)) : undefined;
+    if (denial !== undefined) return denial;
+  }
+  const charges = all.flatMap((applied) =>
+    applied.list === undefined ? applied.quotas.map((quota) => ({ applied, quota })) : []);
+  const spend = ({ applied: { rule, key }, quota }: Charge, cost: number): Promise<Decision> =>
+    counters.spend(quota, rule.id, key, cost, now);
+  const denialBy = async (charge: Charge): Promise<Denial | undefined> => {
+    const decision = await spend(charge, charge.applied.rule.cost);
+    return decision.allowed ? undefined : denialOf(charge.applied, decision);
+  };
+  const looks = charges.length > 1 ? charges.filter(({ applied }) => !applied.rule.shadow) : [];
+  return await firstOf(looks, async (charge) => {
+    const { remaining } = await spend(charge, 0);
+    return remaining < charge.applied.rule.cost ? denialBy(charge) : undefined;
+  }) ?? await firstOf(charges, denialBy);
 }
 
 // ---- answering ----
 
-function refuse({ decision }: Denial, request: Request, country: string): Response {
-  return new Response(JSON.stringify({ error: "Too Many Requests", errorCode: 429 }), {
-    status: 429,
-    headers: {
-      "Access-Control-Allow-Origin": "*",
-      "Cache-Control": "max-age=3",
-      "Content-Type": "application/json",
-      "Country": country,
-      "Count": String(decision.limit - decision.remaining),
-      "IP": request.headers.get("cf-connecting-ip") ?? "",
-    },
+const DENIAL = JSON.stringify({ error: "Too Many Requests", errorCode: 429 });
+
+function refuse({ applied: { rule, key }, decision }: Denial, request: Request, facts: Facts,
+): Response {
+  const { status, fields, body } = rule.answerTo({ rule: rule.id, key, decision, facts });
+  const headers = new Headers({
+    "Access-Control-Allow-Origin": "*",
+    "Cache-Control": "max-age=3",
+    "Content-Type": "application/json",
+    "Country": facts.country,
+    "Count": String(decision.limit - decision.remaining),
+    "IP": request.headers.get("cf-connecting-ip") ?? "",
   });
+  for (const [name] of fields) headers.delete(name);
+  for (const [name, value] of fields) headers.append(name, value);
+  return new Response(body ?? DENIAL, { status: status ?? 429, headers });
 }
 
 function tellMetrics(request: Request, env: Env): Response {
@@ -134,14 +150,26 @@ function pass(request: Request, env: Env): Promise<Response> {
   return env.ORIGIN === undefined ? fetch(request) : env.ORIGIN.fetch(request);
 }
 
-async function denialOf(request: Request, env: Env, context: Context,
-                        country: string): Promise<Denial | undefined> {
+async function denialOfRequest(facts: Facts, env: Env,
+                               context: Context): Promise<Denial | undefined> {
+  const counters = storeOf(env);
+  if (counters instanceof KvStore) counters.waitUntil = (work) => context.waitUntil(work);
+  const now = Date.now();
+  return decide(appliedRules(RULES, facts, now), counters, now);
+}
+
+async function refusal(request: Request, env: Env, context: Context,
+): Promise<Response | undefined> {
   try {
-    const counters = storeOf(env);
-    if (counters instanceof KvStore) counters.waitUntil = (work) => context.waitUntil(work);
-    return await decide(chargesOf(factsOf(request, country)), counters, Date.now());
+    const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
+    const facts = factsOf(request, country);
+    const denial = await denialOfRequest(facts, env, context);
+    const refused = denial && refuse(denial, request, facts);
+    metrics.asked(denial?.applied.rule);
+    return refused;
   } catch (error) {
     metrics.failed(error);
+    metrics.asked(undefined);
     return undefined;
   }
 }
@@ -149,9 +177,6 @@ async function denialOf(request: Request, env: Env, context: Context,
 export default {
   async fetch(request: Request, env: Env, context: Context): Promise<Response> {
     if (new URL(request.url).pathname === METRICS_PATH) return tellMetrics(request, env);
-    const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
-    const denial = await denialOf(request, env, context, country);
-    metrics.asked(denial !== undefined, denial?.charge.rule);
-    return denial === undefined ? pass(request, env) : refuse(denial, request, country);
+    return await refusal(request, env, context) ?? pass(request, env);
   },
 };

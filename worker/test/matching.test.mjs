@@ -1,5 +1,5 @@
-// One table of requests, asked of the server (/v1/explain) and of the Worker's rules: the same
-// rules apply, under the same keys.
+// Tables that are asked of the server and of the Worker: which rules apply to a request, under
+// which keys and limits; when schedules hold; what denials say.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -11,10 +11,20 @@ import { buildWorker } from "./world.mjs";
 
 const folder = new URL(".", import.meta.url).pathname;
 const built = buildWorker("matching", { file: join(folder, "matching.yaml"), words: ["--types"] });
-const { matching } = await import(pathToFileURL(join(built, "matching.js")));
-const table = JSON.parse(readFileSync(join(folder, "requests.json"), "utf8"));
+const { matching, scheduleOf } = await import(pathToFileURL(join(built, "matching.js")));
+const tableIn = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
-const found = (list) => Object.fromEntries(list.map(({ rule, key }) => [rule, key]));
+const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule, more]));
+
+// A table says of a rule its key, or some of what there is to say.
+function assertRules(actual, wanted, name) {
+  assert.deepEqual(Object.keys(actual).sort(), Object.keys(wanted).sort(), name);
+  for (const [rule, says] of Object.entries(wanted)) {
+    const fields = typeof says === "string" ? { key: says } : says;
+    const same = Object.keys(fields).map((field) => [field, actual[rule][field]]);
+    assert.deepEqual(Object.fromEntries(same), fields, `${rule}: ${name}`);
+  }
+}
 
 function askWorker({ path, method = "GET", host = "other.test", client, country = "", headers }) {
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
@@ -34,12 +44,23 @@ async function askServer(url, { country, headers, ...request }) {
 
 test("the server and the Worker match alike", async (t) => {
   const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
-  for (const { rules, ...request } of table) {
+  for (const { rules, ...request } of tableIn("requests.json")) {
     const name = JSON.stringify(request);
-    assert.deepEqual(askWorker(request), rules, `the Worker: ${name}`);
+    assertRules(askWorker(request), rules, `the Worker: ${name}`);
     const server = await askServer(url, request);
     // The server's API refuses what is no address; its doors take it for none.
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);
-    else assert.deepEqual(server, rules, `the server: ${name}`);
+    else assertRules(server, rules, `the server: ${name}`);
+  }
+});
+
+// ExportedRules.KeepTheHours asks the server's part.
+test("schedules hold when the server's do", () => {
+  for (const { exported, holds } of tableIn("schedules.json")) {
+    const schedule = scheduleOf(exported);
+    for (const [at, held] of Object.entries(holds)) {
+      const now = Date.parse(`${at.replace(" ", "T")}Z`);
+      assert.equal(schedule(now), held, `${JSON.stringify(exported)} ${at}`);
+    }
   }
 });

@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 import { startWorkerd, workerdIn } from "../tools/workerd.mjs";
 
 export const ROOT = resolve(new URL("../..", import.meta.url).pathname);
-const BUILD = process.env.WEIR_BUILD_DIR ?? join(ROOT, "build/dev");
+export const BUILD = process.env.WEIR_BUILD_DIR ?? join(ROOT, "build/dev");
 const WEIR = process.env.WEIR_BINARY ?? join(BUILD, "weir");
 const CACHE = join(ROOT, "build/npm-cache");
 

@@ -22,7 +22,7 @@ function bundle(source, file, packageEntry) {
     "--platform=neutral",
     "--target=es2022",
     "--external:./weir.wasm",
-    "--external:node:crypto",
+    "--external:node:module",
     `--alias:@weir/limiter=${join(limiter, packageEntry)}`,
     `--alias:#rules=${rules}`,
     `--outfile=${join(out, file)}`,

@@ -5,7 +5,8 @@ import { Agent, request } from "node:http";
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
 /** One request: its status, headers and body. */
-export function ask(url, { client = "192.0.2.1", path = "/", method = "GET", headers = {} } = {}) {
+export function ask(url, question = {}) {
+  const { client = "192.0.2.1", path = "/", method = "GET", headers = {} } = question;
   return new Promise((resolve, reject) => {
     const options = { agent, method, headers: { "CF-Connecting-IP": client, ...headers } };
     const sent = request(url + path, options, (reply) => {
@@ -13,7 +14,11 @@ export function ask(url, { client = "192.0.2.1", path = "/", method = "GET", hea
       reply.setEncoding("utf8").on("data", (more) => (body += more));
       reply.on("end", () => resolve({ status: reply.statusCode, headers: reply.headers, body }));
     });
-    sent.on("error", reject);
+    sent.on("error", (error) => {
+      // The server has closed a connection that was not used for a while.
+      const isUnused = sent.reusedSocket && error.code === "ECONNRESET";
+      isUnused ? resolve(ask(url, question)) : reject(error);
+    });
     sent.end();
   });
 }

@@ -4,12 +4,14 @@ import type { Decision } from "../decision.js";
 import { headers } from "../headers.js";
 import type { Limiter } from "../limiter.js";
 
+/** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
+export type KeyOf<Request> = (request: Request) => string | null | undefined;
+
 export interface MiddlewareOptions<Request> {
   limiter: Limiter<Decision> | Limiter<Promise<Decision>>;
   /** Keys of other buckets have counters of their own. */
   bucket?: string;
-  /** Who is limited. Nothing: the request passes, uncounted. */
-  key?: (request: Request) => string | undefined;
+  key?: KeyOf<Request>;
   /** What the request costs: 1 unless given. */
   cost?: (request: Request) => number;
   /** The limit's name in the header fields. */
@@ -25,9 +27,9 @@ export const DENIAL = JSON.stringify({ error: "Too Many Requests", errorCode: 42
 
 /** Nothing if the request is not limited. */
 export async function limitRequest<Request>(
-  options: MiddlewareOptions<Request>, request: Request, key: string | undefined,
+  options: MiddlewareOptions<Request>, request: Request, key: string | null | undefined,
 ): Promise<Outcome | undefined> {
-  if (key === undefined) return undefined;
+  if (key === undefined || key === null) return undefined;
   const cost = options.cost?.(request) ?? 1;
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {

@@ -1,13 +1,11 @@
 // One middleware for each framework. They are typed by what they use, so that none of the
 // frameworks has to be installed.
 
-import { DENIAL, limitRequest, type MiddlewareOptions } from "./limit_request.js";
+import { DENIAL, limitRequest, type KeyOf, type MiddlewareOptions } from "./limit_request.js";
 
 const JSON_TYPE = "application/json";
 
-type Keyed<Request> = MiddlewareOptions<Request> & {
-  key: (request: Request) => string | undefined;
-};
+type Keyed<Request> = MiddlewareOptions<Request> & { key: KeyOf<Request> };
 
 // ---- fetch: (request, ...more) => Response ----
 

@@ -1,13 +1,8 @@
 // Vercel's edge: as in Workers, by another name.
 
 import wasm from "./weir.wasm?module";
+import { cryptoBy } from "./web_crypto.js";
 
-export const module = wasm as unknown as WebAssembly.Module;
+export const compiledModule = (): WebAssembly.Module => wasm as unknown as WebAssembly.Module;
 
-export function randomBytes(count: number): Uint8Array {
-  return globalThis.crypto.getRandomValues(new Uint8Array(count));
-}
-
-export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes));
-}
+export const { randomBytes, sha256 } = cryptoBy(() => globalThis.crypto);

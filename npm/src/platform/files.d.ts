@@ -10,9 +10,6 @@ declare module "*.lua" {
   const text: string;
   export default text;
 }
-declare module "node:crypto" {
-  export function randomFillSync(bytes: Uint8Array): Uint8Array;
-  export function createHash(name: string): {
-    update(bytes: Uint8Array): { digest(): Uint8Array };
-  };
+declare module "node:module" {
+  export function createRequire(from: string): (name: string) => unknown;
 }

@@ -1,13 +1,10 @@
 // Where WebAssembly can be made of bytes at once: browsers, and whatever is not named elsewhere.
+// At the import, since Workers that come this way may not do so later.
 
 import wasm from "weir.wasm";  // the bytes, in the bundle
+import { cryptoBy } from "./web_crypto.js";
 
-export const module = new WebAssembly.Module(wasm);
+const compiled = new WebAssembly.Module(wasm);
+export const compiledModule = (): WebAssembly.Module => compiled;
 
-export function randomBytes(count: number): Uint8Array {
-  return globalThis.crypto.getRandomValues(new Uint8Array(count));
-}
-
-export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
-  return new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes));
-}
+export const { randomBytes, sha256 } = cryptoBy(() => globalThis.crypto);

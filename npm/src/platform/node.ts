@@ -1,14 +1,20 @@
-// Node, Bun and Deno. Node 18 has no global `crypto`.
+// Node, Bun and Deno. An import compiles nothing and loads no crypto: both take longer than all
+// the rest of it, and the first hit needs them soon enough.
 
-import { createHash, randomFillSync } from "node:crypto";
+import { createRequire } from "node:module";
 import wasm from "weir.wasm";  // the bytes, in the bundle
+import { cryptoBy } from "./web_crypto.js";
 
-export const module = new WebAssembly.Module(wasm);
+let compiled: WebAssembly.Module | undefined;
 
-export function randomBytes(count: number): Uint8Array {
-  return randomFillSync(new Uint8Array(count));
+export function compiledModule(): WebAssembly.Module {
+  return (compiled ??= new WebAssembly.Module(wasm));
 }
 
-export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
-  return createHash("sha256").update(bytes).digest();
+function webCrypto(): Crypto {
+  if (globalThis.crypto !== undefined) return globalThis.crypto;
+  const { webcrypto } = createRequire(import.meta.url)("node:crypto") as { webcrypto: Crypto };
+  return webcrypto;
 }
+
+export const { randomBytes, sha256 } = cryptoBy(webCrypto);

@@ -1,6 +1,6 @@
 declare module "#platform" {
-  /** weir.wasm, compiled. */
-  export const module: WebAssembly.Module;
+  /** weir.wasm; always the same module. */
+  export function compiledModule(): WebAssembly.Module;
   export function randomBytes(count: number): Uint8Array;
   export function sha256(bytes: Uint8Array): Promise<Uint8Array>;
 }
