@@ -48,6 +48,10 @@ std::string node_name() {
   return name;
 }
 
+KeyTexts key_texts(const Settings& settings) {
+  return settings.values.get<bool>("show_keys") ? KeyTexts::kShown : KeyTexts::kHidden;
+}
+
 std::uint64_t max_keys_of(const Settings& settings) {
   return static_cast<std::uint64_t>(settings.values.get<std::int64_t>("max_keys"));
 }
@@ -158,14 +162,17 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
     : settings_(settings),
       store_(make_memory_store({.max_keys = max_keys_of(settings)}, clock_.now())),
       secret_(HashSecret::random()),
+      name_(node_name()),
       hasher_(secret_),
       blocks_(hasher_),
+      fleet_keys_(key_texts(settings)),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
           [this] { announce_rules(); }) {
+  if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -176,7 +183,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
       .logins = &logins_,
-      .rule_desk = &rule_changer_};
+      .rule_desk = &rule_changer_,
+      .node_name = name_,
+      .fleet_keys = settings.fleet ? &fleet_keys_ : nullptr};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -260,9 +269,10 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
-  fleet.node = node_name();
+  fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_,
+      std::move(fleet), cores_.size(),
+      NodeFleet::Shared{.blocks = blocks_, .rule_counts = traffic_.rules(), .keys = fleet_keys_},
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },

@@ -24,6 +24,7 @@
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
@@ -94,10 +95,12 @@ class Node {
   WallClock wall_clock_;
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
+  const std::string name_;   // in the fleet, like no other's
   KeyHasher hasher_;
   LoginGuard logins_{hasher_};
   BlockList blocks_;
   Traffic traffic_;
+  FleetKeys fleet_keys_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};

@@ -10,10 +10,10 @@
 
 namespace weir {
 
-NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
                      Instant now)
     : options_(std::move(options)),
-      blocks_(blocks),
+      shared_(shared),
       post_(std::move(post)),
       state_(cores, now),
       members_(cores) {}
@@ -26,7 +26,9 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   seed += static_cast<std::uint32_t>(core);
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
-                               .blocks = blocks_,
+                               .blocks = shared_.blocks,
+                               .rule_counts = shared_.rule_counts,
+                               .keys = shared_.keys,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local()};

@@ -15,6 +15,8 @@
 #include "engine/engine.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/rule_counts.h"
 #include "server/http/http_node.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -27,8 +29,13 @@ class NodeFleet final : FleetListener {
   // Runs something on a core's thread, soon.
   using Post = std::function<void(std::size_t core, std::function<void()> action)>;
 
-  // `blocks` must outlive this.
-  NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, Post post,
+  // What the cores share with the rest of the node, which must outlive this.
+  struct Shared {
+    BlockList& blocks;
+    const RuleCounts& rule_counts;
+    FleetKeys& keys;
+  };
+  NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
             Instant now);
 
   // The core joins, and goes. Its engine must outlive the time between.
@@ -51,7 +58,7 @@ class NodeFleet final : FleetListener {
   void secret_found(const HashSecret& secret, Instant now) override;
 
   const RedisFleetOptions options_;
-  BlockList& blocks_;
+  const Shared shared_;
   const Post post_;
   FleetState state_;
   std::vector<Member> members_;    // each is its core's

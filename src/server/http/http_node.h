@@ -16,6 +16,7 @@
 
 #include "engine/login_guard.h"
 #include "observe/fleet_counts.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "proto/connection_figures.h"
@@ -82,6 +83,9 @@ class HttpNode {
     std::function<NodeFigures()> figures;
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
+    std::string node_name{};        // in the fleet
+    // The other nodes' busiest keys; must outlive the node. Null: it is alone.
+    const FleetKeys* fleet_keys = nullptr;
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -98,6 +102,8 @@ class HttpNode {
   const Traffic& traffic() const { return traffic_; }
   LoginGuard* logins() const { return options_.logins; }
   RuleDesk* rule_desk() const { return options_.rule_desk; }
+  const std::string& name() const { return options_.node_name; }
+  const FleetKeys* fleet_keys() const { return options_.fleet_keys; }
   HttpCounts& counts() { return counts_; }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/http/admin/rule_desk.h"
@@ -86,6 +87,7 @@ class TestDoor {
     std::vector<Rule> rules;
     HttpAccess access;
     TrustedProxies trusted_proxies{};
+    KeyTexts key_texts = KeyTexts::kHidden;
   };
   TestDoor();
   explicit TestDoor(Options options);
@@ -99,6 +101,7 @@ class TestDoor {
 
   SummingStore store;
   Traffic traffic;
+  FleetKeys fleet_keys;
   KeyHasher hasher;
   Engine engine;
   BlockList blocks;

@@ -24,6 +24,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.blocks),
+      busiest_(options.node, world.rule_counts, world.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   world.blocks.share();
   alarm_->set(now);

@@ -1,7 +1,7 @@
 // FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
 // is alive, and what it has blocked. In the same trip it learns how many are alive, the
-// fleet's secret, and whom the others have blocked. What a beat carries are fields
-// (beat_fields.h).
+// fleet's secret, whom the others have blocked, and their busiest keys. What a beat carries are
+// fields (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and only those who read that Redis can say which key it is.
@@ -22,9 +22,12 @@
 #include <vector>
 
 #include "engine/block_list.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/rule_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "weir/key.h"
 
@@ -48,6 +51,8 @@ class FleetBeat final : RedisCall {
     RedisClient& client;
     Reactor& reactor;
     BlockList& blocks;
+    const RuleCounts& rule_counts;
+    FleetKeys& keys;          // the others' busiest
     FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };
@@ -77,7 +82,8 @@ class FleetBeat final : RedisCall {
   NodesField nodes_;
   SecretField secret_;
   BlocksField blocks_;
-  const std::array<BeatField*, 3> fields_{&nodes_, &secret_, &blocks_};
+  BusiestField busiest_;
+  const std::array<BeatField*, 4> fields_{&nodes_, &secret_, &blocks_, &busiest_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields

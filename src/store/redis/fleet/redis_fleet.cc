@@ -51,6 +51,8 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
                   FleetBeat::World{.client = *client_,
                                    .reactor = reactor,
                                    .blocks = core_.blocks,
+                                   .rule_counts = core_.rule_counts,
+                                   .keys = core_.keys,
                                    .state = core_.state,
                                    .listener = core_.listener},
                   now);

@@ -16,6 +16,8 @@
 
 #include "engine/block_list.h"
 #include "engine/fleet.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/rule_counts.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
@@ -45,6 +47,8 @@ class RedisFleet final : public Fleet, RedisListener {
     std::size_t number;
     RedisSurroundings surroundings;
     BlockList& blocks;
+    const RuleCounts& rule_counts;  // of the node
+    FleetKeys& keys;
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;  // this node's, in memory
