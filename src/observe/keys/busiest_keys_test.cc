@@ -287,6 +287,20 @@ TEST_F(BusiestKeys, BusyRulesKeepTheirPlacesAmongManyThatComeOnce) {
   EXPECT_GE(kept, 18);
 }
 
+// If each newcomer took the place of the least, one that comes later would lose its own again
+// before it has shown how busy it is.
+TEST_F(BusiestKeys, ABusyRuleFindsAPlaceAmongThoseThatAreThereAndManyThatComeOnce) {
+  CoreTraffic& core = traffic_->add_core();
+  const auto others = static_cast<RuleNumber>(CoreBusiestKeys::kRules);
+  Instant now = kStart;
+  for (RuleNumber i = 0; i < 60 * others; ++i) ask(core, 1, now += 1ms, kAllowed, 1 + i % others);
+  for (RuleNumber i = 0; i < 2'000; ++i) {
+    ask(core, 1, now += 10ms, kAllowed, 0);
+    ask(core, 1, now, kAllowed, 1'000 + i);
+  }
+  EXPECT_GT(report(KeysBy::kAsked, now, 0).total, 100u);
+}
+
 TEST_F(BusiestKeys, ARuleThatIsIdleMakesRoom) {
   CoreTraffic& core = traffic_->add_core();
   const auto rules = static_cast<RuleNumber>(CoreBusiestKeys::kRules);

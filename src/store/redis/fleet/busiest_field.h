@@ -25,7 +25,7 @@ namespace weir {
 class BusiestField final : public BeatField {
  public:
   static constexpr Duration kEvery = std::chrono::seconds(5);
-  static constexpr std::size_t kNodesMax = 64;  // that a node reads
+  static constexpr std::size_t kNodesMax = 32;  // that a node reads
 
   // Both must outlive the field.
   BusiestField(std::string node, const RuleCounts& counts, FleetKeys& others)

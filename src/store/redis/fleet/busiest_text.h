@@ -23,9 +23,9 @@
 namespace weir {
 
 // What a node may say: the first rules that fit.
-inline constexpr std::size_t kBusiestTextMax = std::size_t{16} << 10;  // bytes
+inline constexpr std::size_t kBusiestTextMax = std::size_t{8} << 10;  // bytes
 inline constexpr std::size_t kBusiestRulesMax = 16;
-inline constexpr std::size_t kBusiestKeysMax = 8;  // of a rule, each of asked and denied
+inline constexpr std::size_t kBusiestKeysMax = 4;  // of a rule, each of asked and denied
 
 std::string to_text(std::span<const RuleKeys> rules);
 
