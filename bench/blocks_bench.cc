@@ -34,12 +34,13 @@ constexpr std::size_t kKeys = 50'000;
 
 enum class Whom { kAllowed, kBlocked };
 
-// Addresses, so that they can be clients.
+// Addresses, so that they can be clients; of 32 networks, as the list keeps a bound of each.
 std::vector<std::string> keys_of(Whom whom) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < kKeys; ++i) {
-    keys.push_back((whom == Whom::kBlocked ? "10.1." : "10.2.") + std::to_string(i / 256) + "." +
-                   std::to_string(i % 256));
+    const std::size_t network = i % 32, host = i / 32;
+    keys.push_back((whom == Whom::kBlocked ? "10." : "11.") + std::to_string(network) + "." +
+                   std::to_string(host / 256) + "." + std::to_string(host % 256));
   }
   return keys;
 }

@@ -179,6 +179,7 @@ int weir_open(double max_keys, double now) {
 }
 
 int weir_quota(int index, int algorithm, double limit, double window, double burst) {
+  if (algorithm >= kDecidingAlgorithmCount) return 1;  // nobody would switch
   const auto quota = Quota::make({.algorithm = static_cast<Algorithm>(algorithm),
                                   .limit = static_cast<std::int64_t>(limit),
                                   .window = Duration{static_cast<std::int64_t>(window)},

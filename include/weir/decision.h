@@ -22,7 +22,7 @@ enum class Verdict : std::uint8_t {
 
 struct Decision {
   Verdict verdict = Verdict::kAllowed;
-  // Level of exponential_backoff, 0 to 5; 0 for every other algorithm.
+  // Level of exponential_backoff, 0 to 5; 0 while any other algorithm decides.
   std::uint8_t backoff_level = 0;
   // The most an idle key could spend at once: the limit, or the burst of a token
   // bucket, or the halved limit of a key in backoff.

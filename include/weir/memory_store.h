@@ -1,6 +1,6 @@
 // The embedded store: one table in this process's memory, shared by all threads.
 //
-// fixed_window, sliding_window and token_bucket keys are 16 bytes each in a lock-free
+// fixed_window, sliding_window, token_bucket and adaptive keys are 16 bytes each in a lock-free
 // table; sliding_log and exponential_backoff keys, and the rare quota whose state does
 // not fit 16 bytes (about: limits over 65,000 per millisecond, 2 million a second, 16
 // million a minute; docs/memory_store.md), live in a second, locked store. Both have

@@ -11,9 +11,12 @@
 //   token_bucket         burst at once, refilled at limit/window   one instant
 //   exponential_backoff  fixed_window whose limit halves as a      count and level
 //                        key keeps hammering (src/algo/exponential_backoff.h)
+//   adaptive             as the one that is active now: sliding_window, token_bucket or
+//                        exponential_backoff. A key has one name and one state through
+//                        every switch (src/algo/adaptive.h).
 //
-// Thread rule: immutable values. Cost of make: a gcd (tens of ns) for token_bucket,
-// otherwise comparisons. Tested by src/algo/quota_test.cc.
+// Thread rule: immutable values. Cost of make: a gcd (tens of ns) for token_bucket and
+// adaptive, otherwise comparisons. Tested by src/algo/quota_test.cc.
 
 #pragma once
 
@@ -32,8 +35,24 @@ enum class Algorithm : std::uint8_t {
   kSlidingWindow,
   kTokenBucket,
   kExponentialBackoff,
+  kAdaptive,
 };
-inline constexpr int kAlgorithmCount = 5;
+inline constexpr int kAlgorithmCount = 6;
+// Those that can decide: the first ones. `adaptive` is one of them at any time.
+inline constexpr int kDecidingAlgorithmCount = 5;
+
+// Which algorithm decides for adaptive quotas, and the number of the switch that chose it.
+struct ActiveAlgorithm {
+  Algorithm algorithm = Algorithm::kSlidingWindow;  // or kTokenBucket, kExponentialBackoff
+  std::uint32_t number = 0;                         // 0: nothing has switched yet
+
+  friend constexpr bool operator==(const ActiveAlgorithm&, const ActiveAlgorithm&) = default;
+};
+
+constexpr bool can_be_active(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::kSlidingWindow || algorithm == Algorithm::kTokenBucket ||
+         algorithm == Algorithm::kExponentialBackoff;
+}
 
 // "sliding_window" and so on: the names of configuration, HTTP and metrics.
 std::string_view algorithm_name(Algorithm algorithm) noexcept;
@@ -73,10 +92,23 @@ class Quota {
   std::int64_t limit() const noexcept { return limit_; }
   Duration window() const noexcept { return Duration{window_us_}; }
 
+  // The algorithm that decides: that of the last switch for an adaptive quota, else its own.
+  Algorithm active() const noexcept { return active_; }
+  std::uint32_t switch_number() const noexcept { return switch_number_; }
+  // An adaptive quota as of that switch; any other quota as it is.
+  // REQUIRES: can_be_active(active.algorithm)
+  Quota following(ActiveAlgorithm active) const noexcept {
+    Quota quota = *this;
+    if (algorithm_ != Algorithm::kAdaptive) return quota;
+    quota.active_ = active.algorithm;
+    quota.switch_number_ = active.number;
+    return quota;
+  }
+
   // The most that can be spent at once: burst for a token bucket, else limit.
   std::int64_t capacity() const noexcept { return capacity_; }
 
-  // token_bucket only: the emission interval T = window/limit as a reduced fraction
+  // token_bucket and adaptive: the emission interval T = window/limit as a reduced fraction
   // of microseconds, ticks_per_unit / ticks_per_us. One tick is 1/ticks_per_us of a
   // microsecond, so a unit and a microsecond are both whole numbers of ticks and a
   // bucket never drifts. Both are 1 when limit is 0.
@@ -85,6 +117,8 @@ class Quota {
 
  private:
   Algorithm algorithm_ = Algorithm::kSlidingWindow;
+  Algorithm active_ = Algorithm::kSlidingWindow;
+  std::uint32_t switch_number_ = 0;
   std::int64_t limit_ = 0;
   std::int64_t window_us_ = 1'000;
   std::int64_t capacity_ = 0;

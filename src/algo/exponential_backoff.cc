@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "algo/epoch_window.h"
+#include "algo/penalty.h"
 
 namespace weir::algo {
 
@@ -20,22 +21,16 @@ bool in_cooldown(const State& state, Instant now) noexcept {
 
 // Later windows than `state`'s begin at start_us; the ones between were quiet.
 State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
-  const std::int64_t finished = (start_us - state.start_us) / window_us;
-  const std::int64_t quiet = finished - (state.denied_in_window ? 1 : 0);
-  State entered;
+  State entered = state;
   entered.start_us = start_us;
-  entered.cooldown_until_us = state.cooldown_until_us;
-  entered.deny_run = quiet > 0 ? std::uint8_t{0} : state.deny_run;
-  entered.level = static_cast<std::uint8_t>(std::max<std::int64_t>(0, state.level - quiet));
+  entered.count = 0;
+  pass_windows(entered, (start_us - state.start_us) / window_us);
   return entered;
 }
 
 // Windows, from the one counted in, until only a cooldown may be left of the state.
 int windows_until_fresh(const State& state) noexcept {
-  // Quiet ones that have to pass: one for each level, and at least one for the row.
-  const int quiet = std::max<int>(state.level, state.deny_run > 0 ? 1 : 0);
-  const int windows = quiet + (quiet > 0 && state.denied_in_window ? 1 : 0);
-  return std::max(windows, state.count > 0 ? 1 : 0);
+  return std::max(windows_of_penalty(state), state.count > 0 ? 1 : 0);
 }
 
 // The state as of `now`: what it holds, in the window that counts now.
@@ -102,22 +97,12 @@ Decision describe_denial(const Quota& quota, const State& state, std::int64_t co
   return decision;
 }
 
-// One more denial in a row, outside of a cooldown.
-State count_denial(const State& rolled, Instant now) noexcept {
-  State denied = rolled;
-  denied.denied_in_window = true;
-  if (++denied.deny_run < kDenialsPerLevel) return denied;
-  denied.deny_run = 0;
-  denied.level = std::min<std::uint8_t>(kBackoffLevelMax, denied.level + 1);
-  if (denied.level == kBackoffLevelMax) denied.cooldown_until_us = epoch_us(now + kCooldown);
-  return denied;
-}
-
 // Denies `cost` and remembers it, unless a cooldown is on.
 Step<State> deny(const Quota& quota, const State& state, const State& rolled, std::int64_t cost,
                  Instant now) noexcept {
   if (!in_cooldown(rolled, now)) {
-    const State denied = count_denial(rolled, now);
+    State denied = rolled;
+    count_denial(denied, epoch_us(now + kCooldown));
     return {denied, describe_denial(quota, denied, cost, now), true};
   }
   const bool moved = was_moved(state, rolled);

@@ -11,103 +11,20 @@
 #include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <ostream>
 #include <vector>
 
 #include "algo/testing/any_key.h"
+#include "algo/testing/random_life.h"
 #include "algo/testing/truth.h"
 #include "algo/wide_math.h"
 
 namespace weir::algo::testing {
-
-// One request of a random life, as fractions of a window and a limit, so that it makes
-// sense for every quota and gets simpler as its numbers get smaller.
-struct Move {
-  int step_kind = 0;
-  int step_permille = 0;
-  int cost_kind = 0;
-  int cost_permille = 0;
-};
-
-std::ostream& operator<<(std::ostream& out, const Move& move) {
-  return out << "{" << move.step_kind << ", " << move.step_permille << ", " << move.cost_kind
-             << ", " << move.cost_permille << "}";
-}
-
-std::ostream& operator<<(std::ostream& out, const QuotaSpec& spec) {
-  return out << algorithm_name(spec.algorithm) << " " << spec.limit << "/" << spec.window.count()
-             << "us burst " << spec.burst;
-}
-
 namespace {
 
 using namespace std::chrono_literals;
 
 // Read by RapidCheck on first use.
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=500", 0);
-
-constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'123'457);
-
-std::int64_t part(std::int64_t whole, int permille) {
-  return static_cast<std::int64_t>(Int128{whole} * permille / 1000);
-}
-
-// Forward: nothing, microseconds, parts of a window, several windows.
-Duration step_of(const Quota& quota, const Move& move) {
-  const std::int64_t window_us = quota.window().count();
-  switch (move.step_kind) {
-    case 0: return Duration{0};
-    case 1: return Duration{move.step_permille % 3};
-    case 2: return Duration{part(window_us, move.step_permille) / 20};
-    case 3: return Duration{part(window_us, move.step_permille)};
-    default: return Duration{part(window_us, move.step_permille) * 3};
-  }
-}
-
-// From 0 or 1 to a bit over the capacity.
-std::int64_t cost_of(const Quota& quota, const Move& move) {
-  const std::int64_t capacity = quota.capacity();
-  switch (move.cost_kind) {
-    case 0: return 1;
-    case 1: return std::max<std::int64_t>(1, part(capacity, move.cost_permille) / 10);
-    case 2: return std::max<std::int64_t>(1, part(capacity, move.cost_permille));
-    case 3: return std::max<std::int64_t>(1, capacity);
-    default: return std::min(kCostMax, capacity + 1);
-  }
-}
-
-rc::Gen<Move> any_move() {
-  return rc::gen::build<Move>(rc::gen::set(&Move::step_kind, rc::gen::inRange(0, 5)),
-                              rc::gen::set(&Move::step_permille, rc::gen::inRange(0, 1001)),
-                              rc::gen::set(&Move::cost_kind, rc::gen::inRange(0, 5)),
-                              rc::gen::set(&Move::cost_permille, rc::gen::inRange(0, 1001)));
-}
-
-std::vector<Move> any_life() { return *rc::gen::container<std::vector<Move>>(any_move()); }
-
-// Evenly spread over the orders of magnitude.
-rc::Gen<std::int64_t> any_magnitude(std::int64_t least, std::int64_t most) {
-  return rc::gen::mapcat(rc::gen::inRange(0, 43), [least, most](int bits) {
-    const std::int64_t top = std::clamp(std::int64_t{1} << bits, least, most);
-    return rc::gen::inRange<std::int64_t>(least, top + 1);
-  });
-}
-
-Quota any_quota(Algorithm algorithm) {
-  QuotaSpec spec{algorithm};
-  spec.limit = *any_magnitude(1, kLimitMax);
-  spec.window = Duration{*any_magnitude(kWindowMin.count(), kWindowMax.count())};
-  if (*rc::gen::arbitrary<bool>()) {  // as people choose them
-    spec.window = *rc::gen::element<Duration>(1ms, 100ms, 1s, 10s, 1min, 1h, 24h);
-  }
-  if (algorithm == Algorithm::kTokenBucket && *rc::gen::arbitrary<bool>()) {
-    spec.burst = *any_magnitude(1, kLimitMax);
-  }
-  RC_LOG() << spec << "\n";
-  const Result<Quota> quota = Quota::make(spec);
-  RC_PRE(quota.has_value());  // not if its bucket takes too long to fill
-  return *quota;
-}
 
 void for_each_algorithm(const char* what, void (*property)(Algorithm)) {
   for (int i = 0; i < kAlgorithmCount; ++i) {
@@ -117,11 +34,6 @@ void for_each_algorithm(const char* what, void (*property)(Algorithm)) {
 }
 
 // ---- bounds ----------------------------------------------------------------------------
-
-struct Admitted {
-  std::int64_t at_us;
-  std::int64_t units;
-};
 
 // What a key was admitted over a life in which time only moves forward.
 std::vector<Admitted> live(const Quota& quota, const std::vector<Move>& life) {
@@ -134,14 +46,6 @@ std::vector<Admitted> live(const Quota& quota, const std::vector<Move>& life) {
     if (key.decide(quota, cost, now).allowed()) admitted.push_back({epoch_us(now), cost});
   }
   return admitted;
-}
-
-Int128 units_between(const std::vector<Admitted>& all, std::int64_t after_us, std::int64_t to_us) {
-  Int128 units = 0;
-  for (const Admitted& one : all) {
-    if (one.at_us > after_us && one.at_us <= to_us) units += one.units;
-  }
-  return units;
 }
 
 // Units in the window since the epoch that `us` lies in.
@@ -334,7 +238,7 @@ TEST(Property, AClockSteppingBackFreesNothing) {
       const std::int64_t before = key.look(quota, 0, now).remaining;
       const Duration back{part(quota.window().count(), *rc::gen::inRange(0, 1001))};
       RC_ASSERT(key.look(quota, 0, now - back).remaining <= before);
-      if (algorithm == Algorithm::kSlidingWindow) continue;
+      if (quota.active() == Algorithm::kSlidingWindow) continue;
       RC_PRE(now - Instant{} > 4 * quota.window());
       RC_ASSERT(key.look(quota, 0, now - 4 * back).remaining <= before);
     }

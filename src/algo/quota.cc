@@ -9,7 +9,8 @@ namespace weir {
 namespace {
 
 constexpr std::array<std::string_view, kAlgorithmCount> kNames = {
-    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff",
+    "fixed_window", "sliding_log",         "sliding_window",
+    "token_bucket", "exponential_backoff", "adaptive",
 };
 
 Error invalid(std::string_view field, std::string_view expected) noexcept {
@@ -31,7 +32,7 @@ std::optional<Algorithm> algorithm_from_name(std::string_view name) noexcept {
 
 Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   if (static_cast<std::size_t>(spec.algorithm) >= kNames.size()) {
-    return invalid("algorithm", "one of the five algorithms");
+    return invalid("algorithm", "one of the six algorithms");
   }
   if (spec.limit < 0 || spec.limit > kLimitMax) {
     return invalid("limit", "a whole number from 0 to 1,000,000,000,000");
@@ -47,11 +48,14 @@ Result<Quota> Quota::make(const QuotaSpec& spec) noexcept {
   }
 
   Quota quota;
+  const bool is_adaptive = spec.algorithm == Algorithm::kAdaptive;
   quota.algorithm_ = spec.algorithm;
+  quota.active_ = is_adaptive ? ActiveAlgorithm().algorithm : spec.algorithm;
   quota.limit_ = spec.limit;
   quota.window_us_ = spec.window.count();
   quota.capacity_ = spec.limit;
-  if (spec.algorithm != Algorithm::kTokenBucket || spec.limit == 0) return quota;
+  const bool has_ticks = is_adaptive || spec.algorithm == Algorithm::kTokenBucket;
+  if (!has_ticks || spec.limit == 0) return quota;
 
   if (spec.burst > 0) quota.capacity_ = spec.burst;
   const auto fill_time_times_limit = algo::Int128{quota.capacity_} * quota.window_us_;

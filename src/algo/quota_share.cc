@@ -14,7 +14,8 @@ Quota share_of(const Quota& quota, std::int64_t nodes) noexcept {
                                  .limit = share(quota.limit()),
                                  .window = quota.window(),
                                  .burst = has_burst ? share(quota.capacity()) : 0});
-  return made ? *made : quota;  // a bucket may take too long to fill
+  if (!made) return quota;  // a bucket may take too long to fill
+  return made->following({.algorithm = quota.active(), .number = quota.switch_number()});
 }
 
 }  // namespace weir

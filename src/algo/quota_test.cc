@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "algo/quota_share.h"
 #include "weir/decision.h"
 
 namespace weir {
@@ -73,7 +74,39 @@ TEST(Quota, ABucketFillsInFourYearsOrItIsRefused) {
 }
 
 TEST(Quota, UnknownAlgorithmIsRefused) {
-  EXPECT_EQ(objection({static_cast<Algorithm>(5), 1, 1s}), "algorithm");
+  EXPECT_EQ(objection({static_cast<Algorithm>(6), 1, 1s}), "algorithm");
+}
+
+TEST(Quota, AnAdaptiveOneFollowsTheSwitchAndKeepsItsTerms) {
+  const Quota adaptive = *Quota::make({Algorithm::kAdaptive, 3, 1s});
+  EXPECT_EQ(adaptive.active(), Algorithm::kSlidingWindow);
+  EXPECT_EQ(adaptive.switch_number(), 0u);
+  const Quota bucket = adaptive.following({Algorithm::kTokenBucket, 7});
+  EXPECT_EQ(bucket.algorithm(), Algorithm::kAdaptive);
+  EXPECT_EQ(bucket.active(), Algorithm::kTokenBucket);
+  EXPECT_EQ(bucket.switch_number(), 7u);
+  EXPECT_EQ(bucket.capacity(), 3);
+  EXPECT_EQ(bucket.ticks_per_unit(), 1'000'000);
+  EXPECT_EQ(bucket.ticks_per_us(), 3);
+}
+
+TEST(Quota, OthersFollowNothing) {
+  for (int i = 0; i < kDecidingAlgorithmCount; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    const Quota quota = Quota::make({algorithm, 1, 1s})->following({Algorithm::kTokenBucket, 7});
+    EXPECT_EQ(quota.algorithm(), algorithm);
+    EXPECT_EQ(quota.active(), algorithm);
+    EXPECT_EQ(quota.switch_number(), 0u);
+  }
+}
+
+TEST(Quota, AShareOfAnAdaptiveOneFollowsTheSameSwitch) {
+  const Quota quota =
+      Quota::make({Algorithm::kAdaptive, 10, 1s})->following({Algorithm::kTokenBucket, 7});
+  const Quota share = share_of(quota, 3);
+  EXPECT_EQ(share.limit(), 3);
+  EXPECT_EQ(share.active(), Algorithm::kTokenBucket);
+  EXPECT_EQ(share.switch_number(), 7u);
 }
 
 TEST(Quota, TicksAreTheEmissionIntervalReduced) {

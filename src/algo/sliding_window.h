@@ -88,20 +88,24 @@ inline std::int64_t previous_weight(const Quota& quota, const SlidingWindowState
   return mul_div_ceil(state.previous, window_us - elapsed_us(state, now), window_us);
 }
 
+// How far into its window the one after `counter` units' is when `units` of them are left:
+// the smallest e with counter * (W - e) <= units * W. W if that is never within the window.
+// REQUIRES: units >= 0
+inline std::int64_t faded_at_us(std::int64_t window_us, std::int64_t counter,
+                                std::int64_t units) noexcept {
+  if (units >= counter) return 0;
+  return window_us - mul_div_floor(units, window_us, counter);
+}
+
 // Until `cost` fits.
 // REQUIRES: state is rolled to `now`, `cost` does not fit at `now`, 0 <= cost <= limit
 inline Duration retry_after(const Quota& quota, const SlidingWindowState& state, std::int64_t cost,
                             Instant now) noexcept {
   const std::int64_t window_us = quota.window().count();
   const std::int64_t room = quota.limit() - cost;  // for what is already counted
-  // Smallest e with counter * (W - e) <= units * W. W if that is never within the window.
-  const auto faded_at_us = [window_us](std::int64_t counter, std::int64_t units) {
-    if (units >= counter) return std::int64_t{0};
-    return window_us - mul_div_floor(units, window_us, counter);
-  };
   const std::int64_t fits_us = state.current <= room
-                                   ? faded_at_us(state.previous, room - state.current)
-                                   : window_us + faded_at_us(state.current, room);
+                                   ? faded_at_us(window_us, state.previous, room - state.current)
+                                   : window_us + faded_at_us(window_us, state.current, room);
   return Duration{state.start_us + fits_us - epoch_us(now)};
 }
 

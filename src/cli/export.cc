@@ -80,15 +80,7 @@ class Exported {
       refuse("key", "the Worker reads no tokens: a key of 'jwt:" + part.name + "' is not known");
     }
     if (rule_.cost_from) refuse("cost", "the Worker takes costs that are whole numbers only");
-    if (store == WorkerStore::kDurable) return;
-    for (const Quota& quota : limits()) {
-      const bool counts_in_windows = quota.algorithm() == Algorithm::kFixedWindow ||
-                                     quota.algorithm() == Algorithm::kSlidingWindow;
-      if (counts_in_windows) continue;
-      refuse("algorithm", std::string(algorithm_name(quota.algorithm())) +
-                              " is not kept over KV; fixed_window and sliding_window are, and "
-                              "all with --store durable");
-    }
+    for (const Quota& quota : limits()) refuse_algorithm(quota.algorithm(), store);
   }
 
   json::object to_json() const {
@@ -111,6 +103,20 @@ class Exported {
  private:
   std::span<const Quota> limits() const {
     return rule_.limits.empty() ? std::span(&rule_.quota, 1) : std::span(rule_.limits);
+  }
+
+  void refuse_algorithm(Algorithm algorithm, WorkerStore store) {
+    if (algorithm == Algorithm::kAdaptive) {
+      return refuse("algorithm",
+                    "the Worker has no traffic for adaptive to follow; choose sliding_window, "
+                    "token_bucket or exponential_backoff");
+    }
+    const bool counts_in_windows =
+        algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindow;
+    if (store == WorkerStore::kDurable || counts_in_windows) return;
+    refuse("algorithm", std::string(algorithm_name(algorithm)) +
+                            " is not kept over KV; fixed_window and sliding_window are, and "
+                            "all with --store durable");
   }
 
   void refuse_match(const json::value& match) {

@@ -20,7 +20,7 @@ namespace weir {
 
 enum class WorkerStore : std::uint8_t {
   kKv,       // counts in windows
-  kDurable,  // every algorithm
+  kDurable,  // every algorithm but adaptive
 };
 
 // One line. `file` is only a name, for the errors.

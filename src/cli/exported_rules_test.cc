@@ -81,6 +81,22 @@ rules:
   EXPECT_NE(exported(kBucket, WorkerStore::kDurable).find(R"("burst":30)"), std::string::npos);
 }
 
+TEST(ExportedRules, NothingThereWouldSwitchAnAdaptiveLimit) {
+  constexpr std::string_view kAdaptive = R"(
+rules:
+  - id: api
+    match: {path: /*}
+    algorithm: adaptive
+    limit: 10
+    window: 1s
+)";
+  for (const WorkerStore store : {WorkerStore::kKv, WorkerStore::kDurable}) {
+    EXPECT_EQ(exported(kAdaptive, store),
+              "rules.yaml:5:16: api: the Worker has no traffic for adaptive to follow; choose "
+              "sliding_window, token_bucket or exponential_backoff\n");
+  }
+}
+
 TEST(ExportedRules, CostsAreNumbers) {
   const std::string refused = exported(R"(
 rules:

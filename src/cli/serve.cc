@@ -243,8 +243,8 @@ class Serve {
   RuleReply reload() {
     auto wanted = read_again();
     if (!wanted) return {.status = 400};
-    node_->use_admission(wanted->admission);
     const auto loaded = node_->rulebook().load(std::move(wanted->config), node_->now());
+    node_->use_admission(std::move(wanted->admission));  // cannot fail: all is in force, or nothing
     node_->accepted_reload();
     if (!files_.empty()) log_changes(loaded.changes, wanted->settings);
     for (const auto& id : loaded.lost) {

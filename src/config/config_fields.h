@@ -59,7 +59,8 @@ inline constexpr std::size_t kTextListMax = 256;  // texts
 
 // In the order of weir::Algorithm.
 inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
-    "fixed_window", "sliding_log", "sliding_window", "token_bucket", "exponential_backoff"};
+    "fixed_window", "sliding_log",         "sliding_window",
+    "token_bucket", "exponential_backoff", "adaptive"};
 
 struct Section;
 
@@ -101,6 +102,14 @@ struct Field {
   Option option{};
   Change change = Change::kByReload;
 
+  // First, as clang 16 must have its body where a constant needs it.
+  template <typename T>
+  constexpr Field with(T Field::*member, const T& value) const {
+    Field field = *this;
+    field.*member = value;
+    return field;
+  }
+
   constexpr Field required() const { return with(&Field::presence, Presence::kRequired); }
   constexpr Field only_if(const Condition& value) const { return with(&Field::condition, value); }
   constexpr Field defaults_to(std::string_view text) const {
@@ -108,14 +117,6 @@ struct Field {
   }
   constexpr Field set_by(const Option& value) const { return with(&Field::option, value); }
   constexpr Field needs_restart() const { return with(&Field::change, Change::kByRestart); }
-
- private:
-  template <typename T>
-  constexpr Field with(T Field::*member, const T& value) const {
-    Field field = *this;
-    field.*member = value;
-    return field;
-  }
 };
 
 struct Section {

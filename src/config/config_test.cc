@@ -110,7 +110,7 @@ TEST(Config, HoldsEveryField) {
   EXPECT_EQ(config.settings.get<std::string>("listen.http"), "127.0.0.1:8080");
   EXPECT_EQ(config.settings.get<std::int64_t>("threads"), 2);
   EXPECT_EQ(config.settings.get<std::int64_t>("max_keys"), 1'048'576);
-  ASSERT_THAT(config.rules, SizeIs(5));
+  ASSERT_THAT(config.rules, SizeIs(6));
 
   const Rule& login = config.rules[0];
   EXPECT_EQ(login.id, "login");
@@ -124,7 +124,8 @@ TEST(Config, HoldsEveryField) {
   EXPECT_FALSE(config.rules[2].enabled);
   EXPECT_EQ(config.rules[3].quota.algorithm(), Algorithm::kTokenBucket);
   EXPECT_EQ(config.rules[3].quota.capacity(), 250);
-  EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kExponentialBackoff);
+  EXPECT_EQ(config.rules[4].quota.algorithm(), Algorithm::kAdaptive);
+  EXPECT_EQ(config.rules[5].quota.algorithm(), Algorithm::kExponentialBackoff);
 }
 
 // As an editor leaves it for a moment.

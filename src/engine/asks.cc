@@ -117,7 +117,7 @@ bool Asks::add(const Ask& ask) {
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;
-  const Quota& quota = item.limits.front();
+  const Quota quota = engine_.followed(item.limits.front(), item.rule_number());
   Answer& answer = item.answer;
   answer = {.quota = quota};
   if (ask.rule == nullptr) return false;
@@ -352,7 +352,8 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
+      const Quota quota = engine_.followed(item.limits[i], item.rule_number());
+      check.add(item.hashes[i], share_of(quota, nodes), cost, item.tag(), on_full);
     }
   }
 }
@@ -381,7 +382,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
-      item.answer.quota = item.limits[i];
+      item.answer.quota = engine_.followed(item.limits[i], item.rule_number());
     }
   }
 }

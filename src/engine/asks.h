@@ -121,6 +121,10 @@ class Asks final : Engine::Asker {
     bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
     // Charges that are kept in one place.
     std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
+    // Under which its rule is counted, and switched.
+    RuleNumber rule_number() const {
+      return ask.rule == nullptr ? kNoRuleNumber : ask.rule->number;
+    }
   };
 
   // All that were added.

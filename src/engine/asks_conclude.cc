@@ -84,7 +84,7 @@ void Asks::record(const Item& item, Instant now) {
   if (operation_ == Operation::kLook) {
     engine_.traffic().record_look();
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
-    engine_.traffic().record(answer.decision, answer.quota.algorithm(), now);
+    engine_.traffic().record(answer.decision, answer.quota.active(), now);
   }
   if (answer.is_alone) engine_.traffic().record_fallback();
   if (ask.rule == nullptr) return;
@@ -122,7 +122,8 @@ void Asks::report_admitted_alone(Instant now) {
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     if (!alone || item.answer.over || !spends(operation_)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
-      const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
+      const Quota quota = engine_.followed(item.limits[limit], item.rule_number());
+      const Charge charge{item.hashes[limit], &quota, item.ask.cost, item.tag()};
       engine_.fleet()->admitted_alone(charge, now);
     }
   }

@@ -83,6 +83,37 @@ TEST_F(AsksTest, AQuotaOfOnesOwnNeedsNoRule) {
             "+0 +0 -0 ");
 }
 
+TEST_F(AsksTest, AdaptiveLimitsFollowTheSwitchOfTheirRule) {
+  const Quota adaptive =
+      *Quota::make({.algorithm = Algorithm::kAdaptive, .limit = 2, .window = 1min});
+  const Rule one{.id = "one", .quota = adaptive, .number = 0};
+  const Rule other{.id = "other", .quota = adaptive, .number = 1};
+  const auto active_for = [&](const Rule& rule) {
+    hit(rule);
+    return last().quota.active();
+  };
+  EXPECT_EQ(active_for(one), Algorithm::kSlidingWindow) << "nobody says what to follow";
+  ActiveAlgorithms active;
+  engine_.follow(active);
+  active.set(0, {Algorithm::kTokenBucket, 1});
+  EXPECT_EQ(active_for(one), Algorithm::kTokenBucket);
+  EXPECT_EQ(last().quota.switch_number(), 1u);
+  EXPECT_EQ(active_for(other), Algorithm::kSlidingWindow);
+  decide(Operation::kSpendEach, {{.quota = adaptive, .bucket = "", .key = "a"}});
+  EXPECT_EQ(last().quota.active(), Algorithm::kSlidingWindow);
+  active.set(kNoRuleNumber, {Algorithm::kExponentialBackoff, 1});
+  decide(Operation::kSpendEach, {{.quota = adaptive, .bucket = "", .key = "a"}});
+  EXPECT_EQ(last().quota.active(), Algorithm::kExponentialBackoff);
+  const TrafficSummary summary = traffic_.summary(now_);
+  const auto decided_by = [&](Algorithm algorithm) {
+    const auto index = static_cast<std::size_t>(algorithm);
+    return summary.allowed[index] + summary.denied[index];
+  };
+  EXPECT_EQ(decided_by(Algorithm::kSlidingWindow), 3u);
+  EXPECT_EQ(decided_by(Algorithm::kTokenBucket), 1u);
+  EXPECT_EQ(decided_by(Algorithm::kExponentialBackoff), 1u);
+}
+
 TEST_F(AsksTest, OfSeveralLimitsAllHoldAndADenialChargesNone) {
   const Rule rule{.id = "r", .quota = quota(2, 1s), .limits = {quota(2, 1s), quota(3, 1h)}};
   EXPECT_EQ(hit(rule), "+1 ");

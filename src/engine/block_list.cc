@@ -7,7 +7,6 @@
 #include <bit>
 #include <charconv>
 #include <iterator>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -88,7 +87,9 @@ std::string_view reason_name(BlockReason reason) {
 BlockList::BlockList(const KeyHasher& hasher, std::size_t blocks_max)
     : hasher_(hasher),
       blocks_max_(std::max<std::size_t>(blocks_max, 1)),
-      slots_(std::bit_ceil(std::max(kSparseness * blocks_max, kProbesMax))) {}
+      slots_(std::bit_ceil(std::max(kSparseness * blocks_max, kProbesMax))) {
+  lists_.entries.reserve(blocks_max_);
+}
 
 std::uint64_t BlockList::tag_of(std::string_view rule, std::string_view key) const noexcept {
   // The same for all quotas of the rule: which one is hashed along does not matter.
@@ -137,62 +138,78 @@ bool BlockList::insert(Block& block, Instant now) {
   const std::uint64_t tag = tag_of(block.rule, block.key);
   const std::int64_t until_us = std::max<std::int64_t>(epoch_us(block.until), 1);
   expire_locked(now);
-  if (const auto known = entries_.find(tag); known != entries_.end()) remove(known);
   const bool by_hand = block.reason == BlockReason::kManual;
-  Entry entry{.block = block, .network = by_hand ? std::nullopt : network_of(block.key)};
-  make_room_in(entry.network);
-  entry.worth = by_hand                            ? Worth::kByHand
-                : kept_ < blocks_max_ / kKeptShare ? Worth::kKept
-                                                   : Worth::kOther;
-  const bool has_room = block.rule.size() <= kKeyMax && make_room_for(entry.worth);
+  const auto known = lists_.entries.find(tag);
+  const bool is_known = known != lists_.entries.end();
+  if (is_known && !by_hand && block.until <= known->second.block.until) return true;
+
+  Lists own = lists_of(tag, block);  // or there is no memory, and the known block stays
+  if (is_known) remove(known);
+  make_room_in(own.entries.begin()->second.network);
+  const Worth worth = by_hand                            ? Worth::kByHand
+                      : kept_ < blocks_max_ / kKeptShare ? Worth::kKept
+                                                         : Worth::kOther;
+  const bool has_room = block.rule.size() <= kKeyMax && make_room_for(worth);
   const auto slot = free_slot(tag);
   if (!has_room || !slot) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
-  entry.slot = *slot;
-  index(entries_.emplace(tag, std::move(entry)).first);
+  take(own, worth, *slot);
   slots_[*slot].tag.store(tag, std::memory_order_release);
   slots_[*slot].until_us.store(until_us, std::memory_order_release);
-  count_.store(entries_.size(), std::memory_order_relaxed);
+  count_.store(lists_.entries.size(), std::memory_order_relaxed);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-// An entry stands in all lists or, for want of memory, in none.
-void BlockList::index(Entries::iterator entry) {
-  const auto& [block, slot, worth, network] = entry->second;
+// One block in lists of its own, which have all the memory that it needs.
+BlockList::Lists BlockList::lists_of(std::uint64_t tag, const Block& block) {
+  Lists lists;
+  Entry& entry = lists.entries[tag];
+  entry.block = block;
+  const End end(block.until, tag);
+  lists.ends.insert(end);
+  lists.by_worth.emplace(entry.worth, end);
+  if (block.reason != BlockReason::kManual) entry.network = network_of(block.key);
+  if (entry.network) lists.by_network[*entry.network].insert(end);
+  return lists;
+}
+
+// Nodes move from list to list, which cannot fail.
+void BlockList::take(Lists& own, Worth worth, std::size_t slot) noexcept {
+  Entry& entry = own.entries.begin()->second;
+  entry.slot = slot;
+  entry.worth = worth;
+  auto by_worth = own.by_worth.extract(own.by_worth.begin());
+  by_worth.value().first = worth;
+  lists_.by_worth.insert(std::move(by_worth));
   kept_ += worth == Worth::kKept ? 1 : 0;
-  try {
-    const End end(block.until, entry->first);
-    ends_.insert(end);
-    by_worth_.emplace(worth, end);
-    if (network) by_network_[*network].insert(end);
-  } catch (const std::bad_alloc&) {
-    remove(entry);
-    throw;
-  }
+  lists_.entries.merge(own.entries);
+  lists_.ends.merge(own.ends);
+  lists_.by_network.merge(own.by_network);
+  for (auto& [network, ends] : own.by_network) lists_.by_network.at(network).merge(ends);
 }
 
 // A network that has its share of the list gives up one of its own.
 void BlockList::make_room_in(const Network& network) {
-  const auto own = network ? by_network_.find(*network) : by_network_.end();
-  if (own == by_network_.end()) return;
+  const auto own = network ? lists_.by_network.find(*network) : lists_.by_network.end();
+  if (own == lists_.by_network.end()) return;
   const std::size_t share = std::max<std::size_t>(blocks_max_ / kNetworkShare, 1);
   if (own->second.size() >= share) drop(own->second.begin()->second);
 }
 
 // False if the list is full of blocks that are worth more.
 bool BlockList::make_room_for(Worth worth) {
-  if (entries_.size() < blocks_max_) return true;
-  const auto& [least, end] = *by_worth_.begin();
+  if (lists_.entries.size() < blocks_max_) return true;
+  const auto& [least, end] = *lists_.by_worth.begin();
   if (least > worth) return false;
   drop(end.second);
   return true;
 }
 
 void BlockList::drop(std::uint64_t tag) {
-  remove(entries_.find(tag));
+  remove(lists_.entries.find(tag));
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -209,16 +226,16 @@ void BlockList::remove(Entries::iterator entry) {
     slot = (slot - 1) & mask;
   }
   const End end(entry->second.block.until, entry->first);
-  ends_.erase(end);
-  by_worth_.erase({entry->second.worth, end});
+  lists_.ends.erase(end);
+  lists_.by_worth.erase({entry->second.worth, end});
   kept_ -= entry->second.worth == Worth::kKept ? 1 : 0;
   if (const Network& network = entry->second.network) {
-    const auto own = by_network_.find(*network);
-    if (own != by_network_.end()) own->second.erase(end);
-    if (own != by_network_.end() && own->second.empty()) by_network_.erase(own);
+    const auto own = lists_.by_network.find(*network);
+    own->second.erase(end);
+    if (own->second.empty()) lists_.by_network.erase(own);
   }
-  entries_.erase(entry);
-  count_.store(entries_.size(), std::memory_order_relaxed);
+  lists_.entries.erase(entry);
+  count_.store(lists_.entries.size(), std::memory_order_relaxed);
 }
 
 bool BlockList::lift(std::string_view rule, std::string_view key) {
@@ -229,8 +246,8 @@ bool BlockList::lift(std::string_view rule, std::string_view key) {
 }
 
 bool BlockList::erase(std::string_view rule, std::string_view key) {
-  const auto found = entries_.find(tag_of(rule, key));
-  if (found == entries_.end()) return false;
+  const auto found = lists_.entries.find(tag_of(rule, key));
+  if (found == lists_.entries.end()) return false;
   remove(found);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -239,7 +256,7 @@ bool BlockList::erase(std::string_view rule, std::string_view key) {
 void BlockList::share() {
   const std::scoped_lock lock(mutex_);
   is_shared_ = true;
-  for (const auto& [tag, entry] : entries_) tell(entry.block);
+  for (const auto& [tag, entry] : lists_.entries) tell(entry.block);
 }
 
 void BlockList::tell(Block block) {
@@ -269,9 +286,9 @@ std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max
   expire(now);
   const std::scoped_lock lock(mutex_);
   std::vector<Block> blocks;
-  for (const auto& [until, tag] : ends_) {
+  for (const auto& [until, tag] : lists_.ends) {
     if (blocks.size() == blocks_max) break;
-    const Block& block = entries_.at(tag).block;
+    const Block& block = lists_.entries.at(tag).block;
     if (rule.empty() || block.rule == rule) blocks.push_back(block);
   }
   return blocks;
@@ -284,8 +301,8 @@ void BlockList::expire(Instant now) {
 }
 
 void BlockList::expire_locked(Instant now) {
-  while (!ends_.empty() && ends_.begin()->first <= now) {
-    remove(entries_.find(ends_.begin()->second));
+  while (!lists_.ends.empty() && lists_.ends.begin()->first <= now) {
+    remove(lists_.entries.find(lists_.ends.begin()->second));
   }
 }
 

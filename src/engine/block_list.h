@@ -70,8 +70,8 @@ class BlockList {
   std::optional<Instant> until(std::string_view rule, std::string_view key,
                                Instant now) const noexcept;
 
-  // Blocks, or changes the end of a block. False if the list is full of blocks that are worth
-  // more.
+  // Blocks, or changes the end of a block, which a rule never brings nearer: only a hand does.
+  // False if the list is full of blocks that are worth more.
   bool add(Block block, Instant now);
 
   // False if it was not blocked.
@@ -121,6 +121,12 @@ class BlockList {
     Network network{};  // of blocks that nobody made by hand
   };
   using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
+  struct Lists {
+    Entries entries;
+    std::set<End> ends;
+    std::set<std::pair<Worth, End>> by_worth;
+    std::map<IpAddress, std::set<End>> by_network;
+  };
 
   bool insert(Block& block, Instant now);  // these two with the lock held
   bool erase(std::string_view rule, std::string_view key);
@@ -132,7 +138,8 @@ class BlockList {
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
-  void index(Entries::iterator entry);
+  static Lists lists_of(std::uint64_t tag, const Block& block);
+  void take(Lists& own, Worth worth, std::size_t slot) noexcept;
   void remove(Entries::iterator entry);
 
   const KeyHasher& hasher_;
@@ -143,10 +150,7 @@ class BlockList {
   std::atomic<std::uint64_t> dropped_{0};
 
   std::mutex mutex_;  // guards what follows, and writing to slots_
-  Entries entries_;
-  std::set<End> ends_;
-  std::set<std::pair<Worth, End>> by_worth_;
-  std::map<IpAddress, std::set<End>> by_network_;
+  Lists lists_;
   std::size_t kept_ = 0;  // entries of that worth
   bool is_shared_ = false;
   std::deque<Block> news_;

@@ -47,5 +47,29 @@ TEST(BlockListMemory, ABlockIsInAllListsOrInNone) {
   }
 }
 
+// The known block was gone before the new one had its memory.
+TEST(BlockListMemory, AKeyStaysBlockedWhileItsBlockIsMadeLonger) {
+  bool has_failed = true;
+  for (std::size_t spared = 0; has_failed; ++spared) {
+    ASSERT_LT(spared, kPlacesMax);
+    const KeyHasher hasher{HashSecret{}};
+    BlockList list(hasher, 64);
+    ASSERT_TRUE(list.add(block("192.0.2.1", 1min), kNow));
+    auto longer = block("192.0.2.1", 1h);
+    bool is_longer = false;
+    {
+      const NoMemory none({.spared = spared});
+      try {
+        is_longer = list.add(std::move(longer), kNow);
+      } catch (const std::bad_alloc&) {
+        EXPECT_FALSE(is_longer);
+      }
+      has_failed = none.has_failed();
+    }
+    EXPECT_EQ(list.until("login", "192.0.2.1", kNow), kNow + (is_longer ? 1h : 1min)) << spared;
+    EXPECT_EQ(list.size(), 1u) << spared;
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,5 +1,6 @@
 #include "engine/block_list.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <random>
@@ -18,6 +19,12 @@ constexpr Instant kNow = instant_from_epoch_us(1'700'006'400'000'000);
 
 Block block(std::string key, Duration length, std::string rule = "login") {
   return {.rule = std::move(rule), .key = std::move(key), .since = kNow, .until = kNow + length};
+}
+
+Block by_hand(std::string key, Duration length) {
+  Block made = block(std::move(key), length);
+  made.reason = BlockReason::kManual;
+  return made;
 }
 
 class BlockListTest : public testing::Test {
@@ -49,9 +56,25 @@ TEST_F(BlockListTest, BlocksAKeyOfARuleUntilItsEnd) {
 
 TEST_F(BlockListTest, ALaterBlockTakesThePlaceOfAnEarlierOne) {
   list_.add(block("a", 5min), kNow);
-  list_.add(block("a", 1min), kNow);
+  list_.add(block("a", 10min), kNow);
+  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 10min);
+  list_.add(by_hand("a", 1min), kNow);
   EXPECT_EQ(list_.until("login", "a", kNow), kNow + 1min);
   EXPECT_EQ(list_.size(), 1u);
+}
+
+// A block by hand for a day ended after five minutes, when the rule of another node blocked too.
+TEST_F(BlockListTest, ARuleShortensNoBlock) {
+  list_.add(by_hand("a", 24h), kNow);
+  list_.learn(block("a", 5min), kNow);
+  EXPECT_TRUE(list_.add(block("a", 5min), kNow));
+  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 24h);
+  EXPECT_EQ(list_.list("", 1, kNow).front().reason, BlockReason::kManual);
+  list_.add(block("b", 1h), kNow);
+  list_.learn(block("b", 5min), kNow);
+  EXPECT_EQ(list_.until("login", "b", kNow), kNow + 1h);
+  list_.learn(by_hand("b", 1min), kNow);
+  EXPECT_EQ(list_.until("login", "b", kNow), kNow + 1min);
 }
 
 TEST_F(BlockListTest, IsLifted) {
@@ -134,17 +157,13 @@ TEST_F(BlockListTest, KnowsTheNetworkOfAKeyOfSeveralParts) {
 }
 
 TEST_F(BlockListTest, WhatIsBlockedByHandIsTheLastToGo) {
-  Block by_hand = block("10.0.0.1", 1s);
-  by_hand.reason = BlockReason::kManual;
   for (int i = 0; i < 64; ++i) list_.add(block("first" + std::to_string(i), 24h), kNow);
-  list_.add(by_hand, kNow);
+  list_.add(by_hand("10.0.0.1", 1s), kNow);
   for (int i = 0; i < 640; ++i) list_.add(block("flood" + std::to_string(i), 48h), kNow);
   for (int i = 0; i < 640; ++i) list_.add(block("10.0.1." + std::to_string(i % 250), 48h), kNow);
   EXPECT_TRUE(is_blocked("10.0.0.1"));
   for (int i = 0; i < 64; ++i) {
-    by_hand.key = "hand" + std::to_string(i);
-    by_hand.until = kNow + 1h;
-    EXPECT_TRUE(list_.add(by_hand, kNow));
+    EXPECT_TRUE(list_.add(by_hand("hand" + std::to_string(i), 1h), kNow));
   }
   EXPECT_FALSE(list_.add(block("other", 24h), kNow)) << "all others are worth more";
   EXPECT_FALSE(is_blocked("other"));
@@ -184,7 +203,7 @@ TEST_F(BlockListTest, AgreesWithAMap) {
     } else {
       const Instant until = now + Duration(1 + random() % 5'000'000);
       list_.add({.rule = "login", .key = key, .since = now, .until = until}, now);
-      model[key] = until;
+      model[key] = std::max(model[key], until);
     }
     const auto asked = std::to_string(random() % 60);
     const auto found = model.find(asked);

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "engine/active_algorithms.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
 #include "rules/mode.h"
@@ -108,6 +109,15 @@ class Engine {
     return wanted ? *wanted : fleet_->default_mode();
   }
 
+  // From now on adaptive limits follow these; they must outlive the engine. Without, they are
+  // sliding windows.
+  void follow(const ActiveAlgorithms& active) { active_ = &active; }
+  // The quota as the algorithm reads it that is active now for the rule of that number.
+  Quota followed(const Quota& quota, RuleNumber rule) const {
+    if (quota.algorithm() != Algorithm::kAdaptive || active_ == nullptr) return quota;
+    return quota.following(active_->of(rule));
+  }
+
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
   // What `now` is by the wall clock: for dates that others have written, and for those they
@@ -140,6 +150,7 @@ class Engine {
   const KeyHasher* hasher_;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
+  const ActiveAlgorithms* active_ = nullptr;
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came

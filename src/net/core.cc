@@ -33,10 +33,6 @@ bool Core::listen(UniqueFd socket, Doorway doorway) {
   return listeners_.back()->start();
 }
 
-void Core::use_admission(const std::shared_ptr<const Admission>& admission) {
-  for (auto& doorway : doorways_) doorway.admission = admission;
-}
-
 // Sessions, factories and the lodger belong to this thread, so their last moments do, too.
 void Core::run(Lodger lodger) {
   lodger_ = std::move(lodger);

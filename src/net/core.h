@@ -27,9 +27,6 @@ class Core {
   // Before run(). The factory must outlive the core. False if the kernel has no room.
   [[nodiscard]] bool listen(UniqueFd socket, Doorway doorway);
 
-  // For connections that come from now on. On the core's thread.
-  void use_admission(const std::shared_ptr<const Admission>& admission);
-
   EventLoop& loop() { return loop_; }
   SocketDialer& dialer() { return dialer_; }
 

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "net/tls/tls_context.h"
 #include "proto/session.h"
@@ -26,12 +28,31 @@ struct Admission {
   TrustedProxies trusted_proxies;         // who may send a PROXY header
 };
 
+// What is in force, for all cores. Thread rule: any thread.
+class SharedAdmission {
+ public:
+  explicit SharedAdmission(std::shared_ptr<const Admission> first) : admission_(std::move(first)) {}
+
+  std::shared_ptr<const Admission> get() const noexcept {
+    const std::scoped_lock lock(mutex_);
+    return admission_;
+  }
+  void set(std::shared_ptr<const Admission> other) noexcept {
+    const std::scoped_lock lock(mutex_);
+    admission_.swap(other);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Admission> admission_;
+};
+
 struct Doorway {
   SessionFactory* factory = nullptr;
   Security security = Security::kClear;
   ProxyProtocol proxy_protocol = ProxyProtocol::kNone;
-  std::string alpn;  // as TlsContext::accept() wants it
-  std::shared_ptr<const Admission> admission;
+  std::string alpn;                            // as TlsContext::accept() wants it
+  const SharedAdmission* admission = nullptr;  // outlives the doorway
 
   // Nothing comes before the session.
   bool is_open() const {

@@ -32,7 +32,7 @@ Entrance::Progress Entrance::advance(Channel& channel) {
 }
 
 Entrance::Progress Entrance::read_proxy_header(Channel& channel) {
-  if (!doorway_.admission->trusted_proxies.trusts(peer_.address)) return Progress::kRefused;
+  if (!doorway_.admission->get()->trusted_proxies.trusts(peer_.address)) return Progress::kRefused;
   for (;;) {
     const auto had = header_.size();
     header_.resize(had + kPeekBytes);
@@ -57,7 +57,7 @@ Entrance::Progress Entrance::read_proxy_header(Channel& channel) {
 
 Entrance::Progress Entrance::shake_hands(Channel& channel) {
   if (channel.tls() == nullptr) {
-    auto tls = doorway_.admission->tls->accept(channel.socket(), doorway_.alpn);
+    auto tls = doorway_.admission->get()->tls->accept(channel.socket(), doorway_.alpn);
     if (tls == nullptr) return Progress::kRefused;
     channel.use_tls(std::move(tls));
   }

@@ -1,10 +1,13 @@
 // What one connection may cost the others: memory and time.
 
+#include <algorithm>
 #include <cerrno>
 #include <future>
 #include <memory>
+#include <semaphore>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -46,6 +49,51 @@ TEST_F(ServerTest, ShedsThoseThatHoldMostOnWhateverCoreTheyAre) {
   EXPECT_EQ(server_->connections().shed, 1);
   EXPECT_EQ(server_->connections().buffered, 480u << 10);
   for (auto& peer : small) EXPECT_EQ(peer.ask("x"), "x");
+  server_.reset();
+}
+
+// Has something under way that does not end.
+class StubbornHoarder final : public EchoSession {
+ public:
+  explicit StubbornHoarder(std::vector<std::thread::id>& cores) : cores_(cores) {}
+  void received(std::size_t size, Instant now) override {
+    if (held_ == 0) cores_.push_back(std::this_thread::get_id());
+    held_ += size << 10;
+    EchoSession::received(size, now);
+  }
+  std::size_t held() const override { return held_; }
+  void drain() override {}
+
+ private:
+  std::vector<std::thread::id>& cores_;  // of the sessions, one after the other
+  std::size_t held_ = 0;
+};
+
+// The core that had stopped never shed, and the other waited for it.
+TEST_F(ServerTest, ShedsAgainAndAgainThoughOneCoreHasStoppedInADrain) {
+  auto cores = std::vector<std::thread::id>();
+  auto ended = std::counting_semaphore<2>(0);
+  start(2, [&](const Peer&, Instant) { return std::make_unique<StubbornHoarder>(cores); },
+        {.buffered_max = 512 << 10, .admission = nullptr, .core_ends = [&](std::size_t) {
+           ended.release();
+         }});
+  auto clients = std::vector<TestClient>();
+  for (std::size_t i = 0; i < 5; ++i) {
+    clients.push_back(client());
+    ASSERT_EQ(clients.back().ask("x"), "x");
+  }
+  const bool is_first = std::ranges::count(cores, cores.front()) >= 3;
+  auto stay = std::vector<TestClient>();  // on one core
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if ((cores[i] == cores.front()) == is_first) stay.push_back(std::move(clients[i]));
+  }
+  clients.clear();
+  server_->drain(std::chrono::seconds(100));
+  ended.acquire();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(stay[i].send(std::string(600, 'g')));
+    EXPECT_EQ(stay[i].read_to_end(), ECONNRESET) << i;
+  }
   server_.reset();
 }
 
@@ -92,6 +140,68 @@ TEST_F(ServerTest, ThoseWithMoreToDoTakeTurns) {
   const auto first = std::set<int>(last.begin(), last.begin() + kBusy);
   EXPECT_EQ(first.size(), kBusy);
   server_.reset();  // its sessions write to `turns`
+}
+
+// Its turns take a while.
+class SlowSession final : public EchoSession {
+ public:
+  SlowSession(ManualClock& clock, int& turns) : clock_(clock), turns_(turns) {}
+  void received(std::size_t size, Instant now) override {
+    EchoSession::received(size, now);
+    waker_->yield();
+  }
+  void woken(Instant) override {
+    ++turns_;
+    clock_.advance(std::chrono::microseconds(400));
+    waker_->yield();
+  }
+
+ private:
+  ManualClock& clock_;
+  int& turns_;
+};
+
+// Asks in each round of the loop how many turns there were since the last.
+class RoundWatch {
+ public:
+  RoundWatch(Server& server, const int& turns) : server_(server), turns_(turns) {}
+
+  int most_turns() {
+    server_.post(0, [this] { look(); });
+    return most_.get_future().get();
+  }
+
+ private:
+  static constexpr int kRounds = 20;
+
+  void look() {
+    if (round_ > 0) seen_ = std::max(seen_, turns_ - before_);
+    before_ = turns_;
+    if (++round_ > kRounds) return most_.set_value(seen_);
+    server_.post(0, [this] { look(); });
+  }
+
+  Server& server_;
+  const int& turns_;
+  int round_ = 0;
+  int before_ = 0;
+  int seen_ = 0;
+  std::promise<int> most_;
+};
+
+TEST_F(ServerTest, TurnsTakeAMillisecondInARoundOfTheLoop) {
+  constexpr int kSlow = 40;
+  auto turns = 0;
+  start(1, [&](const Peer&, Instant) { return std::make_unique<SlowSession>(clock_, turns); });
+  auto slow = std::vector<TestClient>();
+  for (int i = 0; i < kSlow; ++i) {
+    slow.push_back(client());
+    ASSERT_EQ(slow.back().ask("x"), "x");
+  }
+  const int most = RoundWatch(*server_, turns).most_turns();
+  EXPECT_GE(most, 1);
+  EXPECT_LE(most, 3) << "of 400 us each";
+  server_.reset();
 }
 
 TEST(MemoryLimit, IsOfThisMachine) {

@@ -29,13 +29,16 @@ std::variant<std::unique_ptr<Server>, StartError> Server::open(
   auto server =
       std::unique_ptr<Server>(new Server(endpoints.front().factories.size(), options, clock));
   for (const auto& endpoint : endpoints) {
-    if (auto error = server->listen(endpoint, options)) return std::move(*error);
+    if (auto error = server->listen(endpoint)) return std::move(*error);
   }
   return server;
 }
 
 Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clock)
-    : options_(options), budget_(options.connections_max, options.buffered_max) {
+    : options_(options),
+      budget_(options.connections_max, options.buffered_max),
+      shedding_(cores),
+      admission_(options.admission) {
   for (std::size_t i = 0; i < cores; ++i) {
     cores_.push_back(std::make_unique<Core>(clock, budget_));
     cores_.back()->dialer().use_tls(options.trust);
@@ -43,7 +46,7 @@ Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clo
   }
 }
 
-std::optional<StartError> Server::listen(const Endpoint& endpoint, const ServerOptions& options) {
+std::optional<StartError> Server::listen(const Endpoint& endpoint) {
   WEIR_ASSERT(endpoint.factories.size() == cores_.size());
   auto opened = listen_on(endpoint.address, cores_.size());
   if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
@@ -53,7 +56,7 @@ std::optional<StartError> Server::listen(const Endpoint& endpoint, const ServerO
                            .security = endpoint.security,
                            .proxy_protocol = endpoint.proxy_protocol,
                            .alpn = alpn_list(endpoint.alpn),
-                           .admission = options.admission};
+                           .admission = &admission_};
     if (!cores_[i]->listen(std::move(listening.sockets[i]), std::move(doorway))) {
       return StartError{"the system has no room for another watched socket"};
     }
@@ -87,25 +90,19 @@ void Server::post(std::size_t core, std::function<void()> action) {
   cores_[core]->loop().post(std::move(action));
 }
 
-void Server::use_admission(const std::shared_ptr<const Admission>& admission) {
-  for (const auto& core : cores_) {
-    core->loop().post([&core = *core, admission] { core.use_admission(admission); });
-  }
-}
-
-// On any core, when it notices; each ends its own.
+// On any core, when it notices; each ends its own. One that has stopped holds none, and does not
+// keep the others waiting.
 void Server::shed() {
-  std::size_t idle = 0;
-  if (!shedding_.compare_exchange_strong(idle, cores_.size())) return;
-  for (const auto& core : cores_) {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    if (shedding_[i].exchange(true)) continue;
     try {
-      core->loop().post([this, &core = *core] {
-        const std::size_t count = core.shed();
-        shedding_.fetch_sub(1);
+      post(i, [this, i] {
+        const std::size_t count = cores_[i]->shed();
+        shedding_[i].store(false);
         if (count > 0 && options_.on_shed) options_.on_shed(count);
       });
     } catch (const std::bad_alloc&) {
-      shedding_.fetch_sub(1);
+      shedding_[i].store(false);
     }
   }
 }

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -93,8 +94,10 @@ class Server {
   Reactor& reactor(std::size_t core) { return cores_[core]->loop(); }
   Dialer& dialer(std::size_t core) { return cores_[core]->dialer(); }
 
-  // Whom every core lets in, soon; who is in stays. REQUIRES: as in ServerOptions.
-  void use_admission(const std::shared_ptr<const Admission>& admission);
+  // Whom every core lets in from now on; who is in stays. REQUIRES: as in ServerOptions.
+  void use_admission(std::shared_ptr<const Admission> admission) noexcept {
+    admission_.set(std::move(admission));
+  }
 
   // Stops accepting and lets every session finish, for at most `patience`; the last tenth of
   // it, a second at most, is kept for core_leaves, if there is one. Returns at once;
@@ -110,7 +113,7 @@ class Server {
 
  private:
   Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
-  std::optional<StartError> listen(const Endpoint& endpoint, const ServerOptions& options);
+  std::optional<StartError> listen(const Endpoint& endpoint);
   void run_core(std::size_t core);
   void shed();
 
@@ -124,7 +127,8 @@ class Server {
   // passes it reads what the cores have written.
   std::atomic<std::size_t> running_{0};
   std::atomic<std::size_t> cut_off_{0};
-  std::atomic<std::size_t> shedding_{0};  // cores that have yet to shed
+  std::vector<std::atomic<bool>> shedding_;  // cores that have yet to shed
+  SharedAdmission admission_;
   Gate stopped_;
 };
 

@@ -98,6 +98,20 @@ TEST_F(ServerTest, ALastReplyArrivesAlthoughThePeerIsStillSending) {
   peer.finish_sending();
 }
 
+// What the client sends is thrown away, but not for ever: a MiB, and what sockets hold of it.
+TEST_F(ServerTest, APeerThatGoesOnSendingBehindTheEndIsReset) {
+  start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
+  auto peer = client();
+  ASSERT_EQ(peer.ask("xx"), "no");
+  const std::string piece(1 << 16, 'x');
+  int sent = 0;
+  while (sent < 1'024 && peer.send(piece)) ++sent;  // the clock stands still
+  EXPECT_GE(sent, 16);
+  EXPECT_LT(sent, 1'024);
+  let_core_run();
+  EXPECT_EQ(server_->connections().open, 0);
+}
+
 TEST_F(ServerTest, DoesNotLingerForLongerThanASecond) {
   start(1, [](const Peer&, Instant) { return std::make_unique<OneReplySession>(); });
   auto peer = client();

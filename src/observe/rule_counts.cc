@@ -7,6 +7,12 @@
 
 namespace weir {
 
+std::uint64_t rule_hash(std::string_view id) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char each : id) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3U;
+  return hash;
+}
+
 bool CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                             Instant now) noexcept {
   if (rule == kNoRuleNumber) return false;
@@ -33,9 +39,24 @@ RuleNumber RuleCounts::number_of(std::string_view id) {
   if (const auto known = numbers_.find(id); known != numbers_.end()) return known->second;
   if (numbers_.size() == kRulesMax) return kNoRuleNumber;
   const auto number = static_cast<RuleNumber>(numbers_.size());
+  const std::uint64_t hash = rule_hash(id);
+  hashes_.resize(number + std::size_t{1});
+  hashes_[number] = hash;
   ids_.resize(numbers_.size() + 1);  // before the number is there, which needs its id
   ids_[number] = &numbers_.emplace(id, number).first->first;
+  by_hash_.emplace(hash, number);
   return number;
+}
+
+std::uint64_t RuleCounts::hash_of(RuleNumber rule) const {
+  const std::scoped_lock lock(mutex_);
+  return hashes_[rule];
+}
+
+RuleNumber RuleCounts::number_with(std::uint64_t hash) const {
+  const std::scoped_lock lock(mutex_);
+  const auto known = by_hash_.find(hash);
+  return known == by_hash_.end() ? kNoRuleNumber : known->second;
 }
 
 RuleFigures RuleCounts::figures(RuleNumber rule) const {
@@ -48,6 +69,20 @@ RuleFigures RuleCounts::figures(RuleNumber rule) const {
     }
   }
   return sum;
+}
+
+// Core by core, so that memory which is far away comes several lines at a time.
+std::vector<RuleFigures> RuleCounts::all_figures() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<RuleFigures> sums(numbers_.size());
+  for (const CoreRuleCounts* core : cores_) {
+    for (std::size_t rule = 0; rule < sums.size(); ++rule) {
+      for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
+        sums[rule][i] += core->rules_[rule].outcomes[i].read();
+      }
+    }
+  }
+  return sums;
 }
 
 LatencyFigures RuleCounts::latency(RuleNumber rule) const {

@@ -37,6 +37,10 @@
 
 namespace weir {
 
+// The name of a rule among nodes, whose numbers differ: FNV-1a of its id, which is the same on
+// every machine and in every version.
+std::uint64_t rule_hash(std::string_view id);
+
 // By RuleOutcome.
 using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 
@@ -87,8 +91,14 @@ class RuleCounts {
   // The same for the same id, always. kNoRuleNumber if there are too many.
   RuleNumber number_of(std::string_view id);
 
+  // rule_hash() of an id that has a number, and back; kNoRuleNumber if no id here has it.
+  std::uint64_t hash_of(RuleNumber rule) const;
+  RuleNumber number_with(std::uint64_t hash) const;
+
   // The sums of all cores; zeros for kNoRuleNumber.
   RuleFigures figures(RuleNumber rule) const;
+  // Those of every number, by number: for who reads all, faster than one by one.
+  std::vector<RuleFigures> all_figures() const;
   LatencyFigures latency(RuleNumber rule) const;
 
   // Different keys in this minute and the one before it, estimated (key_sketch.h).
@@ -111,6 +121,8 @@ class RuleCounts {
   std::vector<const CoreRuleCounts*> cores_;
   std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
   std::vector<const std::string*> ids_;  // by number
+  std::vector<std::uint64_t> hashes_;    // by number
+  std::unordered_map<std::uint64_t, RuleNumber> by_hash_;
 };
 
 }  // namespace weir

@@ -75,6 +75,34 @@ TEST(RuleCounts, AnIdKeepsItsNumber) {
   EXPECT_EQ(counts.number_of("login"), login);
 }
 
+TEST(RuleCounts, AHashNamesARuleOnEveryNode) {
+  EXPECT_EQ(rule_hash(""), 0xcbf29ce484222325U);
+  EXPECT_EQ(rule_hash("foobar"), 0x85944171f73967e8U);  // as published
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
+  counts.number_of("api");
+  const RuleNumber login = counts.number_of("login");
+  EXPECT_EQ(counts.hash_of(login), rule_hash("login"));
+  EXPECT_EQ(counts.number_with(rule_hash("login")), login);
+  EXPECT_EQ(counts.number_with(rule_hash("unknown")), kNoRuleNumber);
+}
+
+TEST(RuleCounts, AllFiguresAreThoseOfEachNumber) {
+  Traffic traffic;
+  RuleCounts& counts = traffic.rules();
+  CoreTraffic& one = traffic.add_core();
+  CoreTraffic& other = traffic.add_core();
+  EXPECT_TRUE(counts.all_figures().empty());
+  const RuleNumber login = counts.number_of("login");
+  const RuleNumber api = counts.number_of("api");
+  one.record_rule(api, kAllowed, 1, kNow);
+  other.record_rule(api, kDenied, 1, kNow);
+  const auto all = counts.all_figures();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[login], counts.figures(login));
+  EXPECT_EQ(all[api], (RuleFigures{1, 1, 0, 0}));
+}
+
 TEST(RuleCounts, AreBounded) {
   Traffic traffic;
   RuleCounts& counts = traffic.rules();

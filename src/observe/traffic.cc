@@ -12,7 +12,7 @@ std::int64_t epoch_s(Instant instant) noexcept {
   return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
 }
 
-std::uint64_t sum(const std::array<std::uint64_t, kAlgorithmCount>& counts) noexcept {
+std::uint64_t sum(const std::array<std::uint64_t, kDecidingAlgorithmCount>& counts) noexcept {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
 }
 
@@ -88,7 +88,7 @@ TrafficSummary Traffic::summary(Instant now) const {
   Recent recent;
   const std::int64_t second_now = epoch_s(now);
   cores_.each([&](const CoreTraffic& core) {
-    for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+    for (std::size_t i = 0; i < kDecidingAlgorithmCount; ++i) {
       summary.allowed[i] += core.allowed_[i].read();
       summary.denied[i] += core.denied_[i].read();
     }

@@ -28,8 +28,8 @@ namespace weir {
 
 // The sum of all cores.
 struct TrafficSummary {
-  std::array<std::uint64_t, kAlgorithmCount> allowed{};  // indexed by Algorithm
-  std::array<std::uint64_t, kAlgorithmCount> denied{};
+  std::array<std::uint64_t, kDecidingAlgorithmCount> allowed{};  // indexed by Algorithm
+  std::array<std::uint64_t, kDecidingAlgorithmCount> denied{};
   std::uint64_t looks = 0;
   std::uint64_t store_errors = 0;
   std::uint64_t fallbacks = 0;  // decided here because a shared store had failed
@@ -48,7 +48,7 @@ struct TrafficSummary {
 // waits for another.
 class alignas(64) CoreTraffic {
  public:
-  // One decided charge.
+  // One decided charge, by the algorithm that has decided it: never kAdaptive.
   void record(const Decision& decision, Algorithm algorithm, Instant now) noexcept;
   void record_look() noexcept { looks_.add(); }
   void record_store_error() noexcept { store_errors_.add(); }
@@ -86,8 +86,8 @@ class alignas(64) CoreTraffic {
   // Zero if nothing is remembered of that second.
   SecondCounts counts_of(std::int64_t second) const noexcept;
 
-  std::array<OwnCount, kAlgorithmCount> allowed_{};
-  std::array<OwnCount, kAlgorithmCount> denied_{};
+  std::array<OwnCount, kDecidingAlgorithmCount> allowed_{};
+  std::array<OwnCount, kDecidingAlgorithmCount> denied_{};
   OwnCount looks_;
   OwnCount store_errors_;
   OwnCount fallbacks_;

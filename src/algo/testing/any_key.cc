@@ -38,6 +38,7 @@ AnyKey::AnyKey(Algorithm algorithm) {
     case Algorithm::kSlidingWindow: state_ = SlidingWindowState{}; break;
     case Algorithm::kTokenBucket: state_ = TokenBucketState{}; break;
     case Algorithm::kExponentialBackoff: state_ = ExponentialBackoffState{}; break;
+    case Algorithm::kAdaptive: state_ = AdaptiveState{}; break;
     case Algorithm::kSlidingLog: state_ = VectorLog{}; break;
   }
 }
@@ -82,6 +83,9 @@ std::int64_t AnyKey::recorded_us() const {
 }
 
 Decision AnyKey::record_denial(const Quota& quota, Instant now) {
+  if (auto* const adaptive = std::get_if<AdaptiveState>(&state_)) {
+    return keep(quota, *adaptive, algo::record_denial(quota, *adaptive, now), now);
+  }
   auto& state = std::get<ExponentialBackoffState>(state_);
   return keep(quota, state, algo::record_denial(quota, state, now), now);
 }

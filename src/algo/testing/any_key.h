@@ -1,5 +1,5 @@
 // AnyKey: one key's state under any algorithm, so that a test says once what must hold
-// for all five.
+// for all of them.
 //
 // Every decision checks what callers of algo rely on: that an unchanged state is
 // reported as such, that a decision's numbers are within their ranges, and that
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <variant>
 
+#include "algo/adaptive.h"
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
@@ -38,7 +39,7 @@ class AnyKey {
   // When the newest charge was recorded; only a sliding log knows.
   std::int64_t recorded_us() const;
 
-  // exponential_backoff only.
+  // exponential_backoff only, or where it is active.
   Decision record_denial(const Quota& quota, Instant now);
 
   Instant expiry(const Quota& quota) const;
@@ -53,7 +54,7 @@ class AnyKey {
 
  private:
   std::variant<FixedWindowState, SlidingWindowState, TokenBucketState, ExponentialBackoffState,
-               VectorLog>
+               AdaptiveState, VectorLog>
       state_;
 };
 

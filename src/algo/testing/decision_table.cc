@@ -58,10 +58,12 @@ class Runner {
     if (!(words >> word)) return;
     if (word == "quota") {
       set_quota(words);
+    } else if (word == "active") {
+      switch_to(words);
     } else if (word == "at") {
       run_request(words);
     } else {
-      throw BadTable{"neither quota nor at: " + word};
+      throw BadTable{"neither quota, active nor at: " + word};
     }
   }
 
@@ -88,6 +90,17 @@ class Runner {
     if (!made) throw BadTable{"no such quota: " + std::string(made.error().field)};
     quota_ = *made;
     if (fresh) key_ = AnyKey(spec.algorithm);
+  }
+
+  // What is left is what was left before.
+  void switch_to(std::istringstream& words) {
+    std::string name;
+    words >> name;
+    const auto algorithm = algorithm_from_name(name);
+    if (!algorithm || !quota_ || !can_be_active(*algorithm)) throw BadTable{"not to be active"};
+    const Decision before = key_.look(*quota_, 0, now_);
+    quota_ = quota_->following({*algorithm, quota_->switch_number() + 1});
+    EXPECT_EQ(key_.look(*quota_, 0, now_).remaining, before.remaining);
   }
 
   void run_request(std::istringstream& words) {

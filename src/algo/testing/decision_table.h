@@ -9,6 +9,8 @@
 // One key lives from the first line to the last. `quota` sets what applies from there
 // on; naming another algorithm or `fresh` starts with a new key.
 //
+// `active NAME` switches an adaptive quota, at the time of the last request.
+//
 //   times      absolute since the epoch, or + or - from the last line: 90s, 1m30s, 100us
 //   requests   spend N · look (cost 0) · ask N (what spend N would answer) · give N ·
 //              undo N (a charge of that very time) · denied (by something else:

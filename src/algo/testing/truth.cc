@@ -15,7 +15,7 @@ std::string retry_untruth(const AnyKey& key, const Quota& quota, std::int64_t co
                           const Decision& decision, Instant now) {
   const Instant retry = now + decision.retry_after;
   if (!is_admitted(key, quota, cost, retry)) return "retry_after is too early";
-  const bool is_backoff = quota.algorithm() == Algorithm::kExponentialBackoff;
+  const bool is_backoff = quota.active() == Algorithm::kExponentialBackoff;
   const Duration least =
       is_backoff ? std::chrono::seconds(1 << decision.backoff_level) : Duration{0};
   if (decision.retry_after < least) return "retry_after is under 2^level seconds";
@@ -40,7 +40,7 @@ std::string reset_untruth(const AnyKey& key, const Quota& quota, const Decision&
   if (key.expiry(quota) > reset) return "reset_after is before expiry()";
   // A row of denials is held, too, but does not show in a look.
   if (decision.reset_after.count() == 0 || quota.limit() == 0 ||
-      quota.algorithm() == Algorithm::kExponentialBackoff) {
+      quota.active() == Algorithm::kExponentialBackoff) {
     return "";
   }
   const bool was_fresh = key.look(quota, 0, reset - kMicrosecond).remaining == quota.capacity();

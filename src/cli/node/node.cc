@@ -102,7 +102,9 @@ struct Node::CoreParts {
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
-        resp(*node.resp_, engine, node.blocks_, rules) {}
+        resp(*node.resp_, engine, node.blocks_, rules) {
+    engine.follow(node.active_algorithms_);
+  }
 
   SessionFactory& door(Door door) {
     switch (door) {
@@ -130,7 +132,9 @@ struct Node::CoreParts {
   Http2Door http2;
   SniffingFactory any_http;  // HTTP/1.1 and HTTP/2
   RespDoor resp;
-  std::optional<WallFollower> wall;  // while the core serves
+  // While the core serves.
+  std::optional<WallFollower> wall;
+  std::unique_ptr<Alarm> seconds;  // the first core's
 };
 
 std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
@@ -166,6 +170,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       hasher_(secret_),
       blocks_(hasher_),
       fleet_keys_(key_texts(settings)),
+      recent_traffic_(traffic_, clock_.now()),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
@@ -253,12 +258,22 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     parts.use_rules(rulebook_.rules());
   });
   parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
+}
+
+void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
+  parts.seconds = loop.make_alarm([this, &parts](Instant now) {
+    recent_traffic_.tick(now);
+    parts.seconds->set(recent_traffic_.next_tick());
+  });
+  parts.seconds->set(recent_traffic_.next_tick());
 }
 
 void Node::end_core(std::size_t core) {
   if (fleet_ != nullptr) fleet_->end(core);
   cores_[core]->wall.reset();
+  cores_[core]->seconds.reset();
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
@@ -272,7 +287,10 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
       std::move(fleet), cores_.size(),
-      NodeFleet::Shared{.blocks = blocks_, .rule_counts = traffic_.rules(), .keys = fleet_keys_},
+      NodeFleet::Shared{.blocks = blocks_,
+                        .traffic = recent_traffic_,
+                        .rule_counts = traffic_.rules(),
+                        .keys = fleet_keys_},
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },
@@ -312,10 +330,6 @@ void Node::announce_rules() noexcept {
       continue;
     }
   }
-}
-
-void Node::use_admission(const std::shared_ptr<const Admission>& admission) {
-  server_->use_admission(admission);
 }
 
 void Node::drain(Duration patience) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,12 +20,14 @@
 #include "cli/node/rule_changer.h"
 #include "cli/node/rulebook.h"
 #include "cli/settings.h"
+#include "engine/active_algorithms.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
 #include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
@@ -64,7 +67,9 @@ class Node {
   RuleChanger& rule_changer() { return rule_changer_; }
 
   // For new connections; the open ones go on as they are.
-  void use_admission(const std::shared_ptr<const Admission>& admission);
+  void use_admission(std::shared_ptr<const Admission> admission) noexcept {
+    server_->use_admission(std::move(admission));
+  }
   void accepted_reload() { http_->reload_succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
@@ -86,6 +91,7 @@ class Node {
   std::optional<StartError> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
+  void follow_seconds(CoreParts& parts, EventLoop& loop);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
 
@@ -99,8 +105,10 @@ class Node {
   KeyHasher hasher_;
   LoginGuard logins_{hasher_};
   BlockList blocks_;
+  ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
   FleetKeys fleet_keys_;
+  RecentTraffic recent_traffic_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};

@@ -10,6 +10,17 @@
 
 namespace weir {
 
+namespace {
+
+FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
+  return {.is_alone = known.scope == TrafficSnapshot::Scope::kNode,
+          .nodes = known.nodes.size(),
+          .rates = rates_of(known.sum),
+          .totals = known.totals};
+}
+
+}  // namespace
+
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
                      Instant now)
     : options_(std::move(options)),
@@ -27,6 +38,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
                                .blocks = shared_.blocks,
+                               .traffic = shared_.traffic,
                                .rule_counts = shared_.rule_counts,
                                .keys = shared_.keys,
                                .state = state_,
@@ -50,7 +62,8 @@ SharedStoreFigures NodeFleet::figures() const {
                              .reason = health.is_healthy ? state_.beat_failure() : health.reason,
                              .since = health.since,
                              .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes()};
+                             .live_nodes = state_.live_nodes(),
+                             .traffic = fleet_traffic(*shared_.traffic.snapshot())};
   const FleetFigures sums = state_.figures();
   figures.counts = sums.counts;
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {

@@ -16,6 +16,7 @@
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
 #include "observe/rule_counts.h"
 #include "server/http/http_node.h"
 #include "store/redis/fleet/fleet_state.h"
@@ -32,6 +33,7 @@ class NodeFleet final : FleetListener {
   // What the cores share with the rest of the node, which must outlive this.
   struct Shared {
     BlockList& blocks;
+    RecentTraffic& traffic;
     const RuleCounts& rule_counts;
     FleetKeys& keys;
   };

@@ -156,6 +156,17 @@ TEST_F(Http2AbuseTest, HeadsThatDecodeToFarMoreThanCameEndTheConnection) {
   EXPECT_TRUE(peer.session().was_flooded());
 }
 
+// The connection has decoded far less than it may in a second.
+TEST_F(Http2AbuseTest, OneHeadDecodesToKHeadBombAtMost) {
+  constexpr int kField = 3'900;
+  constexpr int kRoom = Http2Session::kHeadBomb / kField;
+  EXPECT_FALSE(after(HpackBomb(kField).head(1, kRoom - 2)).has_value());
+  Http2Peer other(door, now);
+  other.say(http2_preface() + HpackBomb(kField).head(1, kRoom + 1), now);
+  EXPECT_EQ(other.goaway, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(other.session().was_flooded());
+}
+
 TEST_F(Http2AbuseTest, SoDoThoseThatAreJustNotTooLong) {
   HpackBomb bomb(3'900);
   std::optional<std::uint32_t> end;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "observe/keys/fleet_keys.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
+#include "observe/traffic_window.h"
 #include "proto/connection_figures.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
@@ -38,6 +40,14 @@ struct ServerInfo {
   std::uint64_t max_keys = 0;
 };
 
+// Of all nodes that share the store; of this one alone while it is away.
+struct FleetTraffic {
+  bool is_alone = true;
+  std::size_t nodes = 1;
+  TrafficRates rates{};
+  TrafficTotals totals{};
+};
+
 // The store that this node shares with others, and what passes between them.
 struct SharedStoreFigures {
   bool is_healthy = false;
@@ -45,6 +55,7 @@ struct SharedStoreFigures {
   Instant since{};
   std::string_view mode{};  // for rules and calls that name none
   std::int64_t live_nodes = 1;
+  FleetTraffic traffic{};
   FleetCounts counts{};
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };

@@ -51,7 +51,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include "algo/adaptive.h"
+#include "algo/exponential_backoff.h"
 #include "base/atomic128.h"
 #include "base/huge_array.h"
 #include "store/memory/packing.h"
@@ -107,6 +110,9 @@ class CompactTable {
   template <typename State>
   Decision spend(const Charge& charge, Instant now, SlotChange* change) noexcept;
 
+  // Notes that something else has found the key denied; in the state, too.
+  // REQUIRES: as for spend(), and the quota is adaptive and its backoff active
+  void record_denial(const Charge& charge, Instant now) noexcept;
   // Notes that something else has found the key denied.
   void note_denial(KeyHash key, Instant now) noexcept;
 
@@ -157,6 +163,11 @@ class CompactTable {
     return slot.compare_exchange(expected.bits(), desired.bits());
   }
 
+  // Changes the key's state as `decide` says, a function of the state to its algo::Step.
+  template <typename State, typename Decide>
+  Decision apply(const Charge& charge, Instant now, SlotChange* change,
+                 const Decide& decide) noexcept;
+
   // A slot that this call has taken; kCandidates if it has none.
   struct Claim {
     std::size_t candidate = kCandidates;
@@ -191,6 +202,22 @@ template <typename Probe>
 template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
+  return apply<State>(charge, now, change, [&](const State& state) {
+    return algo::decide(*charge.quota, state, charge.cost, now);
+  });
+}
+
+template <typename Probe>
+void CompactTable<Probe>::record_denial(const Charge& charge, Instant now) noexcept {
+  using State = algo::AdaptiveState;
+  apply<State>(charge, now, nullptr,
+               [&](const State& state) { return algo::record_denial(*charge.quota, state, now); });
+}
+
+template <typename Probe>
+template <typename State, typename Decide>
+Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChange* change,
+                                    const Decide& decide) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
   Claim own;
@@ -205,7 +232,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
     State state{};
     const bool known = candidate < kCandidates && !word.claimed();
     if (known) packing_.unpack(quota, word, state);
-    const algo::Step<State> step = algo::decide(quota, state, charge.cost, now);
+    const algo::Step<State> step = decide(state);
     if (!step.changed) {
       if (known && step.decision.verdict == Verdict::kDenied) {
         mark_denied(place, candidate, word, now);
@@ -218,8 +245,12 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
       if (own.is_refused) return refused_for_room(quota);
       continue;  // whether or not it has succeeded: look again
     }
-    const Rank rank =
+    Rank rank =
         leaves_nothing(step.decision) ? rank_over_limit(place, candidate, word, now) : Rank::kPlain;
+    if constexpr (std::is_same_v<State, algo::AdaptiveState>) {
+      const bool is_blocked = step.decision.backoff_level == algo::kBackoffLevelMax;
+      if (is_blocked && rank == Rank::kOverLimit) rank = Rank::kBlocked;
+    }
     const SlotWord next = SlotWord::make(place.fingerprint, rank, packing_.pack(quota, step.state));
     if (change != nullptr) *change = {known ? word : SlotWord{}, next};
     if (known) {
@@ -411,7 +442,7 @@ void CompactTable<Probe>::mark_denied(const Place& place, std::size_t candidate,
                                       Instant now) const noexcept {
   if (word.rank() == Rank::kProtected) return;
   const Rank rank = rank_over_limit(place, candidate, word, now);
-  if (rank != word.rank()) exchange(place[candidate], word, word.with_rank(rank));
+  if (rank > word.rank()) exchange(place[candidate], word, word.with_rank(rank));
 }
 
 }  // namespace weir

@@ -131,9 +131,8 @@ class MemoryStoreImpl final : public MemoryStore {
 
   void undo(const Charge& charge, const Change& change, Instant now) noexcept {
     if (!Packing::fits(*charge.quota)) return wide_.undo(charge, change.wide, now);
-    if (table_.undo(charge.key, change.slot)) return;
+    if (table_.undo(charge.key, change.slot) || !gives_back_exactly(*charge.quota)) return;
     with_compact_state(charge.quota->algorithm(), [&]<typename State>(std::type_identity<State>) {
-      if (!kGivesBackExactly<State>) return;
       Charge refund = charge;
       refund.cost = -charge.cost;
       table_.template spend<State>(refund, now, nullptr);
@@ -185,10 +184,12 @@ class MemoryStoreImpl final : public MemoryStore {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
       if (batch.decisions[index].verdict != Verdict::kDenied) continue;
       const Charge& charge = batch.charges[index];
-      if (Packing::fits(*charge.quota)) {
-        table_.note_denial(charge.key, now);
-      } else {
+      if (!Packing::fits(*charge.quota)) {
         wide_.record_denial(charge, now);
+      } else if (counts_denials(*charge.quota)) {
+        table_.record_denial(charge, now);
+      } else {
+        table_.note_denial(charge.key, now);
       }
     }
   }

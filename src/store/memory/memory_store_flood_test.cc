@@ -201,7 +201,7 @@ TEST_P(FloodOfDeniedKeys, FreesNobodyAtAllWhereStrangersAreDenied) {
 INSTANTIATE_TEST_SUITE_P(, FloodOfDeniedKeys,
                          testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingLog,
                                          Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
-                                         Algorithm::kExponentialBackoff),
+                                         Algorithm::kExponentialBackoff, Algorithm::kAdaptive),
                          [](const auto& tested) {
                            return std::string(algorithm_name(tested.param));
                          });

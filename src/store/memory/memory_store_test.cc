@@ -13,6 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
+Quota in_backoff(const Quota& adaptive) {
+  return adaptive.following({Algorithm::kExponentialBackoff, 1});
+}
+
 class MemoryStoreTest : public ::testing::Test {
  protected:
   Decision ask(Operation operation, const Charge& charge, Instant now = kNow) {
@@ -60,13 +64,17 @@ TEST_F(MemoryStoreTest, CountsLiveKeysOfBothHalves) {
 // A key in cooldown is what a flood must not free, whatever the flood is made of.
 TEST_F(MemoryStoreTest, AFloodDoesNotFreeABlockedKey) {
   const Quota backoff = quota_of({Algorithm::kExponentialBackoff, 1, 1h});
+  const Quota adaptive = in_backoff(quota_of({Algorithm::kAdaptive, 1, 1h}));
   const Charge blocked{key_of(1), &backoff, 1};
-  while (spend(blocked).backoff_level < 5) {
+  const Charge blocked_too{key_of(2), &adaptive, 1};
+  for (const Charge& charge : {blocked, blocked_too}) {
+    while (spend(charge).backoff_level < 5) {
+    }
+    ASSERT_FALSE(spend(charge).allowed());
   }
-  ASSERT_FALSE(spend(blocked).allowed());
   for (const Algorithm algorithm :
        {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
-        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
+        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff, Algorithm::kAdaptive}) {
     const Quota one = quota_of({algorithm, 1, 24h});
     for (std::uint64_t key = 10; key < 50'000; ++key) {
       const Charge flood{key_of(key * 8 + static_cast<std::uint64_t>(algorithm)), &one, 1};
@@ -74,6 +82,7 @@ TEST_F(MemoryStoreTest, AFloodDoesNotFreeABlockedKey) {
       spend(flood);  // each of them over its limit, too
     }
     EXPECT_EQ(ask(Operation::kLook, blocked).backoff_level, 5) << algorithm_name(algorithm);
+    EXPECT_EQ(ask(Operation::kLook, blocked_too).backoff_level, 5) << algorithm_name(algorithm);
   }
   EXPECT_GT(store_->stats().evictions, 100'000u);
 }

@@ -6,6 +6,10 @@
 // second, 16 million a minute for sliding_window; a token bucket whose reduced fraction
 // needs a denominator over 8 million); its keys live in the wide store.
 //
+// An adaptive quota fits if it does as a bucket, as a window, and with a penalty beside the counts,
+// which leaves least room: limits over 1,000 a millisecond, 32,000 a second, 130,000 a minute
+// or a longer window live in the wide store, whatever is active.
+//
 // Whether a quota fits depends on nothing but the quota, so a key never moves between
 // stores while its quota stays.
 //
@@ -14,17 +18,34 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 
+#include "algo/adaptive.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
+#include "store/memory/penalty_mark.h"
 #include "store/memory/slot_word.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
+
+// Bits of each of two counts beside a penalty.
+constexpr int penalty_half_bits(int shift) {
+  return (SlotWord::kCountBits + shift - PenaltyMark::bits(shift)) / 2;
+}
+// The same by the window's own shift, which is 44 at most.
+inline constexpr auto kPenaltyHalfBits = [] {
+  std::array<std::int8_t, 45> bits{};
+  for (int shift = 9; shift < 45; ++shift) {
+    const int rounded = SlotWord::penalty_shift(SlotWord::penalty_code(shift));
+    bits[static_cast<std::size_t>(shift)] = static_cast<std::int8_t>(penalty_half_bits(rounded));
+  }
+  return bits;
+}();
 
 class Packing {
  public:
@@ -36,31 +57,49 @@ class Packing {
 
   SlotWord::Payload pack(const Quota& quota, const algo::FixedWindowState& state) const {
     const int shift = shift_of(quota);
-    return {shift, time_of(state.start_us, shift), static_cast<Uint128>(state.count)};
+    return {shift, shift, time_of(state.start_us, shift), static_cast<Uint128>(state.count)};
   }
   SlotWord::Payload pack(const Quota& quota, const algo::SlidingWindowState& state) const {
     const int shift = shift_of(quota);
     const Uint128 counts = (static_cast<Uint128>(state.previous) << half_bits(shift)) |
                            static_cast<Uint128>(state.current);
-    return {shift, time_of(state.start_us, shift), counts};
+    return {shift, shift, time_of(state.start_us, shift), counts};
   }
   SlotWord::Payload pack(const Quota&, const algo::TokenBucketState& state) const {
-    return {0, time_of(state.tat_us, 0), static_cast<Uint128>(state.tat_ticks)};
+    return {0, 0, time_of(state.tat_us, 0), static_cast<Uint128>(state.tat_ticks)};
+  }
+  SlotWord::Payload pack(const Quota& quota, const algo::AdaptiveState& state) const {
+    if (state.is_bucket()) return pack(quota, state.bucket());
+    return state.has_penalty() ? pack_penalty(quota, state) : pack(quota, state.counts());
   }
 
   void unpack(const Quota& quota, SlotWord word, algo::FixedWindowState& state) const {
-    state.start_us = window_start(quota, word);
-    state.count = static_cast<std::int64_t>(word.counts());
+    state.start_us = window_start(quota, word, word.code());
+    state.count = static_cast<std::int64_t>(word.counts(word.code()));
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
-    const int half = half_bits(word.shift());
-    state.start_us = window_start(quota, word);
-    state.previous = static_cast<std::int64_t>(word.counts() >> half);
-    state.current = static_cast<std::int64_t>(word.counts() & ((Uint128{1} << half) - 1));
+    const int half = half_bits(word.code());
+    const Uint128 counts = word.counts(word.code());
+    state.start_us = window_start(quota, word, word.code());
+    state.previous = static_cast<std::int64_t>(counts >> half);
+    state.current = static_cast<std::int64_t>(counts & ((Uint128{1} << half) - 1));
   }
   void unpack(const Quota&, SlotWord word, algo::TokenBucketState& state) const {
-    state.tat_us = base_us_ + word.time();
-    state.tat_ticks = static_cast<std::int64_t>(word.counts());
+    state.tat_us = base_us_ + word.time(0);
+    state.tat_ticks = static_cast<std::int64_t>(word.counts(0));
+  }
+  void unpack(const Quota& quota, SlotWord word, algo::AdaptiveState& state) const {
+    if (word.code() == 0) {
+      algo::TokenBucketState bucket;
+      unpack(quota, word, bucket);
+      state = algo::AdaptiveState::of(bucket);
+    } else if (!word.has_penalty()) {
+      algo::SlidingWindowState counts;
+      unpack(quota, word, counts);
+      state = algo::AdaptiveState::of(counts);
+    } else {
+      state = unpack_penalty(quota, word);
+    }
   }
 
   bool expired(SlotWord word, Instant now) const {
@@ -75,15 +114,42 @@ class Packing {
   // Bits of each of a sliding window's two counts.
   static constexpr int half_bits(int shift) { return (SlotWord::kCountBits + shift) / 2; }
 
+  [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(
+      const Quota& quota, const algo::AdaptiveState& state) const {
+    const int code = SlotWord::penalty_code(shift_of(quota));
+    const int shift = SlotWord::penalty_shift(code);
+    const int half = penalty_half_bits(shift);
+    Uint128 counts = static_cast<Uint128>(state.previous);
+    counts = counts << half | static_cast<Uint128>(state.current);
+    counts = counts << PenaltyMark::bits(shift) | PenaltyMark::of(state).number();
+    return {code, shift, time_of(state.time_us, shift), counts};
+  }
+  [[gnu::noinline, gnu::cold]] algo::AdaptiveState unpack_penalty(const Quota& quota,
+                                                                  SlotWord word) const {
+    const int shift = SlotWord::penalty_shift(word.code());
+    const int half = penalty_half_bits(shift);
+    const int mark = PenaltyMark::bits(shift);
+    const Uint128 counts = word.counts(shift);
+    const auto part = [counts](int from, int bits) {
+      return static_cast<std::uint64_t>(counts >> from & ((Uint128{1} << bits) - 1));
+    };
+    algo::AdaptiveState state;
+    state.time_us = window_start(quota, word, shift);
+    state.previous = static_cast<std::int64_t>(part(mark + half, half));
+    state.current = static_cast<std::int64_t>(part(mark, half));
+    PenaltyMark(part(0, mark)).put_into(state);
+    return state;
+  }
+
   std::int64_t time_of(std::int64_t us, int shift) const {
     constexpr std::int64_t kTimeMax = (std::int64_t{1} << SlotWord::kTimeBits) - 1;
     return std::clamp(us - base_us_, std::int64_t{0}, kTimeMax) >> shift;
   }
 
   // The one multiple of the window among the 2^shift microseconds that `time` names.
-  std::int64_t window_start(const Quota& quota, SlotWord word) const {
+  std::int64_t window_start(const Quota& quota, SlotWord word, int shift) const {
     const std::int64_t window_us = quota.window().count();
-    const std::int64_t earliest = base_us_ + (word.time() << word.shift());
+    const std::int64_t earliest = base_us_ + (word.time(shift) << shift);
     return (earliest + window_us - 1) / window_us * window_us;
   }
 
@@ -95,6 +161,10 @@ inline bool Packing::fits(const Quota& quota) {
     case Algorithm::kFixedWindow:
       // A window is at least 1 ms, so there are 32 bits at least.
       return bits_of(quota.limit()) <= SlotWord::kCountBits + shift_of(quota);
+    case Algorithm::kAdaptive:
+      return bits_of(quota.limit()) <=
+                 kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] &&
+             quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
     case Algorithm::kSlidingWindow: return bits_of(quota.limit()) <= half_bits(shift_of(quota));
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;

@@ -67,6 +67,58 @@ RC_GTEST_PROP(Packing, TokenBucketsComeBackExactly, ()) {
                                                                       0, quota.ticks_per_us())});
 }
 
+// Any state that a life leads to: buckets, windows, and windows with a penalty.
+RC_GTEST_PROP(Packing, AdaptiveStatesComeBackExactlyAndInTime, ()) {
+  const Duration window = *windows();
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 140'000);
+  Quota quota = quota_of({Algorithm::kAdaptive, limit, window});
+  RC_PRE(Packing::fits(quota));
+  Instant now = kBase + Duration{*rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs)};
+  algo::AdaptiveState state;
+  for (int move = *rc::gen::inRange(1, 20); move > 0; --move) {
+    now += Duration{*rc::gen::inRange<std::int64_t>(0, window.count())};
+    quota = quota.following({*rc::gen::element(Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                               Algorithm::kExponentialBackoff),
+                             0});
+    const auto cost = *rc::gen::inRange<std::int64_t>(1, limit + 1);
+    state = algo::decide(quota, state, cost, now).state;
+    const bool counts_denials = quota.active() == Algorithm::kExponentialBackoff;
+    for (int i = counts_denials ? *rc::gen::inRange(0, 60) : 0; i > 0; --i) {
+      state = algo::record_denial(quota, state, now).state;
+    }
+    expect_same_after_packing(quota, state);
+    const SlotWord word = SlotWord::make(1, Rank::kPlain, kPacking.pack(quota, state));
+    const Instant is_void = algo::expiry(quota, state);
+    if (is_void > now) RC_ASSERT(!kPacking.expired(word, is_void - 1us));
+    RC_ASSERT(kPacking.expired(word, now + 27 * window + 40s));
+  }
+}
+
+// The most of everything, in the shortest window, the longest, and around powers of two.
+TEST(Packing, ThePenaltyWithTheLongestCooldownComesBackExactly) {
+  for (int shift = 10; shift <= 45; ++shift) {
+    for (const std::int64_t window_us : {(1LL << shift) - 1, 1LL << shift}) {
+      if (window_us > kYearUs) continue;
+      std::int64_t limit = 2;
+      const auto fits = [&](std::int64_t units) {
+        return Packing::fits(quota_of({Algorithm::kAdaptive, units, Duration{window_us}}));
+      };
+      while (fits(2 * limit)) limit *= 2;
+      const std::int64_t start_us = (epoch_us(kBase) + 3 * kYearUs) / window_us * window_us;
+      const std::int64_t until_us =
+          (start_us + window_us + algo::kCooldown.count()) / algo::kCooldownGrainUs + 1;
+      const algo::AdaptiveState state{.time_us = start_us,
+                                      .previous = limit,
+                                      .current = limit,
+                                      .cooldown_until_us = until_us * algo::kCooldownGrainUs,
+                                      .level = algo::kBackoffLevelMax,
+                                      .denied_in_window = true};
+      expect_same_after_packing(quota_of({Algorithm::kAdaptive, limit, Duration{window_us}}),
+                                state);
+    }
+  }
+}
+
 // Nobody may reuse a slot whose state still counts.
 RC_GTEST_PROP(Packing, NothingExpiresBeforeItsStateIsVoid, ()) {
   const Duration window = *windows();
@@ -87,6 +139,22 @@ TEST(Packing, UsualQuotasFit) {
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 3, 1s})));
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 5'000'000, 1s})));
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, kLimitMax, 24h})));
+}
+
+TEST(Packing, AdaptiveQuotasFitInAllKindsOrInNone) {
+  const auto fits = [](std::int64_t limit, Duration window, Algorithm active) {
+    return Packing::fits(quota_of({Algorithm::kAdaptive, limit, window}).following({active, 1}));
+  };
+  for (const Algorithm active :
+       {Algorithm::kSlidingWindow, Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
+    EXPECT_TRUE(fits(1'000, 1ms, active));
+    EXPECT_TRUE(fits(32'000, 1s, active));
+    EXPECT_TRUE(fits(130'000, 1min, active));
+    EXPECT_TRUE(fits(130'000, 1h, active));
+    EXPECT_TRUE(fits(130'000, 24h * 366, active));
+    EXPECT_FALSE(fits(140'000, 1h, active));
+    EXPECT_FALSE(fits(kLimitMax, 24h, active));
+  }
 }
 
 TEST(Packing, HugeOnesDoNot) {

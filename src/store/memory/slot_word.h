@@ -2,7 +2,7 @@
 //
 //   127        80 79   74 73  72 71                                     0
 //   +------------+-------+------+---------------------------------------+
-//   | fingerprint| shift | rank | time (49-shift) | counts (23+shift)   |
+//   | fingerprint| code  | rank | time (49-shift) | counts (23+shift)   |
 //   |     48     |   6   |  2   |              payload 72               |
 //   +------------+-------+------+---------------------------------------+
 //
@@ -12,11 +12,19 @@
 // unit, so the start is found again exactly, and what a coarser time saves is there
 // for larger counts. A token bucket's shift is 0.
 //
+// The code says what the state is, and its shift:
+//
+//   0          a token bucket
+//   9 to 44    a window; the code is its shift
+//   45 to 62   a window with a penalty (penalty_mark.h): 45 + k has the shift 9 + 2k, the
+//              largest of these that the window has, as there are too few codes for each
+//   63         a claim
+//
 // From the word alone, without its quota, anyone can tell when it is surely void
 // (expiry_us below). That is what lets any thread reuse any slot.
 //
-// A word of zeros is an empty slot. Shift 63 marks a claim: a slot taken for a key
-// whose first state is about to be written (compact_table.h); its payload is the claim's number.
+// A word of zeros is an empty slot. A claim is a slot taken for a key whose first state is
+// about to be written (compact_table.h); its payload is the claim's number.
 //
 // Thread rule: values. Tested by packing_test.cc.
 
@@ -41,42 +49,48 @@ class SlotWord {
 
   // What a packed state is made of, before it has a key and a rank.
   struct Payload {
+    int code;
     int shift;
     std::int64_t time;  // 0 <= time < 2^(kTimeBits - shift)
     Uint128 counts;     // < 2^(kCountBits + shift)
   };
 
+  // The code of a window with a penalty whose shift is this or one less.
+  static constexpr int penalty_code(int shift) { return kPenaltyCode + (shift - kShiftMin) / 2; }
+  static constexpr int penalty_shift(int code) { return kShiftMin + 2 * (code - kPenaltyCode); }
+
   static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
     const Uint128 state =
         (static_cast<Uint128>(payload.time) << (kCountBits + payload.shift)) | payload.counts;
-    return SlotWord(head(fingerprint, payload.shift, rank) | state);
+    return SlotWord(head(fingerprint, payload.code, rank) | state);
   }
 
   // `number` tells this claim from any other, so that a compare-exchange on it can't
   // mistake a later claim of the same slot for this one.
   static constexpr SlotWord claim(std::uint64_t fingerprint, std::uint64_t number) {
-    return SlotWord(head(fingerprint, kClaimShift, Rank::kPlain) | number);
+    return SlotWord(head(fingerprint, kClaimCode, Rank::kPlain) | number);
   }
 
   constexpr Uint128 bits() const { return bits_; }
   constexpr bool empty() const { return bits_ == 0; }
-  constexpr bool claimed() const { return shift() == kClaimShift; }
+  constexpr bool claimed() const { return code() == kClaimCode; }
   constexpr std::uint64_t fingerprint() const {
     return static_cast<std::uint64_t>(bits_ >> (kPayloadBits + 8));
   }
-  constexpr int shift() const { return static_cast<int>(bits_ >> (kPayloadBits + 2)) & 63; }
+  constexpr int code() const { return static_cast<int>(bits_ >> (kPayloadBits + 2)) & 63; }
+  constexpr bool has_penalty() const { return code() >= kPenaltyCode && !claimed(); }
   constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(bits_ >> 72) & 3); }
   constexpr SlotWord with_rank(Rank rank) const {
     const Uint128 others = bits_ & ~(Uint128{3} << kPayloadBits);
     return SlotWord(others | (static_cast<Uint128>(rank) << kPayloadBits));
   }
 
-  // REQUIRES: !claimed()
-  constexpr std::int64_t time() const {
-    return static_cast<std::int64_t>(payload() >> (kCountBits + shift()));
+  // REQUIRES: !claimed(), `shift` is that of the code
+  constexpr std::int64_t time(int shift) const {
+    return static_cast<std::int64_t>(payload() >> (kCountBits + shift));
   }
-  constexpr Uint128 counts() const {
-    return payload() & ((Uint128{1} << (kCountBits + shift())) - 1);
+  constexpr Uint128 counts(int shift) const {
+    return payload() & ((Uint128{1} << (kCountBits + shift)) - 1);
   }
 
   // Microseconds since the table's base from which the state is surely void: at the
@@ -84,7 +98,8 @@ class SlotWord {
   // and start < (time + 1) << shift; so at most (time + 5) << shift. Fixed windows and
   // TATs (a fraction after `time`) are void earlier. A claim never expires.
   constexpr std::int64_t expiry_us() const {
-    return claimed() ? INT64_MAX : (time() + 5) << shift();
+    const int shift = code();
+    return shift < kPenaltyCode ? (time(shift) + 5) << shift : late_expiry_us();
   }
 
   // The part of the upper half that names the key, to compare without the rest.
@@ -95,11 +110,22 @@ class SlotWord {
   friend constexpr bool operator==(const SlotWord&, const SlotWord&) = default;
 
  private:
-  static constexpr int kClaimShift = 63;
+  static constexpr int kShiftMin = 9;
+  static constexpr int kPenaltyCode = 45;
+  static constexpr int kClaimCode = 63;
 
-  static constexpr Uint128 head(std::uint64_t fingerprint, int shift, Rank rank) {
+  // A penalty lasts for six windows, each shorter than 4 << shift, or for a cooldown that
+  // begins in the first of them: 32 s and less than a grain more.
+  constexpr std::int64_t late_expiry_us() const {
+    constexpr std::int64_t kCooldownMaxUs = std::int64_t{1} << 25;
+    if (claimed()) return INT64_MAX;
+    const int shift = penalty_shift(code());
+    return ((time(shift) + 1 + 6 * 4) << shift) + kCooldownMaxUs;
+  }
+
+  static constexpr Uint128 head(std::uint64_t fingerprint, int code, Rank rank) {
     return (static_cast<Uint128>(fingerprint) << (kPayloadBits + 8)) |
-           (static_cast<Uint128>(shift) << (kPayloadBits + 2)) |
+           (static_cast<Uint128>(code) << (kPayloadBits + 2)) |
            (static_cast<Uint128>(rank) << kPayloadBits);
   }
   constexpr Uint128 payload() const { return bits_ & ((Uint128{1} << kPayloadBits) - 1); }

@@ -208,19 +208,20 @@ void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
   Record* record = find(place, charge.key, now);
-  if (charge.quota->algorithm() != Algorithm::kExponentialBackoff) {
+  if (!counts_denials(*charge.quota)) {
     if (record != nullptr) rank(place, *record, {.verdict = Verdict::kDenied}, now);
     return;
   }
-  const auto before = record != nullptr ? unpack<algo::ExponentialBackoffState>(record->state)
-                                        : algo::ExponentialBackoffState{};
-  const auto step = algo::record_denial(*charge.quota, before, now);
-  if (!step.changed) return;
-  record = keep(place, record, charge, now);
-  if (record == nullptr) return;
-  record->state = pack(step.state);
-  record->expiry_us = epoch_us(algo::expiry(*charge.quota, step.state));
-  rank(place, *record, step.decision, now);
+  with_denial_state(*charge.quota, [&]<typename State>(std::type_identity<State>) {
+    const auto before = record != nullptr ? unpack<State>(record->state) : State{};
+    const auto step = algo::record_denial(*charge.quota, before, now);
+    if (!step.changed) return;
+    record = keep(place, record, charge, now);
+    if (record == nullptr) return;
+    record->state = pack(step.state);
+    record->expiry_us = epoch_us(algo::expiry(*charge.quota, step.state));
+    rank(place, *record, step.decision, now);
+  });
 }
 
 void WideStore::undo(const Charge& charge, const WideChange& change, Instant now) noexcept {
@@ -238,8 +239,8 @@ void WideStore::undo(const Charge& charge, const WideChange& change, Instant now
     record->state = change.before;
     return;
   }
+  if (!gives_back_exactly(quota)) return;
   with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
-    if (!kGivesBackExactly<State>) return;
     const auto step = algo::decide(quota, unpack<State>(record->state), -charge.cost, now);
     if (step.changed) record->state = pack(step.state);
   });

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "algo/adaptive.h"
 #include "algo/exponential_backoff.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
@@ -16,6 +17,13 @@
 #include "weir/quota.h"
 
 namespace weir {
+
+// The WebAssembly module has nobody to switch an adaptive quota. It takes none, and saves 8 KB.
+#ifdef WEIR_WITHOUT_ADAPTIVE
+inline constexpr bool kHasAdaptive = false;
+#else
+inline constexpr bool kHasAdaptive = true;
+#endif
 
 // Calls `action` with the type of the algorithm's state, as a std::type_identity.
 // REQUIRES: not kSlidingLog, whose state is no value
@@ -27,6 +35,9 @@ decltype(auto) with_state(Algorithm algorithm, Action&& action) {
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
     case Algorithm::kExponentialBackoff:
       return action(std::type_identity<algo::ExponentialBackoffState>{});
+    case Algorithm::kAdaptive:
+      if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
+      break;
     case Algorithm::kSlidingLog: break;
   }
   report_bug("algorithm has a state value", __FILE__, __LINE__);
@@ -39,6 +50,9 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
     case Algorithm::kFixedWindow: return action(std::type_identity<algo::FixedWindowState>{});
     case Algorithm::kSlidingWindow: return action(std::type_identity<algo::SlidingWindowState>{});
     case Algorithm::kTokenBucket: return action(std::type_identity<algo::TokenBucketState>{});
+    case Algorithm::kAdaptive:
+      if constexpr (kHasAdaptive) return action(std::type_identity<algo::AdaptiveState>{});
+      break;
     case Algorithm::kExponentialBackoff:
     case Algorithm::kSlidingLog: break;
   }
@@ -48,8 +62,23 @@ decltype(auto) with_compact_state(Algorithm algorithm, Action&& action) {
 // Whether giving back what was charged leaves the state as if it had not been charged,
 // whatever else was charged meanwhile. Not so for a token bucket: the refill that the
 // charge delayed may have been spent by others.
-template <typename State>
-inline constexpr bool kGivesBackExactly = !std::is_same_v<State, algo::TokenBucketState>;
+inline bool gives_back_exactly(const Quota& quota) {
+  return quota.active() != Algorithm::kTokenBucket;
+}
+
+// Whether a denial is kept in the key's state.
+inline bool counts_denials(const Quota& quota) {
+  return quota.active() == Algorithm::kExponentialBackoff;
+}
+// The state that keeps it. REQUIRES: counts_denials(quota)
+template <typename Action>
+void with_denial_state(const Quota& quota, Action&& action) {
+  if (quota.algorithm() != Algorithm::kAdaptive) {
+    action(std::type_identity<algo::ExponentialBackoffState>{});
+  } else if constexpr (kHasAdaptive) {
+    action(std::type_identity<algo::AdaptiveState>{});
+  }
+}
 
 // The answer to a look: would `cost` be allowed, and what is left before it. `decide_for`
 // decides a cost and changes nothing.

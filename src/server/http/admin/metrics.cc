@@ -25,7 +25,7 @@ void add(MetricSamples& samples, std::vector<std::string> labels, std::uint64_t 
 }
 
 void read_decisions(const Figures& figures, MetricSamples& samples) {
-  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
+  for (std::size_t i = 0; i < kDecidingAlgorithmCount; ++i) {
     const std::string name(algorithm_name(static_cast<Algorithm>(i)));
     add(samples, {name, "allowed"}, figures.traffic.allowed[i]);
     add(samples, {name, "denied"}, figures.traffic.denied[i]);
@@ -92,6 +92,9 @@ template <auto kMember>
 constexpr auto listeners = [](const Figures& figures) { return figures.node.listeners.*kMember; };
 template <auto kMember>
 constexpr auto store = [](const Figures& figures) { return figures.node.store.*kMember; };
+template <auto kMember>
+constexpr auto fleet =
+    [](const Figures& figures) { return figures.node.shared->traffic.rates.*kMember; };
 template <FleetCount kCount>
 constexpr auto count = [](const Figures& figures) { return figures.node.shared->counts[kCount]; };
 
@@ -206,6 +209,17 @@ constexpr Metric kRows[] = {
            [](const Figures& figures) { return figures.node.shared->is_healthy; }),
     shared("weir_fleet_nodes", "Nodes that share the store and are alive.", "",
            [](const Figures& figures) { return figures.node.shared->live_nodes; }),
+    shared("weir_fleet_requests_per_second",
+           "Requests a second of all nodes, over the last ten; of this one alone while the store "
+           "is away.",
+           "fleet.req_per_sec", fleet<&TrafficRates::requests_per_second>),
+    shared("weir_fleet_denied_share", "Share of these requests that were denied, 0 to 1.",
+           "fleet.deny_rate", fleet<&TrafficRates::denied_share>),
+    shared("weir_fleet_burst_ratio",
+           "Rate of the last two of these seconds over that of all ten; 0 without traffic.",
+           "fleet.burst_ratio", fleet<&TrafficRates::burst_ratio>),
+    shared("weir_fleet_nodes_counted", "Nodes whose requests these are.", "fleet.nodes",
+           [](const Figures& figures) { return figures.node.shared->traffic.nodes; }),
     shared("weir_store_calls_total", "Calls of the shared store that decide.", "shared_store.calls",
            count<kStoreCalls>),
     shared("weir_store_charges_total", "Charges in these calls.", "shared_store.charges",

@@ -30,6 +30,8 @@ Figures figures() {
   figures.http[http_requests(0, 200)] = 7;
   figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3};
   figures.node.shared->counts[kStoreCalls] = 5;
+  figures.node.shared->traffic = {
+      .nodes = 3, .rates = {.requests_per_second = 36, .denied_share = 0.25, .burst_ratio = 1}};
   figures.node.shared->failures = {{"refused", 2}, {"timed_out", 0}};
   return figures;
 }
@@ -111,6 +113,8 @@ TEST(Metrics, AreInTheJsonOfTheirSection) {
             R"({"refused":2,"timed_out":0})");
   EXPECT_EQ(boost::json::serialize(json.at_pointer("/http/requests")), R"({"/check":{"2xx":7}})");
   EXPECT_NE(writer.text().find("\"fallbacks\":4000000"), std::string::npos);
+  EXPECT_EQ(boost::json::serialize(json.at_pointer("/fleet")),
+            R"({"req_per_sec":36,"deny_rate":2.5E-1,"burst_ratio":1,"nodes":3})");
 }
 
 TEST(Metrics, OfAFleetAreShownByItsMembersOnly) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "observe/recent_traffic.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/metrics_text.h"
@@ -16,16 +17,6 @@ namespace weir {
 namespace {
 
 constexpr std::array<NameValue, 2> kNegotiated = {{kNoStore[0], {"Vary", "Accept"}}};
-
-// The algorithm that has decided most; before the first decision, the default.
-Algorithm most_used(const TrafficSummary& traffic) {
-  auto most = static_cast<std::size_t>(Algorithm::kSlidingWindow);
-  for (std::size_t i = 0; i < kAlgorithmCount; ++i) {
-    const auto requests = [&](std::size_t a) { return traffic.allowed[a] + traffic.denied[a]; };
-    if (requests(i) > requests(most)) most = i;
-  }
-  return static_cast<Algorithm>(most);
-}
 
 // A scraper says that it prefers text; a browser or curl takes what comes.
 bool wants_prometheus(const Exchange& exchange) {
@@ -114,10 +105,38 @@ void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) 
   json.end_object();
 }
 
-void write_rates(JsonWriter& json, const TrafficSummary& traffic) {
-  json.key("req_per_sec").number(traffic.requests_per_second);
-  json.key("burst_ratio").number(traffic.burst_ratio);
-  json.key("deny_rate").number(traffic.denied_share);
+TrafficRates rates_of(const TrafficSummary& traffic) {
+  return {.requests_per_second = traffic.requests_per_second,
+          .denied_share = traffic.denied_share,
+          .burst_ratio = traffic.burst_ratio};
+}
+
+void write_rates(JsonWriter& json, const TrafficRates& rates) {
+  json.key("req_per_sec").number(rates.requests_per_second);
+  json.key("burst_ratio").number(rates.burst_ratio);
+  json.key("deny_rate").number(rates.denied_share);
+}
+
+void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTotals& totals) {
+  write_rates(json, rates);
+  json.key("active_algorithm").string(algorithm_name(totals.most_used()));
+  json.key("total_requests").number(totals.requests());
+  json.key("total_denied").number(totals.denied);
+}
+
+void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic) {
+  write_traffic(json, rates_of(traffic), totals_of(traffic));
+}
+
+// The fleet's, and this node's beside it.
+void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet,
+                         const TrafficSummary& traffic) {
+  write_traffic(json, fleet.rates, fleet.totals);
+  json.key("scope").string(fleet.is_alone ? "node" : "fleet");
+  json.key("nodes").number(fleet.nodes);
+  json.key("node").begin_object();
+  write_own_traffic(json, traffic);
+  json.end_object();
 }
 
 }  // namespace
@@ -148,10 +167,12 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
   JsonWriter json;
   json.begin_object();
-  write_rates(json, traffic);
-  json.key("active_algorithm").string(algorithm_name(most_used(traffic)));
-  json.key("total_requests").number(traffic.total_allowed() + traffic.total_denied());
-  json.key("total_denied").number(traffic.total_denied()).end_object();
+  if (const auto shared = core.node().figures().shared) {
+    write_fleet_traffic(json, shared->traffic, traffic);
+  } else {
+    write_own_traffic(json, traffic);
+  }
+  json.end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
 
@@ -160,7 +181,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   JsonWriter json;
   json.begin_object();
   write_node(json, core.node(), figures);
-  write_rates(json, figures.traffic);
+  write_rates(json, rates_of(figures.traffic));
   write_totals(json, figures);
   write_section(json, "", figures);
   write_shared_store(json, figures);

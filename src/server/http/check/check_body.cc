@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "a string of up to 4096 bytes",
     "an integer from -1000000000000 to 1000000000000",
     "an integer from 1 to 1000000000000",
-    "one of fixed_window, sliding_log, sliding_window, token_bucket, exponential_backoff",
+    "one of fixed_window, sliding_log, sliding_window, token_bucket, exponential_backoff, "
+    "adaptive",
     "the id of a rule",
     "a string of up to 4096 bytes",
     "one of local, async, leased, strict",

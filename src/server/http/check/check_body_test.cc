@@ -290,7 +290,7 @@ TEST(CheckReader, NamesTheOtherFieldAtFault) {
            Refusal{R"({"burst":"5"})", "burst", kInteger},
            Refusal{R"({"bucket":5})", "bucket", "a string"},
            Refusal{R"({"algorithm":"leaky"})", "algorithm", "one of fixed_window, sliding_log, "},
-           Refusal{R"({"algorithm":5})", "algorithm", "exponential_backoff"},
+           Refusal{R"({"algorithm":5})", "algorithm", "exponential_backoff, adaptive"},
            Refusal{R"({"rule":""})", "rule", "the id of a rule"},
            Refusal{R"({"rule":5})", "rule", "the id of a rule"},
 

@@ -11,7 +11,7 @@ void write_decision_json(TextWriter& writer, std::string_view key_json, const An
     writer.put(",\"allowed\":false,\"remaining\":");
   }
   writer.number(decision.remaining);
-  writer.put(",\"algorithm\":\"").text(algorithm_name(answer.quota.algorithm()));
+  writer.put(",\"algorithm\":\"").text(algorithm_name(answer.quota.active()));
   writer.put("\",\"retry_after\":");
   if (decision.verdict == Verdict::kNever) {
     writer.put("null");

@@ -28,7 +28,8 @@ auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& acti
     case Algorithm::kTokenBucket: return action(algo::TokenBucketState{a, b});
     case Algorithm::kSlidingWindow:
     case Algorithm::kSlidingLog:
-    case Algorithm::kExponentialBackoff: break;
+    case Algorithm::kExponentialBackoff:
+    case Algorithm::kAdaptive: break;
   }
   return action(algo::SlidingWindowState{a, b, c});
 }

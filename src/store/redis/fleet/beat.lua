@@ -55,6 +55,44 @@ function fields.blocks(key, first, last)
   return told
 end
 
+-- Seconds are those of Redis's clock. What a node says counts for the last whole second; it is
+-- read when that one is over, too, and nobody writes to it any more.
+--
+-- Says   this node's name, its counts (traffic_word.h; empty: none), the last second it has read
+-- Hears  the time in microseconds; 1 if Redis has taken the counts, 0 if it had some for that
+--        second; then for each second since: which, and names and counts of nodes
+--        In place of that or the 1: what is wrong, in words. Whatever others have written there
+--        does not take away the other fields.
+function fields.traffic(key, first)
+  local function attempt(...)
+    local found = redis.pcall(...)
+    return type(found) == 'table' and found.err or found
+  end
+  local told = {now_s * 1000000 + tonumber(time[2]), 0}
+  if ARGV[first + 1] ~= '' then
+    local mine = key .. ':' .. now_s - 1
+    told[2] = attempt('HSETNX', mine, ARGV[first], ARGV[first + 1])
+    if told[2] == 1 then redis.call('EXPIRE', mine, 20) end
+  end
+  local bytes = 0
+  for second = math.max(tonumber(ARGV[first + 2]) + 1, now_s - 11), now_s - 2 do
+    local found = attempt('HSCAN', key .. ':' .. second, 0, 'COUNT', 128)
+    if type(found) == 'table' then
+      found = found[2]
+      for i = 1, #found, 2 do
+        -- No node has such a name, or says so much.
+        if #found[i] > 64 or #found[i + 1] > 4096 then found[i], found[i + 1] = '', '' end
+        bytes = bytes + #found[i] + #found[i + 1]
+      end
+    end
+    -- The next beat reads the rest.
+    if bytes > 393216 and #told > 2 then break end
+    told[#told + 1] = second
+    told[#told + 1] = found
+  end
+  return told
+end
+
 -- The busiest keys, each node's in a field of one hash, behind the second in which it said so.
 -- Anybody may have written there: what no node writes, and what is old, goes.
 local function hear_of_busiest(key, node, alive_s, nodes_max, bytes_max, word)

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,10 @@ class BeatField {
  public:
   // The name of its function in beat.lua, and the end of its key's name.
   virtual std::string_view name() const = 0;
+
+  // When it next has something to say: beats before that do without it, and one is sent then.
+  // Without such a time it is in every beat.
+  virtual std::optional<Instant> due() const { return std::nullopt; }
 
   // Appends its words, as beat.lua wants them.
   virtual void say(std::vector<std::string>& words, Instant now) = 0;

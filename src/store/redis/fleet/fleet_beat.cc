@@ -1,6 +1,7 @@
 #include "store/redis/fleet/fleet_beat.h"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -24,6 +25,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       nodes_(options.node),
       secret_(tag_ + "secret", options.secret),
       blocks_(options.node, world.blocks),
+      traffic_(options.node, world.traffic, world.listener),
       busiest_(options.node, world.rule_counts, world.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   world.blocks.share();
@@ -32,10 +34,27 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
 
 FleetBeat::~FleetBeat() { world_.client.forget(*this); }
 
+// After the interval, or when a field is due before.
+Instant FleetBeat::next_beat(Instant now) const {
+  Instant next = now + interval_;
+  for (const BeatField* const field : fields_) {
+    const auto due = field->due();
+    if (due > now) next = std::min(next, *due);
+  }
+  return next;
+}
+
+// Something could not wait for the answer, or did not fit.
+bool FleetBeat::has_more(Instant now) const {
+  return std::ranges::any_of(fields_, [now](const BeatField* field) {
+    const auto due = field->due();
+    return field->has_more() || (due && *due <= now);
+  });
+}
+
 void FleetBeat::beat(Instant now) {
-  alarm_->set(now + interval_);
-  if (is_asking_ || phase_ != Phase::kAlive || !is_connected()) return;
-  ask(now);
+  if (!is_asking_ && phase_ == Phase::kAlive && is_connected()) ask(now);
+  alarm_->set(next_beat(now));
 }
 
 bool FleetBeat::leave(Instant now) {
@@ -53,9 +72,12 @@ bool FleetBeat::is_connected() const {
 
 // As beat.lua wants it: the fields' keys, and for each its name and its words.
 void FleetBeat::ask(Instant now) {
-  said_ = {std::to_string(fields_.size())};
-  for (const BeatField* const field : fields_) said_.push_back(tag_ + std::string(field->name()));
-  for (BeatField* const field : fields_) {
+  std::vector<BeatField*> saying;
+  std::ranges::copy_if(fields_, std::back_inserter(saying),
+                       [now](const BeatField* field) { return field->due().value_or(now) <= now; });
+  said_ = {std::to_string(saying.size())};
+  for (const BeatField* const field : saying) said_.push_back(tag_ + std::string(field->name()));
+  for (BeatField* const field : saying) {
     said_.emplace_back(field->name());
     const std::size_t count = said_.size();
     said_.emplace_back();
@@ -95,9 +117,7 @@ void FleetBeat::take(const resp::Reply& reply, Instant now) {
   use_secret(now);
   world_.state.set_live_nodes(nodes_.count());
   world_.state.set_beat_failure({});
-  const bool is_more =
-      std::ranges::any_of(fields_, [](const BeatField* field) { return field->has_more(); });
-  if (is_more) alarm_->set(now);
+  if (has_more(now)) alarm_->set(now);
 }
 
 void FleetBeat::complain(std::string_view why) {

@@ -1,7 +1,7 @@
 // FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
-// is alive, and what it has blocked. In the same trip it learns how many are alive, the
-// fleet's secret, whom the others have blocked, and their busiest keys. What a beat carries are
-// fields (beat_fields.h).
+// is alive, what it has blocked, once a second what it has counted, and now and then which keys
+// are busiest. In the same trip it learns how many are alive, the fleet's secret, and the same of
+// the others. What a beat carries are fields (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and only those who read that Redis can say which key it is.
@@ -23,12 +23,14 @@
 
 #include "engine/block_list.h"
 #include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
 #include "observe/rule_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/traffic_field.h"
 #include "weir/key.h"
 
 namespace weir {
@@ -51,6 +53,7 @@ class FleetBeat final : RedisCall {
     RedisClient& client;
     Reactor& reactor;
     BlockList& blocks;
+    RecentTraffic& traffic;
     const RuleCounts& rule_counts;
     FleetKeys& keys;          // the others' busiest
     FleetState& state;        // which nodes are alive
@@ -70,6 +73,8 @@ class FleetBeat final : RedisCall {
   void failed(RedisFailure why, Instant now) noexcept override;
 
   bool is_connected() const;
+  Instant next_beat(Instant now) const;
+  bool has_more(Instant now) const;
   void beat(Instant now);
   void ask(Instant now);
   void take(const resp::Reply& reply, Instant now);
@@ -82,8 +87,9 @@ class FleetBeat final : RedisCall {
   NodesField nodes_;
   SecretField secret_;
   BlocksField blocks_;
+  TrafficField traffic_;
   BusiestField busiest_;
-  const std::array<BeatField*, 4> fields_{&nodes_, &secret_, &blocks_, &busiest_};
+  const std::array<BeatField*, 5> fields_{&nodes_, &secret_, &blocks_, &traffic_, &busiest_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/allocation_testing.h"
+#include "observe/recent_traffic.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/conversation.h"
@@ -106,6 +107,26 @@ TEST_F(OutOfMemory, ABatchOfManySlotsFails) {
   EXPECT_EQ(failed_, 1u);
   ask(store, 1);
   EXPECT_EQ(decided_, 1u);
+}
+
+TEST_F(OutOfMemory, ASecondOfTheFleetThatFindsNoRoomIsHeardAgain) {
+  Traffic traffic;
+  RecentTraffic recent(traffic, now_);
+  const auto second = [](std::int64_t number, std::uint64_t requests) {
+    return RecentTraffic::FleetSecond{
+        .second = number, .self = "me", .nodes = {{"me", {.all = {requests, 0}}, {}}}};
+  };
+  recent.hear(second(500, 1), now_);
+  auto next = second(501, 2);
+  {
+    const NoMemory none;
+    EXPECT_THROW(recent.hear(std::move(next), now_), std::bad_alloc);
+  }
+  EXPECT_EQ(recent.snapshot()->newest, 500);
+  recent.hear(second(501, 2), now_);
+  EXPECT_EQ(recent.snapshot()->sum.all(1).requests, 2u);
+  EXPECT_EQ(recent.snapshot()->sum.all(2).requests, 3u);
+  EXPECT_EQ(recent.snapshot()->nodes[0].window.all(2).requests, 3u);
 }
 
 TEST_F(OutOfMemory, WhatNoCallCanTakeFails) {

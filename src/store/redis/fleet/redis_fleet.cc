@@ -51,6 +51,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
                   FleetBeat::World{.client = *client_,
                                    .reactor = reactor,
                                    .blocks = core_.blocks,
+                                   .traffic = core_.traffic,
                                    .rule_counts = core_.rule_counts,
                                    .keys = core_.keys,
                                    .state = core_.state,

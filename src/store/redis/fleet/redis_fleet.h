@@ -17,6 +17,7 @@
 #include "engine/block_list.h"
 #include "engine/fleet.h"
 #include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
 #include "observe/rule_counts.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
@@ -47,6 +48,7 @@ class RedisFleet final : public Fleet, RedisListener {
     std::size_t number;
     RedisSurroundings surroundings;
     BlockList& blocks;
+    RecentTraffic& traffic;
     const RuleCounts& rule_counts;  // of the node
     FleetKeys& keys;
     FleetState& state;

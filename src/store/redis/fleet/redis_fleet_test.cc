@@ -40,7 +40,8 @@ class RedisFleetTest : public ::testing::Test {
         RedisFleet::Core{.number = 0,
                          .surroundings = {.reactor = reactor_, .dialer = dialer_, .seed = 1},
                          .blocks = blocks_,
-                         .rule_counts = rule_counts_,
+                         .traffic = recent_,
+                         .rule_counts = traffic_.rules(),
                          .keys = keys_,
                          .state = state_,
                          .listener = listener_,
@@ -108,7 +109,8 @@ class RedisFleetTest : public ::testing::Test {
   FakeDialer dialer_{reactor_};
   KeyHasher hasher_{HashSecret{}};
   BlockList blocks_{hasher_};
-  RuleCounts rule_counts_;
+  Traffic traffic_;
+  RecentTraffic recent_{traffic_, reactor_.now()};
   FleetKeys keys_{KeyTexts::kHidden};
   FleetState state_{1, reactor_.now()};
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, reactor_.now());
@@ -318,8 +320,8 @@ TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   connect();
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(heard.find(" 4 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
-                       "weir:{fleet}:busiest nodes 3 me "),
+  EXPECT_NE(heard.find(" 5 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
+                       "weir:{fleet}:traffic weir:{fleet}:busiest nodes 3 me "),
             std::string::npos);
   server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", ":4"});
   server_->say({"$4", "news", "*0"});

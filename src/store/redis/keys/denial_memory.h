@@ -30,7 +30,7 @@ class DenialMemory {
 
   // `now`: when the call left, or earlier. Ignores anything but a denial.
   void note(const Charge& charge, const Decision& decision, Instant now) {
-    const bool counts_denials = charge.quota->algorithm() == Algorithm::kExponentialBackoff;
+    const bool counts_denials = charge.quota->active() == Algorithm::kExponentialBackoff;
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
     place_of(charge.key) = {charge.key, charge.cost, charge.quota->capacity(), decision, now};
   }

@@ -27,7 +27,8 @@ Duration lease_length(const Quota& quota) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindow: return std::min(LeasedKey::kLengthMax, window / kWindowPart);
-    case Algorithm::kSlidingLog: return std::min(LeasedKey::kLengthMax, window / kPart);
+    case Algorithm::kSlidingLog:
+    case Algorithm::kAdaptive: return std::min(LeasedKey::kLengthMax, window / kPart);
     case Algorithm::kTokenBucket: {
       const Duration fills_in{algo::mul_div_floor(quota.capacity(), window.count(), quota.limit())};
       return std::min({LeasedKey::kLengthMax, window, fills_in / kPart});

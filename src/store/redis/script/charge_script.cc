@@ -52,7 +52,7 @@ ChargeFailure failure_of(std::int64_t code) {
 }
 
 std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
-  if (quota.algorithm() != Algorithm::kExponentialBackoff) return quota.capacity();
+  if (quota.active() != Algorithm::kExponentialBackoff) return quota.capacity();
   return algo::halved_limit(quota, level);
 }
 
@@ -114,7 +114,7 @@ void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
 // The algorithm, the number of its key, the cost, the quota. Little-endian.
 void ChargeCall::add_charge(const Charge& charge) {
   const Quota& quota = *charge.quota;
-  batches_.push_back(static_cast<char>(quota.algorithm()));
+  batches_.push_back(static_cast<char>(quota.active()));
   append_little_endian(batches_, number_of(charge), 2);
   append_int64(batches_, charge.cost);
   append_int64(batches_, quota.capacity());

@@ -46,7 +46,8 @@ Duration time_to_give_back(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindow:
-    case Algorithm::kExponentialBackoff: return decision.reset_after % quota.window();
+    case Algorithm::kExponentialBackoff:
+    case Algorithm::kAdaptive: return decision.reset_after % quota.window();
     case Algorithm::kSlidingLog:
     case Algorithm::kTokenBucket: break;
   }

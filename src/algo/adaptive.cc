@@ -1,0 +1,275 @@
+#include "algo/adaptive.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "algo/epoch_window.h"
+#include "algo/penalty.h"
+
+namespace weir::algo {
+namespace {
+
+using State = AdaptiveState;
+
+// ---- counts, with or without a penalty ----
+
+int windows_of_counts(const State& state) noexcept {
+  return state.current > 0 ? 2 : state.previous > 0 ? 1 : 0;
+}
+
+// Windows, from the current one, until only a cooldown may be left of the state.
+int windows_until_fresh(const State& state) noexcept {
+  return std::max(windows_of_counts(state), windows_of_penalty(state));
+}
+
+// The latest time that is known: a clock that lags behind the current window is behind it.
+std::int64_t latest_us(const State& state, Instant now) noexcept {
+  return std::max(epoch_us(now), state.time_us);
+}
+
+std::int64_t cooldown_end_us(std::int64_t begin_us) noexcept {
+  return ceil_div(begin_us + kCooldown.count(), kCooldownGrainUs) * kCooldownGrainUs;
+}
+
+// Later windows than `state`'s begin at start_us.
+State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
+  const std::int64_t finished = (start_us - state.time_us) / window_us;
+  State entered = state;
+  entered.time_us = start_us;
+  entered.previous = finished == 1 ? state.current : 0;
+  entered.current = 0;
+  pass_windows(entered, finished);
+  return entered;
+}
+
+// The state as of `now`: what it holds, in the windows that count now. A cooldown that is over
+// is gone.
+State roll(const Quota& quota, const State& state, Instant now) noexcept {
+  const std::int64_t window_us = quota.window().count();
+  State rolled = state;
+  switch (window_age(state.time_us, window_us, epoch_us(now))) {
+    case WindowAge::kCurrent: break;
+    case WindowAge::kPrevious:
+    case WindowAge::kOld:
+      rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
+      break;
+    case WindowAge::kAhead:
+      if (windows_until_fresh(state) > 0) break;
+      [[fallthrough]];
+    case WindowAge::kFuture: rolled.time_us = window_start(window_us, epoch_us(now)); break;
+  }
+  const std::int64_t latest = latest_us(rolled, now);
+  const std::int64_t longest = cooldown_end_us(latest);
+  const bool is_over = rolled.cooldown_until_us <= latest;
+  rolled.cooldown_until_us = is_over ? 0 : std::min(rolled.cooldown_until_us, longest);
+  return rolled;
+}
+
+// Whether rolling corrected what a mistaken clock wrote, which is worth storing.
+bool was_moved(const State& state, const State& rolled) noexcept {
+  const std::int64_t until_us = rolled.cooldown_until_us;
+  return rolled.time_us < state.time_us || (until_us > 0 && until_us < state.cooldown_until_us);
+}
+
+// Units that the counts hold. REQUIRES: state is rolled to `now`
+std::int64_t held(const Quota& quota, const State& state, Instant now) noexcept {
+  return state.current + previous_weight(quota, state.counts(), now);
+}
+
+bool in_cooldown(const State& rolled) noexcept { return rolled.cooldown_until_us > 0; }
+
+// What backoff leaves. REQUIRES: state is rolled to `now`
+std::int64_t remaining(const Quota& quota, const State& state, Instant now) noexcept {
+  if (in_cooldown(state)) return 0;
+  return std::max<std::int64_t>(0, halved_limit(quota, state.level) - held(quota, state, now));
+}
+
+// ---- from one kind to the other ----
+
+// Two counts that hold u units at `at`: `current` and more, if need be, in the window's, and as
+// much as may be in the one that fades.
+// REQUIRES: 0 <= current <= u
+State counts_of(const Quota& quota, std::int64_t u, std::int64_t current, Instant at) noexcept {
+  const std::int64_t window_us = quota.window().count();
+  const std::int64_t start_us = window_start(window_us, epoch_us(at));
+  const std::int64_t left_us = start_us + window_us - epoch_us(at);
+  const Int128 spread = Int128{u - current} * window_us / left_us;
+  SlidingWindowState counts{.start_us = start_us};
+  counts.previous = static_cast<std::int64_t>(std::min<Int128>(quota.limit(), spread));
+  counts.current = u - mul_div_ceil(counts.previous, left_us, window_us);
+  return State::of(counts);
+}
+
+State counts_of_bucket(const Quota& quota, const TokenBucketState& bucket, Instant now) noexcept {
+  if (quota.limit() == 0) return {};  // where a unit has no T
+  const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  Int128 debt = debt_ticks(quota, bucket, now);
+  Instant at = now;
+  if (debt > full) {
+    if (!is_beyond_belief(quota, debt)) {
+      const Int128 wait = ceil_div<Int128>(debt - full, quota.ticks_per_us());
+      at += Duration{static_cast<std::int64_t>(wait)};
+    }
+    debt = full;
+  }
+  const Int128 units = ceil_div<Int128>(debt, quota.ticks_per_unit());
+  return counts_of(quota, static_cast<std::int64_t>(units), 0, at);
+}
+
+// REQUIRES: state is rolled to `now`
+std::int64_t not_left(const Quota& quota, const State& state, Instant now) noexcept {
+  return std::max(held(quota, state, now), quota.limit() - remaining(quota, state, now));
+}
+
+State bucket_of_counts(const Quota& quota, const State& counts, Instant now) noexcept {
+  const std::int64_t u = not_left(quota, roll(quota, counts, now), now);
+  const Int128 units = std::min(Int128{u}, 2 * Int128{quota.limit()});
+  return State::of(settle(quota, units * quota.ticks_per_unit(), Verdict::kAllowed, now).state);
+}
+
+State without_penalty(const Quota& quota, const State& counts, Instant now) noexcept {
+  const State rolled = roll(quota, counts, now);
+  const std::int64_t u = not_left(quota, rolled, now);
+  if (u == held(quota, rolled, now)) return State::of(rolled.counts());
+  return counts_of(quota, u, rolled.current, instant_from_epoch_us(latest_us(rolled, now)));
+}
+
+// ---- backoff on two counts ----
+
+bool fits(const Quota& quota, const State& rolled, std::int64_t cost, Instant now) noexcept {
+  return !in_cooldown(rolled) &&
+         held(quota, rolled, now) + cost <= halved_limit(quota, rolled.level);
+}
+
+// When `cost` would be admitted if nothing else came: after the cooldown, when the previous
+// count has faded enough for the level of its window. Seven windows bring the level to 0 and
+// the counts there, where anything up to the limit fits.
+// REQUIRES: cost <= limit, state is rolled to `now`
+Instant admitted_at(const Quota& quota, const State& state, std::int64_t cost,
+                    Instant now) noexcept {
+  constexpr int kWindows = 1 + kBackoffLevelMax + 2;
+  const std::int64_t window_us = quota.window().count();
+  Instant at = std::max(now, instant_from_epoch_us(state.cooldown_until_us));
+  for (int windows = 0; windows < kWindows; ++windows) {
+    const State then = roll(quota, state, at);
+    if (fits(quota, then, cost, at)) break;
+    const std::int64_t room = halved_limit(quota, then.level) - cost - then.current;
+    const std::int64_t faded_us =
+        room < 0 ? window_us : faded_at_us(window_us, then.previous, room);
+    at = instant_from_epoch_us(then.time_us + faded_us);
+    if (faded_us < window_us) break;
+  }
+  return at;
+}
+
+Decision describe(const Quota& quota, const State& rolled, Verdict verdict, Instant now) noexcept {
+  Decision decision;
+  decision.verdict = verdict;
+  decision.backoff_level = rolled.level;
+  decision.limit = halved_limit(quota, rolled.level);
+  decision.remaining = remaining(quota, rolled, now);
+  decision.reset_after = std::max(Duration{0}, expiry(quota, rolled) - now);
+  return decision;
+}
+
+Decision describe_denial(const Quota& quota, const State& rolled, std::int64_t cost,
+                         Instant now) noexcept {
+  Decision decision = describe(quota, rolled, Verdict::kDenied, now);
+  decision.retry_after = std::max<Duration>(std::chrono::seconds(1 << rolled.level),
+                                            admitted_at(quota, rolled, cost, now) - now);
+  return decision;
+}
+
+// Denies `cost` and remembers it, unless a cooldown is on.
+Step<State> deny(const Quota& quota, const State& state, const State& rolled, std::int64_t cost,
+                 Instant now) noexcept {
+  if (!in_cooldown(rolled)) {
+    State denied = rolled;
+    count_denial(denied, cooldown_end_us(latest_us(rolled, now)));
+    return {denied, describe_denial(quota, denied, cost, now), true};
+  }
+  const bool moved = was_moved(state, rolled);
+  return {moved ? rolled : state, describe_denial(quota, rolled, cost, now), moved};
+}
+
+Step<State> give_back_in_backoff(const Quota& quota, const State& state, std::int64_t units,
+                                 Instant now) noexcept {
+  State rolled = roll(quota, state, now);
+  bool changed = false;
+  if (rolled.time_us >= state.time_us) {  // else it was moved here from the future
+    const auto counts = give_back(quota, rolled.counts(), units, now);
+    rolled.previous = counts.state.previous;
+    rolled.current = counts.state.current;
+    changed = counts.changed;
+  }
+  const Decision decision = describe(quota, rolled, Verdict::kAllowed, now);
+  return {changed ? rolled : state, decision, changed};
+}
+
+Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t cost,
+                           Instant now) noexcept {
+  if (cost < 0) return give_back_in_backoff(quota, state, -cost, now);
+
+  State rolled = roll(quota, state, now);
+  if (cost > quota.limit()) {
+    return {state, describe(quota, rolled, Verdict::kNever, now), false};
+  }
+  if (!fits(quota, rolled, cost, now)) {
+    if (cost == 0) return {state, describe_denial(quota, rolled, cost, now), false};
+    return deny(quota, state, rolled, cost, now);
+  }
+  if (cost == 0) return {state, describe(quota, rolled, Verdict::kAllowed, now), false};
+  rolled.current += cost;
+  rolled.deny_run = 0;
+  return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
+}
+
+Step<State> decide_as_active(const Quota& quota, const State& state, std::int64_t cost,
+                             Instant now) noexcept {
+  switch (quota.active()) {
+    case Algorithm::kTokenBucket: return as_adaptive(decide(quota, state.bucket(), cost, now));
+    case Algorithm::kExponentialBackoff: return decide_backoff(quota, state, cost, now);
+    default: return as_adaptive(decide(quota, state.counts(), cost, now));
+  }
+}
+
+}  // namespace
+
+State carried(const Quota& quota, const State& state, Instant now) noexcept {
+  if (quota.active() == Algorithm::kTokenBucket) {
+    return state.is_bucket() ? state : bucket_of_counts(quota, state, now);
+  }
+  if (state.is_bucket()) return counts_of_bucket(quota, state.bucket(), now);
+  const bool keeps = quota.active() == Algorithm::kExponentialBackoff || !state.has_penalty();
+  return keeps ? state : without_penalty(quota, state, now);
+}
+
+Step<State> decide_carried(const Quota& quota, const State& state, std::int64_t cost,
+                           Instant now) noexcept {
+  const State begun = carried(quota, state, now);
+  Step<State> step = decide_as_active(quota, begun, cost, now);
+  if (step.changed) return step;
+  const bool is_denial = cost > 0 && step.decision.verdict == Verdict::kDenied;
+  step.changed = is_denial && begun != state;
+  step.state = step.changed ? begun : state;
+  return step;
+}
+
+Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {
+  const State begun = carried(quota, state, now);
+  const State rolled = roll(quota, begun, now);
+  if (quota.limit() == 0) return {state, describe(quota, rolled, Verdict::kNever, now), false};
+  Step<State> step = deny(quota, begun, rolled, 1, now);
+  if (!step.changed) step.state = state;
+  return step;
+}
+
+Instant expiry(const Quota& quota, const State& state) noexcept {
+  if (state.is_bucket()) return expiry(quota, state.bucket());
+  const Instant cooldown_end = instant_from_epoch_us(state.cooldown_until_us);
+  const int windows = windows_until_fresh(state);
+  if (windows == 0) return cooldown_end;
+  return std::max(instant_from_epoch_us(state.time_us) + windows * quota.window(), cooldown_end);
+}
+
+}  // namespace weir::algo

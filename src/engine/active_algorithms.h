@@ -1,0 +1,59 @@
+// ActiveAlgorithms: which algorithm decides now for the adaptive limits of each rule, on this
+// node.
+//
+// One writer, the switch, says so; every core reads it when it charges an adaptive limit, and
+// sees a switch with its next charge. A rule that has never switched is a sliding window. What
+// has no rule, or none that is counted (observe/rule_counts.h), shares one place:
+// kNoRuleNumber.
+//
+// Thread rule: set() by one thread at a time; of() from any. Tested by active_algorithms_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/assert.h"
+#include "observe/rule_counts.h"
+#include "weir/quota.h"
+
+namespace weir {
+
+class ActiveAlgorithms {
+ public:
+  ActiveAlgorithms() : places_(RuleCounts::kRulesMax + 1) {}
+
+  // REQUIRES: can_be_active(active.algorithm)
+  void set(RuleNumber rule, ActiveAlgorithm active) {
+    WEIR_ASSERT(can_be_active(active.algorithm));
+    // Relaxed, as the word is all there is to read.
+    places_[place_of(rule)].store(word_of(active), std::memory_order_relaxed);
+  }
+
+  ActiveAlgorithm of(RuleNumber rule) const {
+    return active_of(places_[place_of(rule)].load(std::memory_order_relaxed));
+  }
+
+ private:
+  static std::size_t place_of(RuleNumber rule) {
+    return std::min<std::size_t>(rule, RuleCounts::kRulesMax);
+  }
+
+  // The algorithm above the number; 0 is what nobody has switched.
+  static constexpr std::uint64_t kDefault = static_cast<std::uint64_t>(ActiveAlgorithm().algorithm)
+                                            << 32;
+  static constexpr std::uint64_t word_of(ActiveAlgorithm active) {
+    return (static_cast<std::uint64_t>(active.algorithm) << 32 | active.number) ^ kDefault;
+  }
+  static constexpr ActiveAlgorithm active_of(std::uint64_t word) {
+    return {.algorithm = static_cast<Algorithm>((word ^ kDefault) >> 32),
+            .number = static_cast<std::uint32_t>(word)};
+  }
+
+  std::vector<std::atomic<std::uint64_t>> places_;
+};
+
+}  // namespace weir

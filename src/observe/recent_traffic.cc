@@ -1,0 +1,170 @@
+#include "observe/recent_traffic.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr auto kSeconds = static_cast<std::int64_t>(TrafficWindow::kSeconds);
+constexpr Duration kSecond = std::chrono::seconds(1);
+// Behind the end of a second on a clock that is known to within a trip: not before it.
+constexpr Duration kGuard = std::chrono::milliseconds(5);
+// So far at least are two ticks apart when the lead changes.
+constexpr Duration kTickMin = kSecond / 2;
+
+std::uint64_t requests_of(const RuleFigures& figures) {
+  std::uint64_t sum = 0;
+  for (const std::uint64_t count : figures) sum += count;
+  return sum;
+}
+
+std::uint64_t denied_of(const RuleFigures& figures) {
+  return requests_of(figures) - figures[static_cast<std::size_t>(RuleOutcome::kAllowed)];
+}
+
+}  // namespace
+
+TrafficTotals totals_of(const TrafficSummary& summary) {
+  TrafficTotals totals{.denied = summary.total_denied()};
+  for (std::size_t i = 0; i < totals.decisions.size(); ++i) {
+    totals.decisions[i] = summary.allowed[i] + summary.denied[i];
+  }
+  return totals;
+}
+
+RecentTraffic::RecentTraffic(const Traffic& traffic, Instant now)
+    : traffic_(traffic), last_(now), next_(second_after(now)) {
+  take_growth(now);
+  publish(now);
+}
+
+std::shared_ptr<const TrafficSnapshot> RecentTraffic::snapshot() const {
+  const std::scoped_lock lock(mutex_);
+  return snapshot_;
+}
+
+// The first end of a second that is not earlier.
+Instant RecentTraffic::second_after(Instant earliest) const {
+  const Instant there = earliest + lead_ - kGuard;
+  return Instant(std::chrono::ceil<std::chrono::seconds>(there.time_since_epoch())) - lead_ +
+         kGuard;
+}
+
+void RecentTraffic::set_lead(Duration lead) {
+  lead_ = lead;
+  next_ = second_after(last_ + kTickMin);
+}
+
+void RecentTraffic::tick(Instant now) {
+  if (now < next_) return;
+  auto grown = take_growth(now);
+  const std::int64_t missed = (now - next_) / kSecond;
+  own_.window.push_idle(missed);
+  own_.window.push(std::move(grown));
+  seconds_ += missed + 1;
+  last_ = next_ + missed * kSecond;
+  next_ = second_after(last_ + kTickMin);
+  publish(now);
+}
+
+// What the counters have grown by since the last call.
+std::shared_ptr<TrafficSecond> RecentTraffic::take_growth(Instant now) {
+  auto grown = std::make_shared<TrafficSecond>();
+  std::vector<RuleFigures> figures = traffic_.rules().all_figures();
+  for (std::size_t rule = 0; rule < figures.size(); ++rule) {
+    const RuleFigures before = rule < rules_before_.size() ? rules_before_[rule] : RuleFigures{};
+    const TrafficCounts counts{.requests = requests_of(figures[rule]) - requests_of(before),
+                               .denied = denied_of(figures[rule]) - denied_of(before)};
+    if (counts.requests == 0) continue;
+    grown->rules.push_back({.rule = static_cast<RuleNumber>(rule), .counts = counts});
+  }
+  const TrafficTotals totals = totals_of(traffic_.summary(now));
+  grown->all = {.requests = totals.requests() - own_.totals.requests(),
+                .denied = totals.denied - own_.totals.denied};
+  own_.totals = totals;
+  rules_before_ = std::move(figures);
+  return grown;
+}
+
+void RecentTraffic::hear(FleetSecond heard, Instant now) {
+  if (fleet_.newest && heard.second <= *fleet_.newest) return;
+  FleetSeconds next = fleet_;
+  const bool is_heard =
+      std::ranges::find(heard.nodes, heard.self, &NodeSecond::name) != heard.nodes.end();
+  if (is_heard) next.heard_at = now;
+  next.add(std::move(heard));
+  fleet_ = std::move(next);
+  publish(now);
+}
+
+void RecentTraffic::forget_fleet(Instant now) {
+  fleet_ = {};
+  publish(now);
+}
+
+void RecentTraffic::FleetSeconds::add(FleetSecond heard) {
+  const std::int64_t missed = newest ? heard.second - *newest - 1 : 0;
+  auto all = std::make_shared<TrafficSecond>();
+  for (Member& one : members) one.traffic.window.push_idle(missed + 1);
+  heard.nodes.resize(std::min(heard.nodes.size(), kNodesMax));
+  for (NodeSecond& node : heard.nodes) {
+    all->add(node.counts);
+    Member& one = member(node.name);
+    one.traffic.window.replace(0, std::make_shared<TrafficSecond>(std::move(node.counts)));
+    one.traffic.totals = node.totals;
+    one.last_second = heard.second;
+  }
+  sum.push_idle(missed);
+  sum.push(std::move(all));
+  newest = heard.second;
+  if (missed > 0 || heard.nodes.empty()) known_seconds = 0;
+  if (!heard.nodes.empty()) known_seconds = std::min(known_seconds + 1, kSeconds);
+  drop_gone_members();
+}
+
+RecentTraffic::Member& RecentTraffic::FleetSeconds::member(const std::string& name) {
+  const auto name_of = [](const Member& one) -> const std::string& { return one.traffic.name; };
+  const auto place = std::ranges::lower_bound(members, name, {}, name_of);
+  if (place != members.end() && place->traffic.name == name) return *place;
+  return *members.insert(place, {.traffic = {.name = name}});
+}
+
+void RecentTraffic::FleetSeconds::drop_gone_members() {
+  const auto is_gone = [this](const Member& one) {
+    return one.last_second <= *newest - kGoneSeconds;
+  };
+  if (std::erase_if(members, is_gone) == 0) return;
+  for (std::size_t age = 0; age < TrafficWindow::kSeconds; ++age) {
+    auto left = std::make_shared<TrafficSecond>();
+    for (const Member& one : members) left->add(one.traffic.window.second(age));
+    sum.replace(age, std::move(left));
+  }
+}
+
+void RecentTraffic::publish(Instant now) {
+  auto snapshot = std::make_shared<TrafficSnapshot>();
+  snapshot->seconds_running = seconds_;
+  snapshot->own = own_;
+  if (fleet_.heard_at && now < *fleet_.heard_at + kSilenceMax) {
+    snapshot->scope = TrafficSnapshot::Scope::kFleet;
+    snapshot->newest = *fleet_.newest;
+    snapshot->known_seconds = fleet_.known_seconds;
+    snapshot->sum = fleet_.sum;
+    for (const Member& one : fleet_.members) {
+      snapshot->nodes.push_back(one.traffic);
+      snapshot->totals += one.traffic.totals;
+    }
+  } else {
+    const Duration ended = (last_ + lead_).time_since_epoch();
+    snapshot->newest = std::chrono::floor<std::chrono::seconds>(ended).count() - 1;
+    snapshot->known_seconds = std::min(seconds_, kSeconds);
+    snapshot->sum = own_.window;
+    snapshot->totals = own_.totals;
+    snapshot->nodes = {own_};
+  }
+  const std::scoped_lock lock(mutex_);
+  snapshot_ = std::move(snapshot);
+}
+
+}  // namespace weir

@@ -1,0 +1,100 @@
+// TrafficWindow: what was counted in each of the last ten finished seconds, of one node or as
+// the sum of several, in all and by rule.
+//
+// Idle seconds count: a window that has just begun is one of ten seconds, most of them idle.
+// `all` is not the sum of the rules. It counts decisions as Traffic does, and those without a
+// rule, too.
+//
+// Thread rule: values; the seconds within do not change, and windows share them.
+// Tested by traffic_window_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "observe/rule_counts.h"
+#include "weir/quota.h"
+
+namespace weir {
+
+struct TrafficCounts {
+  std::uint64_t requests = 0;
+  // Of a rule: denied by its counter or its lists, blocked, or in shadow over the limit.
+  std::uint64_t denied = 0;
+
+  TrafficCounts& operator+=(const TrafficCounts& other) {
+    requests += other.requests;
+    denied += other.denied;
+    return *this;
+  }
+  friend bool operator==(const TrafficCounts&, const TrafficCounts&) = default;
+};
+
+struct RuleTraffic {
+  RuleNumber rule = kNoRuleNumber;  // on this node
+  TrafficCounts counts{};
+
+  friend bool operator==(const RuleTraffic&, const RuleTraffic&) = default;
+};
+
+struct TrafficSecond {
+  TrafficCounts all{};
+  std::vector<RuleTraffic> rules{};  // those with requests, in ascending order of `rule`
+
+  // Zeros if the rule had none.
+  TrafficCounts of(RuleNumber rule) const;
+  void add(const TrafficSecond& other);
+};
+
+class TrafficWindow {
+ public:
+  static constexpr std::size_t kSeconds = 10;
+
+  // Age 0 is the second that has finished last. REQUIRES: age < kSeconds
+  const TrafficSecond& second(std::size_t age) const;
+
+  // The sums of the `last` seconds. REQUIRES: last <= kSeconds
+  TrafficCounts all(std::size_t last = kSeconds) const;
+  TrafficCounts of(RuleNumber rule, std::size_t last = kSeconds) const;
+  // The sums of every rule that had requests, in ascending order.
+  std::vector<RuleTraffic> rules() const;
+
+  // Takes in a second that has finished, and forgets the oldest. Null: nothing was counted.
+  void push(std::shared_ptr<const TrafficSecond> finished);
+  // The same for so many seconds in which nothing was counted.
+  void push_idle(std::int64_t seconds);
+  // Puts another in the place of a second. REQUIRES: age < kSeconds
+  void replace(std::size_t age, std::shared_ptr<const TrafficSecond> other);
+
+ private:
+  std::array<std::shared_ptr<const TrafficSecond>, kSeconds> seconds_{};  // by age
+};
+
+struct TrafficRates {
+  double requests_per_second = 0;
+  double denied_share = 0;  // 0 to 1
+  // Rate of the last two seconds over that of all ten; 0 without traffic.
+  double burst_ratio = 0;
+};
+TrafficRates rates_of(const TrafficWindow& window);
+
+// The rules with the most requests in the window, `most` of them at most, in ascending order.
+std::vector<RuleNumber> busiest_rules(const TrafficWindow& window, std::size_t most);
+
+// Decisions since a node's start; of several nodes, the sum.
+struct TrafficTotals {
+  std::array<std::uint64_t, kDecidingAlgorithmCount> decisions{};  // indexed by Algorithm
+  std::uint64_t denied = 0;
+
+  std::uint64_t requests() const;
+  // The algorithm that has decided most; before the first decision, the default.
+  Algorithm most_used() const;
+  TrafficTotals& operator+=(const TrafficTotals& other);
+  friend bool operator==(const TrafficTotals&, const TrafficTotals&) = default;
+};
+
+}  // namespace weir

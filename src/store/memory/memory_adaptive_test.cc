@@ -1,0 +1,142 @@
+// Adaptive keys in the memory store: as the pure functions have it, in the half that their
+// quota names, whatever is active.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "algo/adaptive.h"
+#include "store/memory/memory_testing.h"
+#include "store/memory/packing.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array kActive = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                Algorithm::kExponentialBackoff};
+
+std::vector<Decision> ask(Store& store, Operation operation, std::vector<Charge> charges,
+                          Instant now) {
+  std::vector<Decision> decisions(charges.size());
+  Batch batch{.operation = operation, .charges = charges, .decisions = decisions};
+  batch.on_done = [](Batch&) noexcept {};
+  store.decide(batch, now);
+  return decisions;
+}
+
+// Small counts live in the compact table, large ones in the wide store.
+const Quota kCompact = quota_of({Algorithm::kAdaptive, 20, 1min});
+const Quota kWide = quota_of({Algorithm::kAdaptive, 1'000'003, 1min});
+
+RC_GTEST_PROP(MemoryAdaptive, TheStoreDecidesAsThePureFunctionsDo, ()) {
+  const Quota base = *rc::gen::element(kCompact, kWide);
+  RC_ASSERT(Packing::fits(base) == (base.limit() == 20));
+  const auto store = make_memory_store({.max_keys = 1024}, kStart);
+  algo::AdaptiveState state;
+  Quota quota = base;
+  Instant now = kNow;
+  for (int move = *rc::gen::inRange(0, 60); move > 0; --move) {
+    now += Duration{*rc::gen::inRange<std::int64_t>(0, 20'000'000)};
+    if (*rc::gen::inRange(0, 4) == 0) {
+      quota = quota.following({*rc::gen::elementOf(kActive), 0});
+    }
+    const std::int64_t cost = base.limit() / 20 * *rc::gen::inRange<std::int64_t>(-2, 22);
+    const int repeat = *rc::gen::inRange(1, 13);
+    for (int i = 0; i < repeat; ++i) {
+      const auto step = algo::decide(quota, state, cost, now);
+      state = step.state;
+      RC_ASSERT(ask(*store, Operation::kSpendEach, {{key_of(1), &quota, cost}}, now).front() ==
+                step.decision);
+    }
+  }
+}
+
+// A request of two charges, of which one is denied: under backoff that counts for it.
+TEST(MemoryAdaptive, ADenialOfAllOrNothingCountsUnderBackoff) {
+  for (const Quota& base : {kCompact, kWide}) {
+    const auto store = make_memory_store({.max_keys = 1024}, kStart);
+    const Quota backoff = base.following({Algorithm::kExponentialBackoff, 1});
+    const Quota other = quota_of({Algorithm::kFixedWindow, 100, 1min});
+    const std::vector<Charge> both = {{key_of(1), &backoff, base.limit()}, {key_of(2), &other, 1}};
+    EXPECT_TRUE(ask(*store, Operation::kSpendAll, both, kNow)[0].allowed());
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_FALSE(ask(*store, Operation::kSpendAll, both, kNow)[0].allowed());
+    }
+    const auto looked = ask(*store, Operation::kLook, both, kNow);
+    EXPECT_EQ(looked[0].backoff_level, 1);
+    EXPECT_EQ(looked[1].remaining, 99);
+    // Nobody counts denials under the others.
+    const Quota bucket = base.following({Algorithm::kTokenBucket, 2});
+    const std::vector<Charge> later = {{key_of(1), &bucket, base.limit()}, {key_of(2), &other, 1}};
+    for (int i = 0; i < 10; ++i) ask(*store, Operation::kSpendAll, later, kNow);
+    EXPECT_EQ(ask(*store, Operation::kLook, later, kNow)[0].backoff_level, 0);
+  }
+}
+
+// A key is never in both halves, so no switch can lose what it has spent.
+TEST(MemoryAdaptive, EverySwitchKeepsWhatWasSpentInBothHalves) {
+  for (const Quota& base : {kCompact, kWide}) {
+    const auto store = make_memory_store({.max_keys = 1024}, kStart);
+    for (std::uint32_t number = 0; number < 12; ++number) {
+      const Quota quota = base.following({kActive[number % 3], number});
+      const std::int64_t part = base.limit() / 20;
+      EXPECT_EQ(ask(*store, Operation::kSpendEach, {{key_of(1), &quota, part}}, kNow)[0].remaining,
+                base.limit() - (number + 1) * part);
+    }
+    EXPECT_EQ(store->count_live(kNow), 1u);
+  }
+}
+
+TEST(MemoryAdaptive, ALimitOfTwentyAndOneOfAMillionAreResetByName) {
+  for (const Quota& base : {kCompact, kWide}) {
+    const auto store = make_memory_store({.max_keys = 1024}, kStart);
+    const Charge all{key_of(1), &base, base.limit()};
+    EXPECT_TRUE(ask(*store, Operation::kSpendEach, {all}, kNow)[0].allowed());
+    EXPECT_EQ(ask(*store, Operation::kReset, {all}, kNow)[0].remaining, base.limit());
+  }
+}
+
+// Threads decide while another one switches to and fro: at one moment never more than the
+// limit, and no more than twice the limit in a window of time that goes on.
+TEST(MemoryAdaptive, ThreadsAdmitNoMoreThanTheBoundWhileItSwitches) {
+  constexpr int kThreads = 4;
+  constexpr std::int64_t kLimit = 1'000;
+  for (const std::int64_t step_us : {0, 25}) {
+    const Quota base = quota_of({Algorithm::kAdaptive, kLimit, 1s});
+    const auto store = make_memory_store({.max_keys = 1024}, kStart);
+    std::atomic<std::uint32_t> switches{0};
+    std::atomic<std::int64_t> clock_us{0};
+    std::atomic<std::int64_t> admitted{0};
+    std::atomic<int> running{kThreads};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&] {
+        for (int hit = 0; hit < 10'000; ++hit) {
+          const std::uint32_t number = switches.load();
+          const Quota quota = base.following({kActive[number % 3], number});
+          const Instant now = kNow + 500ms + Duration{clock_us.fetch_add(step_us)};
+          const Charge one{key_of(1), &quota, 1};
+          if (ask(*store, Operation::kSpendEach, {one}, now)[0].allowed()) ++admitted;
+        }
+        --running;
+      });
+    }
+    while (running > 0) switches.fetch_add(1);
+    for (auto& thread : threads) thread.join();
+    const std::int64_t passed_us = clock_us.load();  // a second, or none
+    EXPECT_LE(admitted.load(), kLimit + kLimit * passed_us / 1'000'000);
+    EXPECT_GT(admitted.load(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,147 @@
+#include "store/redis/fleet/traffic_field.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr std::int64_t kSecondUs = 1'000'000;
+constexpr Duration kLateMax = std::chrono::seconds(1);        // a later answer comes to nobody
+constexpr Duration kLeadFall = std::chrono::milliseconds(1);  // in a second; clocks drift less
+
+bool has(const std::vector<RuleNumber>& sorted, RuleNumber rule) {
+  return std::ranges::binary_search(sorted, rule);
+}
+
+}  // namespace
+
+std::optional<Instant> TrafficField::due() const {
+  return recent_.seconds() < due_from_ ? recent_.next_tick() : Instant::min();
+}
+
+// What no answer has come for, Redis may have or not: saying it again could count it twice.
+void TrafficField::say(std::vector<std::string>& words, Instant now) {
+  recent_.tick(now);
+  said_ = std::max(saying_, recent_.seconds() - kUnsaidMax);
+  saying_ = recent_.seconds();
+  due_from_ = saying_ + 1;
+  words.push_back(node_);
+  words.push_back(counts());
+  words.push_back(std::to_string(last_read_));
+}
+
+// Of the seconds that it has not said yet.
+std::string TrafficField::counts() const {
+  if (said_ == saying_) return {};
+  const auto known = recent_.snapshot();
+  TrafficSecond counted;
+  for (std::int64_t age = 0; age < saying_ - said_; ++age) {
+    counted.add(known->own.window.second(static_cast<std::size_t>(age)));
+  }
+  TrafficWord word{.all = counted.all, .totals = known->own.totals};
+  for (const RuleTraffic& one : sent_rules(*known, counted)) {
+    word.rules.push_back({.hash = recent_.rules().hash_of(one.rule), .counts = one.counts});
+  }
+  return to_bytes(word);
+}
+
+// By ten seconds, so that a rule which is one of the busiest now and then is not there by turns.
+std::vector<RuleTraffic> TrafficField::sent_rules(const TrafficSnapshot& known,
+                                                  const TrafficSecond& counted) const {
+  if (counted.rules.size() <= kBusiestMax) return counted.rules;
+  const auto ours = busiest_rules(known.own.window, kBusiestMax);
+  const auto everybodys = busiest_rules(known.sum, kBusiestMax);
+  std::vector<RuleTraffic> sent;
+  std::ranges::copy_if(counted.rules, std::back_inserter(sent), [&](const RuleTraffic& one) {
+    return has(ours, one.rule) || has(everybodys, one.rule);
+  });
+  return sent;
+}
+
+std::string TrafficField::hear(const resp::Reply& told, Instant now) {
+  const auto redis_us = told[0].integer();
+  if (!redis_us) return {};
+  const auto taken = told[1].integer();
+  if (!taken) warn(Trouble::kRefused, told[1].text());
+  if (taken == 0) {
+    saying_ = said_;  // again, in a second that has none of ours yet
+  } else {
+    said_ = saying_;
+  }
+  follow_clock(*redis_us, now);
+  const std::int64_t read_before = last_read_;
+  for (std::size_t i = 2; i + 1 < told.size(); i += 2) {
+    if (const auto second = told[i].integer()) learn(*second, told[i + 1], now);
+  }
+  // Not all fitted into the answer.
+  if (last_read_ > read_before && last_read_ < *redis_us / kSecondUs - 2) due_from_ = 0;
+  return {};
+}
+
+// An answer that took long makes Redis's clock look late: the lead falls slowly, unless the clock
+// has been set.
+void TrafficField::follow_clock(std::int64_t redis_us, Instant now) {
+  const Duration seen = instant_from_epoch_us(redis_us) - now;
+  const bool is_late = lead_ && seen < *lead_ && seen > *lead_ - kLateMax;
+  lead_ = is_late ? std::max(seen, *lead_ - kLeadFall) : seen;
+  recent_.set_lead(*lead_);
+  if (redis_us / kSecondUs >= last_read_) return;
+  last_read_ = 0;  // it has been set back
+  recent_.forget_fleet(now);
+}
+
+void TrafficField::learn(std::int64_t second, const resp::Reply& told, Instant now) {
+  if (!told.is_list()) {
+    last_read_ = second;
+    return warn(Trouble::kRefused, told.text());
+  }
+  std::vector<RecentTraffic::NodeSecond> nodes;
+  std::string_view name;
+  bool is_name = true;
+  for (const resp::Reply text : told) {
+    if (std::exchange(is_name, !is_name)) {
+      name = text.text();
+      continue;
+    }
+    if (const auto word = traffic_word(text.text())) {
+      nodes.push_back(node_second(name, *word));
+    } else {
+      warn(Trouble::kUnreadable, "a node has written counts that this one cannot read");
+    }
+  }
+  const auto name_of = &RecentTraffic::NodeSecond::name;
+  std::ranges::sort(nodes, {}, name_of);
+  const auto twice = std::ranges::unique(nodes, {}, name_of);
+  nodes.erase(twice.begin(), twice.end());
+  if (nodes.size() > RecentTraffic::kNodesMax) {
+    warn(Trouble::kTooMany, "there are more nodes than it can add up");
+  }
+  recent_.hear({.second = second, .self = node_, .nodes = std::move(nodes)}, now);
+  last_read_ = second;
+}
+
+// Rules that this node does not know count in all of the node, and not as rules.
+RecentTraffic::NodeSecond TrafficField::node_second(std::string_view name,
+                                                    const TrafficWord& word) const {
+  RecentTraffic::NodeSecond node{
+      .name = std::string(name), .counts = {.all = word.all}, .totals = word.totals};
+  for (const TrafficWord::Rule& rule : word.rules) {
+    const RuleNumber number = recent_.rules().number_with(rule.hash);
+    if (number == kNoRuleNumber) continue;
+    node.counts.rules.push_back({.rule = number, .counts = rule.counts});
+  }
+  std::ranges::sort(node.counts.rules, {}, &RuleTraffic::rule);
+  const auto twice = std::ranges::unique(node.counts.rules, {}, &RuleTraffic::rule);
+  node.counts.rules.erase(twice.begin(), twice.end());
+  return node;
+}
+
+void TrafficField::warn(Trouble trouble, std::string_view why) {
+  if (std::exchange(warned_[static_cast<std::size_t>(trouble)], true)) return;
+  listener_.fleet_warned("the figures of the fleet's traffic are not complete: " +
+                         std::string(why));
+}
+
+}  // namespace weir

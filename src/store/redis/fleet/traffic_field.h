@@ -1,0 +1,78 @@
+// TrafficField: the field of a beat with which nodes add up their traffic, second by second.
+//
+// Redis's clock alone says what a second is. What a node says counts for the second before the
+// one in which it reaches Redis, and everybody reads a second when nobody can write to it any
+// more:
+//
+//   Redis's clock    |        7        |        8        |        9        |
+//   counted          | ~~~~~~~~~~~~~~~ |                 |                 |
+//   written to 7     |                 | x  x    x       |                 |
+//   read by all      |                 |                 | x  x    x       |
+//
+// So nodes whose clocks differ add up the same seconds, each request counts once, and all nodes
+// have the same sums. A node that is late by less than a second loses nothing; one that is later
+// has its counts in a later second; it drops what is older than kUnsaidMax seconds, as it does
+// what no answer has come for.
+//
+// A node sends its busiest kBusiestMax rules and those of the fleet's busiest that it knows.
+//
+// Thread rule: one core of the node. Tested by traffic_field_test.cc and tests/e2e.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "observe/recent_traffic.h"
+#include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/traffic_word.h"
+
+namespace weir {
+
+class TrafficField final : public BeatField {
+ public:
+  static constexpr std::size_t kBusiestMax = 100;
+  static constexpr std::int64_t kUnsaidMax = 3;
+
+  // `node`: its name. The others must outlive the field; `listener` hears, once for each kind,
+  // of what others have written that this node cannot read.
+  TrafficField(std::string node, RecentTraffic& recent, FleetListener& listener)
+      : node_(std::move(node)), recent_(recent), listener_(listener) {}
+
+  std::string_view name() const override { return "traffic"; }
+  std::optional<Instant> due() const override;
+  void say(std::vector<std::string>& words, Instant now) override;
+  // Never complains: a beat does its other work all the same.
+  std::string hear(const resp::Reply& told, Instant now) override;
+
+ private:
+  enum class Trouble : std::uint8_t { kRefused, kUnreadable, kTooMany };
+
+  std::string counts() const;
+  std::vector<RuleTraffic> sent_rules(const TrafficSnapshot& known,
+                                      const TrafficSecond& counted) const;
+  void follow_clock(std::int64_t redis_us, Instant now);
+  void learn(std::int64_t second, const resp::Reply& told, Instant now);
+  RecentTraffic::NodeSecond node_second(std::string_view name, const TrafficWord& word) const;
+  void warn(Trouble trouble, std::string_view why);
+
+  const std::string node_;
+  RecentTraffic& recent_;
+  FleetListener& listener_;
+  // Of this node's own seconds, counted from its start.
+  std::int64_t said_ = 0;         // that Redis has, or that were dropped
+  std::int64_t saying_ = 0;       // in the beat under way
+  std::int64_t due_from_ = 0;     // says nothing before so many have ended
+  std::int64_t last_read_ = 0;    // of the fleet's, by Redis's clock
+  std::optional<Duration> lead_;  // of Redis's clock over ours
+  std::array<bool, 3> warned_{};  // by Trouble
+};
+
+}  // namespace weir

@@ -1,0 +1,249 @@
+// What the field says and makes of answers; tests/e2e/traffic_test.py has the script answer.
+
+#include "store/redis/fleet/traffic_field.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "proto/resp/reply_reader.h"
+#include "store/redis/fleet/traffic_word.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using Scope = TrafficSnapshot::Scope;
+
+// A reply of RESP as it is written.
+std::string text(std::string_view bytes) {
+  return "$" + std::to_string(bytes.size()) + "\r\n" + std::string(bytes) + "\r\n";
+}
+std::string integer(std::int64_t number) { return ":" + std::to_string(number) + "\r\n"; }
+std::string list(const std::vector<std::string>& elements) {
+  std::string all = "*" + std::to_string(elements.size()) + "\r\n";
+  for (const std::string& element : elements) all += element;
+  return all;
+}
+
+std::string bytes_of(std::uint64_t requests, std::string_view rule = {}) {
+  TrafficWord word{.all = {requests, 0}};
+  if (!rule.empty()) word.rules = {{.hash = rule_hash(rule), .counts = {requests, 0}}};
+  return to_bytes(word);
+}
+
+struct Warnings final : FleetListener {
+  void health_changed(const FleetHealth&) override {}
+  void fleet_warned(const std::string& sentence) override { said.push_back(sentence); }
+  void secret_found(const HashSecret&, Instant) override {}
+  std::vector<std::string> said;
+};
+
+class TrafficFieldTest : public ::testing::Test {
+ protected:
+  // By Redis's clock; the node's is far behind.
+  static constexpr std::int64_t kRedisSecond = 1'795'000'000;
+
+  void requests(int times, std::string_view rule = "login") {
+    for (int i = 0; i < times; ++i) {
+      core_.record({.verdict = Verdict::kAllowed}, Algorithm::kSlidingWindow, now_);
+      core_.record_rule(traffic_.rules().number_of(rule), RuleOutcome::kAllowed, 1, now_);
+    }
+  }
+  void advance(Duration by) { now_ += by; }
+  std::int64_t redis_us() const { return kRedisSecond * 1'000'000 + (now_ - kStart) / Duration(1); }
+
+  // What the field says now: its counts.
+  std::string say() {
+    words_.clear();
+    field_.say(words_, now_);
+    EXPECT_EQ(words_.size(), 3u);
+    EXPECT_EQ(words_[0], "me");
+    return words_[1];
+  }
+  void hear(const std::string& reply) {
+    resp::ReplyReader reader;
+    ASSERT_EQ(reader.read(reply), resp::ReplyReader::Status::kReply);
+    EXPECT_EQ(field_.hear(reader.reply(), now_), "");
+  }
+  void hear_taken(const std::string& taken = integer(1)) {
+    hear(list({integer(redis_us()), taken}));
+  }
+  void hear_second(std::int64_t second, const std::vector<std::string>& names_and_counts) {
+    hear(list({integer(redis_us()), integer(1), integer(second), list(names_and_counts)}));
+  }
+
+  static constexpr Instant kStart = instant_from_epoch_us(1'000'000'000'000);
+  Instant now_ = kStart;
+  Traffic traffic_;
+  CoreTraffic& core_ = traffic_.add_core();
+  RecentTraffic recent_{traffic_, now_};
+  Warnings warnings_;
+  TrafficField field_{"me", recent_, warnings_};
+  std::vector<std::string> words_;
+};
+
+TEST_F(TrafficFieldTest, SaysEachSecondOnce) {
+  EXPECT_EQ(say(), "");  // asks which time it is
+  EXPECT_EQ(words_[2], "0");
+  hear_taken(integer(0));
+  EXPECT_EQ(field_.due(), recent_.next_tick());
+  requests(3);
+  advance(1005ms);
+  const auto word = traffic_word(say());
+  ASSERT_TRUE(word);
+  EXPECT_EQ(word->all, (TrafficCounts{3, 0}));
+  EXPECT_EQ(word->totals.requests(), 3u);
+  ASSERT_EQ(word->rules.size(), 1u);
+  EXPECT_EQ(word->rules[0].hash, rule_hash("login"));
+  hear_taken();
+  EXPECT_GT(field_.due(), now_);
+  EXPECT_EQ(say(), "");
+}
+
+TEST_F(TrafficFieldTest, WhatRedisHasNotTakenComesWithTheNextSecond) {
+  requests(3);
+  advance(1005ms);
+  say();
+  hear_taken(integer(0));
+  EXPECT_GT(field_.due(), now_) << "not before";
+  requests(4);
+  advance(1s);
+  EXPECT_EQ(traffic_word(say())->all.requests, 7u);
+}
+
+TEST_F(TrafficFieldTest, WhatNobodyAnsweredIsNotSaidTwice) {
+  requests(3);
+  advance(1005ms);
+  say();
+  requests(4);
+  advance(1s);
+  EXPECT_EQ(traffic_word(say())->all.requests, 4u);
+}
+
+TEST_F(TrafficFieldTest, SaysNothingOfALongOutage) {
+  advance(5ms);
+  say();
+  hear_taken();
+  for (int i = 0; i < 60; ++i) {
+    requests(10);
+    advance(1s);
+    recent_.tick(now_);
+  }
+  EXPECT_EQ(traffic_word(say())->all.requests, 30u);
+}
+
+TEST_F(TrafficFieldTest, FollowsTheClockOfRedis) {
+  advance(300ms);  // of a second there
+  hear_taken();
+  EXPECT_EQ(recent_.next_tick(), kStart + 1005ms);
+  advance(1s);
+  now_ -= 250ms;  // ours is slow
+  say();
+  hear(list({integer(kRedisSecond * 1'000'000 + 1'300'000), integer(1)}));
+  EXPECT_EQ(recent_.next_tick(), kStart + 1050ms + 700ms + 5ms);
+}
+
+TEST_F(TrafficFieldTest, AnAnswerThatTookLongDoesNotMoveTheSeconds) {
+  hear_taken();
+  EXPECT_EQ(recent_.next_tick(), kStart + 1005ms);
+  now_ += 400ms;
+  hear(list({integer(kRedisSecond * 1'000'000 + 20'000), integer(1)}));  // 380 ms ago
+  EXPECT_EQ(recent_.next_tick(), kStart + 1006ms);
+  now_ += 2h;  // set by somebody
+  hear(list({integer(kRedisSecond * 1'000'000 + 30'000), integer(1)}));
+  recent_.tick(now_);
+  EXPECT_EQ(recent_.next_tick(), now_ + 970ms + 5ms);
+}
+
+TEST_F(TrafficFieldTest, AddsUpWhatNodesSayOfASecond) {
+  const RuleNumber login = traffic_.rules().number_of("login");
+  hear_second(kRedisSecond - 2,
+              {text("me"), text(bytes_of(5, "login")), text("other"), text(bytes_of(7, "login")),
+               text("third"), text(bytes_of(9, "of another configuration"))});
+  const auto snapshot = recent_.snapshot();
+  EXPECT_EQ(snapshot->scope, Scope::kFleet);
+  EXPECT_EQ(snapshot->newest, kRedisSecond - 2);
+  EXPECT_EQ(snapshot->sum.all(), (TrafficCounts{21, 0}));
+  EXPECT_EQ(snapshot->sum.of(login), (TrafficCounts{12, 0}));
+  EXPECT_EQ(snapshot->sum.rules().size(), 1u);
+  EXPECT_TRUE(warnings_.said.empty());
+  say();
+  EXPECT_EQ(words_[2], std::to_string(kRedisSecond - 2));
+}
+
+TEST_F(TrafficFieldTest, ReadsTheRestAtOnce) {
+  hear_second(kRedisSecond - 11, {text("me"), text(bytes_of(5))});
+  EXPECT_LE(field_.due(), now_);
+  say();
+  hear_second(kRedisSecond - 2, {text("me"), text(bytes_of(5))});
+  EXPECT_GT(field_.due(), now_);
+}
+
+TEST_F(TrafficFieldTest, GarbageCountsAsNothingAndIsNamedOnce) {
+  std::string later = bytes_of(5);
+  later[0] = '2';
+  const std::vector<std::string> garbage = {
+      text("me"),      text(bytes_of(5)), text("a"),    text(later), text("b"),
+      text("rubbish"), integer(7),        list({}),     text("d"),   text(""),
+      text("me"),      text(bytes_of(6)), text("alone")};
+  hear_second(kRedisSecond - 3, garbage);
+  hear_second(kRedisSecond - 2, garbage);
+  EXPECT_EQ(recent_.snapshot()->sum.all(2), (TrafficCounts{10, 0}));
+  EXPECT_EQ(recent_.snapshot()->nodes.size(), 1u);
+  EXPECT_EQ(warnings_.said.size(), 1u);
+}
+
+TEST_F(TrafficFieldTest, WhatRedisRefusesIsNamedOnceAndTheNodeStandsForItself) {
+  requests(3);
+  advance(1005ms);
+  say();
+  for (int i = 0; i < 2; ++i) {
+    hear(list({integer(redis_us()), text("WRONGTYPE it is"), integer(kRedisSecond - 2),
+               text("NOPERM you may not")}));
+  }
+  ASSERT_EQ(warnings_.said.size(), 1u);
+  EXPECT_TRUE(warnings_.said[0].ends_with("WRONGTYPE it is")) << warnings_.said[0];
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
+  EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{3, 0}));
+}
+
+TEST_F(TrafficFieldTest, AnAnswerOfAnotherShapeIsNone) {
+  hear(integer(1));
+  hear(list({text("now"), integer(1)}));
+  hear(list({integer(redis_us()), integer(1), text("one"), list({}), integer(kRedisSecond - 2)}));
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
+}
+
+TEST_F(TrafficFieldTest, AClockThatWasSetBackBeginsAnew) {
+  hear_second(kRedisSecond - 2, {text("me"), text(bytes_of(5))});
+  hear(list({integer((kRedisSecond - 3600) * 1'000'000), integer(1)}));
+  say();
+  EXPECT_EQ(words_[2], "0");
+  EXPECT_EQ(recent_.snapshot()->scope, Scope::kNode);
+}
+
+// Those of the fleet's busiest that are not of ours.
+TEST_F(TrafficFieldTest, SaysTheBusiestRulesOfItsOwnAndOfTheFleet) {
+  const auto rule = [](int i) { return "rule" + std::to_string(i); };
+  for (int i = 0; i < 300; ++i) requests(i < 150 ? 1 : 2 + i % 3, rule(i));
+  hear_second(kRedisSecond - 2,
+              {text("me"), text(bytes_of(1)), text("other"), text(bytes_of(1000, rule(0)))});
+  advance(1005ms);
+  const auto word = traffic_word(say());
+  ASSERT_TRUE(word);
+  EXPECT_EQ(word->all.requests, 150u + 150u * 3);
+  EXPECT_EQ(word->rules.size(), TrafficField::kBusiestMax + 1);
+  const auto has = [&](int i) {
+    return std::ranges::find(word->rules, rule_hash(rule(i)), &TrafficWord::Rule::hash) !=
+           word->rules.end();
+  };
+  EXPECT_TRUE(has(0));
+  EXPECT_FALSE(has(1));
+  EXPECT_TRUE(has(299));  // 299 % 3 is 2
+}
+
+}  // namespace
+}  // namespace weir
