@@ -254,6 +254,12 @@ constexpr Field kConfigFields[] = {
               "Without it, a restart forgets blocks.")
         .set_by({"--state-file", "File in which blocks are kept over a restart"})
         .needs_restart(),
+    row::boolean("show_keys",
+                 "Whether /admin/busiest shows the busiest keys themselves, up to 64 bytes of "
+                 "each, and not only their hashes. With a store, they are in the Redis in clear, "
+                 "too.")
+        .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
+        .needs_restart(),
     row::boolean("watch", "Whether this file, and Envoy's, are read again as soon as they change.")
         .set_by({"--watch", "Read the configuration again as soon as its files change"})
         .needs_restart(),

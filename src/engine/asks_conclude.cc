@@ -90,8 +90,12 @@ void Asks::record(const Item& item, Instant now) {
   if (ask.rule == nullptr) return record_ruleless(item, now);
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
-    engine_.traffic().record_rule(rule.number, outcome_of(rule, answer), item.hashes.front().low,
-                                  now);
+    const RuleOutcome outcome = outcome_of(rule, answer);
+    const std::uint64_t hash = item.hashes.front().low;
+    CoreTraffic& traffic = engine_.traffic();
+    if (traffic.record_rule(rule.number, outcome, hash, now)) {
+      traffic.sample_key({rule.number, outcome, hash, ask.key}, now);
+    }
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
   // A node that decides alone has but its share, and a stranger without a place has done

@@ -1,38 +1,18 @@
 #include "observe/key_sketch.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace weir {
-namespace {
-
-std::int64_t period_of(Instant instant) {
-  return std::chrono::floor<std::chrono::duration<std::int64_t, std::ratio<60>>>(
-             instant.time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 // As with the seconds of Traffic: a reader must not meet the old registers under the new
 // number. The fence pairs with the one in merge_into(), the release with the acquire there.
-void KeySketch::Period::begin(std::int64_t new_number) noexcept {
+void KeySketch::Period::begin(std::int64_t new_number, std::uint64_t hash) noexcept {
   number.store(kNoPeriod, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   for (auto& one : registers) one.store(0, std::memory_order_relaxed);
   number.store(new_number, std::memory_order_release);
-}
-
-void KeySketch::add(std::uint64_t hash, Instant now) noexcept {
-  const std::int64_t number = period_of(now);
-  Period& period = periods_[static_cast<std::uint64_t>(number) % 2];
-  if (period.number.load(std::memory_order_relaxed) != number) period.begin(number);
-  auto& one = period.registers[hash % kRegisters];
-  // The bits that chose the register are set, so that they cannot look rare.
-  const auto rank = static_cast<std::uint8_t>(std::countl_zero(hash | (kRegisters - 1)) + 1);
-  // Only the owning core writes.
-  if (rank > one.load(std::memory_order_relaxed)) one.store(rank, std::memory_order_relaxed);
+  add(hash);
 }
 
 void KeySketch::merge_into(Registers& registers, Instant now) const noexcept {

@@ -15,6 +15,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -44,10 +45,31 @@ class KeySketch {
     std::atomic<std::int64_t> number{0};  // nothing came in that minute, of 1970
     std::array<std::atomic<std::uint8_t>, kRegisters> registers{};
 
-    void begin(std::int64_t new_number) noexcept;
+    void add(std::uint64_t hash) noexcept {
+      auto& one = registers[hash % kRegisters];
+      // The bits that chose the register are set, so that they cannot look rare.
+      const auto rank = static_cast<std::uint8_t>(std::countl_zero(hash | (kRegisters - 1)) + 1);
+      // Only the owning core writes.
+      if (rank > one.load(std::memory_order_relaxed)) one.store(rank, std::memory_order_relaxed);
+    }
+    // With its first key.
+    void begin(std::int64_t new_number, std::uint64_t hash) noexcept;
   };
+
+  // The two minutes around 1970 are one: nothing comes in them, and rounding down costs.
+  static std::int64_t period_of(Instant instant) noexcept {
+    return instant.time_since_epoch() / kPeriod;
+  }
 
   std::array<Period, 2> periods_;
 };
+
+// In the header, as each answer of a rule comes here, and a call would cost as much as the rest.
+inline void KeySketch::add(std::uint64_t hash, Instant now) noexcept {
+  const std::int64_t number = period_of(now);
+  Period& period = periods_[static_cast<std::uint64_t>(number) % 2];
+  if (period.number.load(std::memory_order_relaxed) != number) return period.begin(number, hash);
+  period.add(hash);
+}
 
 }  // namespace weir

@@ -1,5 +1,10 @@
 #include "observe/rule_counts.h"
 
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
 namespace weir {
 
 std::uint64_t rule_hash(std::string_view id) {
@@ -8,13 +13,15 @@ std::uint64_t rule_hash(std::string_view id) {
   return hash;
 }
 
-void CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
+bool CoreRuleCounts::record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                             Instant now) noexcept {
-  if (rule == kNoRuleNumber) return;
+  if (rule == kNoRuleNumber) return false;
   Counts& counts = rules_[rule];
   counts.outcomes[static_cast<std::size_t>(outcome)].add();
-  counts.keys.add(key_hash, now);
   if (timed_count_ < kTimedMax) timed_[timed_count_++] = rule;
+  const bool is_taken = counts.sampler.takes_next();
+  counts.keys.add(key_hash, now);
+  return is_taken;
 }
 
 void CoreRuleCounts::record_latency(Duration elapsed) noexcept {
@@ -35,7 +42,8 @@ RuleNumber RuleCounts::number_of(std::string_view id) {
   const std::uint64_t hash = rule_hash(id);
   hashes_.resize(number + std::size_t{1});
   hashes_[number] = hash;
-  numbers_.emplace(id, number);
+  ids_.resize(numbers_.size() + 1);  // before the number is there, which needs its id
+  ids_[number] = &numbers_.emplace(id, number).first->first;
   by_hash_.emplace(hash, number);
   return number;
 }
@@ -91,6 +99,41 @@ std::uint64_t RuleCounts::keys(RuleNumber rule, Instant now) const {
   const std::scoped_lock lock(mutex_);
   for (const CoreRuleCounts* core : cores_) core->rules_[rule].keys.merge_into(registers, now);
   return KeySketch::estimate(registers);
+}
+
+KeyReport RuleCounts::busiest_keys(RuleNumber rule, KeysBy by, Instant now) const {
+  const std::scoped_lock lock(mutex_);
+  return sum_of(rule, by, now);
+}
+
+// REQUIRES: mutex_ is held
+KeyReport RuleCounts::sum_of(RuleNumber rule, KeysBy by, Instant now) const {
+  KeyReport sum;
+  for (const CoreRuleCounts* core : cores_) sum.add(core->busiest_.report(rule, by, now));
+  return sum;
+}
+
+std::vector<RuleKeys> RuleCounts::busiest_rules(const Most& most, Instant now) const {
+  const std::scoped_lock lock(mutex_);
+  std::unordered_map<RuleNumber, std::uint64_t> asked;
+  for (const CoreRuleCounts* core : cores_) {
+    core->busiest_.each_rule(now, [&](RuleNumber rule, std::uint64_t count) {
+      if (rule < ids_.size()) asked[rule] += count;
+    });
+  }
+  std::vector<std::pair<std::uint64_t, RuleNumber>> ranked;
+  for (const auto& [rule, count] : asked) ranked.emplace_back(count, rule);
+  std::ranges::sort(ranked, std::greater());
+  std::vector<RuleKeys> busiest;
+  for (const auto& [count, rule] : ranked) {
+    if (busiest.size() == most.rules) break;
+    RuleKeys& keys = busiest.emplace_back(RuleKeys{.rule = *ids_[rule]});
+    keys.asked = sum_of(rule, KeysBy::kAsked, now);
+    keys.asked.keep_busiest(most.keys);
+    keys.denied = sum_of(rule, KeysBy::kDenied, now);
+    keys.denied.keep_busiest(most.keys);
+  }
+  return busiest;
 }
 
 }  // namespace weir

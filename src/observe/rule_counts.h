@@ -1,5 +1,5 @@
-// RuleCounts: the answers of each rule since the start, how long they took, and about how many
-// keys the rule has had lately.
+// RuleCounts: the answers of each rule since the start, how long they took, and which keys the
+// rule has had lately: about how many, and the busiest (keys/busiest_keys.h).
 //
 // An id keeps its number for as long as the process lives. A rule counts under that number, so
 // a new rule set goes on with the figures, and recording looks up nothing. Each core counts in
@@ -11,7 +11,8 @@
 // that arrived with it. Rules wait for that in a short list, and nobody reads a clock for each
 // of them. If more than kTimedMax answers arrive together, the first kTimedMax are timed.
 //
-// Thread rule: record() and record_latency() on the owning core; the rest from any thread.
+// Thread rule: record(), sample() and record_latency() on the owning core; the rest from any
+// thread.
 // Tested by rule_counts_test.cc.
 
 #pragma once
@@ -19,7 +20,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -28,24 +28,14 @@
 
 #include "base/text_hash.h"
 #include "observe/key_sketch.h"
+#include "observe/keys/busiest_keys.h"
+#include "observe/keys/key_report.h"
 #include "observe/latency_counts.h"
 #include "observe/own_count.h"
+#include "observe/rule_outcome.h"
 #include "weir/time.h"
 
 namespace weir {
-
-enum class RuleOutcome : std::uint8_t {
-  kAllowed,
-  kDenied,
-  kBlocked,  // denied without being counted
-  kShadow,   // would have been denied
-};
-inline constexpr std::size_t kRuleOutcomeCount = 4;
-inline constexpr std::array<std::string_view, kRuleOutcomeCount> kRuleOutcomeNames = {
-    "allowed", "denied", "blocked", "shadow"};
-
-using RuleNumber = std::uint32_t;
-inline constexpr RuleNumber kNoRuleNumber = std::numeric_limits<RuleNumber>::max();
 
 // The name of a rule among nodes, whose numbers differ: FNV-1a of its id, which is the same on
 // every machine and in every version.
@@ -54,14 +44,21 @@ std::uint64_t rule_hash(std::string_view id);
 // By RuleOutcome.
 using RuleFigures = std::array<std::uint64_t, kRuleOutcomeCount>;
 
-// Plain memory that begins as zeros (core_slots.h): 15 MB of addresses, of which only pages
+// Plain memory that begins as zeros (core_slots.h): 24 MB of addresses, of which only pages
 // that were counted in are memory.
 class CoreRuleCounts {
  public:
   static constexpr std::size_t kRulesMax = 32'768;
 
-  // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber.
-  void record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
+  // `key_hash`: of the key that the rule answered. Nothing happens for kNoRuleNumber. True: the
+  // caller is to sample() this answer's key.
+  bool record(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash, Instant now) noexcept;
+  // REQUIRES: record() said so
+  void sample(const CoreBusiestKeys::Sample& sample, Instant now) noexcept {
+    busiest_.add(sample, rules_[sample.rule].sampler, now);
+  }
+  // From now on samples keep the texts of keys, too.
+  void keep_texts() noexcept { busiest_.keep_texts(); }
 
   // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept;
@@ -70,8 +67,10 @@ class CoreRuleCounts {
   friend class RuleCounts;
   static constexpr std::size_t kTimedMax = 16;
 
-  struct Counts {
+  // On cache lines of its own; and a power of two is found without a multiplication.
+  struct alignas(64) Counts {
     std::array<OwnCount, kRuleOutcomeCount> outcomes{};
+    KeySampler sampler;
     KeySketch keys;
     LatencyCounts latency;
   };
@@ -79,6 +78,7 @@ class CoreRuleCounts {
   std::array<RuleNumber, kTimedMax> timed_{};  // recorded, but not answered yet
   std::size_t timed_count_ = 0;
   std::array<Counts, kRulesMax> rules_{};
+  CoreBusiestKeys busiest_;
 };
 
 class RuleCounts {
@@ -104,11 +104,24 @@ class RuleCounts {
   // Different keys in this minute and the one before it, estimated (key_sketch.h).
   std::uint64_t keys(RuleNumber rule, Instant now) const;
 
+  // Of its keys in the same time, those that all cores together know of.
+  KeyReport busiest_keys(RuleNumber rule, KeysBy by, Instant now) const;
+
+  // Of the rules that most requests came to in that time, each with its busiest keys.
+  struct Most {
+    std::size_t rules;
+    std::size_t keys;
+  };
+  std::vector<RuleKeys> busiest_rules(const Most& most, Instant now) const;
+
  private:
+  KeyReport sum_of(RuleNumber rule, KeysBy by, Instant now) const;
+
   mutable std::mutex mutex_;  // guards what follows, but not the counts
   std::vector<const CoreRuleCounts*> cores_;
   std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
-  std::vector<std::uint64_t> hashes_;  // by number
+  std::vector<const std::string*> ids_;  // by number
+  std::vector<std::uint64_t> hashes_;    // by number
   std::unordered_map<std::uint64_t, RuleNumber> by_hash_;
 };
 

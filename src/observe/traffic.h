@@ -4,7 +4,8 @@
 // (metrics, admin pages) adds the cores up. A reader may see a decision in one figure and not
 // yet in another.
 //
-// Thread rule: record() on the owning core only; summary() from anywhere.
+// Thread rule: record..() and sample_key() on the owning core only; keep_key_texts() before there
+// are threads; summary() from anywhere.
 // Tested by traffic_test.cc.
 
 #pragma once
@@ -52,10 +53,13 @@ class alignas(64) CoreTraffic {
   void record_look() noexcept { looks_.add(); }
   void record_store_error() noexcept { store_errors_.add(); }
   void record_fallback() noexcept { fallbacks_.add(); }
-  // One answer of a rule.
-  void record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
+  // One answer of a rule. True: the caller is to sample_key() this answer's key.
+  bool record_rule(RuleNumber rule, RuleOutcome outcome, std::uint64_t key_hash,
                    Instant now) noexcept {
-    rules_.record(rule, outcome, key_hash, now);
+    return rules_.record(rule, outcome, key_hash, now);
+  }
+  void sample_key(const CoreBusiestKeys::Sample& sample, Instant now) noexcept {
+    rules_.sample(sample, now);
   }
   // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
@@ -97,6 +101,9 @@ class Traffic {
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
+  // Cores that are added from now on keep the texts of the busiest keys, beside their hashes.
+  void keep_key_texts() { keeps_key_texts_ = true; }
+
   // The counters of a new core. They live as long as this object, or as the shared memory.
   CoreTraffic& add_core();
 
@@ -109,6 +116,7 @@ class Traffic {
  private:
   RuleCounts rules_;
   CoreSlots<CoreTraffic> cores_;
+  bool keeps_key_texts_ = false;
 };
 
 }  // namespace weir

@@ -72,6 +72,10 @@ TrafficGuard::Options guard_options(const Settings& settings, const Secrets& sec
   return options;
 }
 
+KeyTexts key_texts(const Settings& settings) {
+  return settings.values.get<bool>("show_keys") ? KeyTexts::kShown : KeyTexts::kHidden;
+}
+
 std::uint64_t max_keys_of(const Settings& settings) {
   return static_cast<std::uint64_t>(settings.values.get<std::int64_t>("max_keys"));
 }
@@ -197,8 +201,10 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
     : settings_(settings),
       store_(make_memory_store({.max_keys = max_keys_of(settings)}, clock_.now())),
       secret_(HashSecret::random()),
+      name_(node_name()),
       hasher_(secret_),
       blocks_(hasher_),
+      fleet_keys_(key_texts(settings)),
       recent_traffic_(traffic_, clock_.now()),
       switches_(adaptive_thresholds(settings.values), active_algorithms_, log_switch),
       rulebook_(
@@ -207,9 +213,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             return compile(std::move(rules), std::move(sources));
           },
           [this] { announce_rules(); }),
-      name_(node_name()),
       traffic_guard_(guard_options(settings, secrets, name_), recent_traffic_,
                      [this](RuleNumber rule) { return id_of(rule); }) {
+  if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -223,7 +229,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .rule_desk = &rule_changer_,
       .switches = &switches_,
       .events = &traffic_guard_.events(),
-      .unusual_rules = &traffic_guard_.unusual_rules()};
+      .unusual_rules = &traffic_guard_.unusual_rules(),
+      .node_name = name_,
+      .fleet_keys = settings.fleet ? &fleet_keys_ : nullptr};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -327,7 +335,12 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.secret = secret_;
   fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
-      std::move(fleet), cores_.size(), blocks_, recent_traffic_, switches_,
+      std::move(fleet), cores_.size(),
+      NodeFleet::Shared{.blocks = blocks_,
+                        .traffic = recent_traffic_,
+                        .switches = switches_,
+                        .rule_counts = traffic_.rules(),
+                        .keys = fleet_keys_},
       [this](std::size_t core, std::function<void()> action) {
         server_->post(core, std::move(action));
       },

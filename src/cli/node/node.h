@@ -28,6 +28,7 @@
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
@@ -103,17 +104,18 @@ class Node {
   WallClock wall_clock_;
   std::unique_ptr<MemoryStore> store_;
   const HashSecret secret_;  // the fleet's, if it has none yet
+  const std::string name_;   // in the fleet, like no other's
   KeyHasher hasher_;
   LoginGuard logins_{hasher_};
   BlockList blocks_;
   ActiveAlgorithms active_algorithms_;
   Traffic traffic_;
+  FleetKeys fleet_keys_;
   RecentTraffic recent_traffic_;
   RuleSwitches switches_;
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};
-  const std::string name_;  // in a fleet
   TrafficGuard traffic_guard_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;

@@ -21,12 +21,10 @@ FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
 
 }  // namespace
 
-NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks,
-                     RecentTraffic& traffic, RuleSwitches& switches, Post post, Instant now)
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
+                     Instant now)
     : options_(std::move(options)),
-      blocks_(blocks),
-      traffic_(traffic),
-      switches_(switches),
+      shared_(shared),
       post_(std::move(post)),
       state_(cores, now),
       members_(cores) {}
@@ -39,9 +37,11 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   seed += static_cast<std::uint32_t>(core);
   const RedisFleet::Core place{.number = core,
                                .surroundings = {.reactor = loop, .dialer = dialer, .seed = seed},
-                               .blocks = blocks_,
-                               .traffic = traffic_,
-                               .switches = switches_,
+                               .blocks = shared_.blocks,
+                               .traffic = shared_.traffic,
+                               .switches = shared_.switches,
+                               .rule_counts = shared_.rule_counts,
+                               .keys = shared_.keys,
                                .state = state_,
                                .listener = *this,
                                .own_counters = engine.local()};
@@ -64,7 +64,7 @@ SharedStoreFigures NodeFleet::figures() const {
                              .since = health.since,
                              .mode = mode_name(options_.mode),
                              .live_nodes = state_.live_nodes(),
-                             .traffic = fleet_traffic(*traffic_.snapshot())};
+                             .traffic = fleet_traffic(*shared_.traffic.snapshot())};
   const FleetFigures sums = state_.figures();
   figures.counts = sums.counts;
   for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {

@@ -16,7 +16,9 @@
 #include "engine/rule_switches.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
+#include "observe/rule_counts.h"
 #include "server/http/http_node.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -29,9 +31,16 @@ class NodeFleet final : FleetListener {
   // Runs something on a core's thread, soon.
   using Post = std::function<void(std::size_t core, std::function<void()> action)>;
 
-  // `blocks`, `traffic` and `switches` must outlive this.
-  NodeFleet(RedisFleetOptions options, std::size_t cores, BlockList& blocks, RecentTraffic& traffic,
-            RuleSwitches& switches, Post post, Instant now);
+  // What the cores share with the rest of the node, which must outlive this.
+  struct Shared {
+    BlockList& blocks;
+    RecentTraffic& traffic;
+    RuleSwitches& switches;
+    const RuleCounts& rule_counts;
+    FleetKeys& keys;
+  };
+  NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
+            Instant now);
 
   // The core joins, and goes. Its engine must outlive the time between.
   void begin(std::size_t core, Engine& engine, EventLoop& loop, SocketDialer& dialer, Instant now);
@@ -53,9 +62,7 @@ class NodeFleet final : FleetListener {
   void secret_found(const HashSecret& secret, Instant now) override;
 
   const RedisFleetOptions options_;
-  BlockList& blocks_;
-  RecentTraffic& traffic_;
-  RuleSwitches& switches_;
+  const Shared shared_;
   const Post post_;
   FleetState state_;
   std::vector<Member> members_;    // each is its core's

@@ -17,6 +17,7 @@
 
 #include "engine/login_guard.h"
 #include "observe/fleet_counts.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "observe/traffic_window.h"
@@ -108,6 +109,9 @@ class HttpNode {
     // Both outlive the node; null: nobody watches the traffic.
     const TrafficEvents* events = nullptr;
     const UnusualRules* unusual_rules = nullptr;
+    std::string node_name{};  // in the fleet
+    // The other nodes' busiest keys; must outlive the node. Null: it is alone.
+    const FleetKeys* fleet_keys = nullptr;
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at

@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, RuleDesk& desk,
-                               const TrafficEvents& events, const UnusualRules& unusual) {
+HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
@@ -34,11 +33,13 @@ HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, R
                     .logins = {.failed = 12, .refused = 13},
                     .webhook = {.delivered = 15, .failed = 16, .dropped = 17}};
               },
-          .logins = &logins,
-          .rule_desk = &desk,
+          .logins = &door.logins,
+          .rule_desk = &door.desk,
           .switches = options.switches,
-          .events = &events,
-          .unusual_rules = &unusual};
+          .events = &door.events,
+          .unusual_rules = &door.unusual,
+          .node_name = "here",
+          .fleet_keys = &door.fleet_keys};
 }
 
 std::string lower(std::string_view text) {
@@ -46,6 +47,11 @@ std::string lower(std::string_view text) {
   std::transform(result.begin(), result.end(), result.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
+}
+
+CoreTraffic& core_of(Traffic& traffic, KeyTexts texts) {
+  if (texts == KeyTexts::kShown) traffic.keep_key_texts();
+  return traffic.add_core();
 }
 
 RuleSetPtr compile(std::vector<Rule> rules, RuleCounts& counts) {
@@ -136,10 +142,11 @@ std::string request(std::string_view method, std::string_view path, std::string_
 TestDoor::TestDoor() : TestDoor(Options{}) {}
 
 TestDoor::TestDoor(Options options)
-    : hasher(HashSecret{}),
-      engine(store, hasher, traffic.add_core()),
+    : fleet_keys(options.key_texts),
+      hasher(HashSecret{}),
+      engine(store, hasher, core_of(traffic, options.key_texts)),
       blocks(hasher),
-      node(node_options(options, logins, desk, events, unusual), traffic),
+      node(node_options(options, *this), traffic),
       door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {

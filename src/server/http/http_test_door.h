@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
 #include "rules/rule_set.h"
 #include "server/http/admin/rule_desk.h"
@@ -87,6 +88,7 @@ class TestDoor {
     HttpAccess access;
     TrustedProxies trusted_proxies{};
     const RuleSwitches* switches = nullptr;
+    KeyTexts key_texts = KeyTexts::kHidden;
   };
   TestDoor();
   explicit TestDoor(Options options);
@@ -100,6 +102,7 @@ class TestDoor {
 
   SummingStore store;
   Traffic traffic;
+  FleetKeys fleet_keys;
   KeyHasher hasher;
   Engine engine;
   BlockList blocks;

@@ -23,6 +23,7 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kGet}, "/metrics", kAnybody, handle_metrics},
     {{kGet}, "/admin/stats", kAdmin, handle_admin_stats},
     {{kGet, kPost, kDelete}, "/admin/blocks", kAdmin, handle_blocks},
+    {{kGet}, "/admin/busiest", kAdmin, handle_busiest},
     {{kGet}, "/admin/rules", kAdmin, handle_rules},
     {{kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
     {{kGet, kPost}, "/admin/history", kAdmin, handle_history},

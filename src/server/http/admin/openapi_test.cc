@@ -145,6 +145,18 @@ TEST(OpenApi, NamesWhatIsAnswered) {
   }
 }
 
+TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
+  const Quota quota = *Quota::make({.limit = 5, .window = std::chrono::seconds(60)});
+  TestDoor door(
+      {.rules = {{.id = "login", .quota = quota}}, .access = {}, .key_texts = KeyTexts::kShown});
+  door.ask(post("/check", R"({"rule":"login","key":"alice"})"));
+  door.fleet_keys.set_trouble("WRONGTYPE");
+  const json::value busiest = json::parse(door.ask(get("/admin/busiest?rule=login")).body);
+  EXPECT_EQ(names_of(at("/components/schemas/BusiestKeys/properties")), names_of(busiest));
+  EXPECT_EQ(names_of(at("/components/schemas/BusyKey/properties")),
+            names_of(busiest.at("keys").at(0)));
+}
+
 TEST(OpenApi, NamesTheHeaders) {
   TestDoor door;
   const std::string body = R"({"key":"a","limit":1,"window":60})";

@@ -154,6 +154,43 @@ function fields.switches(...)
   return type(told) == 'table' and told.err or tostring(told)
 end
 
+-- The busiest keys, each node's in a field of one hash, behind the second in which it said so.
+-- Anybody may have written there: what no node writes, and what is old, goes.
+local function hear_of_busiest(key, node, alive_s, nodes_max, bytes_max, word)
+  redis.call('HSET', key, node, now_s .. ' ' .. word)
+  redis.call('EXPIRE', key, alive_s)
+  if redis.call('HLEN', key) > 4 * nodes_max then
+    redis.call('DEL', key)
+    return {}
+  end
+  local told = {}
+  for _, name in ipairs(redis.call('HKEYS', key)) do
+    local is_short = #name <= 64 and redis.call('HSTRLEN', key, name) <= bytes_max + 32
+    local said_s, words
+    if is_short then said_s, words = redis.call('HGET', key, name):match('^(%d+) (.*)$') end
+    if not said_s or math.abs(now_s - tonumber(said_s)) > alive_s then
+      redis.call('HDEL', key, name)
+    elseif name ~= node and #told < 2 * nodes_max then
+      told[#told + 1] = name
+      told[#told + 1] = words
+    end
+  end
+  return told
+end
+
+-- Says   every few seconds: this node's name, seconds that a word counts, how many nodes to read
+--        and how many bytes of each, its own word; else nothing
+-- Hears  for each other node its name and word; or a text, why not: a key of another type, or a
+--        user who may not, is no reason for the other fields to fail
+function fields.busiest(key, first, last)
+  if last < first then return {} end
+  local is_fine, told = pcall(hear_of_busiest, key, ARGV[first], tonumber(ARGV[first + 1]),
+                              tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]),
+                              ARGV[first + 4])
+  if is_fine then return told end
+  return type(told) == 'table' and told.err or tostring(told)
+end
+
 local heard, at = {}, 1
 for _, key in ipairs(KEYS) do
   local name, last = ARGV[at], at + 1 + tonumber(ARGV[at + 1])

@@ -27,6 +27,7 @@ FleetBeat::FleetBeat(const Options& options, const World& world, Instant now)
       blocks_(options.node, world.blocks),
       traffic_(options.node, world.traffic, world.listener),
       switches_(tag_ + "switches", world.switches, world.listener),
+      busiest_(options.node, world.rule_counts, world.keys),
       alarm_(world.reactor.make_alarm([this](Instant then) { beat(then); })) {
   world.blocks.share();
   alarm_->set(now);

@@ -1,7 +1,7 @@
 // FleetBeat: a node's word to the others, every interval and at least every kIntervalMax: it
-// is alive, what it has blocked, and once a second what it has counted. In the same trip it
-// learns how many are alive, the fleet's secret, whom the others have blocked, and what they have
-// counted. What a beat carries are fields (beat_fields.h).
+// is alive, what it has blocked, once a second what it has counted, and now and then which keys
+// are busiest. In the same trip it learns how many are alive, the fleet's secret, and the same of
+// the others. What a beat carries are fields (beat_fields.h).
 //
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and only those who read that Redis can say which key it is.
@@ -23,10 +23,13 @@
 
 #include "engine/block_list.h"
 #include "engine/rule_switches.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
+#include "observe/rule_counts.h"
 #include "proto/reactor.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/busiest_field.h"
 #include "store/redis/fleet/fleet_state.h"
 #include "store/redis/fleet/switches_field.h"
 #include "store/redis/fleet/traffic_field.h"
@@ -54,6 +57,8 @@ class FleetBeat final : RedisCall {
     BlockList& blocks;
     RecentTraffic& traffic;
     RuleSwitches& switches;
+    const RuleCounts& rule_counts;
+    FleetKeys& keys;          // the others' busiest
     FleetState& state;        // which nodes are alive
     FleetListener& listener;  // of a new secret and of failures
   };
@@ -87,7 +92,9 @@ class FleetBeat final : RedisCall {
   BlocksField blocks_;
   TrafficField traffic_;
   SwitchesField switches_;
-  const std::array<BeatField*, 5> fields_{&nodes_, &secret_, &blocks_, &traffic_, &switches_};
+  BusiestField busiest_;
+  const std::array<BeatField*, 6> fields_{&nodes_,   &secret_,   &blocks_,
+                                          &traffic_, &switches_, &busiest_};
   bool is_asking_ = false;
   enum class Phase : std::uint8_t { kAlive, kLeaving, kGone } phase_ = Phase::kAlive;
   std::vector<std::string> said_;  // by all fields

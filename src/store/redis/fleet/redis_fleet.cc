@@ -53,6 +53,8 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
                                    .blocks = core_.blocks,
                                    .traffic = core_.traffic,
                                    .switches = core_.switches,
+                                   .rule_counts = core_.rule_counts,
+                                   .keys = core_.keys,
                                    .state = core_.state,
                                    .listener = core_.listener},
                   now);

@@ -17,7 +17,9 @@
 #include "engine/block_list.h"
 #include "engine/fleet.h"
 #include "engine/rule_switches.h"
+#include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
+#include "observe/rule_counts.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
@@ -49,6 +51,8 @@ class RedisFleet final : public Fleet, RedisListener {
     BlockList& blocks;
     RecentTraffic& traffic;
     RuleSwitches& switches;
+    const RuleCounts& rule_counts;  // of the node
+    FleetKeys& keys;
     FleetState& state;
     FleetListener& listener;
     Store& own_counters;  // this node's, in memory

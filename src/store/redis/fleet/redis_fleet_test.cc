@@ -42,6 +42,8 @@ class RedisFleetTest : public ::testing::Test {
                          .blocks = blocks_,
                          .traffic = recent_,
                          .switches = switches_,
+                         .rule_counts = traffic_.rules(),
+                         .keys = keys_,
                          .state = state_,
                          .listener = listener_,
                          .own_counters = *memory_},
@@ -112,6 +114,7 @@ class RedisFleetTest : public ::testing::Test {
   RecentTraffic recent_{traffic_, reactor_.now()};
   ActiveAlgorithms algorithms_;
   RuleSwitches switches_{{}, algorithms_, [](const RuleSwitches::Change&) {}};
+  FleetKeys keys_{KeyTexts::kHidden};
   FleetState state_{1, reactor_.now()};
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, reactor_.now());
   NotedFleet listener_;
@@ -320,9 +323,10 @@ TEST_F(RedisFleetTest, HearsTheFieldsThatItKnowsOfThoseThatAreThere) {
   connect();
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(heard.find(" 5 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
-                       "weir:{fleet}:traffic weir:{fleet}:switches nodes 3 me "),
-            std::string::npos);
+  EXPECT_NE(
+      heard.find(" 6 weir:{fleet}:nodes weir:{fleet}:secret weir:{fleet}:blocks "
+                 "weir:{fleet}:traffic weir:{fleet}:switches weir:{fleet}:busiest nodes 3 me "),
+      std::string::npos);
   server_->say({"*6", "$7", "weather", "*2", "$4", "rain", ":7", "$5", "nodes", ":4"});
   server_->say({"$4", "news", "*0"});
   EXPECT_EQ(fleet_->live_nodes(), 4);

@@ -1,0 +1,126 @@
+// The handler of /admin/busiest: which keys of a rule requests ask for most of late, and which
+// Weir denies most, on this node or on all.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/decimal.h"
+#include "observe/keys/fleet_keys.h"
+#include "proto/json_writer.h"
+#include "server/http/check/check_ask.h"
+#include "server/http/handlers.h"
+#include "server/http/http_core.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kKeysShown = 10;  // unless the request says otherwise
+constexpr std::size_t kKeysShownMax = 100;
+
+struct Wanted {
+  const Rule* rule = nullptr;
+  KeysBy by = KeysBy::kAsked;
+  bool is_of_fleet = true;
+  std::size_t limit = kKeysShown;
+};
+
+std::optional<Problem> read_wanted(const HttpCore& core, std::string_view query, Wanted& wanted) {
+  const auto id = query_value(query, "rule");
+  if (!id) return invalid_field("rule", "the id of a rule");
+  wanted.rule = core.rules().find(*id);
+  if (wanted.rule == nullptr) return unknown_rule(*id, core.rules());
+  const std::string by = query_value(query, "by").value_or("asked");
+  if (by != "asked" && by != "denied") return invalid_field("by", "asked or denied");
+  wanted.by = by == "asked" ? KeysBy::kAsked : KeysBy::kDenied;
+  const std::string scope = query_value(query, "scope").value_or("fleet");
+  if (scope != "fleet" && scope != "node") return invalid_field("scope", "fleet or node");
+  wanted.is_of_fleet = scope == "fleet";
+  const auto limit = query_value(query, "limit");
+  if (limit) wanted.limit = read_decimal<std::size_t>(*limit).value_or(0);
+  if (wanted.limit == 0 || wanted.limit > kKeysShownMax) {
+    return invalid_field("limit", "an integer from 1 to 100");
+  }
+  return std::nullopt;
+}
+
+std::string hash_text(std::uint64_t hash) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
+  const auto size = static_cast<std::size_t>(end - digits.data());
+  return std::string(digits.size() - size, '0').append(digits.data(), size);
+}
+
+// This node's report first.
+std::vector<FleetKeys::Contribution> contributions(HttpNode& node, const Wanted& wanted,
+                                                   Instant now) {
+  std::vector<FleetKeys::Contribution> all;
+  const RuleCounts& counts = node.traffic().rules();
+  all.push_back({.node = node.options().node_name,
+                 .report = counts.busiest_keys(wanted.rule->number, wanted.by, now)});
+  if (!wanted.is_of_fleet || node.options().fleet_keys == nullptr) return all;
+  for (auto& other : node.options().fleet_keys->of(wanted.rule->id, wanted.by, now)) {
+    all.push_back(std::move(other));
+  }
+  return all;
+}
+
+void write_key(JsonWriter& json, const KeyEstimate& key, const KeyReport& sum,
+               const std::vector<FleetKeys::Contribution>& all) {
+  json.begin_object().key("hash").string(hash_text(key.hash));
+  if (!key.text.empty()) json.key("key").string(as_utf8(key.text));
+  json.key("count").number(key.low);
+  json.key("at_least").number(least_of(key.low, sum.weight));
+  json.key("at_most").number(most_of(key.high, sum.weight));
+  json.key("share").number(static_cast<double>(key.low) /
+                           static_cast<double>(std::max<std::uint64_t>(sum.total, 1)));
+  json.key("nodes").begin_array();
+  for (const FleetKeys::Contribution& one : all) {
+    const auto found = std::ranges::lower_bound(one.report.keys, key.hash, {}, &KeyEstimate::hash);
+    if (found == one.report.keys.end() || found->hash != key.hash) continue;
+    json.begin_object().key("node").string(as_utf8(one.node));
+    json.key("count").number(found->low).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+void handle_busiest(HttpCore& core, Exchange& exchange) {
+  Wanted wanted;
+  if (const auto problem = read_wanted(core, exchange.query, wanted)) {
+    return core.reply_problem(exchange, *problem);
+  }
+  const auto all = contributions(core.node(), wanted, exchange.now);
+  KeyReport sum;
+  for (const FleetKeys::Contribution& one : all) sum.add(one.report);
+
+  JsonWriter json;
+  json.begin_object().key("rule").string(as_utf8(wanted.rule->id));
+  json.key("by").string(wanted.by == KeysBy::kAsked ? "asked" : "denied");
+  json.key("scope").string(wanted.is_of_fleet ? "fleet" : "node");
+  json.key("total").number(sum.total).key("sampled_one_of").number(sum.weight);
+  json.key("nodes").begin_array();
+  for (const FleetKeys::Contribution& one : all) {
+    json.begin_object().key("node").string(as_utf8(one.node));
+    json.key("total").number(one.report.total).end_object();
+  }
+  json.end_array().key("keys").begin_array();
+  auto ranked = sum.ranked();
+  ranked.resize(std::min(ranked.size(), wanted.limit));
+  for (const KeyEstimate& key : ranked) write_key(json, key, sum, all);
+  json.end_array();
+  const FleetKeys* const others = core.node().options().fleet_keys;
+  if (const auto trouble = others == nullptr ? std::string() : others->trouble();
+      !trouble.empty()) {
+    json.key("trouble").string(as_utf8(trouble));
+  }
+  json.end_object();
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace weir
