@@ -119,6 +119,37 @@ TEST(AdaptiveProperty, AnyWindowAdmitsTwiceTheLimitThroughAllSwitches) {
   }));
 }
 
+// Whoever takes all there is, sixteen times a window, through two switches: from any phase of
+// the window, after any time.
+TEST(AdaptiveProperty, NobodyWhoTakesAllThereIsGetsMoreThanTwiceTheLimit) {
+  constexpr Algorithm kActive[] = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                   Algorithm::kExponentialBackoff};
+  constexpr int kSteps = 16;
+  const Quota quota = *Quota::make({Algorithm::kAdaptive, 960, Duration{16'000'000}});
+  for (int life = 0; life < 27 * kSteps * kSteps * 4; ++life) {
+    const auto active_at = [&](int switches) {
+      const int divisors[] = {1, 3, 9};
+      return kActive[life / divisors[switches] % 3];
+    };
+    const int first = life / 27 % kSteps;
+    const int second = first + life / 27 / kSteps % kSteps;
+    const int phase = life / 27 / kSteps / kSteps;
+    AnyKey key(Algorithm::kAdaptive);
+    std::vector<Admitted> admitted;
+    for (int step = 0; step < 3 * kSteps; ++step) {
+      const Instant now = instant_from_epoch_us(16'000'000 + (4 * phase + step) * 1'000'000);
+      const int switches = (step >= first ? 1 : 0) + (step >= second ? 1 : 0);
+      const Quota as_now = quota.following({active_at(switches), 0});
+      const std::int64_t left = key.look(as_now, 0, now).remaining;
+      if (left == 0) continue;
+      ASSERT_TRUE(key.decide(as_now, left, now).allowed());
+      admitted.push_back({epoch_us(now), left});
+      const Int128 units = units_between(admitted, epoch_us(now) - 16'000'000, epoch_us(now));
+      ASSERT_LE(static_cast<std::int64_t>(units), 2 * quota.limit()) << "life " << life;
+    }
+  }
+}
+
 // A key that has spent in the new algorithm, right now, what is not left waits as long or longer.
 TEST(AdaptiveProperty, NobodyIsDeniedLongerThanTheNewAlgorithmMust) {
   EXPECT_TRUE(rc::check([] {
