@@ -1,4 +1,5 @@
-// The part of a quota that one of several nodes may admit while it decides alone.
+// A part of a quota: what one of several nodes may admit while it decides alone, and what a rule
+// admits while its traffic is unusual.
 //
 // A share of a bucket fills more slowly: a unit takes `nodes` times the time. So the debt of
 // what was spent is entered by share, too, or the bucket would look nearly full.
@@ -15,5 +16,8 @@ namespace weir {
 
 // At least one unit, unless the quota admits none.
 Quota share_of(const Quota& quota, std::int64_t nodes) noexcept;
+
+// The same. REQUIRES: 1 <= percent <= 100
+Quota percent_of(const Quota& quota, std::int64_t percent) noexcept;
 
 }  // namespace weir

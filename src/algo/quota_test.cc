@@ -1,6 +1,7 @@
 // Quota::make accepts what can be enforced and names the field of what cannot.
 
 #include "weir/quota.h"
+#include "algo/quota_share.h"
 
 #include <gtest/gtest.h>
 
@@ -133,6 +134,22 @@ TEST(Quota, TicksAreTheEmissionIntervalReduced) {
     EXPECT_EQ(quota->ticks_per_unit(), c.ticks_per_unit);
     EXPECT_EQ(quota->ticks_per_us(), c.ticks_per_us);
   }
+}
+
+TEST(Quota, APercentageIsOfTheLimitAndTheBurst) {
+  const auto bucket = Quota::make(
+      {.algorithm = Algorithm::kTokenBucket, .limit = 100, .window = 1min, .burst = 30});
+  const Quota half = percent_of(*bucket, 50);
+  EXPECT_EQ(half.algorithm(), Algorithm::kTokenBucket);
+  EXPECT_EQ(half.limit(), 50);
+  EXPECT_EQ(half.capacity(), 15);
+  EXPECT_EQ(half.window(), 1min);
+  EXPECT_EQ(percent_of(*bucket, 100).limit(), 100);
+  EXPECT_EQ(percent_of(*bucket, 1).capacity(), 1) << "at least one unit";
+  const auto most = Quota::make({.limit = kLimitMax, .window = 1min});
+  EXPECT_EQ(percent_of(*most, 99).limit(), kLimitMax / 100 * 99);
+  const auto none = Quota::make({.limit = 0, .window = 1min});
+  EXPECT_EQ(percent_of(*none, 50).limit(), 0);
 }
 
 TEST(Quota, NamesReadBack) {

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -71,6 +72,11 @@ inline char* write_decimal(char* at, std::integral auto number) {
     to[-1] = static_cast<char>('0' + rest);
   }
   return end;
+}
+
+inline void append_decimal(std::string& text, std::integral auto number) {
+  std::array<char, kDecimalMax> digits;
+  text.append(digits.data(), write_decimal(digits.data(), number));
 }
 
 // The number that the whole text is: digits, behind a '-' if the type has a sign.

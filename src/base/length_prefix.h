@@ -5,17 +5,16 @@
 
 #pragma once
 
-#include <array>
-#include <charconv>
 #include <string>
 #include <string_view>
+
+#include "base/decimal.h"
 
 namespace weir {
 
 inline void append_with_length(std::string& joined, std::string_view part) {
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part.size()).ptr;
-  joined.append(digits.data(), end).append(":").append(part);
+  append_decimal(joined, part.size());
+  joined.append(":").append(part);
 }
 
 }  // namespace weir

@@ -27,6 +27,22 @@ constexpr std::optional<char> percent_byte(std::string_view text) noexcept {
   return static_cast<char>(*high * 16 + *low);
 }
 
+// The text with each byte that `is_plain` refuses as "%2F".
+template <typename IsPlain>
+std::string percent_encoded(std::string_view bytes, const IsPlain& is_plain) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_plain(c)) {
+      text += c;
+    } else {
+      text.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+    }
+  }
+  return text;
+}
+
 // The bytes that the text stands for. Nothing if one that `is_plain` refuses is not encoded.
 template <typename IsPlain>
 std::optional<std::string> percent_decoded(std::string_view text, const IsPlain& is_plain) {

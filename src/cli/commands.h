@@ -1,4 +1,4 @@
-// The subcommands of `weir`, one file each.
+// The subcommands of `weir`, one file each; main.cc has those that print a constant.
 //
 // Each function declares its command line and registers what to do. The work is done
 // while the command line is parsed; a command that fails throws CLI::RuntimeError with
@@ -19,9 +19,7 @@ void add_check_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);
-void add_schema_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
-void add_version_command(CLI::App& app);
 
 }  // namespace weir

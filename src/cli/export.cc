@@ -15,8 +15,8 @@
 #include <variant>
 
 #include "cli/commands.h"
+#include "cli/value_or_refuse.h"
 #include "config/config.h"
-#include "config/config_file.h"
 
 namespace weir {
 namespace {
@@ -80,12 +80,12 @@ class Exported {
       refuse("key", "the Worker reads no tokens: a key of 'jwt:" + part.name + "' is not known");
     }
     if (rule_.cost_from) refuse("cost", "the Worker takes costs that are whole numbers only");
-    for (const Quota& quota : limits()) refuse_algorithm(quota.algorithm(), store);
+    for (const Quota& quota : rule_.own_limits()) refuse_algorithm(quota.algorithm(), store);
   }
 
   json::object to_json() const {
     json::array limits_json;
-    for (const Quota& quota : limits()) limits_json.push_back(limit_of(quota));
+    for (const Quota& quota : rule_.own_limits()) limits_json.push_back(limit_of(quota));
     json::object rule{{"id", rule_.id},
                       {"group", rule_.group},
                       {"shadow", rule_.shadow},
@@ -101,10 +101,6 @@ class Exported {
   std::vector<std::pair<TextPlace, std::string>> refusals;
 
  private:
-  std::span<const Quota> limits() const {
-    return rule_.limits.empty() ? std::span(&rule_.quota, 1) : std::span(rule_.limits);
-  }
-
   void refuse_algorithm(Algorithm algorithm, WorkerStore store) {
     if (algorithm == Algorithm::kAdaptive) {
       return refuse("algorithm",
@@ -173,23 +169,11 @@ struct ExportOptions {
   std::string store = "kv";
 };
 
-[[noreturn]] void refuse(const ConfigErrors& errors) {
-  for (const auto& error : errors) std::cerr << error.to_string() << '\n';
-  throw CLI::RuntimeError(1);
-}
-
-template <typename Value>
-Value value_or_refuse(std::variant<Value, ConfigErrors> result) {
-  if (const auto* errors = std::get_if<ConfigErrors>(&result)) refuse(*errors);
-  return std::get<Value>(std::move(result));
-}
-
 void print_rules(const ExportOptions& options) {
-  const auto text = value_or_refuse(read_config_file(options.file));
-  const auto config = value_or_refuse(load_config(options.file));
+  const auto config = value_or_refuse(load_config(options.file), std::cerr);
   const auto store = options.store == "kv" ? WorkerStore::kKv : WorkerStore::kDurable;
-  std::cout << value_or_refuse(
-                   exported_rules(config, config_sources(text).rules, store, options.file))
+  const auto sources = config_sources(config.text).rules;
+  std::cout << value_or_refuse(exported_rules(config, sources, store, options.file), std::cerr)
             << '\n';
 }
 

@@ -1,4 +1,4 @@
-// weir: a distributed rate limiter. What each subcommand does is in its own file.
+// weir: a distributed rate limiter. What a subcommand does is in its own file.
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "config/config.h"
 #include "weir/version.h"
 
 namespace {
@@ -32,10 +33,14 @@ int main(int argc, char** argv) {
   weir::add_validate_command(app);
   weir::add_docs_command(app);
   weir::add_export_command(app);
-  weir::add_schema_command(app);
   weir::add_bench_command(app);
   weir::add_compare_command(app);
-  weir::add_version_command(app);
+  app.add_subcommand("schema", "Print the JSON Schema of the configuration file")->callback([] {
+    std::cout << weir::config_schema();
+  });
+  app.add_subcommand("version", "Print the version")->callback([] {
+    std::cout << "weir " << weir::kVersion << '\n';
+  });
 
   try {
     app.parse(argc, argv);

@@ -73,7 +73,7 @@ class Serve {
       : options_(options),
         settings_(value_or_fail(settle(config.settings))),
         files_(describe_config_files(options, config.settings)) {
-    const auto secrets = value_or_fail(read_secrets(options));
+    const auto secrets = value_or_fail(read_secrets(options, settings_.values));
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
     state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());

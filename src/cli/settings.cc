@@ -8,7 +8,7 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "net/memory_limit.h"
+#include "net/process_limits.h"
 #include "rules/mode.h"
 
 namespace weir {
@@ -22,11 +22,14 @@ constexpr std::size_t kSecretFileMax = std::size_t{64} << 10;
 
 struct SecretKind {
   const char* name;
-  const char* variable;  // of the environment
+  const char* variable;  // of the environment; null: a file alone has it
 };
 constexpr SecretKind kAdminToken{.name = "admin token", .variable = "WEIR_ADMIN_TOKEN"};
 constexpr SecretKind kRespPassword{.name = "password of Redis clients",
                                    .variable = "WEIR_RESP_PASSWORD"};
+constexpr SecretKind kWebhookToken{.name = "token of the webhook", .variable = nullptr};
+constexpr const char* kWebhook = "unusual_traffic.webhook";
+constexpr const char* kWebhookTokenFile = "unusual_traffic.webhook_token_file";
 
 // Those this process may run on, which may be fewer than the machine has.
 std::size_t available_cores() {
@@ -129,6 +132,22 @@ std::optional<StartError> settle_store(const SettingValues& values, Settings& se
   return std::nullopt;
 }
 
+// The errors do not repeat the URL, which may be secret.
+std::optional<StartError> settle_webhook(const SettingValues& values, Settings& settings) {
+  if (!values.is_set(kWebhook)) {
+    if (!values.is_set(kWebhookTokenFile)) return std::nullopt;
+    return StartError{"unusual_traffic.webhook_token_file is for a webhook: add 'webhook', too"};
+  }
+  settings.webhook = WebhookUrl::parse(values.get<std::string>(kWebhook));
+  if (!settings.webhook) {
+    return StartError{
+        "unusual_traffic.webhook must be http:// or https://, a host and a path, such as "
+        "https://alerts.example.com/weir"};
+  }
+  if (!values.is_set(kWebhookTokenFile) || settings.webhook->is_private()) return std::nullopt;
+  return StartError{"the token of unusual_traffic.webhook must not travel in clear: use https://"};
+}
+
 std::vector<IpPrefix> networks_of(const std::vector<std::string>& texts) {
   auto networks = std::vector<IpPrefix>();
   for (const auto& text : texts) {
@@ -180,6 +199,7 @@ std::variant<Settings, StartError> settle(const SettingValues& values) {
   auto settings = Settings{.values = values};
   if (auto error = settle_listening(values, settings)) return std::move(*error);
   if (auto error = settle_store(values, settings)) return std::move(*error);
+  if (auto error = settle_webhook(values, settings)) return std::move(*error);
   if (values.is_set("trusted_proxies")) {
     settings.trusted_proxies =
         TrustedProxies(networks_of(values.get<std::vector<std::string>>("trusted_proxies")));
@@ -213,20 +233,27 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
     const auto is = shown(running, setting);
     const auto to = shown(wanted, setting);
     if (is == to) continue;
-    sentences.push_back(setting.field.type == FieldType::kTextList
+    const bool is_short = setting.field.type == FieldType::kTextList || setting.name == kWebhook;
+    sentences.push_back(is_short
                             ? setting.name + " has changed and needs a restart; it stays as it was"
                             : setting.name + " " + to + " needs a restart; it stays " + is);
   }
   return sentences;
 }
 
-std::variant<Secrets, StartError> read_secrets(const ServeOptions& options) {
+std::variant<Secrets, StartError> read_secrets(const ServeOptions& options,
+                                               const SettingValues& settings) {
   auto token = read_secret(kAdminToken, options.admin_token_file);
   if (auto* error = std::get_if<StartError>(&token)) return std::move(*error);
   auto password = read_secret(kRespPassword, options.resp_password_file);
   if (auto* error = std::get_if<StartError>(&password)) return std::move(*error);
+  const auto webhook_file = settings.get<std::string>(kWebhookTokenFile);
+  auto webhook =
+      webhook_file.empty() ? MaybeSecret(std::nullopt) : read_secret(kWebhookToken, webhook_file);
+  if (auto* error = std::get_if<StartError>(&webhook)) return std::move(*error);
   return Secrets{.admin_token = std::get<0>(std::move(token)),
-                 .resp_password = std::get<0>(std::move(password))};
+                 .resp_password = std::get<0>(std::move(password)),
+                 .webhook_token = std::get<0>(std::move(webhook))};
 }
 
 }  // namespace weir

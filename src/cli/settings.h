@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/node/webhook_url.h"
 #include "config/setting_values.h"
 #include "engine/adaptive_switch.h"
 #include "net/doorway.h"
@@ -73,6 +74,7 @@ struct Settings {
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
   std::optional<RedisFleetOptions> fleet;  // none: alone
+  std::optional<WebhookUrl> webhook;       // of events of unusual traffic
   std::size_t threads = 1;
   std::uint64_t max_buffered = 0;
 
@@ -91,13 +93,16 @@ AdaptiveThresholds adaptive_thresholds(const SettingValues& values);
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
 
-// The words that clients must show. None: that door is open.
+// The words that clients must show (none: that door is open), and the one that we show.
 struct Secrets {
   std::optional<std::string> admin_token;
   std::optional<std::string> resp_password;
+  std::optional<std::string> webhook_token;
 };
 
-// Each from its file, else from the environment, else none.
-std::variant<Secrets, StartError> read_secrets(const ServeOptions& options);
+// Each from its file, else from the environment, else none. The file of the webhook's token is
+// named by `settings`.
+std::variant<Secrets, StartError> read_secrets(const ServeOptions& options,
+                                               const SettingValues& settings);
 
 }  // namespace weir

@@ -170,6 +170,33 @@ TEST(Settings, AUnixSocketsUrlNamesItsPath) {
               ElementsAre("http://unix:/run/weir.sock"));
 }
 
+// The URL may be secret: only that it is wrong, or has changed, is said.
+TEST(Settings, AWebhookIsAUrlThatNobodyRepeats) {
+  EXPECT_EQ(settled(in_file("unusual_traffic: {webhook: 'https://a.example/x'}")).webhook->target,
+            "/x");
+  for (const auto* wrong : {"unusual_traffic: {webhook: 'https://user:secret@a.example/secret'}",
+                            "unusual_traffic: {webhook: secret}"}) {
+    EXPECT_THAT(refusal(in_file(wrong)), HasSubstr("must be http:// or https://"));
+    EXPECT_THAT(refusal(in_file(wrong)), Not(HasSubstr("secret")));
+  }
+  const auto running = settled(in_file("unusual_traffic: {webhook: 'https://a.example/secret'}"));
+  const auto wanted = settled(in_file("unusual_traffic: {webhook: 'https://a.example/new'}"));
+  EXPECT_THAT(needs_restart(running, running), IsEmpty());
+  EXPECT_THAT(needs_restart(running, wanted),
+              ElementsAre("unusual_traffic.webhook has changed and needs a restart; it stays as it "
+                          "was"));
+}
+
+TEST(Settings, TheTokenOfAWebhookDoesNotTravelInClear) {
+  const auto with = [](const std::string& webhook) {
+    return in_file("unusual_traffic: {webhook_token_file: f" + webhook + "}");
+  };
+  EXPECT_TRUE(settled(with(", webhook: 'https://a.example/'")).webhook);
+  EXPECT_TRUE(settled(with(", webhook: 'http://127.0.0.1:1/'")).webhook);
+  EXPECT_THAT(refusal(with(", webhook: 'http://a.example/'")), HasSubstr("use https://"));
+  EXPECT_THAT(refusal(with("")), HasSubstr("is for a webhook"));
+}
+
 TEST(Settings, NamesAddressesThatOnlyARestartChanges) {
   const auto running = settled({});
   const auto tls = in_file("{listen: {http_tls: '[::]:443'}, tls: {certificate: c, key: k}}");
@@ -219,10 +246,10 @@ class AdminToken : public testing::Test {
     return path;
   }
   static std::optional<std::string> read(const std::string& file) {
-    return std::get<Secrets>(read_secrets({.admin_token_file = file})).admin_token;
+    return std::get<Secrets>(read_secrets({.admin_token_file = file}, {})).admin_token;
   }
   static std::string refusal(const std::string& file) {
-    return std::get<StartError>(read_secrets({.admin_token_file = file})).message;
+    return std::get<StartError>(read_secrets({.admin_token_file = file}, {})).message;
   }
 };
 
@@ -245,11 +272,11 @@ TEST_F(AdminToken, IsNotTakenWhenAnybodyCouldGuessIt) {
 
 TEST_F(AdminToken, IsReadAsThePasswordOfRedisClientsIs) {
   const auto file = file_with("from-the-first-line\n");
-  const auto secrets = std::get<Secrets>(read_secrets({.resp_password_file = file}));
+  const auto secrets = std::get<Secrets>(read_secrets({.resp_password_file = file}, {}));
   EXPECT_EQ(secrets.resp_password, "from-the-first-line");
   EXPECT_EQ(secrets.admin_token, std::nullopt);
   const auto short_file = file_with("short\n");
-  EXPECT_THAT(std::get<StartError>(read_secrets({.resp_password_file = short_file})).message,
+  EXPECT_THAT(std::get<StartError>(read_secrets({.resp_password_file = short_file}, {})).message,
               HasSubstr("the password of Redis clients in"));
 }
 

@@ -6,12 +6,11 @@
 #include <iostream>
 #include <memory>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "cli/commands.h"
 #include "cli/node/config_files.h"
 #include "cli/rule_text.h"
+#include "cli/value_or_refuse.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
@@ -19,33 +18,24 @@
 namespace weir {
 namespace {
 
-constexpr int kExitInvalid = 1;
-
 struct ValidateOptions {
   std::string file;
   bool envoy = false;
   bool strict = false;
 };
 
-[[noreturn]] void refuse(const ConfigErrors& errors) {
-  for (const auto& error : errors) std::cout << error.to_string() << '\n';
-  throw CLI::RuntimeError(kExitInvalid);
-}
-
 std::size_t count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
-    const auto loaded = load_envoy_config(options.file, envoy_algorithm({}));
-    if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
+    const auto rules =
+        value_or_refuse(load_envoy_config(options.file, envoy_algorithm({})), std::cout);
     const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
-    return static_cast<std::size_t>(
-        std::ranges::count_if(std::get<std::vector<Rule>>(loaded), limits));
+    return static_cast<std::size_t>(std::ranges::count_if(rules, limits));
   }
-  const auto loaded = load_whole_config(options.file);
-  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) refuse(*errors);
-  const auto warnings = config_warnings(std::get<Config>(loaded), options.file);
-  if (options.strict && !warnings.empty()) refuse(warnings);
+  const auto config = value_or_refuse(load_whole_config(options.file), std::cout);
+  const auto warnings = config_warnings(config, options.file);
+  if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
   for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';
-  return std::get<Config>(loaded).rules.size();
+  return config.rules.size();
 }
 
 }  // namespace

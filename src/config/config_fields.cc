@@ -125,6 +125,25 @@ constexpr Field kStoreFields[] = {
 constexpr Section kStore = {"'store'", "The Redis through which nodes share their limits.",
                             kStoreFields};
 
+constexpr Field kUnusualTrafficFields[] = {
+    row::duration("learn", {1'000'000, 86'400'000'000},
+                  "How long a rule's traffic is watched before any of it can be unusual.")
+        .defaults_to("10m")
+        .needs_restart(),
+    row::text("webhook", &kNotEmpty,
+              "An http:// or https:// URL to which each event is posted as JSON. Without it, "
+              "none.")
+        .needs_restart(),
+    row::text("webhook_token_file", &kPath,
+              "File with a word that goes along as 'Authorization: Bearer', so that the receiver "
+              "knows the sender.")
+        .needs_restart(),
+};
+
+constexpr Section kUnusualTraffic = {"'unusual_traffic'",
+                                     "How events of unusual traffic are found and told.",
+                                     kUnusualTrafficFields};
+
 // The settings of the reference service, as Weir has them.
 constexpr Field kEnvoyFields[] = {
     row::text("config", kAnyText,
@@ -263,6 +282,9 @@ constexpr Field kConfigFields[] = {
     row::section("jwt", kJwt,
                  "Where tokens are, and what they are verified with. The file is read again "
                  "by a reload."),
+    row::section("unusual_traffic", kUnusualTraffic,
+                 "How long traffic is learned, and who hears when it is unusual "
+                 "(docs/operations.md)."),
     row::section("envoy", kEnvoy, "Envoy's rate limit service."),
 };
 

@@ -147,6 +147,15 @@ TEST(Config, RemembersBlocksBeyondTheirOwnLength) {
   EXPECT_EQ(std::get<Config>(parsed).rules[1].denial.block_memory, kWindowMax);
 }
 
+TEST(Config, ReadsWhatHoldsInASurge) {
+  const auto parsed = parse_config(
+      "rules:\n  - {id: a, limit: 5, window: 1m, on_surge: {limit: 7%}}\n"
+      "  - {id: b, limit: 5, window: 1m}\n",
+      "weir.yaml");
+  EXPECT_EQ(std::get<Config>(parsed).rules[0].surge_percent, 7);
+  EXPECT_EQ(std::get<Config>(parsed).rules[1].surge_percent, 100);
+}
+
 TEST(Config, HoldsHowEnvoyIsAnswered) {
   const auto parsed = parse_config(
       "listen: {http2_age_max: 1h}\n"

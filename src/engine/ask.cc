@@ -32,6 +32,7 @@ Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartSc
   Ask ask{.rule = &rule,
           .key = key_of(rule, request, key),
           .client = request.client,
+          .key_origin = Ask::KeyOrigin::kRequest,
           .cost = cost_of(rule, request)};
   if (rule.tier) ask.tier = part_text(*rule.tier, request, tier);
   return ask;

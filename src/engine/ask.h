@@ -30,7 +30,11 @@ struct Ask {
   std::string_view bucket{};
   std::string_view key{};
   std::string_view tier{};
-  std::optional<IpAddress> client{};  // for lists of networks; else the key is looked at
+  // Whose request it is, if that is known, for lists of networks.
+  std::optional<IpAddress> client{};
+  // A caller that names the key may mean an address by it. A key made of a request may be a
+  // header of the client's own choice.
+  enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
   std::int64_t cost = 1;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats

@@ -1,11 +1,11 @@
 #include "engine/asks.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "algo/quota_share.h"
 #include "base/assert.h"
+#include "base/if_memory.h"
 #include "engine/asks_pool.h"
 
 namespace weir {
@@ -13,6 +13,11 @@ namespace {
 
 std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
+}
+
+// For lists of networks. A key is an address where no client is known.
+std::optional<IpAddress> address_of(const Ask& ask) {
+  return ask.client ? ask.client : IpAddress::parse(ask.key);
 }
 
 // How soon to ask again after a denial by a rule whose store fails.
@@ -31,6 +36,10 @@ Decision untouched(const Quota& quota) {
 }
 
 }  // namespace
+
+std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
+  return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
+}
 
 // Asks by their numbers.
 class Asks::Group {
@@ -93,8 +102,7 @@ bool Asks::add(const Ask& ask) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
   Item& item = *items_[size_];
   item.ask = ask;
-  item.limits = ask.rule == nullptr ? std::span<const Quota>(&item.ask.quota, 1)
-                                    : ask.rule->limits_for(ask.key, ask.tier);
+  take_limits(item, ask);
   if (operation_ == Operation::kSpendAll && !item.is_shadow()) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
@@ -114,6 +122,19 @@ bool Asks::add(const Ask& ask) {
   return true;
 }
 
+void Asks::take_limits(Item& item, const Ask& ask) const {
+  if (ask.rule == nullptr) {
+    item.limits = std::span<const Quota>(&item.ask.quota, 1);
+    return;
+  }
+  item.limits = ask.rule->limits_for(ask.key, ask.tier);
+  const std::int64_t percent = limit_percent(*ask.rule, engine_);
+  if (percent == 100) return;
+  item.lowered.clear();
+  for (const Quota& quota : item.limits) item.lowered.push_back(percent_of(quota, percent));
+  item.limits = item.lowered;
+}
+
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;
@@ -126,12 +147,14 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
-  if (!rule.deny.empty() && rule.deny.holds(ask.key, ask.client)) {
+  if (!rule.deny.empty() && rule.deny.holds(ask.key, address_of(ask))) {
     answer.cause = Answer::Cause::kDenyList;
     answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
     return true;
   }
-  if (!rule.allow.empty() && rule.allow.holds(ask.key, ask.client)) {
+  const bool names_itself = ask.key_origin == Ask::KeyOrigin::kRequest;
+  if (!rule.allow.empty() &&
+      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask))) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
@@ -221,9 +244,7 @@ void Asks::forget_long_keys() noexcept {
 // Without memory there is no answer. Parts that are out belong to the stores, so they are waited
 // for.
 void Asks::answered(Instant now) {
-  try {
-    run(now);
-  } catch (const std::bad_alloc&) {
+  if (!has_memory_for([&] { run(now); })) {
     is_asking_ = false;
     is_unavailable_ = true;
     progress_ = open_ > 0 ? Progress::kWaits : Progress::kUnavailable;

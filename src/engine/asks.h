@@ -7,8 +7,9 @@
 //   on the rule's deny list          denied for good, nothing counted
 //   on its allow list                allowed, nothing counted
 //   blocked                          denied until the block ends, nothing counted
-//   the limits for this key          an override's, its tier's or the rule's own; all of
-//                                    them hold, and a denial by one charges none
+//   the limits for this key          an override's, its tier's or the rule's own, or a part of
+//                                    them while the rule's traffic is unusual; all of them hold,
+//                                    and a denial by one charges none
 //   shadow                           a denial counts as one and lets pass
 //   a denial                         may block the key
 //
@@ -29,7 +30,7 @@
 // The asks of a request that goes away are decided to the end; nobody reads the answers.
 //
 // Thread rule: one core; reused, so that deciding allocates nothing once it has grown.
-// Tested by asks_test.cc and asks_modes_test.cc.
+// Tested by asks_test.cc, asks_surge_test.cc and asks_modes_test.cc.
 
 #pragma once
 
@@ -50,6 +51,10 @@
 namespace weir {
 
 class AsksPool;
+
+// How much of the rule's limits holds now: less than 100 while its traffic is unusual, if it says
+// so.
+std::int64_t limit_percent(const Rule& rule, const Engine& engine);
 
 class Asks final : Engine::Asker {
  public:
@@ -113,6 +118,7 @@ class Asks final : Engine::Asker {
     std::string key;
     std::string tier;
     std::span<const Quota> limits;
+    std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
@@ -139,6 +145,7 @@ class Asks final : Engine::Asker {
   void forget_long_keys() noexcept;
   void answered(Instant now) override;
 
+  void take_limits(Item& item, const Ask& ask) const;
   bool settle_uncounted(Item& item, Instant now) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;

@@ -179,6 +179,28 @@ TEST_F(AsksTest, ListsLetPassOrDenyWithoutCounting) {
   EXPECT_EQ(traffic_.summary(now_).total_denied(), 6u);
 }
 
+// A client behind a proxy that does not name it passed with "X-Key: 10.1.2.3".
+TEST_F(AsksTest, AKeyThatARequestFilledIsNoAddressThatPasses) {
+  Rule rule{.id = "r",
+            .quota = quota(1),
+            .key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}}};
+  rule.allow.networks = {*IpPrefix::parse("10.0.0.0/8")};
+  const auto asked = [&](std::string_view key, const char* client) {
+    const std::vector<NameValue> headers = {{"X-Key", key}};
+    const Request request{.headers = headers, .client = IpAddress::parse(client)};
+    std::string scratch;
+    PartScratch tier{};
+    return decide(Operation::kSpendEach, {ask_about(rule, request, scratch, tier)});
+  };
+  EXPECT_EQ(asked("10.1.2.3", ""), "+0 ");
+  EXPECT_EQ(asked("10.1.2.3", ""), "-0 ");
+  EXPECT_EQ(asked("10.1.2.3", "10.9.9.9"), "+1 ");
+  rule.allow = {};
+  rule.deny.networks = {*IpPrefix::parse("192.0.2.0/24")};
+  EXPECT_EQ(asked("192.0.2.1", ""), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kDenyList);
+}
+
 TEST_F(AsksTest, DisabledAndUnlimitedRulesCountNothing) {
   const Rule disabled{.id = "r", .quota = quota(0), .enabled = false};
   EXPECT_EQ(hit(disabled), "+0 ");

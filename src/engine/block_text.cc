@@ -16,18 +16,6 @@ constexpr std::string_view kLastLine = "end ";
 
 bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
 
-void append_encoded(std::string_view bytes, std::string& text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (const char c : bytes) {
-    if (is_plain(c)) {
-      text += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    text.append({'%', kHex[byte >> 4], kHex[byte & 15]});
-  }
-}
-
 std::optional<Block> block_in(std::string_view line) {
   const auto until = read_decimal<std::int64_t>(take_until(line, ' '));
   const auto since = read_decimal<std::int64_t>(take_until(line, ' '));
@@ -54,10 +42,8 @@ std::string to_text(std::span<const Block> blocks) {
     text +=
         std::to_string(epoch_us(block.until)) + " " + std::to_string(epoch_us(block.since)) + " ";
     text.append(reason_name(block.reason)).append(" ");
-    append_encoded(block.rule, text);
-    text += ' ';
-    append_encoded(block.key, text);
-    text += '\n';
+    text +=
+        percent_encoded(block.rule, is_plain) + " " + percent_encoded(block.key, is_plain) + "\n";
   }
   return text.append(kLastLine).append(std::to_string(blocks.size())).append("\n");
 }

@@ -22,6 +22,7 @@
 #include "engine/active_algorithms.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
+#include "observe/unusual/unusual_rules.h"
 #include "rules/mode.h"
 #include "weir/key.h"
 #include "weir/store.h"
@@ -121,6 +122,10 @@ class Engine {
     if (quota.algorithm() != Algorithm::kAdaptive || active_ == nullptr) return quota;
     return quota.following(active_->of(rule));
   }
+  // From now on rules may have other limits while their traffic is unusual; `rules` must outlive
+  // the engine.
+  void use_unusual_rules(const UnusualRules& rules) { unusual_ = &rules; }
+  bool is_unusual(RuleNumber rule) const { return unusual_ != nullptr && unusual_->holds(rule); }
 
   // How far the wall clock is ahead of `now`, as of a moment ago. Limits do not follow it.
   void set_wall_lead(Duration lead) { wall_lead_ = lead; }
@@ -156,6 +161,7 @@ class Engine {
   Fleet* fleet_ = nullptr;
   const ActiveAlgorithms* active_ = nullptr;
   RuleNumber ruleless_ = kNoRuleNumber;
+  const UnusualRules* unusual_ = nullptr;  // null: nobody watches the traffic
   Duration wall_lead_{0};
   std::function<void()> on_answered_;
   Asker* first_answered_ = nullptr;  // since the last go_on(), in the order they came

@@ -64,5 +64,51 @@ TEST_F(LoginGuardTest, AnyNumberOfAddressesHasBoundedGuesses) {
   EXPECT_EQ(guard_.figures().refused, 200'000u - static_cast<std::uint64_t>(compared));
 }
 
+class FloodedGuardTest : public LoginGuardTest {
+ protected:
+  // From so many addresses that every counter is used up.
+  void flood() {
+    for (unsigned i = 0; i < 200'000; ++i) {
+      const std::array<std::uint8_t, 4> bytes = {10, static_cast<std::uint8_t>(i >> 16),
+                                                 static_cast<std::uint8_t>(i >> 8),
+                                                 static_cast<std::uint8_t>(i)};
+      guess(IpAddress::v4(bytes), 1, kNow);
+    }
+  }
+
+  const std::optional<IpAddress> owner_ = IpAddress::parse("192.0.2.1");
+  const std::optional<IpAddress> stranger_ = IpAddress::parse("192.0.2.2");
+};
+
+// Thousands of addresses refused everybody's password.
+TEST_F(FloodedGuardTest, WhoHasLoggedInBeforeStillDoes) {
+  guard_.succeeded(owner_, kNow - 1h);
+  flood();
+  EXPECT_GT(guard_.wait(stranger_, kNow), 0us);
+  EXPECT_EQ(guard_.wait(owner_, kNow), 0us);
+  EXPECT_EQ(guess(owner_, 1'000, kNow), LoginGuard::kBurst) << "and may not guess more";
+}
+
+TEST_F(FloodedGuardTest, LoggingInBringsNoGuesses) {
+  flood();
+  guard_.succeeded(owner_, kNow);
+  guard_.succeeded(owner_, kNow);
+  EXPECT_EQ(guess(owner_, 1'000, kNow), 0);
+  EXPECT_EQ(guess(owner_, 1'000, kNow + LoginGuard::kPause), 1);
+  guard_.succeeded(owner_, kNow + LoginGuard::kPause);
+  EXPECT_EQ(guess(owner_, 1'000, kNow + LoginGuard::kPause), 0);
+}
+
+TEST_F(FloodedGuardTest, TheNetworksThatLoggedInLastAreKnown) {
+  guard_.succeeded(owner_, kNow - 1h);
+  const auto other = [](std::size_t number) {
+    return IpAddress::parse("198.51.100." + std::to_string(number));
+  };
+  for (std::size_t i = 0; i < LoginGuard::kKnown; ++i) guard_.succeeded(other(i), kNow - 30min);
+  flood();
+  EXPECT_GT(guard_.wait(owner_, kNow), 0us);
+  EXPECT_EQ(guard_.wait(other(0), kNow), 0us);
+}
+
 }  // namespace
 }  // namespace weir

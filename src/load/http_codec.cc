@@ -1,12 +1,12 @@
 #include "load/http_codec.h"
 
 #include <spdlog/fmt/fmt.h>
-#include <strings.h>
 
 #include <charconv>
 #include <chrono>
 #include <cstring>
 
+#include "base/ascii.h"
 #include "proto/json_writer.h"
 
 namespace weir::load {
@@ -31,10 +31,7 @@ enum class Header : std::uint8_t { kOther, kLength, kBad };
 // `line` ends before its CR LF, or anywhere after: numbers end by themselves.
 Header read_header(std::string_view line, std::size_t& length) noexcept {
   constexpr std::string_view kLength = "content-length:";
-  if (line.size() < kLength.size() || (line[0] | 0x20) != 'c' ||
-      ::strncasecmp(line.data(), kLength.data(), kLength.size()) != 0) {
-    return Header::kOther;
-  }
+  if (!equal_ignoring_case(line.substr(0, kLength.size()), kLength)) return Header::kOther;
   line.remove_prefix(kLength.size());
   while (line.starts_with(' ')) line.remove_prefix(1);
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), length);

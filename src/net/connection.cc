@@ -2,9 +2,9 @@
 
 #include <sys/epoll.h>
 
-#include <new>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "net/connection_set.h"
 #include "net/sockets/socket_options.h"
 
@@ -42,11 +42,7 @@ Connection::~Connection() {
 // wait for more. May destroy this.
 template <typename Work>
 void Connection::attempt(const Work& work) {
-  try {
-    work();
-  } catch (const std::bad_alloc&) {
-    phase_ = Phase::kDead;
-  }
+  if (!has_memory_for(work)) phase_ = Phase::kDead;
   settle();
 }
 

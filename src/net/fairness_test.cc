@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/memory_limit.h"
+#include "net/process_limits.h"
 #include "net/server_testing.h"
 
 namespace weir {
@@ -209,6 +209,12 @@ TEST(MemoryLimit, IsOfThisMachine) {
   EXPECT_EQ(default_buffered_max(0), std::uint64_t{64} << 20);
   EXPECT_EQ(default_buffered_max(std::uint64_t{8} << 30), std::uint64_t{1} << 30);
   EXPECT_EQ(default_buffered_max(std::uint64_t{1} << 50), std::uint64_t{4} << 30);
+}
+
+TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
+  EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 48);
+  EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense
+  EXPECT_GE(raise_open_files_limit(), 256);
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 
 #include <array>
 #include <cerrno>
-#include <new>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "net/sockets/address.h"
 #include "net/sockets/socket_options.h"
 
@@ -76,11 +76,8 @@ bool Listener::accept_one() {
 }
 
 void Listener::let_in(UniqueFd socket, const Peer& peer) {
-  try {
-    add_connection(std::move(socket), peer);
-  } catch (const std::bad_alloc&) {
-    connections_.budget().give_back();  // and the socket is closed
-  }
+  if (has_memory_for([&] { add_connection(std::move(socket), peer); })) return;
+  connections_.budget().give_back();  // and the socket is closed
 }
 
 void Listener::add_connection(UniqueFd socket, const Peer& peer) {

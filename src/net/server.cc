@@ -2,11 +2,11 @@
 
 #include <pthread.h>
 
-#include <new>
 #include <string>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/if_memory.h"
 
 namespace weir {
 namespace {
@@ -95,15 +95,12 @@ void Server::post(std::size_t core, std::function<void()> action) {
 void Server::shed() {
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     if (shedding_[i].exchange(true)) continue;
-    try {
-      post(i, [this, i] {
-        const std::size_t count = cores_[i]->shed();
-        shedding_[i].store(false);
-        if (count > 0 && options_.on_shed) options_.on_shed(count);
-      });
-    } catch (const std::bad_alloc&) {
+    const auto action = [this, i] {
+      const std::size_t count = cores_[i]->shed();
       shedding_[i].store(false);
-    }
+      if (count > 0 && options_.on_shed) options_.on_shed(count);
+    };
+    if (!has_memory_for([&] { post(i, action); })) shedding_[i].store(false);
   }
 }
 

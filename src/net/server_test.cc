@@ -13,7 +13,6 @@
 #include <set>
 
 #include "net/server_testing.h"
-#include "net/sockets/open_files.h"
 #include "net/sockets/socket_options.h"
 
 namespace weir {
@@ -396,12 +395,6 @@ TEST_F(ServerTest, LooksAtADeadlineWhenASessionWantsIt) {
   advance(std::chrono::milliseconds(200));
   EXPECT_EQ(punctual.receive(7), "in time");
   EXPECT_EQ(punctual.read_to_end(), 0);
-}
-
-TEST(OpenFiles, LeavesRoomForWhatIsNoConnection) {
-  EXPECT_EQ(connections_possible(1'024, 2), 1'024 - 48);
-  EXPECT_EQ(connections_possible(16, 64), 1);  // hopeless, but not nonsense
-  EXPECT_GE(raise_open_files_limit(), 256);
 }
 
 // Has no memory for anything but what it is asked.

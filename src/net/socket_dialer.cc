@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 #include <system_error>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "base/ip_address.h"
 #include "net/channel.h"
 #include "net/sockets/address.h"
@@ -70,11 +70,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
   // Fails if there is no memory for the work.
   template <typename Work>
   void attempt(const Work& work) {
-    try {
-      work();
-    } catch (const std::bad_alloc&) {
-      fail("no memory");
-    }
+    if (!has_memory_for(work)) fail("no memory");
   }
 
   enum class Step : std::uint8_t { kBegin, kLookup, kConnect, kHandshake, kDone };
@@ -180,15 +176,15 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
     const Instant now = dialer_.loop_.now();
     DialListener& listener = *take_listener();
     std::unique_ptr<Session> session;
-    try {
+    const bool is_kept = has_memory_for([&] {
       session = listener.connected(now);
       dialer_.connections_.add(std::move(channel_), std::move(session));
-    } catch (const std::bad_alloc&) {
-      dialer_.budget_.give_back();
-      // The destructor of a session that could not be kept has said so.
-      if (channel_.socket() >= 0) tell(listener, "no memory");
-      hang_up();
-    }
+    });
+    if (is_kept) return;
+    dialer_.budget_.give_back();
+    // The destructor of a session that could not be kept has said so.
+    if (channel_.socket() >= 0) tell(listener, "no memory");
+    hang_up();
   }
 
   void hang_up() {
@@ -204,10 +200,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
 
   // A listener without memory for this knows the deadline it has set.
   void tell(DialListener& listener, const std::string& why) {
-    try {
-      listener.not_connected(why, dialer_.loop_.now());
-    } catch (const std::bad_alloc&) {
-    }
+    has_memory_for([&] { listener.not_connected(why, dialer_.loop_.now()); });
   }
 
   // Null if there has been an outcome. To be destroyed soon.

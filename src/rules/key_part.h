@@ -13,9 +13,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/ascii.h"
 #include "base/ip_address.h"
 #include "base/name_value.h"
+#include "rules/request/header_values.h"
 #include "rules/request/request.h"
 
 namespace weir {
@@ -74,11 +74,7 @@ void for_each_value(const KeyPart& part, const Request& request, PartScratch& sc
     case kHost: return visit(request.host);
     case kPath: return visit(request.path);
     case kCountry: return visit(request.country);
-    case kHeader:
-      for (const NameValue& header : request.headers) {
-        if (equal_ignoring_case(header.name, part.name)) visit(header.value);
-      }
-      return;
+    case kHeader: return for_each_header_value(request.headers, part.name, visit);
     case kQuery: return visit_named(request.parameters);
     case kCookie: return visit_named(request.cookies);
     case kClaim: {

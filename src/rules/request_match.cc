@@ -1,11 +1,11 @@
 #include "rules/request_match.h"
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <string_view>
 
 #include "base/ascii.h"
+#include "rules/request/header_values.h"
 
 namespace weir {
 namespace {
@@ -16,14 +16,29 @@ bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text
          });
 }
 
-template <typename SameName = std::equal_to<>>
-bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values,
-                   SameName same_name = {}) {
+bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values) {
   return std::ranges::all_of(wanted, [&](const PropertyMatch& one) {
     return std::ranges::any_of(values, [&](const NameValue& value) {
-      return same_name(value.name, one.name) && one.value.matches(value.value);
+      return value.name == one.name && one.value.matches(value.value);
     });
   });
+}
+
+// Of a list one value counts, and the list as a whole.
+bool is_there(const PropertyMatch& wanted, std::span<const NameValue> headers) {
+  bool found = std::ranges::any_of(headers, [&](const NameValue& header) {
+    return equal_ignoring_case(header.name, wanted.name) && wanted.value.matches(header.value);
+  });
+  if (found) return true;
+  for_each_header_value(headers, wanted.name, [&](std::string_view value) {
+    found = found || wanted.value.matches(value);
+  });
+  return found;
+}
+
+bool all_headers_are_there(const std::vector<PropertyMatch>& wanted,
+                           std::span<const NameValue> headers) {
+  return std::ranges::all_of(wanted, [&](const auto& one) { return is_there(one, headers); });
 }
 
 bool client_matches(const std::vector<IpPrefix>& clients, const std::optional<IpAddress>& client) {
@@ -58,7 +73,7 @@ std::string_view failed_condition(const RequestMatch& match, const Request& requ
   if (!any_regex_matches(match.path_regexes, regexes)) return "path_regex";
   if (!client_matches(match.clients, request.client)) return "client";
   if (!country_matches(match.countries, request.country)) return "country";
-  if (!all_are_there(match.headers, request.headers, equal_ignoring_case)) return "header";
+  if (!all_headers_are_there(match.headers, request.headers)) return "header";
   if (!all_are_there(match.parameters, request.parameters)) return "query";
   if (!all_are_there(match.cookies, request.cookies)) return "cookie";
   if (!all_are_there(match.claims, request.claims)) return "jwt";

@@ -80,6 +80,21 @@ TEST(RequestMatch, OfARepeatedHeaderAnyValueCounts) {
   EXPECT_FALSE(holds_for(wants("otherweb"), {.headers = headers}));
 }
 
+// A proxy that joins the two lines hid the second from the rules.
+TEST(RequestMatch, ALineThatJoinsSeveralIsAsGoodAsThey) {
+  const auto holds_in = [](const char* name, const char* line, const char* value) {
+    const std::vector<NameValue> headers = {{name, line}};
+    return holds_for({.headers = {{name, TextPattern(value)}}}, {.headers = headers});
+  };
+  EXPECT_TRUE(holds_in("X-App", "other, web", "web"));
+  EXPECT_TRUE(holds_in("X-App", "other,web ,", "web"));
+  EXPECT_TRUE(holds_in("X-App", "\"other, web", "web")) << "half a pair of quotes";
+  EXPECT_TRUE(holds_in("X-App", "other, web", "other, web"));
+  EXPECT_FALSE(holds_in("X-App", "other web", "web"));
+  EXPECT_FALSE(holds_in("User-Agent", "curl, web", "web"));
+  EXPECT_FALSE(holds_in("user-agent", "curl, web", "curl"));
+}
+
 TEST(RequestMatch, ACountryIsOneOfTheList) {
   const RequestMatch match{.countries = {"DE", "FR"}};
   EXPECT_TRUE(holds_for(match, {.country = "FR"}));

@@ -70,14 +70,13 @@ struct DescriptorPolicy {
   std::string metadata_json{};  // an object; empty: none
 };
 
-// Named keys, and networks whose addresses are meant. A key that is an address is looked
-// for in both.
+// Named keys, and networks of addresses.
 struct KeyList {
   std::unordered_set<std::string, TextHash, std::equal_to<>> keys{};
   std::vector<IpPrefix> networks{};
 
   bool empty() const { return keys.empty() && networks.empty(); }
-  bool holds(std::string_view key, const std::optional<IpAddress>& client) const;
+  bool holds(std::string_view key, const std::optional<IpAddress>& address) const;
 };
 
 // Follows a denial: blocks, and the answer.
@@ -118,6 +117,7 @@ struct Rule {
   std::int64_t cost = 1;               // of a request, unless
   std::optional<KeyPart> cost_from{};  // has a whole number
   Denial denial{};
+  std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;
   bool enabled = true;         // a disabled rule allows everything and counts nothing
   bool shadow = false;         // counts and reports, but never denies
@@ -142,6 +142,9 @@ struct Rule {
     return enabled && (!active || active->holds(wall_time));
   }
 
+  std::span<const Quota> own_limits() const {
+    return limits.empty() ? std::span(&quota, 1) : std::span(limits);
+  }
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;
   std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;

@@ -6,13 +6,11 @@
 
 namespace weir {
 
-bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& client) const {
-  if (keys.contains(key)) return true;
-  if (networks.empty()) return false;
-  const auto address = client ? client : IpAddress::parse(key);
-  return address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
-           return network.contains(*address);
-         });
+bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& address) const {
+  return keys.contains(key) ||
+         (address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
+            return network.contains(*address);
+          }));
 }
 
 std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {
@@ -22,7 +20,7 @@ std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view t
   if (!tiers.empty()) {
     if (const auto found = tiers.find(tier_name); found != tiers.end()) return found->second;
   }
-  return limits.empty() ? std::span<const Quota>(&quota, 1) : std::span<const Quota>(limits);
+  return own_limits();
 }
 
 }  // namespace weir

@@ -58,4 +58,16 @@ inline bool is_within_bound(const Quota& quota, const std::vector<Spent>& all) {
   });
 }
 
+// The same for an adaptive key, whatever it has switched to: a bucket's, and what rounding to units
+// makes of it.
+inline bool is_within_adaptive_bound(const Quota& quota, const std::vector<Spent>& all) {
+  constexpr std::int64_t kRounded = 1;
+  const std::int64_t now_us = all.back().at_us;
+  return std::ranges::all_of(all, [&](const Spent& first) {
+    const algo::Int128 units = units_between(all, first.at_us - 1, now_us);
+    return (units - quota.limit() - kRounded) * quota.window().count() <=
+           algo::Int128{now_us - first.at_us} * quota.limit();
+  });
+}
+
 }  // namespace weir::testing

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "redis/admitted.h"
-#include "redis/redis_server.h"
+#include "redis/script_redis.h"
 #include "store/redis/script/charge_script.h"
 
 namespace weir {
@@ -18,8 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::is_within_bound;
-using testing::RedisConnection;
-using testing::RedisServer;
+using testing::Script;
 using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=150", 0);
@@ -27,64 +26,6 @@ using testing::Spent;
 constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);  // a minute begins
 
 Quota made(const QuotaSpec& spec) { return *Quota::make(spec); }
-
-// A Redis for all tests, and calls of one batch each.
-class Script {
- public:
-  Script() { redis.call({"SCRIPT", "LOAD", charge_script()}); }
-
-  // As of `now`; Instant{}: Redis's own time.
-  const resp::Reply& run(Instant now) {
-    if (now != Instant{}) call.set_time(now);
-    return redis.call({call.words().begin(), call.words().end()});
-  }
-  Decision spend(const Charge& charge, Instant now) {
-    call.clear();
-    call.add(ScriptOperation::kSpendEach, {&charge, 1});
-    Decision decision;
-    ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
-    return decision;
-  }
-  Lease lease(const Charge& charge, const LeaseTerms& terms, Instant now) {
-    call.clear();
-    call.add_lease(charge, terms);
-    Lease lease;
-    ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kNone);
-    return lease;
-  }
-  Decision give_back(const Charge& charge, Instant end, std::int64_t settled, Instant now) {
-    call.clear();
-    call.add_return(charge, end, settled);
-    Decision decision;
-    ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
-    return decision;
-  }
-  SyncedState sync(const Charge& charge, Instant now) {
-    call.clear();
-    call.add(ScriptOperation::kSync, {&charge, 1});
-    SyncedState state{};
-    ChargeReplies replies(run(now));
-    EXPECT_EQ(replies.read_state(state), ChargeFailure::kNone);
-    EXPECT_EQ(replies.time(), now);
-    return state;
-  }
-  KeyHash fresh_key() { return {++keys_made, 42}; }
-  std::string name_of(KeyHash key) {
-    ChargeCall only("weir:");
-    const Quota quota;
-    const Charge charge{key, &quota};
-    only.add(ScriptOperation::kLook, {&charge, 1});
-    return std::string(only.words()[3]);
-  }
-
-  RedisServer server;
-  RedisConnection redis{server};
-  ChargeCall call{"weir:"};
-  std::uint64_t keys_made = 0;
-};
 
 class ChargeEffects : public ::testing::Test {
  protected:

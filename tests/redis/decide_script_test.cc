@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "algo/testing/any_key.h"
-#include "algo/wide_math.h"
+#include "redis/any_life.h"
 #include "redis/redis_server.h"
 #include "store/redis/script/charge_script.h"
 
@@ -53,7 +53,6 @@ std::ostream& operator<<(std::ostream& out, const Decision& decision) {
 
 namespace {
 
-using namespace std::chrono_literals;
 using algo::testing::AnyKey;
 using testing::RedisConnection;
 using testing::RedisServer;
@@ -64,90 +63,22 @@ constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'123'457);
 constexpr Instant kTimeMax = instant_from_epoch_us(4'000'000'000'000'000);
 constexpr std::size_t kKeys = 3;
 
-std::int64_t part(std::int64_t whole, int permille) {
-  return static_cast<std::int64_t>(algo::Int128{whole} * permille / 1000);
-}
-
-// Mostly forward: microseconds, parts of a window, windows; some back.
-Duration step_of(const Quota& quota, const Move& move) {
-  const std::int64_t window_us = quota.window().count();
-  switch (move.step_kind) {
-    case 0:
-    case 1: return Duration{0};
-    case 2: return Duration{move.step_permille % 3};
-    case 3: return Duration{part(window_us, move.step_permille) / 20};
-    case 4: return Duration{part(window_us, move.step_permille)};
-    case 5: return Duration{part(window_us, move.step_permille) * 3};
-    case 6: return -Duration{move.step_permille};
-    case 7: return -Duration{part(window_us, move.step_permille)};
-    case 8: return -Duration{part(window_us, move.step_permille) * 4};
-    default: return std::chrono::seconds(move.step_permille / 20);
-  }
-}
-
-std::int64_t cost_of(const Quota& quota, const Spend& spend) {
-  const std::int64_t capacity = quota.capacity();
-  const std::int64_t some = part(capacity, spend.cost_permille);
-  switch (spend.cost_kind) {
-    case 0:
-    case 1: return 1;
-    case 2: return std::max<std::int64_t>(1, some / 10);
-    case 3: return std::max<std::int64_t>(1, some);
-    case 4: return capacity;
-    case 5: return std::min(kCostMax, capacity + 1);
-    case 6: return 0;
-    case 7: return -some;
-    case 8: return -kCostMax;
-    default: return spend.cost_permille % 2 == 0 ? kCostMax : -1;
-  }
-}
-
 rc::Gen<Spend> any_spend() {
   return rc::gen::build<Spend>(
       rc::gen::set(&Spend::key, rc::gen::inRange(0, static_cast<int>(kKeys))),
-      rc::gen::set(&Spend::cost_kind, rc::gen::inRange(0, 10)),
+      rc::gen::set(&Spend::cost_kind, rc::gen::inRange(0, testing::kCostKinds)),
       rc::gen::set(&Spend::cost_permille, rc::gen::inRange(0, 1001)));
 }
 
 rc::Gen<Move> any_move() {
   return rc::gen::build<Move>(
-      rc::gen::set(&Move::step_kind, rc::gen::inRange(0, 10)),
+      rc::gen::set(&Move::step_kind, rc::gen::inRange(0, testing::kStepKinds)),
       rc::gen::set(&Move::step_permille, rc::gen::inRange(0, 1001)),
       rc::gen::set(&Move::operation,
                    rc::gen::weightedElement<int>({{6, 0}, {4, 1}, {2, 2}, {1, 3}})),
       rc::gen::set(&Move::spends, rc::gen::mapcat(rc::gen::inRange(1, 4), [](int size) {
         return rc::gen::container<std::vector<Spend>>(static_cast<std::size_t>(size), any_spend());
       })));
-}
-
-// Evenly spread over the orders of magnitude.
-rc::Gen<std::int64_t> any_magnitude(std::int64_t least, std::int64_t most) {
-  return rc::gen::mapcat(rc::gen::inRange(0, 46), [least, most](int bits) {
-    const std::int64_t top = std::clamp(std::int64_t{1} << bits, least, most);
-    return rc::gen::inRange<std::int64_t>(least, top + 1);
-  });
-}
-
-Quota any_quota(Algorithm algorithm) {
-  QuotaSpec spec{algorithm};
-  spec.limit = *any_magnitude(0, kLimitMax);
-  spec.window = Duration{*any_magnitude(kWindowMin.count(), kWindowMax.count())};
-  const int kind = *rc::gen::inRange(0, 3);
-  if (kind == 1) {  // as people choose them
-    spec.limit = *rc::gen::inRange<std::int64_t>(1, 20);
-    spec.window = *rc::gen::element<Duration>(1ms, 100ms, 1s, 10s, 1min, 1h, 24h);
-  } else if (kind == 2) {  // so that products need far over 53 bits
-    spec.limit = kLimitMax - *rc::gen::inRange<std::int64_t>(0, 1000);
-    spec.window = kWindowMax - Duration{*rc::gen::inRange<std::int64_t>(0, 1000)};
-  }
-  if (algorithm == Algorithm::kTokenBucket && *rc::gen::arbitrary<bool>()) {
-    spec.burst = *any_magnitude(1, kLimitMax);
-  }
-  const Result<Quota> quota = Quota::make(spec);
-  RC_PRE(quota.has_value());  // not if its bucket takes too long to fill
-  RC_LOG() << algorithm_name(algorithm) << " " << spec.limit << "/" << spec.window.count()
-           << "us burst " << spec.burst << "\n";
-  return *quota;
 }
 
 // ---- what the C++ decides --------------------------------------------------------------
@@ -290,8 +221,8 @@ void change_limit(ModelKey& key, const Move& move) {
   const Quota& was = key.quota;
   const std::int64_t burst =
       was.algorithm() == Algorithm::kTokenBucket ? std::max<std::int64_t>(1, was.capacity()) : 0;
-  const auto quota =
-      Quota::make({was.algorithm(), part(was.limit(), move.step_permille), was.window(), burst});
+  const auto quota = Quota::make(
+      {was.algorithm(), testing::part(was.limit(), move.step_permille), was.window(), burst});
   if (quota) key.quota = *quota;
 }
 
@@ -301,18 +232,20 @@ void live(const std::vector<Algorithm>& algorithms) {
   std::vector<KeyHash> hashes;
   for (std::size_t i = 0; i < kKeys; ++i) {
     const Algorithm algorithm = algorithms[i % algorithms.size()];
-    keys.push_back({AnyKey(algorithm), any_quota(algorithm)});
+    keys.push_back({AnyKey(algorithm), testing::any_quota(algorithm)});
     hashes.push_back(fresh_key());
   }
   Instant now = kStart;
   std::vector<Asked> life;
   for (const Move& move : *rc::gen::container<std::vector<Move>>(any_move())) {
     const Quota& pace = keys[static_cast<std::size_t>(move.spends[0].key)].quota;
-    now = std::clamp(now + step_of(pace, move), Instant{}, kTimeMax);
+    now = std::clamp(now + testing::step_of(pace, move.step_kind, move.step_permille), Instant{},
+                     kTimeMax);
     ModelBatch batch{keys, {}, {}};
     for (const Spend& spend : move.spends) {
       batch.numbers.push_back(static_cast<std::size_t>(spend.key));
-      batch.costs.push_back(cost_of(keys[batch.numbers.back()].quota, spend));
+      const Quota& quota = keys[batch.numbers.back()].quota;
+      batch.costs.push_back(testing::cost_of(quota, spend.cost_kind, spend.cost_permille));
     }
     life.push_back(ask(batch, hashes, static_cast<Operation>(move.operation), now));
     if (move.step_permille % 17 == 0) change_limit(keys[batch.numbers.back()], move);

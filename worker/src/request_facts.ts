@@ -9,9 +9,8 @@ export interface Facts {
   method: string;
   host: string;
   path: string;
-  /** The first value of that name. */
-  header(name: string): string | undefined;
   /** All values of that name. */
+  header(name: string): string[];
   parameters(name: string): string[];
   cookies(name: string): string[];
   client: Address | undefined;
@@ -67,6 +66,18 @@ function plainHost(host: string): string {
   return name.replace(/\.$/, "").toLowerCase();
 }
 
+// Lines of one header come joined, and a list in one line is as good as they:
+// src/rules/request/header_values.h.
+const SINGLE = new Set(["authorization", "cookie", "date", "from", "host", "if-modified-since",
+  "if-range", "referer", "if-unmodified-since", "user-agent", "proxy-authorization"]);
+
+function headerValues(name: string, text: string | null): string[] {
+  if (text === null) return [];
+  const value = bytesOf(text);
+  if (SINGLE.has(name.toLowerCase())) return [value];
+  return value.split(",").map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ""));
+}
+
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
 
 export function factsOf(request: Request, country: string): Facts {
@@ -79,10 +90,7 @@ export function factsOf(request: Request, country: string): Facts {
     method: request.method,
     host: plainHost(host ?? ""),
     path: normalPath(path ?? "/"),
-    header: (name) => {
-      const value = request.headers.get(name);
-      return value === null ? undefined : bytesOf(value);
-    },
+    header: (name) => headerValues(name, request.headers.get(name)),
     parameters: (name) => {
       const decoded = (): [string, string][] =>
         pairs(bytesOf(query ?? ""), "&").map(([key, value]) => [plus(key), plus(value)]);

@@ -109,7 +109,11 @@ function conditionOf(match: MatchText): Condition {
     ...oneOf(match.host, ({ host }) => host),
     ...oneOf(match.country, ({ country }) => country.toUpperCase()),
     ...clientIn(match.client),
-    ...allOf(match.header, (facts, name) => listOf(facts.header(name))),
+    // The list as a whole counts, too.
+    ...allOf(match.header, (facts, name) => {
+      const values = facts.header(name);
+      return values.length > 1 ? [...values, values.join(", ")] : values;
+    }),
     ...allOf(match.query, (facts, name) => facts.parameters(name)),
     ...allOf(match.cookie, (facts, name) => facts.cookies(name)),
     ...listOf(match.all).map(conditionOf),
@@ -143,7 +147,7 @@ const oneValue = (values: string[]): string =>
   values.every((value) => value === values[0]) ? values[0] ?? "" : "";
 
 const NAMED: Record<string, (name: string) => (facts: Facts) => string> = {
-  header: (name) => (facts) => facts.header(name) ?? "",
+  header: (name) => (facts) => oneValue(facts.header(name)),
   query: (name) => (facts) => oneValue(facts.parameters(name)),
   cookie: (name) => (facts) => oneValue(facts.cookies(name)),
 };

@@ -2,16 +2,19 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/if_memory.h"
 #include "engine/engine.h"
-#include "net/sockets/open_files.h"
+#include "net/process_limits.h"
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
@@ -47,6 +50,26 @@ std::string node_name() {
     name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
   }
   return name;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+TrafficGuard::Options guard_options(const Settings& settings, const Secrets& secrets,
+                                    const std::string& node) {
+  using Scope = TrafficSnapshot::Scope;
+  const auto learn = settings.values.get<Duration>("unusual_traffic.learn");
+  auto options = TrafficGuard::Options{
+      .watch = {.scope = settings.fleet ? Scope::kFleet : Scope::kNode,
+                .learn_s = std::chrono::ceil<std::chrono::seconds>(learn).count()},
+      .node = settings.fleet ? node : std::string(),
+      .host = host_name()};
+  if (settings.webhook) {
+    options.webhook = {.url = *settings.webhook, .token = secrets.webhook_token};
+  }
+  return options;
 }
 
 std::uint64_t max_keys_of(const Settings& settings) {
@@ -111,6 +134,7 @@ struct Node::CoreParts {
         any_http(http, http2),
         resp(*node.resp_, engine, node.blocks_, rules) {
     engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
+    engine.use_unusual_rules(node.traffic_guard_.unusual_rules());
   }
 
   SessionFactory& door(Door door) {
@@ -182,7 +206,10 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
           [this](std::vector<Rule> rules, RequestSources sources) {
             return compile(std::move(rules), std::move(sources));
           },
-          [this] { announce_rules(); }) {
+          [this] { announce_rules(); }),
+      name_(node_name()),
+      traffic_guard_(guard_options(settings, secrets, name_), recent_traffic_,
+                     [this](RuleNumber rule) { return id_of(rule); }) {
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
@@ -194,7 +221,9 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .figures = [this] { return figures(); },
       .logins = &logins_,
       .rule_desk = &rule_changer_,
-      .switches = &switches_};
+      .switches = &switches_,
+      .events = &traffic_guard_.events(),
+      .unusual_rules = &traffic_guard_.unusual_rules()};
   auto resp_options = RespNode::Options{.version = options.info.version,
                                         .started = options.info.started,
                                         .access = {.exposure = settings.exposure(),
@@ -204,9 +233,13 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
   http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
   resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
   switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
+  traffic_guard_.start();
 }
 
-Node::~Node() { rule_changer_.stop(); }  // which posts to the server
+Node::~Node() {
+  traffic_guard_.stop();
+  rule_changer_.stop();  // which posts to the server
+}
 
 std::optional<StartError> Node::listen() {
   auto admission = make_admission(settings_);
@@ -292,7 +325,7 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
   options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
   fleet.secret = secret_;
-  fleet.node = node_name();
+  fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
       std::move(fleet), cores_.size(), blocks_, recent_traffic_, switches_,
       [this](std::size_t core, std::function<void()> action) {
@@ -304,11 +337,14 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
 }
 
 NodeFigures Node::figures() const {
+  const auto posted = traffic_guard_.webhook_figures();
   return {.store = store_->stats(),
           .listeners = server_->connections(),
           .resp = resp_->counts().sum(),
           .logins = logins_.figures(),
-          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt};
+          .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt,
+          .webhook = {
+              .delivered = posted.delivered, .failed = posted.failed, .dropped = posted.dropped}};
 }
 
 std::vector<std::string> Node::urls() const {
@@ -328,12 +364,18 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
 // for want of memory finds the rules when it next looks at the wall clock, within a second.
 void Node::announce_rules() noexcept {
   for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
-    try {
+    has_memory_for([&] {
       server_->post(i, [this, &core = *cores_[i]] { core.use_rules(rulebook_.rules()); });
-    } catch (const std::bad_alloc&) {
-      continue;
-    }
+    });
   }
+}
+
+// Empty if no rule in force has this number.
+std::string Node::id_of(RuleNumber number) const {
+  const RuleSetPtr rules = rulebook_.rules();
+  const auto& all = rules->rules();
+  const auto found = std::ranges::find(all, number, &Rule::number);
+  return found == all.end() ? std::string() : found->id;
 }
 
 void Node::drain(Duration patience) {

@@ -19,6 +19,7 @@
 #include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/rulebook.h"
+#include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
 #include "engine/active_algorithms.h"
 #include "engine/block_list.h"
@@ -58,7 +59,7 @@ class Node {
   Server& server() { return *server_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
-  Exposure exposure() const { return http_->access().exposure; }
+  Exposure exposure() const { return http_->options().access.exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // Puts other rules in force, on every core, soon; a request keeps those it began with.
@@ -86,6 +87,7 @@ class Node {
   Node(const Settings& settings, const std::string& config_file, const Secrets& secrets);
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void announce_rules() noexcept;
+  std::string id_of(RuleNumber rule) const;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);
@@ -111,6 +113,8 @@ class Node {
   DetailedCounts detailed_counts_;
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};
+  const std::string name_;  // in a fleet
+  TrafficGuard traffic_guard_;
   std::unique_ptr<HttpNode> http_;
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;

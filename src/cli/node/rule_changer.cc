@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "base/if_memory.h"
+
 namespace weir {
 
 RuleChanger::RuleChanger(Rulebook& book) : book_(book), thread_([this] { work_off(); }) {}
@@ -47,11 +49,8 @@ void RuleChanger::work_off() {
     waiting_.pop_front();
     const bool is_late = is_stopping_;
     lock.unlock();
-    try {
-      job.done(is_late ? refusal("The server is stopping.") : reply_to(job));
-    } catch (const std::bad_alloc&) {
-      // The change is made or refused; only the message to the client's core is lost.
-    }
+    // The change is made or refused; without memory the message to the client's core is lost.
+    has_memory_for([&] { job.done(is_late ? refusal("The server is stopping.") : reply_to(job)); });
   }
 }
 

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -78,15 +80,21 @@ std::optional<StartError> StateFile::load(const Moment& moment) {
 }
 
 void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
+  const auto found = blocks.size();
   for (auto& block : blocks) {
     // A clock that is behind must not make a block longer than it was.
     const Duration length = block.until - block.since;
     block.since = std::min(block.since - moment.wall_lead, moment.now);
     block.until = std::min(block.until - moment.wall_lead, moment.now + length);
-    if (block.until > moment.now) blocks_.add(std::move(block), moment.now);
   }
-  spdlog::info("{}: {}, {} of them not over yet", path_, count_of(blocks.size(), "block"),
-               blocks_.size());
+  std::erase_if(blocks, [&](const Block& block) { return block.until <= moment.now; });
+  // If there are more than the list takes, the longest stay. It keeps the first that come; behind
+  // them each new one replaces the nearest to its end. So first the longest come first, and then
+  // the shortest.
+  std::ranges::sort(blocks, std::ranges::greater(), &Block::until);
+  for (const auto& block : blocks) blocks_.add(block, moment.now);
+  for (const auto& block : std::views::reverse(blocks)) blocks_.add(block, moment.now);
+  spdlog::info("{}: {}, {} of them not over yet", path_, count_of(found, "block"), blocks_.size());
 }
 
 std::optional<StartError> StateFile::move_aside(const char* reason) const {

@@ -55,6 +55,21 @@ TEST_F(StateFileTest, KeepsBlocksUntilTheirEnd) {
   EXPECT_EQ(end_of("long"), kNow + 1h);
 }
 
+// Of more than the list takes, those that ended soonest stayed.
+TEST_F(StateFileTest, TheLongestBlocksStayIfThereAreTooMany) {
+  constexpr std::size_t kPlaces = 64;
+  auto many = BlockList(hasher_);
+  for (std::size_t i = 1; i <= 2 * kPlaces; ++i) {
+    const auto until = kNow + std::chrono::minutes(i);
+    many.add({.rule = "login", .key = std::to_string(i), .since = kNow, .until = until}, kNow);
+  }
+  StateFile(path_, many).save({.now = kNow});
+  auto few = BlockList(hasher_, kPlaces);
+  EXPECT_FALSE(StateFile(path_, few).load({.now = kNow}));
+  EXPECT_EQ(few.size(), kPlaces);
+  EXPECT_EQ(few.list("", 1, kNow).front().key, std::to_string(kPlaces + 1));
+}
+
 TEST_F(StateFileTest, IsWrittenOnlyWhenSomethingChanged) {
   save_blocks();
   EXPECT_FALSE(file_.load({.now = kNow}));

@@ -172,10 +172,22 @@ void read_denial(const SectionReader& reader, Denial& denial) {
   denial.content_type = reader.get<std::string>("content_type").value_or("");
   denial.body = read_template(reader, "body");
   if (denial.body && denial.content_type.empty()) denial.content_type = "text/plain";
+  if (denial.body && denial.body->has_texts() && is_script(denial.content_type)) {
+    reader.mistake("body",
+                   "a body of '" + denial.content_type +
+                       "' can be filled with numbers only ({{limit}}, {{remaining}}, {{count}}, "
+                       "{{retry_after}}, {{reset_after}}), or clients could write code; use JSON");
+  }
   if (!denial.body && reader.is_set("content_type")) {
     reader.mistake("content_type", "'content_type' is that of a 'body'; add one");
   }
   reader.for_each("header", [&](const SectionReader& item) { read_deny_header(item, denial); });
+}
+
+// REQUIRES: the text has the field's form
+std::int64_t percent_in(std::string_view text) {
+  text.remove_suffix(1);
+  return read_decimal<std::int64_t>(text).value_or(100);
 }
 
 void read_tiers(const SectionReader& reader, Rule& rule) {
@@ -201,6 +213,9 @@ void read_effects(const SectionReader& reader, Rule& rule) {
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);
   if (const auto denial = reader.section("on_deny")) read_denial(*denial, rule.denial);
+  if (const auto surge = reader.section("on_surge")) {
+    if (const auto part = surge->get<std::string>("limit")) rule.surge_percent = percent_in(*part);
+  }
 }
 
 }  // namespace weir

@@ -185,6 +185,18 @@ constexpr Field kOnDenyFields[] = {
 
 constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
 
+constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
+
+constexpr Field kOnSurgeFields[] = {
+    row::text("limit", &kSurgeLimit,
+              "The part of each limit, and burst, that holds while the traffic is unusual: "
+              "50%, for one.")
+        .required(),
+};
+
+constexpr Section kOnSurge = {"'on_surge'", "What unusual traffic of the rule brings.",
+                              kOnSurgeFields};
+
 constexpr TextForm kKeyPart = {
     "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
     "|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+"
@@ -294,6 +306,9 @@ constexpr Field kRuleFields[] = {
         .defaults_to("1"),
     row::section("on_deny", kOnDeny,
                  "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
+    row::section("on_surge", kOnSurge,
+                 "What holds while the rule's traffic is unusual, as docs/operations.md says when "
+                 "it is. Without it, the limits stay."),
 };
 
 }  // namespace

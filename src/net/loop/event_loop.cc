@@ -7,12 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/if_memory.h"
 
 namespace weir {
 namespace {
@@ -35,17 +35,6 @@ epoll_event event_for(std::uint32_t events, EventLoop::Watcher* watcher) {
   event.events = events;
   event.data.ptr = watcher;
   return event;
-}
-
-// False if there was no memory for it.
-template <typename Action>
-bool has_memory_for(const Action& action) {
-  try {
-    action();
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
 }
 
 }  // namespace

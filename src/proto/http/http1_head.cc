@@ -22,6 +22,13 @@ constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 3
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
 
+// RFC 9110, 7.2 allows a host, and a port. Names outside ASCII, as some clients send them, pass;
+// empty is right where there is no host.
+bool is_host(std::string_view text) {
+  constexpr std::string_view kNever = " \t\"#/<>?@\\^`{|}";
+  return text.find_first_of(kNever) == std::string_view::npos;
+}
+
 // Takes from Beast's parser what we want to know, and refuses what it would let pass.
 class HeadParser final : public beast::http::basic_parser<true> {
  public:
@@ -63,6 +70,7 @@ class HeadParser final : public beast::http::basic_parser<true> {
       case field::host:
         ++hosts_;
         head_.host = text_of(value);
+        if (!is_host(head_.host)) refuse({400, "The Host field names no host."}, error);
         break;
       case field::accept: head_.accept = text_of(value); break;
       case field::authorization:

@@ -68,6 +68,22 @@ TEST(Http1Head, KeepsTheConnectionAsTheVersionSays) {
   EXPECT_TRUE(keep_alive("GET / HTTP/1.0", "Connection: Keep-Alive\r\n"));
 }
 
+// Hosts that are none were answered like others.
+TEST(Http1Head, AHostIsAHost) {
+  const auto status = [](std::string_view host) {
+    RequestHead head;
+    Refusal refusal;
+    parse_head("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n", head, refusal);
+    return refusal.status;
+  };
+  for (const auto* host : {"", "a", "a_b-c.xn--d.example.:80", "[::1]:8080", "b\xC3\xBC.example"}) {
+    EXPECT_EQ(status(host), 0) << host;
+  }
+  for (const auto* none : {"a b", "a/b", "user@a", "a?b", "a#b", "<a>", "a\\b", "\"a\"", "a\tb"}) {
+    EXPECT_EQ(status(none), 400) << none;
+  }
+}
+
 TEST(Http1Head, JudgesEachFieldAndLine) {
   struct Case {
     std::string_view lines;  // after them the empty one

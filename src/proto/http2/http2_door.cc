@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "base/if_memory.h"
 #include "proto/http2/http2_session.h"
 
 namespace weir {
@@ -23,12 +24,7 @@ using Callbacks = std::unique_ptr<nghttp2_session_callbacks, CallbacksDeleter>;
 // No exception may pass through nghttp2, which is C. A connection without memory ends.
 template <typename Call>
 int guarded(Call call) {
-  try {
-    call();
-    return 0;
-  } catch (const std::bad_alloc&) {
-    return NGHTTP2_ERR_CALLBACK_FAILURE;
-  }
+  return has_memory_for(call) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 void set_receiving_callbacks(nghttp2_session_callbacks* callbacks) {

@@ -65,7 +65,6 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   static constexpr std::size_t kBodyPadding = InputBuffer::kPadding;
   std::span<char> body() { return body_; }
   void consume(std::size_t size);
-  bool is_complete() const { return is_complete_; }
 
   // Each may be called once, and answer() instead of all of them. REQUIRES: begin() before
   // the others; at most kAnswerFieldsMax fields; of begin() and finish(), their texts
@@ -93,7 +92,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void expire_at(Instant deadline);
 
   // The reply comes later: the stream keeps it until then, and drops it when the stream is
-  // gone. REQUIRES: is_complete()
+  // gone. REQUIRES: the request is complete
   void park(std::unique_ptr<LateReply<Http2Stream>> late);
 
  private:

@@ -35,7 +35,9 @@ struct Request {
   std::string_view country{};  // two letters; empty: unknown
 
   // The first header of that name, in any case.
-  std::optional<std::string_view> header(std::string_view name) const;
+  std::optional<std::string_view> header(std::string_view name) const {
+    return find_header(headers, name);
+  }
 };
 
 // A call of Envoy's rate limit service: a domain and entries, outermost first.

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/percent.h"
+#include "rules/request/header_values.h"
 
 namespace weir {
 namespace {
@@ -94,12 +95,13 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
 }
 
 std::string_view RequestFacts::repeated_header(const Request& request) const {
-  if (looks_at_tokens() && is_repeated(request.headers, sources_.token_header)) {
-    return sources_.token_header;
-  }
-  if (looks_at_country_ && is_repeated(request.headers, sources_.country_header)) {
-    return sources_.country_header;
-  }
+  const auto is_repeated = [&](std::string_view name) {
+    int values = 0;
+    for_each_header_value(request.headers, name, [&](std::string_view) { ++values; });
+    return values > 1;
+  };
+  if (looks_at_tokens() && is_repeated(sources_.token_header)) return sources_.token_header;
+  if (looks_at_country_ && is_repeated(sources_.country_header)) return sources_.country_header;
   return {};
 }
 

@@ -7,12 +7,12 @@
 #include <simdjson.h>
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "base/base64url.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -87,10 +87,8 @@ std::optional<std::string_view> text_of(const json::element& value, std::string&
   if (value.is_bool()) return value.get_bool().value_unsafe() ? "true" : "false";
   std::int64_t number = 0;
   if (value.get(number) != simdjson::SUCCESS) return std::nullopt;
-  std::array<char, 20> digits{};
-  char* const end = std::to_chars(digits.data(), digits.data() + 20, number).ptr;
   const std::size_t begin = text.size();
-  text.append(digits.data(), end);
+  append_decimal(text, number);
   return std::string_view(text).substr(begin);
 }
 

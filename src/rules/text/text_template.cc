@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/ascii.h"
+#include "base/decimal.h"
 
 namespace weir {
 namespace {
@@ -63,12 +63,6 @@ void append_escaped(std::string_view text, Escape escape, std::string& out) {
   }
 }
 
-void append_number(std::int64_t number, std::string& out) {
-  std::array<char, 20> digits{};
-  out.append(digits.data(),
-             std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
-
 }  // namespace
 
 Escape escape_for(std::string_view content_type) {
@@ -77,6 +71,22 @@ Escape escape_for(std::string_view content_type) {
   const bool is_markup =
       lower.find("html") != std::string::npos || lower.find("xml") != std::string::npos;
   return is_markup ? Escape::kHtml : Escape::kNone;
+}
+
+bool is_script(std::string_view content_type) {
+  const std::string lower = to_ascii_lower(content_type);
+  constexpr std::array<std::string_view, 5> kScripts = {"javascript", "ecmascript", "jscript",
+                                                        "livescript", "css"};
+  return std::ranges::any_of(
+      kScripts, [&](std::string_view name) { return lower.find(name) != std::string::npos; });
+}
+
+bool TextTemplate::has_texts() const {
+  return std::ranges::any_of(pieces_, [](const Piece& piece) {
+    if (!piece.place) return false;
+    const auto* name = std::get_if<Name>(&*piece.place);
+    return name == nullptr || *name == Name::kRule || *name == Name::kKey;
+  });
 }
 
 std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
@@ -124,11 +134,11 @@ void TextTemplate::append(const TemplateValues& values, Escape escape, std::stri
     switch (std::get<Name>(*piece.place)) {
       case Name::kRule: append_escaped(values.rule, escape, out); break;
       case Name::kKey: append_escaped(values.key, escape, out); break;
-      case Name::kLimit: append_number(decision.limit, out); break;
-      case Name::kRemaining: append_number(decision.remaining, out); break;
-      case Name::kCount: append_number(decision.limit - decision.remaining, out); break;
-      case Name::kRetryAfter: append_number(whole_seconds(decision.retry_after), out); break;
-      case Name::kResetAfter: append_number(whole_seconds(decision.reset_after), out); break;
+      case Name::kLimit: append_decimal(out, decision.limit); break;
+      case Name::kRemaining: append_decimal(out, decision.remaining); break;
+      case Name::kCount: append_decimal(out, decision.limit - decision.remaining); break;
+      case Name::kRetryAfter: append_decimal(out, whole_seconds(decision.retry_after)); break;
+      case Name::kResetAfter: append_decimal(out, whole_seconds(decision.reset_after)); break;
     }
   }
 }

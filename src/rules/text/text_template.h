@@ -35,6 +35,10 @@ enum class Escape : std::uint8_t {
 // By the content type of a body.
 Escape escape_for(std::string_view content_type);
 
+// JavaScript or CSS. What ends a text there depends on where in the code it stands, so no escape
+// will do for all places.
+bool is_script(std::string_view content_type);
+
 struct TemplateValues {
   std::string_view rule;
   std::string_view key;
@@ -55,6 +59,9 @@ class TextTemplate {
       if (const auto* part = std::get_if<KeyPart>(&*piece.place)) visit(*part);
     }
   }
+
+  // Has places for more than numbers.
+  bool has_texts() const;
 
   void append(const TemplateValues& values, Escape escape, std::string& out) const;
 

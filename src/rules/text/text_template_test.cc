@@ -73,5 +73,20 @@ TEST(TextTemplate, EscapesByContentType) {
   EXPECT_EQ(escape_for("text/plain"), Escape::kNone);
 }
 
+TEST(TextTemplate, KnowsScriptsAndWhetherItHasTexts) {
+  for (const char* script : {"text/javascript", "application/x-JavaScript; charset=utf-8",
+                             "text/css", "application/ecmascript"}) {
+    EXPECT_TRUE(is_script(script)) << script;
+  }
+  EXPECT_FALSE(is_script("application/json"));
+  const auto has_texts = [](std::string_view text) {
+    return std::get<TextTemplate>(TextTemplate::parse(text)).has_texts();
+  };
+  EXPECT_FALSE(has_texts("retry({{retry_after}}, {{limit}}, {{count}})"));
+  EXPECT_TRUE(has_texts("{{limit}} {{key}}"));
+  EXPECT_TRUE(has_texts("{{rule}}"));
+  EXPECT_TRUE(has_texts("{{header:X-Plan}}"));
+}
+
 }  // namespace
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/decimal.h"
+#include "base/percent.h"
 
 namespace weir::grpc {
 namespace {
@@ -72,17 +73,7 @@ bool is_grpc(std::string_view content_type) {
 }
 
 std::string percent_encode(std::string_view message) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : message) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c >= ' ' && c <= '~' && c != '%') {
-      encoded += c;
-    } else {
-      encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
-    }
-  }
-  return encoded;
+  return percent_encoded(message, [](char c) { return c >= ' ' && c <= '~' && c != '%'; });
 }
 
 void begin_reply(Http2Stream& stream) { stream.begin(200, {&kContentType, 1}); }

@@ -3,7 +3,8 @@
 // check/: check_handlers.cc spends, asks and resets, auth_handler.cc answers proxies,
 // json_handler.cc answers for Envoy's rate limit service. admin/: page_handlers.cc describes
 // the node, explain_handler.cc what rules make of a request, block_handlers.cc shows and
-// changes blocks, rule_handlers.cc rules, openapi.cc describes the routes.
+// changes blocks, rule_handlers.cc rules, event_handlers.cc shows unusual traffic, openapi.cc
+// describes the routes.
 //
 // Thread rule: the core of HttpCore. Tested by check/http_*_test.cc, admin/http_*_test.cc
 // and admin/openapi_test.cc.
@@ -29,6 +30,7 @@ void handle_blocks(HttpCore& core, Exchange& exchange);
 void handle_rules(HttpCore& core, Exchange& exchange);
 void handle_rule(HttpCore& core, Exchange& exchange);
 void handle_history(HttpCore& core, Exchange& exchange);
+void handle_events(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 

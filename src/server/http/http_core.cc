@@ -61,7 +61,7 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       counts_(node.counts().add_core()),
       blocks_(blocks),
       asks_(engine, blocks, std::move(rules)),
-      rls_(engine, blocks, asks_.rules(), node.rls_options()),
+      rls_(engine, blocks, asks_.rules(), node.options().rls),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
       scratch_size_(kScratchInitial) {}
 
@@ -109,14 +109,18 @@ void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
 
 // True if the client may not use admin routes: then it has its reply.
 bool HttpCore::refuse_access(Exchange& exchange) {
-  const bool shows_token = node_.access().admin_token && !exchange.head.authorization.empty();
-  LoginGuard* const guard = shows_token ? node_.logins() : nullptr;
+  const bool shows_token =
+      node_.options().access.admin_token && !exchange.head.authorization.empty();
+  LoginGuard* const guard = shows_token ? node_.options().logins : nullptr;
   if (guard != nullptr && refuse_guess(*guard, exchange)) return true;
   const AccessClaim claim{.authorization = exchange.head.authorization,
                           .origin = exchange.head.origin,
                           .host = exchange.head.host};
-  const auto refusal = access_refusal(node_.access(), claim);
-  if (!refusal) return false;
+  const auto refusal = access_refusal(node_.options().access, claim);
+  if (!refusal) {
+    if (guard != nullptr) guard->succeeded(exchange.peer, exchange.now);
+    return false;
+  }
   if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
   reply_problem(exchange, refusal->problem, refusal->fields);
   return true;

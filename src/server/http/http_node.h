@@ -20,6 +20,8 @@
 #include "observe/resp_counts.h"
 #include "observe/traffic.h"
 #include "observe/traffic_window.h"
+#include "observe/unusual/traffic_events.h"
+#include "observe/unusual/unusual_rules.h"
 #include "proto/connection_figures.h"
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
@@ -60,6 +62,13 @@ struct SharedStoreFigures {
   std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };
 
+// What became of the events that were for the webhook.
+struct WebhookFigures {
+  std::uint64_t delivered = 0;
+  std::uint64_t failed = 0;   // given up
+  std::uint64_t dropped = 0;  // for want of room
+};
+
 // What the HTTP doors show about the rest of the node.
 struct NodeFigures {
   MemoryStoreStats store{};
@@ -67,6 +76,7 @@ struct NodeFigures {
   RespCounts::Sum resp{};
   LoginGuard::Figures logins{};
   std::optional<SharedStoreFigures> shared{};  // none: the node is alone
+  WebhookFigures webhook{};
 };
 
 // Access to resets and admin pages. With a token, clients must bring it. Without one, the door
@@ -95,6 +105,9 @@ class HttpNode {
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
     const RuleSwitches* switches = nullptr;  // outlives the node; null: nothing ever switches
+    // Both outlive the node; null: nobody watches the traffic.
+    const TrafficEvents* events = nullptr;
+    const UnusualRules* unusual_rules = nullptr;
   };
 
   // `traffic` must outlive the node. The rules in force now count as loaded at
@@ -104,14 +117,8 @@ class HttpNode {
         traffic_(traffic),
         last_success_us_(epoch_us(options_.info.started)) {}
 
-  const ServerInfo& info() const { return options_.info; }
-  const RlsOptions& rls_options() const { return options_.rls; }
-  const TrustedProxies& trusted_proxies() const { return options_.trusted_proxies; }
-  const HttpAccess& access() const { return options_.access; }
+  const Options& options() const { return options_; }
   const Traffic& traffic() const { return traffic_; }
-  LoginGuard* logins() const { return options_.logins; }
-  RuleDesk* rule_desk() const { return options_.rule_desk; }
-  const RuleSwitches* switches() const { return options_.switches; }
   HttpCounts& counts() { return counts_; }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 

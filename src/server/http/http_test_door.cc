@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, RuleDesk& desk) {
+HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, RuleDesk& desk,
+                               const TrafficEvents& events, const UnusualRules& unusual) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .trusted_proxies = std::move(options.trusted_proxies),
@@ -30,11 +31,14 @@ HttpNode::Options node_options(TestDoor::Options& options, LoginGuard& logins, R
                                   .shed = 10,
                                   .flooded = 12},
                     .resp = {6, 2, 11},
-                    .logins = {.failed = 12, .refused = 13}};
+                    .logins = {.failed = 12, .refused = 13},
+                    .webhook = {.delivered = 15, .failed = 16, .dropped = 17}};
               },
           .logins = &logins,
           .rule_desk = &desk,
-          .switches = options.switches};
+          .switches = options.switches,
+          .events = &events,
+          .unusual_rules = &unusual};
 }
 
 std::string lower(std::string_view text) {
@@ -135,7 +139,7 @@ TestDoor::TestDoor(Options options)
     : hasher(HashSecret{}),
       engine(store, hasher, traffic.add_core()),
       blocks(hasher),
-      node(node_options(options, logins, desk), traffic),
+      node(node_options(options, logins, desk, events, unusual), traffic),
       door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
 
 std::string TestDoor::converse(std::string_view request) {

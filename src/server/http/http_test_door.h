@@ -105,6 +105,8 @@ class TestDoor {
   BlockList blocks;
   LoginGuard logins{hasher};
   FakeDesk desk;
+  TrafficEvents events;
+  UnusualRules unusual;
   HttpNode node;
   HttpDoor door;
   Peer peer;  // of new connections; nobody in particular: a Unix socket

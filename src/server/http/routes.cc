@@ -26,6 +26,7 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kGet}, "/admin/rules", kAdmin, handle_rules},
     {{kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
     {{kGet, kPost}, "/admin/history", kAdmin, handle_history},
+    {{kGet}, "/admin/events", kAdmin, handle_events},
     {{kGet}, "/openapi.json", kAnybody, handle_openapi},
     {{kGet}, "/", kAnybody, handle_index},
 }};

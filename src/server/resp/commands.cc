@@ -128,7 +128,7 @@ void refuse_access(RespCore& core, const RespRequest& request, const Command& co
     return reply.error("NOAUTH Authentication required.");
   }
   const std::string name(command.name);
-  if (core.node().access().admin_token) {
+  if (core.node().options().access.admin_token) {
     return reply.error("NOPERM '" + name + "' needs AUTH with the admin token");
   }
   reply.error("NOPERM '" + name +

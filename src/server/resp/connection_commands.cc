@@ -31,14 +31,16 @@ struct Credentials {
 // answered.
 bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials) {
   RespClient& client = request.client;
-  LoginGuard* const guard = core.node().logins();
+  LoginGuard* const guard = core.node().options().logins;
   if (guard != nullptr && guard->wait(client.address, request.now) > Duration::zero()) {
     core.reply(request).error(kTooManyGuesses);
     client.leaving = true;
     return false;
   }
-  if (const auto trust = authenticate(core.node().access(), credentials.user, credentials.secret)) {
+  if (const auto trust =
+          authenticate(core.node().options().access, credentials.user, credentials.secret)) {
     client.trust = *trust;
+    if (guard != nullptr) guard->succeeded(client.address, request.now);
     return true;
   }
   if (guard != nullptr) guard->failed(client.address, request.now);
@@ -126,7 +128,7 @@ void handle_hello(RespCore& core, RespRequest& request) {
 
 void handle_auth(RespCore& core, RespRequest& request) {
   const auto& arguments = request.arguments;
-  const RespAccess& access = core.node().access();
+  const RespAccess& access = core.node().options().access;
   if (arguments.size() > 3) return core.reply(request).error("ERR syntax error");
   if (arguments.size() == 2 && !access.password && !access.admin_token) {
     return core.reply(request).error(
@@ -157,7 +159,7 @@ void handle_quit(RespCore& core, RespRequest& request) {
 void handle_reset(RespCore& core, RespRequest& request) {
   core.reply(request).status("RESET");
   request.client.protocol = Protocol::kResp2;
-  request.client.trust = initial_trust(core.node().access());
+  request.client.trust = initial_trust(core.node().options().access);
   request.client.name.clear();
 }
 

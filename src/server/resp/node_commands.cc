@@ -22,9 +22,10 @@ void add(std::string& text, std::string_view name, Number value) {
 }
 
 void write_server(RespCore& core, Instant now, std::string& text) {
-  const auto uptime = std::chrono::floor<std::chrono::seconds>(now - core.node().started()).count();
+  const auto uptime =
+      std::chrono::floor<std::chrono::seconds>(now - core.node().options().started).count();
   text.append("redis_version:").append(kRedisVersion).append("\r\n");
-  text.append("weir_version:").append(core.node().version()).append("\r\n");
+  text.append("weir_version:").append(core.node().options().version).append("\r\n");
   text.append("redis_mode:standalone\r\n");
   add(text, "uptime_in_seconds", uptime);
   add(text, "uptime_in_days", uptime / (24 * 3600));

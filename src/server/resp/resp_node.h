@@ -31,10 +31,7 @@ class RespNode {
   RespNode(Options options, const Traffic& traffic)
       : options_(std::move(options)), traffic_(traffic) {}
 
-  const std::string& version() const { return options_.version; }
-  Instant started() const { return options_.started; }
-  const RespAccess& access() const { return options_.access; }
-  LoginGuard* logins() const { return options_.logins; }
+  const Options& options() const { return options_; }
   const Traffic& traffic() const { return traffic_; }
   RespCounts& counts() { return counts_; }
 

@@ -19,7 +19,7 @@ RespSession::RespSession(RespCore& core, const Peer& peer, Instant now)
     : PipelinedSession(kLimits, now),
       core_(core),
       client_{.id = core.node().next_client_id(),
-              .trust = initial_trust(core.node().access()),
+              .trust = initial_trust(core.node().options().access),
               .address = peer.address,
               .connected = now} {
   core_.counts().add_one(kRespOpened);

@@ -34,13 +34,21 @@ std::string_view cause_name(const Answer& answer) {
   return "";
 }
 
-// What a page about adaptive rules looks at, and when.
-struct SwitchesAt {
+// What the answers are shown with.
+struct Shown {
+  const Engine& engine;
   const RuleSwitches* switches;
   Instant now;
 };
 
-void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const SwitchesAt& at) {
+// That the limits may be lower now, and are.
+void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
+  if (rule.surge_percent == 100) return;
+  json.key("on_surge").begin_object().key("limit_percent").number(rule.surge_percent);
+  json.key("active").boolean(limit_percent(rule, engine) < 100).end_object();
+}
+
+void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const Shown& with) {
   json.begin_object().key("rule").string(as_utf8(ask.rule->id));
   json.key("key").string(as_utf8(ask.key));
   if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
@@ -53,7 +61,7 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const 
   json.key("over").boolean(answer.over).key("mode").string(mode_name(answer.mode));
   json.key("algorithm").string(algorithm_name(answer.quota.algorithm()));
   if (answer.quota.algorithm() == Algorithm::kAdaptive) {
-    write_following(json.key("following"), at.switches, ask.rule->id, at.now);
+    write_following(json.key("following"), with.switches, ask.rule->id, with.now);
   }
   json.key("limit")
       .number(answer.decision.limit)
@@ -61,7 +69,9 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const 
       .seconds(answer.quota.window());
   json.key("remaining").number(answer.decision.remaining);
   json.key("retry_after").seconds(answer.decision.retry_after);
-  json.key("reset_after").seconds(answer.decision.reset_after).end_object();
+  json.key("reset_after").seconds(answer.decision.reset_after);
+  write_surge(json, *ask.rule, with.engine);
+  json.end_object();
 }
 
 JsonWriter begun(const HttpCore& core) {
@@ -74,10 +84,10 @@ JsonWriter begun(const HttpCore& core) {
 // All rules that apply, and what they would do together.
 JsonWriter explained(HttpCore& core, const Asks& asks, Instant now) {
   JsonWriter json = begun(core);
-  const SwitchesAt at{core.node().switches(), now};
+  const Shown with{core.engine(), core.node().options().switches, now};
   bool passes = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    write_answer(json, asks.ask(i), asks.answer(i), at);
+    write_answer(json, asks.ask(i), asks.answer(i), with);
     passes = passes && asks.answer(i).allowed();
   }
   json.end_array().key("would").string(passes ? "allow" : "deny");

@@ -82,6 +82,13 @@ void read_switches(const Figures& figures, MetricSamples& samples) {
   });
 }
 
+void read_rule_unusual(const Figures& figures, MetricSamples& samples) {
+  if (figures.unusual_rules == nullptr) return;
+  for (const Rule& rule : rules_shown(figures)) {
+    add(samples, {rule.id}, figures.unusual_rules->holds(rule.number) ? 1 : 0);
+  }
+}
+
 void read_details(const Figures& figures, MetricSamples& samples) {
   if (figures.details == nullptr) return;
   for (const DetailedCounts::Series& series : figures.details->all()) {
@@ -113,6 +120,8 @@ template <auto kMember>
 constexpr auto listeners = [](const Figures& figures) { return figures.node.listeners.*kMember; };
 template <auto kMember>
 constexpr auto store = [](const Figures& figures) { return figures.node.store.*kMember; };
+template <auto kMember>
+constexpr auto webhook = [](const Figures& figures) { return figures.node.webhook.*kMember; };
 template <auto kMember>
 constexpr auto fleet =
     [](const Figures& figures) { return figures.node.shared->traffic.rates.*kMember; };
@@ -159,6 +168,20 @@ constexpr Metric kRows[] = {
      .help = "Times that each adaptive rule has changed the algorithm that it follows.",
      .samples = read_switches,
      .labels = {{{"rule"}}}},
+    {.name = "weir_rule_unusual",
+     .help = "1 while the traffic of the rule is unusual, else 0.",
+     .samples = read_rule_unusual,
+     .labels = {{{"rule"}}}},
+    {"weir_unusual_traffic_total", "Times that the traffic of a rule became unusual.",
+     "unusual_traffic.began", [](const Figures& figures) { return figures.events.began; }},
+    {"weir_unusual_traffic_open", "Rules whose traffic is unusual now.", "unusual_traffic.open",
+     [](const Figures& figures) { return figures.events.open; }},
+    {"weir_webhook_delivered_total", "Events that the webhook's receiver has accepted.",
+     "unusual_traffic.webhook_delivered", webhook<&WebhookFigures::delivered>},
+    {"weir_webhook_failed_total", "Events that the webhook has given up after a few attempts.",
+     "unusual_traffic.webhook_failed", webhook<&WebhookFigures::failed>},
+    {"weir_webhook_dropped_total", "Events that found 100 others waiting for the webhook.",
+     "unusual_traffic.webhook_dropped", webhook<&WebhookFigures::dropped>},
     {.name = "weir_descriptor_requests_total",
      .help =
          "Answers of Envoy's rules with detailed_metric or value_to_metric, by the values of the "
@@ -336,8 +359,8 @@ MetricSamples Metric::read(const Figures& figures) const {
 
 Figures figures_of(HttpCore& core, Instant now) {
   HttpNode& node = core.node();
-  return {.version = node.info().version,
-          .uptime = now - node.info().started,
+  return {.version = node.options().info.version,
+          .uptime = now - node.options().info.started,
           .now = now,
           .traffic = node.traffic().summary(now),
           .http = node.counts().sum(),
@@ -347,8 +370,11 @@ Figures figures_of(HttpCore& core, Instant now) {
           .reload = node.reload_figures(),
           .rules = core.rules().rules(),
           .rule_counts = &node.traffic().rules(),
-          .details = node.rls_options().detailed_counts,
-          .switches = node.switches()};
+          .details = node.options().rls.detailed_counts,
+          .switches = node.options().switches,
+          .events = node.options().events == nullptr ? TrafficEvents::Figures{}
+                                                     : node.options().events->figures(),
+          .unusual_rules = node.options().unusual_rules};
 }
 
 }  // namespace weir

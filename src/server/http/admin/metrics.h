@@ -45,6 +45,8 @@ struct Figures {
   const RuleCounts* rule_counts = nullptr;
   const DetailedCounts* details = nullptr;  // may be null
   const RuleSwitches* switches = nullptr;   // may be null
+  TrafficEvents::Figures events{};
+  const UnusualRules* unusual_rules = nullptr;  // may be null
 };
 
 // REQUIRES: the thread is the core's.

@@ -134,6 +134,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RuleChanged", request("DELETE", "/admin/rules/login", "")},
            Case{"RuleHistory", get("/admin/history")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
+           Case{"Events", get("/admin/events")},
            Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},

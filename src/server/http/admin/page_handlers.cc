@@ -95,7 +95,7 @@ void write_shared_store(JsonWriter& json, const Figures& figures) {
 }
 
 void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) {
-  const ServerInfo& info = node.info();
+  const ServerInfo& info = node.options().info;
   json.key("version").string(info.version);
   json.key("uptime_seconds").seconds(figures.uptime);
   json.key("threads").number(info.threads).key("draining").boolean(node.draining());
@@ -151,8 +151,8 @@ void handle_health(HttpCore& core, Exchange& exchange) {
   JsonWriter json;
   json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
   write_redis_health(json, node.figures().shared, exchange.now);
-  json.key("version").string(node.info().version);
-  json.key("uptime_seconds").seconds(exchange.now - node.info().started);
+  json.key("version").string(node.options().info.version);
+  json.key("uptime_seconds").seconds(exchange.now - node.options().info.started);
   const ReloadFigures reload = node.reload_figures();
   json.key("config").string(reload.succeeded ? "ok" : "rejected");
   if (!reload.succeeded) {
@@ -177,7 +177,7 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   } else {
     write_own_traffic(json, traffic);
   }
-  write_switches(json.key("switches"), core.node().switches(), core.rules(), exchange.now);
+  write_switches(json.key("switches"), core.node().options().switches, core.rules(), exchange.now);
   json.end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }

@@ -48,13 +48,13 @@ void write_rule(JsonWriter& json, HttpCore& core, const RuleView& rule, Instant 
   }
   const Rule* const in_force = core.rules().find(rule.id);
   if (in_force != nullptr && is_adaptive(*in_force)) {
-    write_following(json.key("following"), core.node().switches(), rule.id, now);
+    write_following(json.key("following"), core.node().options().switches, rule.id, now);
   }
   json.end_object();
 }
 
 void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  const auto view = core.node().rule_desk()->view();
+  const auto view = core.node().options().rule_desk->view();
   for (const RuleView& rule : view->rules) {
     if (rule.id != id) continue;
     JsonWriter json;
@@ -167,7 +167,7 @@ void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
     return core.reply_problem(exchange, *problem);
   }
   const auto arrival = std::make_shared<LateChange::Arrival>();
-  core.node().rule_desk()->change(
+  core.node().options().rule_desk->change(
       change,
       [arrival, post = core.post()](RuleReply reply) {
         post([arrival, reply = std::move(reply)] { arrival->take(reply); });
@@ -188,7 +188,7 @@ void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
 }
 
 void show_history(HttpCore& core, const Exchange& exchange) {
-  const RuleHistory history = core.node().rule_desk()->history();
+  const RuleHistory history = core.node().options().rule_desk->history();
   JsonWriter json;
   json.begin_object().key("history").begin_array();
   for (auto version = history.rbegin(); version != history.rend(); ++version) {
@@ -201,7 +201,7 @@ void show_history(HttpCore& core, const Exchange& exchange) {
 }  // namespace
 
 void handle_rules(HttpCore& core, Exchange& exchange) {
-  const auto view = core.node().rule_desk()->view();
+  const auto view = core.node().options().rule_desk->view();
   JsonWriter json;
   json.begin_object().key("version").number(view->version).key("rules").begin_array();
   for (const RuleView& rule : view->rules) write_rule(json, core, rule, exchange.now);

@@ -123,7 +123,7 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
                       .query = exchange.query,
                       .headers = headers_of(exchange, described->headers),
                       .peer = exchange.peer};
-  const TrustedProxies& trusted = core.node().trusted_proxies();
+  const TrustedProxies& trusted = core.node().options().trusted_proxies;
   if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }

@@ -317,6 +317,10 @@ TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
   EXPECT_EQ(status("X-App: web\r\nX-Key: 2\r\nX-Key: mine\r\n"), 429);
   EXPECT_EQ(status("X-App: web\r\nX-Key: 3\r\nX-Key: 4\r\nX-Key: mine\r\n"), 429);
   EXPECT_EQ(status("X-App: web\r\n"), 429);
+
+  EXPECT_EQ(status("X-App: other, web\r\nX-Key: mine\r\n"), 429) << "joined by a proxy";
+  EXPECT_EQ(status("X-App: web\r\nX-Key: mine, mine\r\n"), 429);
+  EXPECT_EQ(status("X-App: web\r\nX-Key: 5, mine\r\n"), 429);
 }
 
 // "GET http://example.com/login" was the path /http:/example.com/login.

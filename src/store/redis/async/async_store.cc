@@ -32,7 +32,7 @@ namespace {
 constexpr int kCandidates = 16;
 
 bool is_for_copies(const Charge& charge) {
-  return charge.cost >= 0 && is_synced(charge.quota->algorithm());
+  return charge.cost >= 0 && is_synced(charge.quota->active());
 }
 
 RedisStoreOptions with_patience(RedisStoreOptions redis) {
@@ -46,7 +46,8 @@ int failures_max(KeySpread spread) {
 }
 
 bool has_terms(const Quota& one, const Quota& other) {
-  return one.limit() == other.limit() && one.capacity() == other.capacity();
+  return one.limit() == other.limit() && one.capacity() == other.capacity() &&
+         one.switch_number() == other.switch_number();
 }
 
 std::int64_t sum_of(std::int64_t units, std::int64_t more) {
@@ -124,7 +125,8 @@ bool AsyncStore::is_trusted(const Batch& batch, const Places& places, Instant no
   const bool looks = batch.operation == Operation::kLook;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Key& key = keys_[places[index]];
-    if (key.is_lost || (!key.is_copy && !trips_.is_whole())) return false;
+    if (key.is_lost || is_in_backoff(key.state)) return false;
+    if (!key.is_copy && !trips_.is_whole()) return false;
     const bool is_old = !key.is_copy || now - key.synced_at >= 2 * period_;
     if (is_old && (looks || (key.is_denied && key.is_copy))) return false;
   }
@@ -207,7 +209,7 @@ void AsyncStore::pass_on(Batch& batch, Instant now) {
     } else if (key.pending > 0 && key.trip == Key::Trip::kNone) {
       set_out(place, now);
     }
-    if (!is_synced(charge.quota->algorithm())) continue;
+    if (!is_synced(charge.quota->active())) continue;
     if (charge.cost < 0 && batch.operation != Operation::kReset) give_back(key, charge, now);
     touch(place, now);
   }
@@ -226,7 +228,7 @@ void AsyncStore::give_back(Key& key, const Charge& charge, Instant now) {
 bool AsyncStore::take_back(Batch& batch, Instant now) {
   const Charge& charge = batch.charges.front();
   const bool gives_back =
-      charge.cost < 0 && spends(batch.operation) && is_synced(charge.quota->algorithm());
+      charge.cost < 0 && spends(batch.operation) && is_synced(charge.quota->active());
   const std::uint32_t place = keys_.find(charge.key, charge.tag);
   if (!gives_back || batch.charges.size() != 1 || place == kNobody) return false;
   Key& key = keys_[place];
@@ -451,7 +453,7 @@ void AsyncStore::catch_up(Instant now) {
 ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Instant asked_at,
                                Instant now) {
   SyncedState state;
-  const ChargeFailure failure = replies.read_state(state);
+  const ChargeFailure failure = replies.read_state(errand.quota, state);
   if (failure != ChargeFailure::kNone) return failure;
   ahead_ = replies.time() - (asked_at + (now - asked_at) / 2);
   counts_[kAsyncPushed] += errand.units;
@@ -463,7 +465,7 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
   if (std::exchange(key.trip, Key::Trip::kNone) == Key::Trip::kVoid) return failure;
   key.ahead = ahead_;
   key.state = state;
-  key.is_copy = is_synced(errand.quota.algorithm());
+  key.is_copy = is_synced(errand.quota.active()) && !is_in_backoff(state);
   weir::charge(key.quota, key.state, key.pending, now + key.ahead);
   return failure;
 }

@@ -31,7 +31,8 @@
 //   node may have reset the key
 //   keys whose last sync failed longer ago; and keys without a copy, in a cluster that is not
 //   whole
-//   sliding_log and exponential_backoff, whose states the script does not send
+//   sliding_log and exponential_backoff, whose states the script does not send, and adaptive keys
+//   in backoff, by what the node or what Redis knows
 //   a batch with any of those, as a whole; and keys for which there is no room
 //
 // A check fails (kUnavailable) while Redis is known to be away, and for kLostFor after a sync of

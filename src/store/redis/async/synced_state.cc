@@ -1,7 +1,9 @@
 #include "store/redis/async/synced_state.h"
 
 #include <algorithm>
+#include <array>
 
+#include "algo/adaptive.h"
 #include "algo/fixed_window.h"
 #include "algo/sliding_window.h"
 #include "algo/token_bucket.h"
@@ -19,19 +21,61 @@ SyncedState numbers_of(const algo::TokenBucketState& state) {
   return {state.tat_us, state.tat_ticks, 0};
 }
 
+// The fourth number of an adaptive state: its switch and what that chose, as adaptive.lua has it.
+constexpr std::int64_t kKinds = 4;
+constexpr std::array kAlgorithms{Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                 Algorithm::kExponentialBackoff};
+
+std::int64_t tag_of(const Quota& quota) {
+  const auto* const kind = std::ranges::find(kAlgorithms, quota.active());
+  return std::int64_t{quota.switch_number()} * kKinds + (kind - kAlgorithms.begin());
+}
+
+// What a state follows; the numbers of one in backoff are a sliding window's.
+ActiveAlgorithm followed_by(const SyncedState& numbers) {
+  const bool is_bucket = numbers[3] % kKinds == 1;
+  return {.algorithm = is_bucket ? Algorithm::kTokenBucket : Algorithm::kSlidingWindow,
+          .number = static_cast<std::uint32_t>(numbers[3] / kKinds)};
+}
+
+algo::AdaptiveState adaptive_of(const SyncedState& numbers) {
+  const auto& [a, b, c, tag] = numbers;
+  if (followed_by(numbers).algorithm == Algorithm::kTokenBucket) {
+    return algo::AdaptiveState::of(algo::TokenBucketState{a, b});
+  }
+  return algo::AdaptiveState::of(algo::SlidingWindowState{a, b, c});
+}
+
+// The quota as the state and it decide together: by the later switch. What is in backoff stays a
+// sliding window until the next sync brings the whole of it.
+Quota followed(const Quota& quota, const SyncedState& numbers) {
+  const ActiveAlgorithm known = followed_by(numbers);
+  const bool is_whole = is_synced(quota.active()) && !is_in_backoff(numbers);
+  return is_whole && quota.switch_number() > known.number ? quota : quota.following(known);
+}
+
 // Calls `action` with the algorithm's own state.
 template <typename Action>
 auto with_state_of(const Quota& quota, const SyncedState& numbers, Action&& action) {
-  const auto& [a, b, c] = numbers;
+  const auto& [a, b, c, tag] = numbers;
   switch (quota.algorithm()) {
-    case Algorithm::kFixedWindow: return action(algo::FixedWindowState{a, b});
-    case Algorithm::kTokenBucket: return action(algo::TokenBucketState{a, b});
+    case Algorithm::kFixedWindow: return action(quota, algo::FixedWindowState{a, b});
+    case Algorithm::kTokenBucket: return action(quota, algo::TokenBucketState{a, b});
+    case Algorithm::kAdaptive: return action(followed(quota, numbers), adaptive_of(numbers));
     case Algorithm::kSlidingWindow:
     case Algorithm::kSlidingLog:
-    case Algorithm::kExponentialBackoff:
-    case Algorithm::kAdaptive: break;
+    case Algorithm::kExponentialBackoff: break;
   }
-  return action(algo::SlidingWindowState{a, b, c});
+  return action(quota, algo::SlidingWindowState{a, b, c});
+}
+
+template <typename State>
+void keep(const Quota&, const State& state, SyncedState& numbers) {
+  numbers = numbers_of(state);
+}
+void keep(const Quota& followed, const algo::AdaptiveState& state, SyncedState& numbers) {
+  const std::int64_t tag = is_in_backoff(numbers) ? numbers[3] : tag_of(followed);
+  numbers = {state.time_us, state.previous, state.current, tag};
 }
 
 algo::FixedWindowState charged(const Quota& quota, const algo::FixedWindowState& state,
@@ -58,6 +102,15 @@ algo::TokenBucketState charged(const Quota& quota, const algo::TokenBucketState&
   return algo::settle(quota, std::min(debt, most), Verdict::kAllowed, now).state;
 }
 
+algo::AdaptiveState charged(const Quota& quota, const algo::AdaptiveState& state,
+                            std::int64_t units, Instant now) {
+  const algo::AdaptiveState begun = algo::carried(quota, state, now);
+  if (begun.is_bucket()) {
+    return algo::AdaptiveState::of(charged(quota, begun.bucket(), units, now));
+  }
+  return algo::AdaptiveState::of(charged(quota, begun.counts(), units, now));
+}
+
 }  // namespace
 
 bool is_synced(Algorithm algorithm) {
@@ -65,19 +118,21 @@ bool is_synced(Algorithm algorithm) {
          algorithm == Algorithm::kTokenBucket;
 }
 
+bool is_in_backoff(const SyncedState& state) { return state[3] % kKinds == 2; }
+
 Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instant now) {
-  return with_state_of(quota, state, [&](const auto& before) {
-    const auto step = algo::decide(quota, before, cost, now);
-    if (step.changed) state = numbers_of(step.state);
+  return with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
+    const auto step = algo::decide(followed, before, cost, now);
+    if (step.changed) keep(followed, step.state, state);
     return step.decision;
   });
 }
 
 Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost, Instant now) {
-  return with_state_of(quota, state, [&](const auto& before) {
-    Decision decision = algo::decide(quota, before, 0, now).decision;
+  return with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
+    Decision decision = algo::decide(followed, before, 0, now).decision;
     if (cost == 0) return decision;
-    const Decision spent = algo::decide(quota, before, cost, now).decision;
+    const Decision spent = algo::decide(followed, before, cost, now).decision;
     decision.verdict = spent.verdict;
     decision.retry_after = spent.retry_after;
     return decision;
@@ -86,8 +141,8 @@ Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost
 
 void charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now) {
   if (units <= 0) return;
-  state = with_state_of(quota, state, [&](const auto& before) {
-    return numbers_of(charged(quota, before, units, now));
+  with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
+    keep(followed, charged(followed, before, units, now), state);
   });
 }
 

@@ -1,6 +1,6 @@
 #include "store/redis/calls/redis_trips.h"
 
-#include <new>
+#include "base/if_memory.h"
 
 namespace weir {
 
@@ -15,11 +15,7 @@ RedisTrips::RedisTrips(const RedisStoreOptions& options, int failures_max, Redis
 
 bool RedisTrips::add(Errand errand, Instant due) noexcept {
   errand.slot = calls_.slot_for(errand.charge());
-  try {
-    calls_.queue().push_back(errand);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
+  if (!has_memory_for([&] { calls_.queue().push_back(errand); })) return false;
   leave_by(due);
   return true;
 }

@@ -1,7 +1,8 @@
 #include "store/redis/calls/redis_troubles.h"
 
-#include <new>
 #include <utility>
+
+#include "base/if_memory.h"
 
 namespace weir {
 
@@ -30,12 +31,10 @@ void RedisTroubles::call_failed(RedisFailure failure, Instant now) {
   tell_change(now);
 }
 
-// Telling a person is not worth the process, nor the batches that wait for an answer.
+// Telling a person is not worth the process, nor the batches that wait for an answer. Without
+// memory for it the listener finds out, as it looks now and then.
 void RedisTroubles::tell_change(Instant now) {
-  try {
-    listener_.breaker_changed(now);
-  } catch (const std::bad_alloc&) {  // its listener looks now and then
-  }
+  has_memory_for([&] { listener_.breaker_changed(now); });
 }
 
 void RedisTroubles::probe_failed(RedisFailure failure, Instant now) {
@@ -50,11 +49,8 @@ void RedisTroubles::note(RedisFailure failure, std::string_view detail, Instant 
   const bool is_news = now - last_noted_[kind] >= kNamedAgain;
   const Instant noted_before = std::exchange(last_noted_[kind], now);
   if (!is_news || failure == RedisFailure::kNotAsked) return;
-  try {
-    listener_.redis_failed(failure, detail, now);
-  } catch (const std::bad_alloc&) {
-    last_noted_[kind] = noted_before;
-  }
+  const bool is_told = has_memory_for([&] { listener_.redis_failed(failure, detail, now); });
+  if (!is_told) last_noted_[kind] = noted_before;
 }
 
 Charge RedisTroubles::take_probe() {

@@ -33,7 +33,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/make_if_memory.h"
+#include "base/if_memory.h"
 #include "proto/reactor.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "store/redis/client/redis_client.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/if_memory.h"
 #include "proto/resp/command_writer.h"
 
 namespace weir {
@@ -53,10 +53,8 @@ std::optional<RedisFailure> Conversation::send(std::span<const std::string_view>
   if (next_ - first_ == kFlightsMax || output_.size() > kOutputMax) {
     return RedisFailure::kOverloaded;
   }
-  // The caller may not throw: a store decides without.
-  try {
-    resp::write_command(output_, words);  // whole, or not at all
-  } catch (const std::bad_alloc&) {
+  // The caller may not throw: a store decides without. A command is written whole, or not at all.
+  if (!has_memory_for([&] { resp::write_command(output_, words); })) {
     return RedisFailure::kOverloaded;
   }
   call.conversation_ = this;
@@ -217,10 +215,10 @@ void Conversation::end(const Ending& ending, Instant now) {
   output_.consume(output_.size());
   alarm_->set(Instant::max());
   auto* const listener = std::exchange(listener_, nullptr);
-  try {
+  // Without memory the listener has done all but say so.
+  has_memory_for([&] {
     if (listener != nullptr) listener->ended(ending, now);
-  } catch (const std::bad_alloc&) {  // it has done all but say so
-  }
+  });
   while (first_ != next_) {
     RedisCall* const call = release(first_++);
     if (call != nullptr) call->failed(RedisFailure::kDisconnected, now);

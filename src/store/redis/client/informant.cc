@@ -1,7 +1,8 @@
 #include "store/redis/client/informant.h"
 
-#include <new>
 #include <utility>
+
+#include "base/if_memory.h"
 
 namespace weir {
 
@@ -19,23 +20,19 @@ void Informant::ask(Instant now) {
 
 void Informant::replied(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
-  try {
+  const bool is_done = has_memory_for([&] {
     complaint_.clear();
     std::string wrong = reply.is_error() ? std::string(reply.text()) : question_.use(reply, now);
     if (!wrong.empty()) blame(std::move(wrong), now);
-  } catch (const std::bad_alloc&) {
-    ask_at(now + kAskAgain);
-  }
+  });
+  if (!is_done) ask_at(now + kAskAgain);
 }
 
 void Informant::failed(RedisFailure why, Instant now) noexcept {
   is_asking_ = false;
   if (why != RedisFailure::kTimedOut) return;
-  try {
-    blame("it does not answer in time", now);
-  } catch (const std::bad_alloc&) {
-    ask_at(now + kAskAgain);
-  }
+  if (has_memory_for([&] { blame("it does not answer in time", now); })) return;
+  ask_at(now + kAskAgain);
 }
 
 // Another may know better.

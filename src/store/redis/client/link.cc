@@ -1,10 +1,10 @@
 #include "store/redis/client/link.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/if_memory.h"
 
 namespace weir {
 
@@ -121,11 +121,10 @@ void Link::lose(std::string_view why, std::string_view hint, Ending::Retry retry
   if (!held_well) turn_to_next();  // else the same is the first to be tried again
   std::string reason;
   std::string cause;
-  try {
+  has_memory_for([&] {
     cause = std::string(why).append(hint);
     reason = lost.to_string() + ": " + cause;
-  } catch (const std::bad_alloc&) {
-  }
+  });
   // The same trouble with another destination is no news.
   const bool is_news = was_connected || state_.phase == Phase::kConnecting ||
                        (retry == Ending::Retry::kLater && announced_ != cause);

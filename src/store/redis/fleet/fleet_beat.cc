@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <new>
 #include <utility>
 
+#include "base/if_memory.h"
 #include "store/redis/script/cluster_slot.h"
 
 namespace weir {
@@ -93,12 +93,11 @@ void FleetBeat::ask(Instant now) {
 void FleetBeat::replied(const resp::Reply& reply, Instant now) noexcept {
   is_asking_ = false;
   if (phase_ == Phase::kLeaving && blocks_.has_said_all()) phase_ = Phase::kGone;
-  try {
+  has_memory_for([&] {
     if (reply.is_error()) return complain(reply.text());
     if (reply.at(nodes_.name()).is_null()) return complain(kSomethingElse);
     take(reply, now);
-  } catch (const std::bad_alloc&) {
-  }
+  });
 }
 
 void FleetBeat::failed(RedisFailure, Instant) noexcept { is_asking_ = false; }

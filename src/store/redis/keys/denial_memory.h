@@ -3,7 +3,8 @@
 //
 // A denial is worth its retry_after, but kWorthMax at most: another node may reset the key
 // or give back, and this one does not learn it. It holds for the same cost under the same quota:
-// a larger cost would be denied, too, but come back at another time.
+// a larger cost would be denied, too, but come back at another time. It does not outlive a
+// switch of an adaptive quota, which may have another time, or count denials.
 //
 // Bounded: a key has one place, and takes it from the key that has it.
 //
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -32,7 +34,14 @@ class DenialMemory {
   void note(const Charge& charge, const Decision& decision, Instant now) {
     const bool counts_denials = charge.quota->active() == Algorithm::kExponentialBackoff;
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
-    place_of(charge.key) = {charge.key, charge.cost, charge.quota->capacity(), decision, now};
+    place_of(charge.key) = {
+        .key = charge.key,
+        .cost = charge.cost,
+        .capacity = charge.quota->capacity(),
+        .switch_number = charge.quota->switch_number(),
+        .decision = decision,
+        .asked_at = now,
+    };
   }
 
   // The denial as of `now`, if it must still hold.
@@ -40,6 +49,7 @@ class DenialMemory {
     const Place& place = place_of(charge.key);
     if (place.key != charge.key || place.cost != charge.cost || charge.cost <= 0) return {};
     if (place.capacity != charge.quota->capacity()) return {};
+    if (place.switch_number != charge.quota->switch_number()) return {};
     if (now < place.asked_at || now >= place.end()) return {};
     const Duration age = now - place.asked_at;
     Decision decision = place.decision;
@@ -68,6 +78,7 @@ class DenialMemory {
     KeyHash key;
     std::int64_t cost = 0;  // 0: it is free
     std::int64_t capacity = 0;
+    std::uint32_t switch_number = 0;
     Decision decision;
     Instant asked_at;
 

@@ -73,6 +73,17 @@ TEST_F(DenialMemoryTest, NotesDenialsThatLeaveNoTrace) {
   EXPECT_FALSE(memory_.find({charge_.key, &backoff_, 3}, kStart));
 }
 
+TEST_F(DenialMemoryTest, ADenialDoesNotOutliveASwitch) {
+  const Quota sliding = *Quota::make({Algorithm::kAdaptive, 10, 1min});
+  const Quota bucket = sliding.following({Algorithm::kTokenBucket, 1});
+  const Quota backoff = sliding.following({Algorithm::kExponentialBackoff, 2});
+  memory_.note({charge_.key, &sliding, 3}, denied(500ms), kStart);
+  EXPECT_TRUE(memory_.find({charge_.key, &sliding, 3}, kStart));
+  EXPECT_FALSE(memory_.find({charge_.key, &bucket, 3}, kStart));
+  memory_.note({charge_.key, &backoff, 3}, denied(500ms), kStart);
+  EXPECT_FALSE(memory_.find({charge_.key, &backoff, 3}, kStart));
+}
+
 TEST_F(DenialMemoryTest, ForgetsAKeyAndWhoeverHadItsPlace) {
   memory_.note(charge_, denied(500ms), kStart);
   memory_.forget({1, 3});

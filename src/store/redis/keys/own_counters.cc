@@ -31,7 +31,8 @@ void OwnCounters::enter(const Batch& answered, Instant now) {
 // If the counter has less left than was admitted, that.
 void OwnCounters::enter(const Charge& charge, Instant now) {
   if (memory_ == nullptr || charge.cost == 0) return;
-  const bool is_bucket = charge.quota->active() == Algorithm::kTokenBucket;
+  const Algorithm algorithm = charge.quota->algorithm();
+  const bool is_bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kAdaptive;
   const Quota quota =
       is_bucket && live_nodes_ ? share_of(*charge.quota, live_nodes_()) : *charge.quota;
   Charge entered = charge;

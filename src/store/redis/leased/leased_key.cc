@@ -19,6 +19,7 @@ constexpr std::int64_t kTriflePart = 64;
 
 }  // namespace
 
+// An adaptive quota may become a bucket at any time, and then owes what is left of a lease.
 Duration lease_length(const Quota& quota) {
   constexpr int kWindowPart = 8;  // so that what is left over finds others within its window
   constexpr int kPart = 16;
@@ -27,20 +28,25 @@ Duration lease_length(const Quota& quota) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindow: return std::min(LeasedKey::kLengthMax, window / kWindowPart);
-    case Algorithm::kSlidingLog:
-    case Algorithm::kAdaptive: return std::min(LeasedKey::kLengthMax, window / kPart);
+    case Algorithm::kSlidingLog: return std::min(LeasedKey::kLengthMax, window / kPart);
     case Algorithm::kTokenBucket: {
       const Duration fills_in{algo::mul_div_floor(quota.capacity(), window.count(), quota.limit())};
       return std::min({LeasedKey::kLengthMax, window, fills_in / kPart});
     }
+    case Algorithm::kAdaptive:
+      if (quota.active() == Algorithm::kExponentialBackoff) break;
+      return std::min(LeasedKey::kLengthMax, window / kPart);
     case Algorithm::kExponentialBackoff: break;
   }
   return Duration{0};
 }
 
+// A bucket that may become two counts has none: those do not remember what is held.
 Duration long_lease_length(const Quota& quota) {
   constexpr int kLogPart = 8;  // as what was leased counts for longer than what was spent
   const Duration window = quota.window();
+  const bool is_adaptive = quota.algorithm() == Algorithm::kAdaptive;
+  if (is_adaptive && quota.active() != Algorithm::kSlidingWindow) return Duration{0};
   const bool is_log = quota.algorithm() == Algorithm::kSlidingLog;
   return std::min(LeasedKey::kLongMax, is_log ? window / kLogPart : window);
 }
@@ -55,6 +61,7 @@ Duration trickle_length(const Quota& quota) {
 
 void LeasedKey::set_terms(const Quota& quota) {
   quota_ = quota;
+  switch_number_ = quota.switch_number();
   limit_ = quota.limit();
   capacity_ = quota.capacity();
 }

@@ -56,6 +56,10 @@ class LeasedKey {
   }
   // REQUIRES: held() == 0
   void set_terms(const Quota& quota);
+  // What is held stays spendable through a switch of an adaptive quota. REQUIRES: has_terms(quota)
+  void follow(const Quota& quota) {
+    if (switch_number_ != quota.switch_number()) set_terms(quota);
+  }
 
   std::int64_t held() const { return leases_[0].units + leases_[1].units; }
   // Units that are lost now, as their leases have ended. To be called before any of what
@@ -128,6 +132,7 @@ class LeasedKey {
   Instant used_at_;
   std::int64_t limit_ = 0;  // of the quota, as is the next
   std::int64_t capacity_ = 0;
+  std::uint32_t switch_number_ = 0;
 
   Quota quota_;  // under which all of it was leased
   std::array<Origin, kLeases> origins_;

@@ -153,6 +153,18 @@ TEST_F(LeasedKeyTest, ForgetsWhatAResetMadeVoid) {
   EXPECT_EQ(settled().settled, 0);
 }
 
+TEST_F(LeasedKeyTest, KeepsWhatItHoldsThroughASwitch) {
+  const Quota adaptive = *Quota::make({Algorithm::kAdaptive, 1000, 1min});
+  const Quota next = adaptive.following({Algorithm::kTokenBucket, 3});
+  LeasedKey key;
+  key.set_terms(adaptive);
+  key.receive({.lease = {.units = 5, .length = 1s}, .asked_at = kNow, .time_at_redis = kNow}, kNow);
+  EXPECT_TRUE(key.has_terms(next));
+  key.follow(next);
+  EXPECT_EQ(key.held(), 5);
+  EXPECT_EQ(key.quota().switch_number(), 3u);
+}
+
 TEST(LeaseLength, FitsTheAlgorithm) {
   const auto made = [](Algorithm algorithm, Duration window) {
     return *Quota::make({.algorithm = algorithm, .limit = 100, .window = window});
@@ -165,6 +177,13 @@ TEST(LeaseLength, FitsTheAlgorithm) {
   EXPECT_EQ(long_lease_length(made(Algorithm::kSlidingLog, 8s)), 1s);
   EXPECT_EQ(long_lease_length(made(Algorithm::kTokenBucket, 1h)), LeasedKey::kLongMax);
   EXPECT_EQ(trickle_length(made(Algorithm::kTokenBucket, 1h)), 250ms);
+  const Quota adaptive = made(Algorithm::kAdaptive, 8s);
+  const Quota bucket = adaptive.following({Algorithm::kTokenBucket, 1});
+  EXPECT_EQ(lease_length(adaptive), 500ms);
+  EXPECT_EQ(lease_length(bucket), 500ms);
+  EXPECT_EQ(lease_length(adaptive.following({Algorithm::kExponentialBackoff, 1})), 0s);
+  EXPECT_EQ(long_lease_length(adaptive), 8s);
+  EXPECT_EQ(long_lease_length(bucket), 0s);
   EXPECT_EQ(trickle_length(made(Algorithm::kSlidingLog, 8s)), 125ms);
   EXPECT_EQ(trickle_length(made(Algorithm::kFixedWindow, 8s)), 0s);
 }

@@ -122,7 +122,10 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
       if (places[before] == places[index]) needed += batch.charges[before].cost;
     }
     drop_expired(key, now);
-    if (key.leased.held() >= needed && key.leased.has_terms(*charge.quota)) return Known::kUnits;
+    if (key.leased.held() >= needed && key.leased.has_terms(*charge.quota)) {
+      key.leased.follow(*charge.quota);
+      return Known::kUnits;
+    }
   }
   return denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
 }
@@ -161,6 +164,7 @@ Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now)
 
 // The most that a long lease can have, as far as this core knows.
 std::int64_t LeasedStore::units_of_long(const LeasedKey& key, Instant now) const {
+  if (long_lease_length(key.quota()) == Duration{0}) return 0;
   return key.left(now) / (kLongPart * share());
 }
 

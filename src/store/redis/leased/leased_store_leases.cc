@@ -39,6 +39,7 @@ bool LeasedStore::find_place(const Charge& charge, Instant now) {
     give_back_all(place, now);
     keys_[place].leased.set_terms(*charge.quota);
   }
+  keys_[place].leased.follow(*charge.quota);
   return true;
 }
 
@@ -101,7 +102,8 @@ void LeasedStore::leaving(Errand& errand, Instant now) {
   const Duration length = lease_length(key.quota());
   const Duration long_length = long_lease_length(key.quota());
   const std::int64_t demand = std::max(kUnitsAtFirst, key.demand_within(long_length, now));
-  const bool is_long = units_of_long(key, now) >= demand || !key.is_busy(now);
+  const bool is_long =
+      long_length > Duration{0} && (units_of_long(key, now) >= demand || !key.is_busy(now));
   const std::int64_t units = is_long ? demand : key.demand_within(length, now);
   const std::int64_t needed = awaited + key.demand_soon(now);
   errand.quota = key.quota();

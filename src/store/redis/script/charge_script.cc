@@ -17,7 +17,7 @@ namespace {
 
 // Verdicts are 0 to 2; in their place 3 stands for a failure.
 constexpr std::int64_t kFailed = 3;
-constexpr std::size_t kChargeSize = 43;  // bytes of a packed charge
+constexpr std::size_t kChargeSize = 47;  // bytes of a packed charge
 constexpr std::size_t kHeaderSizeMax = 50;
 constexpr std::size_t kTagSizeMax = 22;
 constexpr std::size_t kBracedSizeMax = 2 * kTagSizeMax;  // {tag}key: 2 + 11 + 22, {key}: 24
@@ -52,8 +52,17 @@ ChargeFailure failure_of(std::int64_t code) {
 }
 
 std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
-  if (quota.active() != Algorithm::kExponentialBackoff) return quota.capacity();
+  if (level == 0) return quota.capacity();
   return algo::halved_limit(quota, level);
+}
+
+bool is_adaptive(const Quota& quota) { return quota.algorithm() == Algorithm::kAdaptive; }
+
+// An adaptive quota says which algorithm it follows: decide.lua has the same order.
+std::uint8_t kind_of(const Quota& quota) {
+  const auto kind = static_cast<std::uint8_t>(quota.algorithm());
+  if (!is_adaptive(quota) || quota.active() == Algorithm::kSlidingWindow) return kind;
+  return static_cast<std::uint8_t>(kind + (quota.active() == Algorithm::kTokenBucket ? 1 : 2));
 }
 
 }  // namespace
@@ -111,16 +120,17 @@ void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
   batches_.push_back(static_cast<char>(charges));
 }
 
-// The algorithm, the number of its key, the cost, the quota. Little-endian.
+// The algorithm, the number of its key, the cost, the quota and its switch. Little-endian.
 void ChargeCall::add_charge(const Charge& charge) {
   const Quota& quota = *charge.quota;
-  batches_.push_back(static_cast<char>(quota.active()));
+  batches_.push_back(static_cast<char>(kind_of(quota)));
   append_little_endian(batches_, number_of(charge), 2);
   append_int64(batches_, charge.cost);
   append_int64(batches_, quota.capacity());
   append_int64(batches_, quota.window().count());
   append_int64(batches_, quota.ticks_per_unit());
   append_int64(batches_, quota.ticks_per_us());
+  append_little_endian(batches_, quota.switch_number(), 4);
   ++charges_;
 }
 
@@ -227,10 +237,12 @@ ChargeFailure ChargeReplies::read_lease(const Charge& charge, Lease& lease) {
   return ChargeFailure::kNone;
 }
 
-ChargeFailure ChargeReplies::read_state(SyncedState& state) {
+ChargeFailure ChargeReplies::read_state(const Quota& quota, SyncedState& state) {
   const std::int64_t code = next();
   if (code != 0) return failure_of(code);
-  for (std::int64_t& number : state) {
+  const std::size_t size = is_adaptive(quota) ? state.size() : state.size() - 1;
+  state.back() = 0;
+  for (std::int64_t& number : std::span(state).first(size)) {
     number = next();
     if (number < 0) return ChargeFailure::kMalformed;
   }

@@ -66,8 +66,9 @@ struct Lease {
 };
 
 // The numbers of src/algo's state: start and count; start, previous and current; or TAT in
-// microseconds and its ticks.
-using SyncedState = std::array<std::int64_t, 3>;
+// microseconds and its ticks. The fourth is of adaptive quotas alone: which of them it is
+// (synced_state.h).
+using SyncedState = std::array<std::int64_t, 4>;
 
 // Why a batch has no decisions. Nothing of it was charged.
 enum class ChargeFailure : std::uint8_t {
@@ -152,7 +153,7 @@ class ChargeReplies {
   // A batch whose caller waits no more.
   ChargeFailure skip(std::size_t charges);
   ChargeFailure read_lease(const Charge& charge, Lease& lease);
-  ChargeFailure read_state(SyncedState& state);
+  ChargeFailure read_state(const Quota& quota, SyncedState& state);
 
  private:
   // The next number, at least 0; -1 if there is none.

@@ -67,6 +67,21 @@ TEST_F(ChargeScript, SendsAKeyOnceHoweverOftenItIsCharged) {
   EXPECT_EQ(call.charges(), 6u);
 }
 
+TEST_F(ChargeScript, SaysWhichSwitchAnAdaptiveKeyFollows) {
+  const Quota adaptive = made({Algorithm::kAdaptive, 10, 1min});
+  const Quota switched = adaptive.following({Algorithm::kExponentialBackoff, 258});
+  for (const auto& [quota, tail] : {std::pair(window_, std::string("\0\0\0\0\0", 5)),
+                                    std::pair(adaptive, std::string("\5\0\0\0\0", 5)),
+                                    std::pair(switched, std::string("\7\2\1\0\0", 5))}) {
+    ChargeCall call("w");
+    const Charge charge{{7, 7}, &quota, 1};
+    call.add(ScriptOperation::kSpendEach, {&charge, 1});
+    const std::string batches(call.words().back());
+    ASSERT_EQ(batches.size(), 2u + 47u);
+    EXPECT_EQ(batches.substr(2, 1) + batches.substr(2 + 43), tail);
+  }
+}
+
 TEST_F(ChargeScript, HasRoomForSoManyAndAgainWhenCleared) {
   ChargeCall call("w");
   for (std::uint64_t key = 0; key < ChargeCall::kChargesMax; ++key) {
@@ -126,11 +141,17 @@ TEST_F(ChargeScript, ReadsLeasesAndStates) {
   EXPECT_EQ(lease.length, 20us);
   EXPECT_TRUE(lease.is_long);
   EXPECT_EQ(lease.decision.remaining, 2);
-  EXPECT_EQ(replies.read_state(state), ChargeFailure::kNone);
+  EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kNone);
   EXPECT_EQ(state, (SyncedState{60, 61, 62}));
-  EXPECT_EQ(replies.read_state(state), ChargeFailure::kUnreadable);
+  EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kUnreadable);
   EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kUnsupported);
-  EXPECT_EQ(replies.read_state(state), ChargeFailure::kMalformed);
+  EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kMalformed);
+
+  const Quota adaptive = made({Algorithm::kAdaptive, 10, 1min});
+  ChargeReplies copies(reply_of({5, 0, 60, 61, 62, 9, 0, 60, 61, 62}));
+  EXPECT_EQ(copies.read_state(adaptive, state), ChargeFailure::kNone);
+  EXPECT_EQ(state, (SyncedState{60, 61, 62, 9}));
+  EXPECT_EQ(copies.read_state(adaptive, state), ChargeFailure::kMalformed);
 }
 
 }  // namespace

@@ -8,11 +8,13 @@
 -- The files of this folder make one script, decide.lua its end. A call pays for whatever the
 -- script defines; to define all of it takes about as long as to decide a charge. So what not
 -- every call needs is within functions that make it, make_...().
+-- They take floor and so on from their tables: when a function is made, a call also pays for
+-- each local of the script that it uses.
 -- What those of the algorithms return:
 --   step    state, cost, limit, window, per_unit, per_us, late -> verdict, remaining, reset,
 --           retry, level, changed, and the next state if it did
 --   expiry  state, window -> when it will be as if nothing had been charged
---   write   state -> bytes: a tag, then little-endian integers
+--   write   state, the key's number -> bytes: a tag, then little-endian integers
 --   read    bytes -> state; nothing if that is not what they are
 -- A state is four numbers a, b, c, d; but a log's first is a string. Some have more:
 --   deny    state, limit, window -> whether that changed anything, and the next state. Where
@@ -20,6 +22,7 @@
 --   charge  state, cost, limit, window, per_unit, per_us -> the next state, whatever the limit
 --           says. Where the step cannot do that with a limit that nobody reaches
 --   hold, settle, room_to_hold  of what long leases hold. Where it has to be remembered
+--   long_for, is_unleased, note_lease, tag_of  an adaptive key's: see there
 --
 -- Tested by tests/redis/decide_script_test.cc.
 

@@ -12,13 +12,13 @@
 local FAILED = 3  -- beside the verdicts
 local FOREIGN_TYPE, UNREADABLE, UNSUPPORTED = 1, 2, 3
 
--- What `makers` make, each at its first use.
+-- What `makers` make, each at its first use; they get the others.
 local function lazily(makers)
   local made = {}
   return function(number)
     local thing = made[number]
     if not thing then
-      thing = makers[number]()
+      thing = makers[number](makers)
       made[number] = thing
     end
     return thing
@@ -27,10 +27,13 @@ end
 
 -- ---- keys ----
 
-local LOG, BACKOFF = 1, 4
+local batches, byte = ARGV[2], string.byte
+local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 47  -- an adaptive key's switch ends it
+
+local LOG, BACKOFF, ADAPTIVE = 1, 4, 5
 local algorithm_of = lazily({
   [0] = make_fixed_window, make_sliding_log, make_sliding_window, make_token_bucket,
-  make_exponential_backoff,
+  make_exponential_backoff, make_adaptive, make_adaptive_backoff,
 })
 
 local raw, foreign = {}, {}                -- by the key's number, as all below
@@ -54,18 +57,26 @@ local function read_all()
   end
 end
 
-local function start_afresh(k, kind)
-  algorithms[k] = algorithm_of(kind)
+local function start_afresh(k, kind, position)
+  algorithms[k] = kind < ADAPTIVE and algorithm_of(kind)
+      or algorithm_of(ADAPTIVE).begin(k, position)
   A[k], B[k], C[k], D[k] = kind == LOG and '' or 0, 0, 0, 0
 end
 
--- Loads the state of the key; returns what is wrong with it, if anything.
-local function load_key(k, kind)
+-- Loads the state of the key; returns what is wrong with it, if anything. The charge at
+-- `position` may bring a switch of an adaptive key.
+local function load_key(k, kind, position)
   if foreign[k] then return FOREIGN_TYPE end
-  local algorithm = algorithm_of(kind)
-  if A[k] then return algorithms[k] ~= algorithm and UNREADABLE or nil end
-  if not raw[k] then return start_afresh(k, kind) end
-  local a, b, c, d = algorithm.read(raw[k])
+  if not A[k] and not raw[k] then return start_afresh(k, kind, position) end
+  local algorithm, a, b, c, d
+  if kind >= ADAPTIVE then
+    algorithm, a, b, c, d = algorithm_of(ADAPTIVE).load(
+        k, position, raw[k], algorithms[k], A[k], B[k], C[k], D[k])
+  else
+    algorithm = algorithm_of(kind)
+    if A[k] then return algorithms[k] ~= algorithm and UNREADABLE or nil end
+    a, b, c, d = algorithm.read(raw[k])
+  end
   if not a then return UNREADABLE end
   algorithms[k], A[k], B[k], C[k], D[k] = algorithm, a, b, c, d
 end
@@ -84,7 +95,7 @@ local function write_all()
     if ends > 0 and ends + slack > now then
       -- An end rather than a length, and as text: Redis would make that of them, slower.
       local ends_ms = string.format('%d', floor((ends + slack + 999) / 1000))
-      redis.call('SET', KEYS[k], algorithm.write(a, b, c, d), 'PXAT', ends_ms)
+      redis.call('SET', KEYS[k], algorithm.write(a, b, c, d, k), 'PXAT', ends_ms)
     elseif raw[k] then
       redis.call('DEL', KEYS[k])
     end
@@ -93,8 +104,6 @@ end
 
 -- ---- batches ----
 
-local batches, byte = ARGV[2], string.byte
-local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 43
 local reply, replies = {}, 1
 
 local function put(value)
@@ -206,7 +215,7 @@ end
 local function make_reset()
   local function reset(position)
     local kind, k, _, _, window = unpack_from(CHARGE, batches, position)
-    start_afresh(k, kind)
+    start_afresh(k, kind, position)
     windows[k] = window
     foreign[k], raw[k] = false, raw[k] or foreign[k] and ''
     return look(position)
@@ -233,16 +242,32 @@ local function make_lease()
     return room_to_hold and min(units, room_to_hold(C[k], D[k], limit, window)) or units
   end
 
+  local function tell_lease(verdict, remaining, reset, retry, level, units, length, is_long)
+    tell(verdict, remaining, reset, retry, level)
+    put(units)
+    put(length)
+    put(is_long)
+  end
+
   -- Grants up to the cost: at most a share of what remains, but what is needed at once, and
   -- one, if so many are left. What is granted may be spent at any time until the lease ends.
   -- So it is charged as of its end; but where windows count, that is the window's at the
   -- latest, and a bucket remembers what long leases hold.
+  -- Of an adaptive key only counts have long leases, while the caller wants no bucket either: a
+  -- bucket that becomes counts would have to remember what is held. In backoff it has none, as
+  -- Redis wants to see each request; then the caller asks for a decision.
   -- Answers for the key; if less was granted than is needed, for one unit more.
   local function lease(position, share, wanted, short, long, settled, ends)
     local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     settle(k, window, settled, ends)
     local step, hold, a, b, c, d = algorithms[k].step, algorithms[k].hold, A[k], B[k], C[k], D[k]
-    local _, remaining = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
+    local _, remaining, reset = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
+    local long_for, note_lease = algorithms[k].long_for, algorithms[k].note_lease
+    if algorithms[k].is_unleased then
+      return tell_lease(ALLOWED, remaining, reset, 0, 0, 0, 0, 0)
+    elseif long_for and long_for ~= kind then
+      long = 0
+    end
     local needed = max(1, min(wanted, remaining))
     local units, length = min(cost, max(needed, floor(remaining / share))), min(short, window)
     local is_long = false
@@ -263,12 +288,12 @@ local function make_lease()
       verdict, _, _, retry, level =
           step(A[k], B[k], C[k], D[k], 1, limit, window, per_unit, per_us, 0)
     end
-    tell(verdict, left, reset_after, retry, level)
     local counts_by_window = kind ~= LOG and not hold
-    if units > 0 and counts_by_window then length = min(length, new_a + window - now) end
-    put(units)
-    put(length)
-    put(is_long and 1 or 0)
+    if units > 0 and counts_by_window then
+      length = min(length, new_a + window - now)
+      if note_lease then note_lease(k, now + length) end
+    end
+    tell_lease(verdict, left, reset_after, retry, level, units, length, is_long and 1 or 0)
   end
 
   return function(first, count, terms)
@@ -286,7 +311,8 @@ local function make_sync()
     local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     local step, charge = algorithms[k].step, algorithms[k].charge
     if charge then
-      A[k], B[k] = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
+      local a, b, c, d = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
+      A[k], B[k], C[k], D[k] = a, b, c or C[k], d or D[k]
       if cost > 0 then windows[k] = window end
     elseif cost > 0 then
       local verdict, _, _, _, _, changed, a, b, c, d =
@@ -298,6 +324,8 @@ local function make_sync()
     put(is_copied and A[k] or 0)
     put(is_copied and B[k] or 0)
     put(is_copied and C[k] or 0)
+    local tag_of = algorithms[k].tag_of
+    if tag_of then put(tag_of(k)) end
   end
 
   return function(first, count)
@@ -327,7 +355,7 @@ local function load_batch(operation, first, count)
   for at = first, first + (count - 1) * CHARGE_SIZE, CHARGE_SIZE do
     local kind, low, high = byte(batches, at, at + 2)
     if operation ~= RESET then
-      local failure = load_key(low + 256 * high, kind)
+      local failure = load_key(low + 256 * high, kind, at)
       if failure then return failure end
     end
     if operation == LEASE and kind == BACKOFF then return UNSUPPORTED end

@@ -1,22 +1,14 @@
 -- exponential_backoff.h, for Redis; see common.lua.
 --
--- a: the window's start; b: its count; c: the cooldown's end;
--- d: denials in a row + 16 * level + 256 if something was denied in the window.
+-- a: the window's start; b: its count; c: the cooldown's end; d: the penalty (penalty.lua).
 local function make_exponential_backoff()
-  local COOLDOWN, LEVEL_MAX, DENIALS_PER_LEVEL = 32000000, 5, 10
-
-  local function parts_of(d)
-    local run = d % 16
-    local level = (d - run) / 16 % 16
-    return run, level, d >= 256
-  end
+  local ALLOWED, DENIED, NEVER = 0, 1, 2
+  local max, min, pack, unpack_from = math.max, math.min, struct.pack, struct.unpack
+  local COOLDOWN, LEVEL_MAX = 32000000, 5
+  local after_windows, after_denial, windows_of_penalty, level_of, limit_at = make_penalty()
 
   -- Windows, from the one counted in, until only a cooldown may be left.
-  local function windows_of(b, d)
-    local run, level, denied = parts_of(d)
-    local quiet = max(level, run > 0 and 1 or 0)
-    return max(quiet + ((quiet > 0 and denied) and 1 or 0), b > 0 and 1 or 0)
-  end
+  local function windows_of(b, d) return max(windows_of_penalty(d), b > 0 and 1 or 0) end
 
   local function expiry(a, b, c, d, window)
     local windows = windows_of(b, d)
@@ -27,20 +19,11 @@ local function make_exponential_backoff()
     local elapsed = at - a
     if elapsed >= window then
       local start = at - at % window
-      local run, level, denied = parts_of(d)
-      local quiet = (start - a) / window - (denied and 1 or 0)
-      if quiet > 0 then run = 0 end
-      a, b, d = start, 0, run + 16 * max(0, level - quiet)
+      a, b, d = start, 0, after_windows(d, (start - a) / window)
     elseif elapsed < -window or (elapsed < 0 and windows_of(b, d) == 0) then
       a = at - at % window
     end
     return a, b, min(c, at + COOLDOWN), d
-  end
-
-  local function limit_at(limit, d)
-    if limit == 0 then return 0 end
-    local _, level = parts_of(d)
-    return max(1, floor(limit / 2 ^ level))
   end
 
   -- When `cost` would be admitted if nothing else came.
@@ -55,7 +38,7 @@ local function make_exponential_backoff()
   end
 
   local function told(verdict, a, b, c, d, cost, limit, window, changed)
-    local _, level = parts_of(d)
+    local level = level_of(d)
     local remaining = c > now and 0 or max(0, limit_at(limit, d) - b)
     local retry = 0
     if verdict == DENIED then
@@ -67,13 +50,9 @@ local function make_exponential_backoff()
 
   local function count_denial(a, b, c, d, cost, limit, window, moved)
     if c > now then return told(DENIED, a, b, c, d, cost, limit, window, moved) end
-    local run, level = parts_of(d)
-    run = run + 1
-    if run >= DENIALS_PER_LEVEL then
-      run, level = 0, min(LEVEL_MAX, level + 1)
-      if level == LEVEL_MAX then c = now + COOLDOWN end
-    end
-    return told(DENIED, a, b, c, run + 16 * level + 256, cost, limit, window, true)
+    local penalty, cools_down = after_denial(d)
+    if cools_down then c = now + COOLDOWN end
+    return told(DENIED, a, b, c, penalty, cost, limit, window, true)
   end
 
   local function step(a, b, c, d, cost, limit, window)

@@ -2,6 +2,8 @@
 --
 -- a: the window's start; b: its count.
 local function make_fixed_window()
+  local ALLOWED, DENIED, NEVER = 0, 1, 2
+  local max, min, pack, unpack_from = math.max, math.min, struct.pack, struct.unpack
   local function step(a, b, _, _, cost, limit, window)
     local start, count, elapsed = a, b, now - a
     if elapsed >= window then

@@ -2,6 +2,9 @@
 --
 -- a: the entries; b: their units. A charge is entered as of now + late.
 local function make_sliding_log()
+  local ALLOWED, DENIED, NEVER = 0, 1, 2
+  local max, min, pack, unpack_from = math.max, math.min, struct.pack, struct.unpack
+  local sub = string.sub
   local ENTRIES_MAX = 1024
 
   -- The entries of a log: 16 bytes each, a time and units, oldest first.

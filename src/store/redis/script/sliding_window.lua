@@ -2,6 +2,8 @@
 --
 -- a: the current window's start; b: the previous count; c: the current one.
 local function make_sliding_window()
+  local ALLOWED, DENIED, NEVER = 0, 1, 2
+  local max, min, pack, unpack_from = math.max, math.min, struct.pack, struct.unpack
   -- How far into a window `counter` units have faded to `units`.
   local function faded_at(counter, units, window)
     if units >= counter then return 0 end
@@ -73,5 +75,6 @@ local function make_sliding_window()
       local tag, a, b, c = unpack_from('<I1i8i8i8', bytes)
       return checked(tag == 83, a, b, c, 0)
     end,
+    faded_at = faded_at,
   }
 end

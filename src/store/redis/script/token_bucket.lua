@@ -4,6 +4,9 @@
 -- ticks of 1 / per_us; a unit is per_unit ticks. A charge is entered as of now + late.
 -- c, d: what is held.
 local function make_token_bucket()
+  local ALLOWED, DENIED, NEVER = 0, 1, 2
+  local floor, max, min = math.floor, math.max, math.min
+  local pack, unpack_from = struct.pack, struct.unpack
   -- The units left of a bucket, full at (full_us, full_ticks), under a debt.
   local function remaining_of(full_us, full_ticks, us, ticks, per_unit, per_us)
     us, ticks = full_us - us, full_ticks - ticks

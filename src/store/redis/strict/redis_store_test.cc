@@ -185,7 +185,7 @@ TEST_F(RedisStoreTest, InAClusterACallIsOfOneSlot) {
 
 // The costs of a call's charges, as charge_script.cc packs batches of one.
 std::vector<int> costs_in(const std::string& batches) {
-  constexpr std::size_t kBatchSize = 2 + 43;
+  constexpr std::size_t kBatchSize = 2 + 47;
   constexpr std::size_t kCostAt = 2 + 3;
   std::vector<int> costs;
   for (std::size_t at = 0; at < batches.size(); at += kBatchSize) {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/make_if_memory.h"
+#include "base/if_memory.h"
 #include "store/redis/script/charge_script.h"
 
 namespace weir {
@@ -41,7 +41,7 @@ constexpr Duration kTripMax = std::chrono::milliseconds(50);
 
 // From the charge to the end of its window; a key is as good as new when that or a later one
 // ends. A later refund would reduce what others have been charged since. Logs
-// and buckets have no windows that end.
+// and buckets have no windows that end; an adaptive quota may have some, whatever it is now.
 Duration time_to_give_back(const Quota& quota, const Decision& decision) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:

@@ -1,5 +1,6 @@
-#include "net/memory_limit.h"
+#include "net/process_limits.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,13 @@
 #include <string>
 
 namespace weir {
+namespace {
+
+// A loop is two descriptors, and a listener one: there are three doors, in clear and not.
+constexpr std::size_t kFilesPerCore = 8;
+constexpr std::size_t kFilesOfProgram = 32;
+
+}  // namespace
 
 // Each group above this process's may have its own limit. "max" is no number, so that none is
 // read.
@@ -31,6 +39,19 @@ std::uint64_t default_buffered_max(std::uint64_t memory_limit) {
   constexpr std::uint64_t kMin = std::uint64_t{64} << 20;
   constexpr std::uint64_t kMax = std::uint64_t{4} << 30;
   return std::clamp(memory_limit / 8, kMin, kMax);
+}
+
+std::size_t raise_open_files_limit() {
+  auto limit = rlimit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1'024;
+  const auto had = limit.rlim_cur;
+  limit.rlim_cur = limit.rlim_max;
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : had;
+}
+
+std::size_t connections_possible(std::size_t open_files, std::size_t cores) {
+  const auto reserved = kFilesOfProgram + kFilesPerCore * cores;
+  return std::max<std::size_t>(open_files, reserved + 1) - reserved;
 }
 
 }  // namespace weir

@@ -1,0 +1,128 @@
+#include "cli/node/traffic_guard.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "proto/json_writer.h"
+#include "server/http/admin/event_json.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+constexpr Duration kLookEvery = std::chrono::milliseconds(250);
+
+void log_event(const TrafficEvent& event) {
+  if (event.kind == TrafficEvent::Kind::kBegan) {
+    spdlog::warn(
+        "unusual traffic of rule {} since {}: {:.1f} requests/s; usual are {:.1f} to {:.1f}",
+        event.rule, utc_text(event.since), event.rate, event.band.low, event.band.high);
+  } else {
+    spdlog::info(
+        "the traffic of rule {} is as usual again; it was unusual for {} s, with up to "
+        "{:.1f} requests/s",
+        event.rule, event.at - event.since, event.rate);
+  }
+}
+
+}  // namespace
+
+TrafficGuard::TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of)
+    : node_(options.node),
+      host_(options.host),
+      traffic_(traffic),
+      id_of_(std::move(id_of)),
+      watch_(options.watch) {
+  if (!options.webhook) return;
+  webhook_origin_ = options.webhook->url.origin();
+  webhook_ = std::make_unique<Webhook>(
+      *options.webhook, [this](const Webhook::Outcome& outcome) { log_delivery(outcome); });
+}
+
+void TrafficGuard::start() {
+  thread_ = std::thread([this] { watch(); });
+}
+
+void TrafficGuard::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  if (webhook_ != nullptr) webhook_->stop();
+}
+
+Webhook::Figures TrafficGuard::webhook_figures() const {
+  return webhook_ == nullptr ? Webhook::Figures{} : webhook_->figures();
+}
+
+void TrafficGuard::watch() {
+  std::shared_ptr<const TrafficSnapshot> seen;
+  auto lock = std::unique_lock(mutex_);
+  while (!wake_.wait_for(lock, kLookEvery, [this] { return is_stopping_; })) {
+    auto snapshot = traffic_.snapshot();
+    if (snapshot == seen) continue;
+    seen = std::move(snapshot);
+    lock.unlock();
+    look(*seen);
+    lock.lock();
+  }
+}
+
+void TrafficGuard::look(const TrafficSnapshot& snapshot) {
+  for (const TrafficWatch::Found& found : watch_.look(snapshot)) take(found, snapshot);
+}
+
+// An event of a rule that is not in force any more is none.
+void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot) {
+  using Kind = TrafficEvent::Kind;
+  const bool began = found.change == UnusualTraffic::Change::kBegan;
+  auto& id = open_[found.rule];
+  if (began) id = id_of_(found.rule);
+  if (!id.empty()) {
+    const auto event = events_.add({.kind = began ? Kind::kBegan : Kind::kEnded,
+                                    .rule = id,
+                                    .at = found.second,
+                                    .since = found.traffic.since(),
+                                    .rate = began ? found.traffic.level() : found.traffic.peak(),
+                                    .band = found.traffic.band()});
+    log_event(*event);
+    if (posts(snapshot)) post(*event);
+  }
+  if (began) {
+    unusual_rules_.begin(found.rule);
+  } else {
+    unusual_rules_.end(found.rule);
+    open_.erase(found.rule);
+  }
+}
+
+// Of the nodes that are alive the first does.
+bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
+  if (webhook_ == nullptr) return false;
+  return snapshot.nodes.empty() || snapshot.nodes.front().name == node_;
+}
+
+void TrafficGuard::post(const TrafficEvent& event) const {
+  JsonWriter json;
+  json.begin_object().key("host").string(as_utf8(host_));
+  write_event(json, event);
+  json.end_object();
+  webhook_->post(json.text());
+}
+
+// One line when it begins to fail, and one when it works again.
+void TrafficGuard::log_delivery(const Webhook::Outcome& outcome) {
+  const bool fails = !outcome.fault.empty();
+  if (std::exchange(webhook_fails_, fails) == fails) return;
+  if (fails) {
+    spdlog::warn("the webhook {} does not take an event: {}; from now on failures are only counted",
+                 webhook_origin_, outcome.fault);
+  } else {
+    spdlog::info("the webhook {} takes events again", webhook_origin_);
+  }
+}
+
+}  // namespace weir

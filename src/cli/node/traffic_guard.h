@@ -1,0 +1,87 @@
+// TrafficGuard: watches this node's traffic, or its fleet's, and says when it is unusual: in the
+// log, in the list of events, by the webhook, and to the cores, whose rules may have other limits
+// then.
+//
+// Each node of a fleet finds the same events in the same sums. Of those that are alive the one
+// whose name comes first posts them; if it has started lately, it may not know yet what is usual,
+// and then nobody posts.
+//
+// A thread of its own looks four times a second whether a second has finished, so no core waits.
+//
+// Thread rule: one thread makes, starts, stops and destroys it; the rest from any.
+// Tested by traffic_guard_test.cc and tests/e2e/unusual_test.py.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "cli/node/webhook.h"
+#include "observe/recent_traffic.h"
+#include "observe/unusual/traffic_events.h"
+#include "observe/unusual/traffic_watch.h"
+#include "observe/unusual/unusual_rules.h"
+
+namespace weir {
+
+class TrafficGuard {
+ public:
+  struct Options {
+    TrafficWatch::Options watch{};
+    std::string node{};  // the node's name in its fleet; empty: it is alone
+    std::string host{};  // for the receiver of the webhook
+    std::optional<Webhook::Options> webhook{};
+  };
+  // The id of the rule of this number; empty if it is not in force.
+  using IdOf = std::function<std::string(RuleNumber)>;
+
+  // `traffic` must outlive this.
+  TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of);
+  ~TrafficGuard() { stop(); }
+  TrafficGuard(const TrafficGuard&) = delete;
+  TrafficGuard& operator=(const TrafficGuard&) = delete;
+
+  void start();
+  void stop();
+
+  // What the thread does when a second has finished.
+  void look(const TrafficSnapshot& snapshot);
+
+  const TrafficEvents& events() const { return events_; }
+  const UnusualRules& unusual_rules() const { return unusual_rules_; }
+  Webhook::Figures webhook_figures() const;
+
+ private:
+  void watch();
+  void take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot);
+  bool posts(const TrafficSnapshot& snapshot) const;
+  void post(const TrafficEvent& event) const;
+  void log_delivery(const Webhook::Outcome& outcome);
+
+  const std::string node_;
+  const std::string host_;
+  const RecentTraffic& traffic_;
+  const IdOf id_of_;
+  TrafficWatch watch_;  // the thread's
+  TrafficEvents events_;
+  UnusualRules unusual_rules_;
+  std::unordered_map<RuleNumber, std::string> open_;  // ids of those; the thread's
+
+  std::string webhook_origin_;
+  bool webhook_fails_ = false;        // the webhook's thread's, as the log has said
+  std::unique_ptr<Webhook> webhook_;  // null: none
+
+  std::mutex mutex_;  // guards is_stopping_
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weir

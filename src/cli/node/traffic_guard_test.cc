@@ -1,0 +1,102 @@
+#include "cli/node/traffic_guard.h"
+
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/node/webhook_receiver_testing.h"
+
+namespace weir {
+namespace {
+
+using ::testing::HasSubstr;
+using Scope = TrafficSnapshot::Scope;
+using testing::WebhookReceiver;
+
+constexpr const char* kOk = "HTTP/1.1 204 No Content\r\n\r\n";
+
+class TrafficGuardTest : public ::testing::Test {
+ protected:
+  void see(TrafficGuard& guard, int seconds, std::uint64_t requests) {
+    for (int i = 0; i < seconds; ++i) {
+      auto second = std::make_shared<TrafficSecond>();
+      second->rules = {{.rule = 3, .counts = {.requests = requests}}};
+      snapshot_.sum.push(std::move(second));
+      snapshot_.newest += 1;
+      snapshot_.known_seconds = TrafficWindow::kSeconds;
+      guard.look(snapshot_);
+    }
+  }
+  static TrafficGuard::Options options(const WebhookReceiver& receiver) {
+    return {.watch = {.scope = Scope::kFleet, .learn_s = 60},
+            .node = "b",
+            .host = "host",
+            .webhook = Webhook::Options{.url = *WebhookUrl::parse(receiver.url())}};
+  }
+
+  const Traffic traffic_;
+  const RecentTraffic recent_{traffic_, Instant{}};
+  TrafficSnapshot snapshot_{.scope = Scope::kFleet, .newest = 1'763'847'300};
+  std::string id_ = "login";
+  const TrafficGuard::IdOf id_of_ = [this](RuleNumber rule) { return rule == 3 ? id_ : ""; };
+};
+
+TEST_F(TrafficGuardTest, TellsOfAnEventFromBeginningToEnd) {
+  WebhookReceiver receiver({kOk});
+  TrafficGuard guard(options(receiver), recent_, id_of_);
+  snapshot_.nodes = {{.name = "b"}, {.name = "c"}};
+  see(guard, 300, 100);
+  EXPECT_FALSE(guard.unusual_rules().holds(3));
+  see(guard, 10, 1'000);
+  EXPECT_TRUE(guard.unusual_rules().holds(3));
+  see(guard, 60, 100);
+  EXPECT_FALSE(guard.unusual_rules().holds(3));
+
+  const auto events = guard.events().since(0).events;
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0]->rule, "login");
+  EXPECT_EQ(events[0]->since, 1'763'847'601);
+  EXPECT_EQ(events[1]->kind, TrafficEvent::Kind::kEnded);
+  EXPECT_EQ(events[1]->rate, 1'000);
+  EXPECT_NEAR(events[1]->band.median, 100, 0.1);
+  EXPECT_THAT(receiver.next_request(),
+              HasSubstr(R"({"host":"host","number":1,"event":"began","rule":"login",)"
+                        R"("since":"2025-11-22T21:40:01Z")"));
+  EXPECT_THAT(receiver.next_request(), HasSubstr(R"("event":"ended")"));
+}
+
+// All nodes find it, and the receiver hears of it once.
+TEST_F(TrafficGuardTest, TheFirstNodeOfAFleetPosts) {
+  WebhookReceiver receiver({kOk});
+  TrafficGuard guard(options(receiver), recent_, id_of_);
+  snapshot_.nodes = {{.name = "a"}, {.name = "b"}};
+  see(guard, 300, 100);
+  see(guard, 10, 1'000);
+  EXPECT_EQ(guard.events().figures().began, 1u);
+  snapshot_.nodes = {{.name = "b"}};  // the other one is gone
+  see(guard, 60, 100);
+  EXPECT_THAT(receiver.next_request(), HasSubstr(R"("event":"ended")"));
+}
+
+TEST_F(TrafficGuardTest, ARuleThatIsNotInForceHasNoEvents) {
+  TrafficGuard guard({.watch = {.scope = Scope::kFleet, .learn_s = 60}}, recent_, id_of_);
+  see(guard, 300, 100);
+  id_.clear();
+  see(guard, 10, 1'000);
+  EXPECT_EQ(guard.events().since(0).last, 0u);
+  id_ = "login";
+  see(guard, 60, 100);
+  EXPECT_EQ(guard.events().since(0).last, 0u);
+}
+
+TEST_F(TrafficGuardTest, StopsWhenItIsTold) {
+  TrafficGuard guard({}, recent_, id_of_);
+  guard.start();
+  guard.stop();
+  guard.stop();
+}
+
+}  // namespace
+}  // namespace weir

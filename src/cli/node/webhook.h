@@ -1,0 +1,100 @@
+// Webhook: posts texts of JSON to one URL, from a thread of its own, so that nobody waits for the
+// receiver.
+//
+//   post() ──► waiting, 100 at most ──► this thread: connect, POST, status ──► done()
+//
+// One at a time, in their order. A receiver that does not answer in time, answers 429 or 5xx, or
+// is not there, is asked again a little later, a few times; any other status than 2xx is its last
+// word. Redirects are not followed: the token is for the URL's host. What finds no room is
+// counted and gone, and so is what waits when the node stops.
+//
+// https:// needs a certificate for the host by an authority that the system trusts (OpenSSL's
+// SSL_CERT_FILE names others).
+//
+// Thread rule: one thread makes, stops and destroys it; post() and figures() from any.
+// Tested by webhook_test.cc and tests/e2e/unusual_test.py.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/node/webhook_url.h"
+#include "weir/time.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace weir {
+
+class Webhook {
+ public:
+  static constexpr std::size_t kWaitingMax = 100;
+
+  struct Options {
+    WebhookUrl url;
+    std::optional<std::string> token{};           // for Authorization: Bearer
+    Duration patience = std::chrono::seconds(5);  // of one attempt
+    // Before each further attempt.
+    std::vector<Duration> pauses = {std::chrono::seconds(1), std::chrono::seconds(5)};
+  };
+  struct Outcome {
+    std::string fault{};  // why the last attempt failed; empty: it is delivered
+    std::size_t attempts = 0;
+  };
+  // Called on the thread when a text is delivered or given up.
+  using Done = std::function<void(const Outcome&)>;
+
+  Webhook(Options options, Done done);
+  ~Webhook() { stop(); }
+  Webhook(const Webhook&) = delete;
+  Webhook& operator=(const Webhook&) = delete;
+
+  void post(std::string json);
+  // Breaks off what is under way.
+  void stop();
+
+  struct Figures {
+    std::uint64_t delivered = 0;
+    std::uint64_t failed = 0;   // given up
+    std::uint64_t dropped = 0;  // for want of room
+  };
+  Figures figures() const;
+
+ private:
+  struct Attempt {
+    std::string fault{};
+    bool may_try_again = true;
+  };
+
+  class Underway;
+
+  void work_off();
+  std::optional<std::string> next();
+  Outcome deliver(const std::string& json);
+  Attempt attempt(const std::string& json);
+  bool pause(Duration pause);
+
+  const Options options_;
+  const Done done_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::deque<std::string> waiting_;
+  Figures figures_;
+  bool is_stopping_ = false;
+  boost::asio::io_context* loop_ = nullptr;  // of the attempt that is under way
+
+  std::thread thread_;
+};
+
+}  // namespace weir

@@ -1,0 +1,85 @@
+// Rules whose limits are lower while their traffic is unusual (on_surge).
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "engine/asks.h"
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
+
+Quota quota(std::int64_t limit) {
+  return *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = 1min});
+}
+
+class AsksSurgeTest : public testing::Test {
+ protected:
+  AsksSurgeTest() { engine_.use_unusual_rules(unusual_); }
+
+  // "+3 of 4": allowed, what remains and the limit.
+  std::string hit(const Rule& rule, std::string_view key = "a") {
+    asks_.begin(Operation::kSpendEach);
+    EXPECT_TRUE(asks_.add({.rule = &rule, .key = key}));
+    EXPECT_EQ(asks_.decide(kStart), Asks::Progress::kAnswered);
+    const Answer& answer = asks_.answer(0);
+    return (answer.allowed() ? "+" : "-") + std::to_string(answer.decision.remaining) + " of " +
+           std::to_string(answer.decision.limit);
+  }
+
+  UnusualRules unusual_;
+  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kStart);
+  KeyHasher hasher_{HashSecret{}};
+  Traffic traffic_;
+  Engine engine_{*store_, hasher_, traffic_.add_core()};
+  BlockList blocks_{hasher_, 64};
+  Asks asks_{engine_, blocks_};
+};
+
+TEST_F(AsksSurgeTest, LimitsAreLowerAsLongAsTheTrafficIsUnusual) {
+  const Rule rule{.id = "r", .quota = quota(4), .surge_percent = 50, .number = 7};
+  EXPECT_EQ(hit(rule), "+3 of 4");
+  unusual_.begin(7);
+  EXPECT_EQ(hit(rule), "+0 of 2") << "what was spent before counts";
+  EXPECT_EQ(hit(rule), "-0 of 2");
+  unusual_.end(7);
+  EXPECT_EQ(hit(rule), "+1 of 4");
+}
+
+TEST_F(AsksSurgeTest, ARuleThatSaysNothingKeepsItsLimits) {
+  const Rule rule{.id = "r", .quota = quota(4), .number = 7};
+  unusual_.begin(7);
+  EXPECT_EQ(hit(rule), "+3 of 4");
+}
+
+TEST_F(AsksSurgeTest, ItIsTheRulesOwnTrafficThatCounts) {
+  const Rule rule{.id = "r", .quota = quota(4), .surge_percent = 50, .number = 7};
+  unusual_.begin(8);
+  EXPECT_EQ(hit(rule), "+3 of 4");
+}
+
+TEST_F(AsksSurgeTest, AllLimitsAreLower) {
+  Rule rule{.id = "r", .quota = quota(100), .surge_percent = 50, .number = 7};
+  rule.limits = {quota(100), *Quota::make({.limit = 10, .window = 1h})};
+  rule.overrides["gold"] = {quota(40)};
+  unusual_.begin(7);
+  EXPECT_EQ(hit(rule), "+4 of 5") << "the limit that presses most";
+  EXPECT_EQ(hit(rule, "gold"), "+19 of 20");
+}
+
+TEST_F(AsksSurgeTest, AShadowRuleStaysAShadow) {
+  const Rule rule{.id = "r", .quota = quota(2), .surge_percent = 50, .shadow = true, .number = 7};
+  unusual_.begin(7);
+  EXPECT_EQ(hit(rule), "+0 of 1");
+  EXPECT_EQ(hit(rule), "+0 of 1");
+  EXPECT_EQ(traffic_.rules().figures(7)[static_cast<std::size_t>(RuleOutcome::kShadow)], 1u);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,118 @@
+// UnusualTraffic: says when the requests of one rule leave the band of its own last minutes.
+//
+// The level is the mean of the five quietest of the last seven seconds: what lasts counts, a burst
+// of a second or two does not. One level in seven seconds is remembered, 170 of them (20 minutes),
+// as square roots, for the root of a Poisson count spreads alike at every rate (Anscombe, "The
+// transformation of Poisson, binomial and negative-binomial data", Biometrika 35, 1948). From
+// them come a median and a spread that half of the levels cannot move, whatever they are: the
+// median of the distances from the median, or MAD (Hampel, "The influence curve and its role in
+// robust estimation", JASA 69, 1974). A level is outside of the band when it is seven spreads
+// away, Hampel's identifier, and twice the median (a quarter of it, on the way down):
+//
+//   requests/s                     .--.             high
+//     ......................................|        = max(10, 2 median, (root + 7 spreads)^2)
+//                                  |  |     |
+//     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~'  '~~~   median   of the last 20 minutes
+//     ........................................ low
+//        learning      usual       event
+//
+// A level above the band begins an event, which ends when the level was back for half a minute,
+// or after an hour: then what it has become is usual. What an event shows is not learned. Nor is
+// a fall below the band: traffic that returns after an outage is nothing unusual. After half an
+// hour down there the rule begins anew. A fall raises no event.
+//
+// Slow changes move the median, and widen the spread: 40 times as much an hour later raises
+// nothing, nor does a day with a peak and a quiet night. A rise to three times a rate of 10/s or
+// more is found within ten seconds, below that one to three times the upper edge of the band.
+//
+// Thread rule: a value. Tested by unusual_traffic_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace weir {
+
+// In requests a second.
+struct TrafficBand {
+  double low = 0;
+  double median = 0;
+  double high = 0;
+};
+
+class UnusualTraffic {
+ public:
+  enum class Change : std::uint8_t { kNone, kBegan, kEnded };
+
+  static constexpr std::int64_t kLearnDefault = 600;  // seconds
+  static constexpr double kLeastHigh = 10;            // requests/s: nothing below it is unusual
+  static constexpr std::int64_t kCalm = 30;           // seconds within the band end an event
+  static constexpr std::int64_t kLongestEvent = 3'600;
+  static constexpr std::int64_t kLongestFall = 1'800;
+  static constexpr std::int64_t kForgetAfter = 1'800;  // seconds of which nothing is known
+
+  // Begins no event before it has seen `learn_s` seconds.
+  explicit UnusualTraffic(std::int64_t learn_s = kLearnDefault) : learn_s_(learn_s) {}
+
+  // The requests of that second of 1970, or that nobody knows them. Seconds come in order;
+  // one that has been counted is ignored.
+  Change add(std::int64_t second, std::optional<std::uint64_t> requests);
+
+  // Whether it judges already.
+  bool has_learned() const { return seen_s_ >= learn_s_ && level_count_ > 0; }
+  bool is_unusual() const { return is_unusual_; }
+  // When the event began: the first second that was above the band.
+  std::int64_t since() const { return since_; }
+  // The level as of the last second, and the highest of the event.
+  double level() const { return level_; }
+  double peak() const { return peak_; }
+  // All 0 while nothing is known. It stays as it is while an event lasts, and with its end.
+  const TrafficBand& band() const { return band_; }
+
+ private:
+  static constexpr std::size_t kWindow = 7;    // seconds
+  static constexpr std::size_t kLoudest = 2;   // of them do not count
+  static constexpr std::size_t kLevels = 170;  // 20 minutes
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min() / 2;
+
+  bool push(std::int64_t second, std::uint64_t requests);
+  double level_now() const;
+  bool has_risen() const;
+  std::int64_t first_above(std::int64_t second) const;
+  Change begin(std::int64_t second);
+  Change go_on(std::int64_t second);
+  Change finish();
+  void learn();
+  void forget();
+  void make_band();
+
+  std::int64_t learn_s_;
+  std::int64_t last_second_ = kNever;
+  std::int64_t last_known_ = kNever;  // the last second whose requests are known
+
+  // The window, round and round.
+  std::array<std::uint32_t, kWindow> window_{};
+  std::size_t next_ = 0;
+  std::size_t filled_ = 0;
+  double level_ = 0;
+
+  // What has been learned.
+  std::array<float, kLevels> roots_{};
+  std::size_t next_level_ = 0;
+  std::size_t level_count_ = 0;
+  std::size_t until_next_level_ = 0;  // seconds
+  std::int64_t seen_s_ = 0;
+  std::int64_t fallen_s_ = 0;  // for so long the level has been below the band
+  TrafficBand band_{};
+
+  bool is_unusual_ = false;
+  std::int64_t since_ = 0;
+  std::int64_t last_above_ = 0;
+  double peak_ = 0;
+};
+
+}  // namespace weir

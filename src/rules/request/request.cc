@@ -1,9 +1,0 @@
-#include "rules/request/request.h"
-
-namespace weir {
-
-std::optional<std::string_view> Request::header(std::string_view name) const {
-  return find_header(headers, name);
-}
-
-}  // namespace weir

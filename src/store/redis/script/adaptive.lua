@@ -1,0 +1,167 @@
+-- adaptive.h, for Redis; see common.lua.
+--
+-- A state is that of the algorithm which is active, and two numbers more: the switch that chose
+-- it, and when the latest lease of counts ends. The greatest switch decides: who comes with an
+-- older one is decided by the state's algorithm, and who comes with a newer one carries the
+-- state over first.
+--
+-- A lease that is out was charged, and counts as spent until it ends. Counts keep it in the
+-- current window, which it does not outlive; a bucket charges it as of its end. So a bucket
+-- that counts become owes what is left of the latest lease as well. A long lease would make
+-- that much: such counts become a bucket only when little of it is left.
+local function make_adaptive(makers)
+  local SLIDING, BUCKET, IN_BACKOFF = 5, 6, 7  -- as a charge says which the caller follows
+  local FORMATS = {[SLIDING] = '<I1I4i8i8i8i8', [BUCKET] = '<I1I4i8i8i8',
+                   [IN_BACKOFF] = '<I1I4i8i8i8i8i8'}
+  local TAGS = {[SLIDING] = 115, [BUCKET] = 116, [IN_BACKOFF] = 98}
+  local KINDS = {[37] = SLIDING, [29] = BUCKET, [45] = IN_BACKOFF}  -- by a state's size
+  local INNER = {[SLIDING] = 2, [BUCKET] = 3, [IN_BACKOFF] = 6}     -- of `makers`
+  local floor, max, min = math.floor, math.max, math.min
+  local pack, unpack_from = struct.pack, struct.unpack
+  local CHARGE, SWITCH_AT = '<I1I2i8i8i8i8i8', 43  -- as in decide.lua
+  local charges = ARGV[2]
+  local numbers, lease_ends = {}, {}  -- by the key's number
+  local made = {}
+
+  local function note_lease(k, ends) lease_ends[k] = max(lease_ends[k], ends) end
+
+  local function algorithm_for(kind)
+    if made[kind] then return made[kind] end
+    local inner, format, tag = makers[INNER[kind]](makers), FORMATS[kind], TAGS[kind]
+    made[kind] = {
+      kind = kind, step = inner.step, expiry = inner.expiry, charge = inner.charge,
+      deny = inner.deny, hold = inner.hold, inner = inner,
+      write = function(a, b, c, d, k)
+        return pack(format, tag, numbers[k], lease_ends[k], a, b, c, d)
+      end,
+      -- Redis wants to see each request.
+      is_unleased = kind == IN_BACKOFF,
+      -- Who may have long leases: of counts those who want no bucket either. A bucket that
+      -- becomes counts would have to remember what is held.
+      long_for = kind == SLIDING and SLIDING or 0,
+      note_lease = note_lease,
+      -- For a copy: the switch, and which algorithm it chose.
+      tag_of = function(k) return numbers[k] * 4 + kind - SLIDING end,
+    }
+    return made[kind]
+  end
+
+  -- What a charge does that brings a newer switch.
+  local function make_follow()
+    local DENIED = 1
+
+    -- Two counts that hold u units at `at`: `current` and more, if need be, in the window's, and
+    -- as much as may be in the one that fades.
+    local function counts_of(u, current, at, limit, window)
+      local start = at - at % window
+      local left = start + window - at
+      local previous = limit
+      if (u - current) * window / left < 2 * limit then
+        previous = min(limit, (mul_div(u - current, window, 0, left)))
+      end
+      local weight, rest = mul_div(previous, left, 0, window)
+      return start, previous, u - weight - (rest > 0 and 1 or 0), 0
+    end
+
+    -- A full bucket takes a window to fill.
+    local function counts_of_bucket(a, b, limit, window, per_unit, per_us)
+      if limit == 0 then return 0, 0, 0, 0 end
+      local debt, ticks, at = a - now, min(b, per_us - 1), now
+      if debt < 0 then debt, ticks = 0, 0 end
+      if debt > window or (debt == window and ticks > 0) then
+        local is_believed = debt < 2 * window or (debt == 2 * window and ticks == 0)
+        if is_believed then at = now + debt - window + (ticks > 0 and 1 or 0) end
+        debt, ticks = window, 0
+      end
+      local u, rest = mul_div(debt, per_us, ticks, per_unit)
+      return counts_of(rest > 0 and u + 1 or u, 0, at, limit, window)
+    end
+
+    local function bucket_of_counts(u, lease_end, limit, window, per_unit, per_us)
+      local debt, ticks = mul_div(min(u, 2 * limit), per_unit, 0, per_us)
+      local late = max(0, lease_end - now)
+      return now + (late > 0 and min(debt + late, 2 * window) or debt), ticks, 0, 0
+    end
+
+    local function carry(k, from, to, a, b, c, d, limit, window, per_unit, per_us)
+      if from == BUCKET and to ~= BUCKET then
+        return counts_of_bucket(a, b, limit, window, per_unit, per_us)
+      elseif from == to or to == IN_BACKOFF or (d == 0 and to == SLIDING) then
+        return a, b, c, d
+      end
+      local not_left = algorithm_for(IN_BACKOFF).inner.not_left
+      local u, held, start, previous, current = not_left(a, b, c, d, limit, window)
+      if to == BUCKET then
+        return bucket_of_counts(u, lease_ends[k], limit, window, per_unit, per_us)
+      elseif u == held then
+        return start, previous, current, 0
+      end
+      return counts_of(u, current, max(now, start), limit, window)
+    end
+
+    -- Whether the key has to wait with its next algorithm. No lease of counts ends later than the
+    -- next window.
+    local function is_held_back(k, from, to, window)
+      if from == BUCKET or to ~= BUCKET then return false end
+      lease_ends[k] = min(lease_ends[k], now + window)
+      return lease_ends[k] > now + min(1000000, floor(window / 16))
+    end
+
+    -- As the algorithm; but its state was carried over just now, which a denial stores.
+    local function storing(algorithm)
+      local copy = {}
+      for name, part in pairs(algorithm) do copy[name] = part end
+      function copy.step(a, b, c, d, cost, ...)
+        local verdict, remaining, reset, retry, level, changed, next_a, next_b, next_c, next_d =
+            algorithm.step(a, b, c, d, cost, ...)
+        if cost > 0 and verdict == DENIED and not changed then
+          return verdict, remaining, reset, retry, level, true, a, b, c, d
+        end
+        return verdict, remaining, reset, retry, level, changed, next_a, next_b, next_c, next_d
+      end
+      return copy
+    end
+
+    -- The algorithm that decides then, and its state.
+    return function(k, algorithm, a, b, c, d, number, position)
+      local kind, _, _, limit, window, per_unit, per_us = unpack_from(CHARGE, charges, position)
+      local from = algorithm.kind
+      if is_held_back(k, from, kind, window) then return algorithm, a, b, c, d end
+      a, b, c, d = carry(k, from, kind, a, b, c, d, limit, window, per_unit, per_us)
+      if kind == BUCKET then lease_ends[k] = 0 end
+      numbers[k] = number
+      return storing(algorithm_for(kind)), a, b, c, d
+    end
+  end
+  local follow
+
+  -- The algorithm and its state; nothing if that is not what the bytes are.
+  local function read(k, bytes)
+    local kind = KINDS[#bytes]
+    if not kind then return end
+    local tag, a, b, c, d
+    tag, numbers[k], lease_ends[k], a, b, c, d = unpack_from(FORMATS[kind], bytes)
+    local is_ours = tag == TAGS[kind] and checked(true, lease_ends[k], 0, 0, 0)
+    if kind == BUCKET then c, d = 0, 0 end
+    if kind == SLIDING then d = 0 end
+    if kind == IN_BACKOFF then is_ours = is_ours and d % 16 < 10 and d % 256 < 96 end
+    return algorithm_for(kind), checked(is_ours, a, b, c, d)
+  end
+
+  return {
+    -- The algorithm of a key that is new, and follows whoever comes.
+    begin = function(k, position)
+      numbers[k], lease_ends[k] = unpack_from('<I4', charges, position + SWITCH_AT), 0
+      return algorithm_for(string.byte(charges, position))
+    end,
+    -- The algorithm and state that decide the charge; nothing if the key has none of ours.
+    load = function(k, position, bytes, algorithm, a, b, c, d)
+      if not a then algorithm, a, b, c, d = read(k, bytes) end
+      if not a or not algorithm.kind then return end
+      local number = unpack_from('<I4', charges, position + SWITCH_AT)
+      if number <= numbers[k] then return algorithm, a, b, c, d end
+      follow = follow or make_follow()
+      return follow(k, algorithm, a, b, c, d, number, position)
+    end,
+  }
+end

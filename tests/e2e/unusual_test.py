@@ -1,0 +1,123 @@
+"""Unusual traffic of a running node: the log, /admin/events, on_surge and the webhook."""
+
+import http.server
+import json
+import os
+import pathlib
+import queue
+import ssl
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from certificates import Authority
+from weir_server import DEADLINE_S, WEIR, Weir, get, main
+
+TOKEN = "0123456789abcdef"
+CONFIG = """
+unusual_traffic: {learn: 1s, webhook: "https://127.0.0.1:PORT/hook?secret=x",
+                  webhook_token_file: TOKEN_FILE}
+rules:
+  - {id: login, limit: 1000000, window: 1m, on_surge: {limit: 50%}}
+"""
+
+
+class Receiver:
+    """A webhook under TLS that says 500 to its first request. A context manager."""
+
+    def __init__(self, certificate, key):
+        self.requests = queue.Queue()
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            asked = 0
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                Handler.asked += 1
+                self.send_response(500 if Handler.asked == 1 else 204)
+                self.end_headers()
+                receiver.requests.put((self.path, self.headers["Authorization"], json.loads(body)))
+
+            def log_message(self, *_):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._server.shutdown()
+        self._thread.join(timeout=DEADLINE_S)
+        self._server.server_close()
+
+
+def load(weir, rate, seconds):
+    """Checks of the rule at this rate, for as long."""
+    return subprocess.Popen(
+        [WEIR, "bench", "http", "--server", f"127.0.0.1:{weir.port}", "--connections", "1",
+         "--rate", str(rate), "--duration", f"{seconds}s", "--rule", "login"],
+        stdout=subprocess.DEVNULL)
+
+
+class UnusualTraffic(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="weir-e2e-unusual-")
+        self.addCleanup(folder.cleanup)
+        self.authority = self.enterContext(Authority())
+        self.receiver = self.enterContext(Receiver(*self.authority.issue("receiver")))
+        token = os.path.join(folder.name, "token")
+        pathlib.Path(token).write_text(TOKEN + "\n", encoding="ascii")
+        config = CONFIG.replace("PORT", str(self.receiver.port)).replace("TOKEN_FILE", token)
+        self.weir = self.enterContext(
+            Weir(config=config, environment={"SSL_CERT_FILE": self.authority.certificate}))
+
+    def ask(self, path):
+        with self.weir.connect() as connection:
+            return connection.ask(get(path)).json()
+
+    def load(self, rate, seconds):
+        process = load(self.weir, rate, seconds)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def limit_of_login(self):
+        return self.ask("/v1/explain?rule=login&key=b")["applies"][0]["limit"]
+
+    def test_a_step_is_reported_and_lowers_the_limit_that_wants_it(self):
+        self.assertEqual(self.load(rate=20, seconds=9).wait(timeout=DEADLINE_S), 0)
+        self.assertEqual(self.ask("/admin/events"), {"last": 0, "events": []})
+        self.assertEqual(self.limit_of_login(), 1_000_000)
+
+        self.load(rate=400, seconds=12)
+        line = self.weir.wait_for_log("unusual traffic of rule login since")
+        self.assertIn("requests/s; usual are", line)
+        (event,) = self.ask("/admin/events?since=0")["events"]
+        self.assertEqual((event["number"], event["event"], event["rule"]), (1, "began", "login"))
+        self.assertGreater(event["requests_per_second"], event["band"]["high"])
+        self.assertEqual(self.ask("/admin/events?since=1")["events"], [])
+        self.assertEqual(self.limit_of_login(), 500_000)
+        self.assertEqual(self.weir.metric("weir_rule_unusual"), 1)
+
+        for _ in ("the one that failed", "the next attempt"):
+            path, authorization, body = self.receiver.requests.get(timeout=DEADLINE_S)
+            self.assertEqual(path, "/hook?secret=x")
+            self.assertEqual(authorization, f"Bearer {TOKEN}")
+            self.assertEqual(body["event"], "began")
+            self.assertEqual({**body, **event}, body)
+        self.assertNotIn("secret", self.weir.log())
+        self.assertNotIn(TOKEN, self.weir.log())
+        self.assertEqual(self.weir.stop(), 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+// The script in a Redis of the test's own, called with one batch at a time.
+//
+// Thread rule: one thread. Tested by charge_effects_test.cc, which uses it.
+
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "redis/redis_server.h"
+#include "store/redis/script/charge_script.h"
+
+namespace weir::testing {
+
+class Script {
+ public:
+  Script() { redis.call({"SCRIPT", "LOAD", charge_script()}); }
+
+  // As of `now`; Instant{}: Redis's own time.
+  const resp::Reply& run(Instant now) {
+    if (now != Instant{}) call.set_time(now);
+    return redis.call({call.words().begin(), call.words().end()});
+  }
+  Decision spend(const Charge& charge, Instant now) {
+    return decide(ScriptOperation::kSpendEach, charge, now);
+  }
+  Decision look(const Charge& charge, Instant now) {
+    return decide(ScriptOperation::kLook, charge, now);
+  }
+  Lease lease(const Charge& charge, const LeaseTerms& terms, Instant now) {
+    call.clear();
+    call.add_lease(charge, terms);
+    Lease lease;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read_lease(charge, lease), ChargeFailure::kNone);
+    return lease;
+  }
+  Decision give_back(const Charge& charge, Instant end, std::int64_t settled, Instant now) {
+    call.clear();
+    call.add_return(charge, end, settled);
+    Decision decision;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision;
+  }
+  SyncedState sync(const Charge& charge, Instant now) {
+    call.clear();
+    call.add(ScriptOperation::kSync, {&charge, 1});
+    SyncedState state{};
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kNone);
+    EXPECT_EQ(replies.time(), now);
+    return state;
+  }
+  KeyHash fresh_key() { return {++keys_made, 42}; }
+  std::string name_of(KeyHash key, std::uint64_t tag = 0) {
+    ChargeCall only("weir:");
+    const Quota quota;
+    const Charge charge{key, &quota, 1, tag};
+    only.add(ScriptOperation::kLook, {&charge, 1});
+    return std::string(only.words()[3]);
+  }
+
+  RedisServer server;
+  RedisConnection redis{server};
+  ChargeCall call{"weir:"};
+  std::uint64_t keys_made = 0;
+
+ private:
+  Decision decide(ScriptOperation operation, const Charge& charge, Instant now) {
+    call.clear();
+    call.add(operation, {&charge, 1});
+    Decision decision;
+    ChargeReplies replies(run(now));
+    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
+    return decision;
+  }
+};
+
+}  // namespace weir::testing
