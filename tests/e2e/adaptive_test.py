@@ -9,7 +9,7 @@ from redis_world import Redis
 from weir_server import get, wait_until
 
 NODES = 3
-MODE = "local"
+MODES = ("local", "strict", "leased")
 LIMIT = 300
 BURST = 100  # on each node
 # Nothing is earned back while a test runs.
@@ -19,12 +19,14 @@ PATIENT = ("--redis-deadline", "2s")
 WARM_S = 15
 
 
-def config(dwell, mode):
+def config(dwell):
+    """A rule for each mode, by its name, and one that never has a reason to switch."""
+    rules = "".join(f"  - {{id: {mode}, algorithm: adaptive, limit: {LIMIT}, window: {LONG}, "
+                    f"mode: {mode}}}\n" for mode in MODES)
     return f"""
 adaptive: {{dwell: {dwell}}}
 rules:
-  - {{id: api, algorithm: adaptive, limit: {LIMIT}, window: {LONG}, mode: {mode}}}
-  - {{id: calm, algorithm: adaptive, limit: 1000000, window: {LONG}, mode: local}}
+{rules}  - {{id: calm, algorithm: adaptive, limit: 1000000, window: {LONG}, mode: local}}
 """
 
 
@@ -35,13 +37,13 @@ def let_time_pass(fleet, seconds):
     load.result()
 
 
-def start_burst(node):
-    return resp_load(node, ("WEIR.HIT", "api", RESP_KEY), "--requests", BURST, "--connections", 8)
+def start_burst(node, rule):
+    return resp_load(node, ("WEIR.HIT", rule, RESP_KEY), "--requests", BURST, "--connections", 8)
 
 
-def spent(node, times):
+def spent(node, rule, times):
     with node.client() as client:
-        return sum(client.ask("WEIR.HIT", "api", KEY)[0] == 0 for _ in range(times))
+        return sum(client.ask("WEIR.HIT", rule, KEY)[0] == 0 for _ in range(times))
 
 
 def ask(node, path):
@@ -63,59 +65,66 @@ def switches_in_log(node):
 
 class Together(unittest.TestCase):
     def test_a_burst_switches_once_on_all_nodes_and_back_once_and_grants_nothing(self):
-        with Redis() as redis, \
-                Fleet([redis.url] * NODES, *PATIENT, config=config("5s", MODE)) as fleet:
+        with Redis() as redis, Fleet([redis.url] * NODES, *PATIENT, config=config("5s")) as fleet:
             fleet.wait_until_shared()
             let_time_pass(fleet, WARM_S)
-            allowed = sum(load.result()["allowed"]
-                          for load in [start_burst(node) for node in fleet.nodes])
+            loads = [(mode, start_burst(node, mode)) for node in fleet.nodes for mode in MODES]
+            allowed = collections.Counter()
+            for mode, load in loads:
+                allowed[mode] += load.result()["allowed"]
+            self.expect(fleet, "token_bucket", 1, instead_of="sliding_window")
+            explained = ask(fleet.nodes[2], "/v1/explain?rule=strict&key=somebody")["applies"][0]
+            self.assertEqual(explained["algorithm"], "adaptive")
+            self.assertEqual(explained["following"]["algorithm"], "token_bucket")
+            self.assertIn("burst ratio", explained["following"]["because"])
+            self.expect(fleet, "sliding_window", 3, instead_of="token_bucket")
             for node in fleet.nodes:
-                node.wait_for_log("rule api now follows token_bucket instead of sliding_window: "
+                self.assertEqual(set(switches_in_log(node).values()), {1}, "each once")
+                self.assertEqual(len(switches_in_log(node)), 2 * len(MODES))
+                self.assertEqual(node.metric('weir_rule_switches_total{rule="strict"}'), 2)
+            for mode in MODES:
+                allowed[mode] += sum(spent(node, mode, LIMIT) for node in fleet.nodes)
+            self.expect_no_more_than_the_limit(allowed)
+
+    def expect(self, fleet, algorithm, number, instead_of):
+        for node in fleet.nodes:
+            for mode in MODES:
+                node.wait_for_log(f"rule {mode} now follows {algorithm} instead of {instead_of}: "
                                   "burst ratio ")
-            for node in fleet.nodes:
-                self.assertEqual(last_switches(node), {"api": ("token_bucket", 1)})
-                explained = ask(node, "/v1/explain?rule=api&key=somebody")["applies"][0]
-                self.assertEqual(explained["algorithm"], "adaptive")
-                self.assertEqual(explained["following"]["algorithm"], "token_bucket")
-                self.assertIn("burst ratio", explained["following"]["because"])
-            for node in fleet.nodes:
-                node.wait_for_log("rule api now follows sliding_window instead of token_bucket")
-            for node in fleet.nodes:
-                self.assertEqual(last_switches(node), {"api": ("sliding_window", 3)})
-                self.assertEqual(switches_in_log(node), {
-                    "api now follows token_bucket instead of sliding_window": 1,
-                    "api now follows sliding_window instead of token_bucket": 1})
-                self.assertEqual(node.metric('weir_rule_switches_total{rule="api"}'), 2)
-            allowed += sum(spent(node, LIMIT) for node in fleet.nodes)
-            limit = LIMIT if MODE != "local" else LIMIT * NODES
-            print(f"\nadaptive, {MODE}: {allowed} of {limit} over two switches")
-            self.assertLessEqual(allowed, limit)
-            # A switch rounds up: to less than a unit for each.
-            self.assertGreaterEqual(allowed, limit - 2 * NODES)
+        for node in fleet.nodes:
+            self.assertEqual(last_switches(node), {mode: (algorithm, number) for mode in MODES})
+
+    def expect_no_more_than_the_limit(self, allowed):
+        print(f"\nadaptive, over two switches: {dict(allowed)} of {LIMIT}, local on each node")
+        self.assertLessEqual(allowed["strict"], LIMIT)
+        self.assertLessEqual(allowed["leased"], LIMIT)
+        self.assertLessEqual(allowed["local"], LIMIT * NODES)
+        # A switch rounds up what is spent, to a unit. Leases may be out.
+        self.assertGreaterEqual(allowed["strict"], LIMIT - 2)
+        self.assertGreaterEqual(allowed["local"], (LIMIT - 2) * NODES)
 
 
 class Apart(unittest.TestCase):
     def test_nodes_adapt_by_their_own_figures_while_redis_is_away_and_agree_afterwards(self):
-        with Redis() as redis, \
-                Fleet([redis.url] * 2, *PATIENT, config=config("1h", "local")) as fleet:
+        with Redis() as redis, Fleet([redis.url] * 2, *PATIENT, config=config("1h")) as fleet:
             fleet.wait_until_shared()
             first, second = fleet.nodes
             redis.kill()
             let_time_pass(fleet, WARM_S)
             for node in fleet.nodes:
                 self.assertEqual(health(node)["redis"], "disconnected")
-            start_burst(first).result()
-            first.wait_for_log("rule api now follows token_bucket")
-            self.assertEqual(last_switches(first), {"api": ("token_bucket", 1)})
+            start_burst(first, "local").result()
+            first.wait_for_log("rule local now follows token_bucket")
+            self.assertEqual(last_switches(first), {"local": ("token_bucket", 1)})
             self.assertEqual(last_switches(second), {})
             redis.start()
-            second.wait_for_log("rule api now follows token_bucket")
+            second.wait_for_log("rule local now follows token_bucket")
             wait_until(lambda: last_switches(first) == last_switches(second), "they agree")
             self.assertEqual(sum(switches_in_log(first).values()), 1)
             # A Redis that has lost all is told again, and tells it to a node that comes later.
             redis.ask("FLUSHALL")
-            with Fleet([redis.url], *PATIENT, config=config("1h", "local")) as late:
-                late.nodes[0].wait_for_log("rule api now follows token_bucket")
+            with Fleet([redis.url], *PATIENT, config=config("1h")) as late:
+                late.nodes[0].wait_for_log("rule local now follows token_bucket")
 
 
 if __name__ == "__main__":
