@@ -14,7 +14,7 @@
 
 #include "cli/node/webhook_url.h"
 #include "config/setting_values.h"
-#include "engine/adaptive_switch.h"
+#include "engine/adaptive/adaptive_switch.h"
 #include "net/doorway.h"
 #include "net/sockets/address.h"
 #include "net/tls/tls_context.h"

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "engine/active_algorithms.h"
+#include "engine/adaptive/active_algorithms.h"
 #include "engine/fleet.h"
 #include "observe/traffic.h"
 #include "observe/unusual/unusual_rules.h"

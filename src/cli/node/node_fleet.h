@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
+#include "engine/adaptive/rule_switches.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/rule_switches.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
 #include "observe/keys/fleet_keys.h"

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "engine/rule_switches.h"
+#include "engine/adaptive/rule_switches.h"
 #include "proto/json_writer.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/rule_switches.h"
+#include "engine/adaptive/rule_switches.h"
 #include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "rules/rule.h"

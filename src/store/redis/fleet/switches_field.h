@@ -1,5 +1,5 @@
 // SwitchesField: which algorithm each adaptive rule follows, on all nodes of a fleet
-// (engine/rule_switches.h).
+// (engine/adaptive/rule_switches.h).
 //
 // A hash in Redis has an entry for each rule that has ever switched:
 //
@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/rule_switches.h"
+#include "engine/adaptive/rule_switches.h"
 #include "store/redis/fleet/beat_fields.h"
 #include "store/redis/fleet/fleet_state.h"
 

@@ -1,4 +1,4 @@
-#include "engine/active_algorithms.h"
+#include "engine/adaptive/active_algorithms.h"
 
 #include <gtest/gtest.h>
 

@@ -23,8 +23,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/active_algorithms.h"
-#include "engine/adaptive_switch.h"
+#include "engine/adaptive/active_algorithms.h"
+#include "engine/adaptive/adaptive_switch.h"
 #include "observe/recent_traffic.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"

@@ -1,4 +1,4 @@
-#include "engine/adaptive_switch.h"
+#include "engine/adaptive/adaptive_switch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/rule_switches.h"
+#include "engine/adaptive/rule_switches.h"
 
 #include <gtest/gtest.h>
 
