@@ -62,6 +62,8 @@ class Node : public Switching {
                          .blocks = blocks_,
                          .traffic = traffic_of_its_own_,
                          .switches = switches,
+                         .rule_counts = counted_.rules(),
+                         .keys = keys_,
                          .state = state_,
                          .listener = listener},
         now);
@@ -85,6 +87,7 @@ class Node : public Switching {
   BlockList blocks_{hasher_};
   Traffic counted_;
   RecentTraffic traffic_of_its_own_{counted_, now};  // none: the test has its own figures
+  FleetKeys keys_{KeyTexts::kHidden};
   FleetState state_{1, now};
   std::unique_ptr<FleetBeat> beat_;
 };
