@@ -175,13 +175,20 @@ const quotasOf = (limits: ExportedLimit[]): Quota[] =>
 const quotasByName = (named: NamedLimits[] | undefined): Map<string, Quota[]> =>
   new Map(listOf(named).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
 
-function listedIn({ keys, networks }: KeyList = { keys: [], networks: [] }): Listed {
+// The key is made of the request, so a client may choose it: it is an address only where that
+// denies.
+type AddressOf = (key: string, client: Address | undefined) => Address | undefined;
+const clientAlone: AddressOf = (_, client) => client;
+const clientOrKey: AddressOf = (key, client) => client ?? parseAddress(key);
+
+function listedIn(addressOf: AddressOf,
+                  { keys, networks }: KeyList = { keys: [], networks: [] }): Listed {
   const named = new Set(keys.map(bytesOf));
   const holds = networks.map(networkHolds);
   return (key, client) => {
     if (named.has(key)) return true;
     if (holds.length === 0) return false;
-    const address = client ?? parseAddress(key);
+    const address = addressOf(key, client);
     return address !== undefined && holds.some((holdsIt) => holdsIt(address));
   };
 }
@@ -200,8 +207,8 @@ function compileRule(exported: ExportedRule): Rule {
     keyOf: keyOfParts(exported.key),
     tierOf: tier === undefined ? () => "" : partOf(tier),
     quotasFor: (key, tierName) => overrides.get(key) ?? tiers.get(tierName) ?? own,
-    allows: listedIn(exported.allow),
-    denies: listedIn(exported.deny),
+    allows: listedIn(clientAlone, exported.allow),
+    denies: listedIn(clientOrKey, exported.deny),
     answerTo: denialAnswerOf(exported.on_deny),
   };
 }

@@ -15,7 +15,8 @@ export interface Charge {
 }
 
 export const OPERATIONS = { spendEach: 0, reset: 3 };
-const CHARGE_BYTES = 45;  // with the header of a batch of one
+// With the header of a batch of one; the last four, a switch, are those of adaptive keys.
+const CHARGE_BYTES = 49;
 const FAILED = 3;         // in the place of a verdict
 const FAILURES = ["", "is no string", "is no state of this algorithm", "is not supported"];
 
