@@ -132,6 +132,15 @@ std::optional<RuleSwitch> RuleSwitches::of(std::string_view id) const {
   return entry == nullptr ? std::nullopt : std::optional(entry->now);
 }
 
+std::optional<RuleSwitch> RuleSwitches::latest() const {
+  const std::scoped_lock lock(mutex_);
+  std::optional<RuleSwitch> latest;
+  for (const auto& [rule, entry] : entries_) {
+    if (!latest || entry.now.since > latest->since) latest = entry.now;
+  }
+  return latest;
+}
+
 // ---- between nodes ----
 
 std::vector<RuleSwitches::Said> RuleSwitches::unsaid(std::size_t most) {

@@ -67,6 +67,8 @@ class RuleSwitches {
 
   // What the rule of that id follows; nothing if it has never switched.
   std::optional<RuleSwitch> of(std::string_view id) const;
+  // The latest of all; nothing if there was none.
+  std::optional<RuleSwitch> latest() const;
 
   // ---- between the nodes of a fleet ----
 

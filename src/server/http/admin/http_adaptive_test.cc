@@ -80,6 +80,7 @@ TEST_F(HttpAdaptive, ChecksWithoutARuleAreInTheList) {
   EXPECT_NE(json.find(R"("switches":[{"rule":null,"algorithm":"token_bucket","number":1,)"),
             std::string::npos)
       << json;
+  EXPECT_NE(json.find(R"("active_algorithm":"token_bucket")"), std::string::npos) << json;
 }
 
 }  // namespace

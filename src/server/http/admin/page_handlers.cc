@@ -122,25 +122,33 @@ void write_rates(JsonWriter& json, const TrafficRates& rates) {
   json.key("deny_rate").number(rates.denied_share);
 }
 
-void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTotals& totals) {
+// What an adaptive rule has switched to last. If none ever has, what has decided most.
+Algorithm active_algorithm(const RuleSwitches* switches, const TrafficTotals& totals) {
+  const auto last = switches == nullptr ? std::nullopt : switches->latest();
+  return last ? last->active.algorithm : totals.most_used();
+}
+
+void write_traffic(JsonWriter& json, const TrafficRates& rates, const TrafficTotals& totals,
+                   const RuleSwitches* switches) {
   write_rates(json, rates);
-  json.key("active_algorithm").string(algorithm_name(totals.most_used()));
+  json.key("active_algorithm").string(algorithm_name(active_algorithm(switches, totals)));
   json.key("total_requests").number(totals.requests());
   json.key("total_denied").number(totals.denied);
 }
 
-void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic) {
-  write_traffic(json, rates_of(traffic), totals_of(traffic));
+void write_own_traffic(JsonWriter& json, const TrafficSummary& traffic,
+                       const RuleSwitches* switches) {
+  write_traffic(json, rates_of(traffic), totals_of(traffic), switches);
 }
 
 // The fleet's, and this node's beside it.
-void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet,
-                         const TrafficSummary& traffic) {
-  write_traffic(json, fleet.rates, fleet.totals);
+void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const TrafficSummary& traffic,
+                         const RuleSwitches* switches) {
+  write_traffic(json, fleet.rates, fleet.totals, switches);
   json.key("scope").string(fleet.is_alone ? "node" : "fleet");
   json.key("nodes").number(fleet.nodes);
   json.key("node").begin_object();
-  write_own_traffic(json, traffic);
+  write_own_traffic(json, traffic, switches);
   json.end_object();
 }
 
@@ -170,14 +178,15 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
         exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
   }
   const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
+  const RuleSwitches* const switches = core.node().options().switches;
   JsonWriter json;
   json.begin_object();
   if (const auto shared = core.node().figures().shared) {
-    write_fleet_traffic(json, shared->traffic, traffic);
+    write_fleet_traffic(json, shared->traffic, traffic, switches);
   } else {
-    write_own_traffic(json, traffic);
+    write_own_traffic(json, traffic, switches);
   }
-  write_switches(json.key("switches"), core.node().options().switches, core.rules(), exchange.now);
+  write_switches(json.key("switches"), switches, core.rules(), exchange.now);
   json.end_object();
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
