@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import unittest
 
 from fleet import admin, is_shared
@@ -9,6 +10,7 @@ from redis_world import Redis
 from resp_client import RespWeir
 from weir_server import Weir, get, main, wait_until
 
+IS_LONG = os.environ.get("WEIR_TESTS") == "long"
 TOKEN = "a-token-of-the-busiest-test"
 BEARER = f"Authorization: Bearer {TOKEN}\r\n"
 CONFIG = """
@@ -139,6 +141,7 @@ class ThreeNodes(unittest.TestCase):
             self.redis.ask("HSET", SHARED, str(number), f"{seconds + 10} {lie}")
         self.wait_for_total(nodes[1], 3)
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_a_key_of_another_type_stops_nothing_else(self):
         nodes = self.nodes((), (), ())
         spend(nodes[0], 3, "alice")
@@ -155,6 +158,7 @@ class ThreeNodes(unittest.TestCase):
             self.wait_for_total(node, 3)
             wait_until(lambda: "trouble" not in busiest(node), "it goes on")
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_a_user_who_may_not_write_it_is_named_and_does_all_else(self):
         self.redis.ask("ACL", "SETUSER", "weir", "on", ">secret", "~weir:*", "+@all",
                        "-hset", "-hkeys")

@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import os
 import time
 import unittest
 
@@ -10,6 +11,7 @@ from fleet import Fleet
 from redis_world import Cluster, Redis
 from weir_server import check_request, get, wait_until
 
+IS_LONG = os.environ.get("WEIR_TESTS") == "long"
 NODES = 3
 TRAFFIC = "weir:{fleet}:traffic"
 WARNING = "the figures of the fleet's traffic are not complete"
@@ -153,6 +155,7 @@ class Sums(TrafficTest):
                 send(node, api=10 * number)
             self.wait_for_sums(fleet.nodes, 60, 0)
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_a_cluster_adds_up_as_one_server_does(self):
         """The script makes the names of seconds, so no node has told the cluster of them."""
         with Cluster() as cluster, Fleet([cluster.url] * 2, *PATIENT, config=CONFIG) as fleet:
@@ -162,6 +165,7 @@ class Sums(TrafficTest):
                 send(node, api=10 * number)
             self.wait_for_sums(fleet.nodes, 30, 0)
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_two_fleets_in_one_redis_do_not_meet(self):
         with Redis() as redis, contextlib.ExitStack() as stack:
             fleets = [stack.enter_context(Fleet([redis.url], "--redis-prefix", prefix, *PATIENT,
@@ -203,6 +207,7 @@ class Trouble(TrafficTest):
                 self.assertEqual(metrics(node)["nodes"], 2)
                 self.assertEqual(node.log().count(WARNING), 1)
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_a_second_of_another_type_is_left_alone(self):
         with self.fleet(nodes=2) as (redis, fleet):
             self.plant(redis, "SET", "a string")
@@ -225,6 +230,7 @@ class Trouble(TrafficTest):
         for second in range(now, now + 3):
             redis.ask(command, f"{TRAFFIC}:{second}", *words)
 
+    @unittest.skipUnless(IS_LONG, "only ./dev test --long")
     def test_a_user_who_may_not_keep_seconds_shares_all_else(self):
         """As one whom an older Weir's documents made."""
         with Redis() as redis:
