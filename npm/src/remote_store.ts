@@ -1,5 +1,6 @@
 // A Weir node decides, over HTTP. All calls in one turn of the event loop become one request.
 
+import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";
 import { FailoverStore, type FailureOptions } from "./failover.js";
@@ -33,6 +34,17 @@ interface Result {
 }
 
 const CHECKS_MAX = 256;  // of one request
+const TEXT_MAX = 1024;   // UTF-16 units, at most three bytes each; a node takes 4,096 bytes
+
+// Whether a node takes the text as it is. One that it refused would fail all calls of the turn.
+const isTaken = (text: string): boolean => text.length <= TEXT_MAX && !/\p{Surrogate}/u.test(text);
+
+// Stands for a text that a node would refuse.
+async function digestOf(text: string): Promise<string> {
+  const units = Uint16Array.from({ length: text.length }, (_, index) => text.charCodeAt(index));
+  const digest = await sha256(new Uint8Array(units.buffer));
+  return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
 
 function checkOf(quota: Quota, bucket: string, key: string, cost: number): Check {
   const { limit, window, name, burst } = quota;
@@ -61,11 +73,17 @@ export class RemoteStore extends FailoverStore {
   }
 
   protected ask(quota: Quota, bucket: string, key: string, cost: number): Promise<Decision> {
-    return this.batcher.add(checkOf(quota, bucket, key, cost));
+    return this.checkOf(quota, bucket, key, cost).then((check) => this.batcher.add(check));
   }
 
   protected forget(quota: Quota, bucket: string, key: string): Promise<unknown> {
-    return this.post("/v1/reset", checkOf(quota, bucket, key, 1));
+    return this.checkOf(quota, bucket, key, 1).then((check) => this.post("/v1/reset", check));
+  }
+
+  private async checkOf(quota: Quota, bucket: string, key: string, cost: number): Promise<Check> {
+    const takenBucket = isTaken(bucket) ? bucket : await digestOf(bucket);
+    const takenKey = key !== "" && isTaken(key) ? key : await digestOf(key);
+    return checkOf(quota, takenBucket, takenKey, cost);
   }
 
   private async send(checks: Check[]): Promise<Decision[]> {

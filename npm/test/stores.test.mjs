@@ -125,7 +125,18 @@ test("remote: a node decides, and what comes in one turn is one request", async 
   assert.equal((await limiter.hit("b", "k0")).limit, 10);
   const bucket = { limit: 1, window: "1h", burst: 5, algorithm: "token_bucket" };
   assert.equal((await new Limiter(bucket, new RemoteStore(options)).hit("", "k")).remaining, 4);
-  await assert.rejects(limiter.hit("", "k".repeat(5000)), /StoreError: the node answered 400/);
+});
+
+test("remote: a key that a node would refuse fails nobody's call", async (t) => {
+  const url = await startNode(t, "--threads", "1");
+  const store = new RemoteStore({ url, onFailure: "throw", deadline: 20_000 });
+  const limiter = new Limiter({ limit: 1, window: "1h" }, store);
+  const keys = ["honest", "k".repeat(5000), "k".repeat(5001), "\uD800", "\uDC00", "",
+    "\u20AC".repeat(1024)];
+  for (const expected of [true, false]) {
+    const hits = await Promise.all(keys.map((key) => limiter.hit("b", key)));
+    assert.deepEqual(hits.map(({ allowed }) => allowed), keys.map(() => expected));
+  }
 });
 
 test("remote: a node that is away, or answers nonsense, is no denial", async () => {

@@ -169,7 +169,7 @@ Job resp_job(const RespBench& bench, const load::Target&, const LoadPlan&) {
 // The subcommand of a protocol. The caller adds the options that it alone has.
 template <typename Bench, typename MakeJob>
 CLI::App& add_protocol(CLI::App& bench_command, const char* protocol, const char* help,
-                       const std::shared_ptr<Bench>& bench, const MakeJob& make_job) {
+                       const std::shared_ptr<Bench>& bench, MakeJob make_job) {
   auto* command = bench_command.add_subcommand(protocol, help);
   add_workload_options(*command, bench->workload);
   command->callback([=] {

@@ -61,7 +61,7 @@ rules:
     match: {any: [{path: /x}, {not: {path_regex: "/[0-9]+"}}]}
     limit: 1
     window: 1m
-    on_deny: {block: 1m, status: 503}
+    on_deny: {block: 1m, status: 403}
     mode: strict
 )"),
             "rules.yaml:3:9: a: the Worker asks by request only: the rule needs a 'match'\n"
@@ -140,11 +140,11 @@ rules:
     limit: 1
     window: 1m
     on_deny:
-      status: 503
+      status: 403
       body: "{{key}} waits"
       header: [{name: X-Wait, value: "{{retry_after}}"}]
 )");
-  EXPECT_NE(text.find(R"("on_deny":{"status":503,"content_type":"text/plain",)"
+  EXPECT_NE(text.find(R"("on_deny":{"status":403,"content_type":"text/plain",)"
                       R"("body":"{{key}} waits",)"
                       R"("header":[{"name":"X-Wait","value":"{{retry_after}}"}]})"),
             std::string::npos)

@@ -172,9 +172,10 @@ constexpr Field kOnDenyFields[] = {
                   "How long a block that has ended counts for the length of the next, at "
                   "least.")
         .defaults_to("1d"),
-    row::integer("status", {400, 599},
+    row::integer("status", {400, 499},
                  "The status of the answer, where the door is HTTP and its proxy does not "
-                 "want another. Without it, 429."),
+                 "want another. Without it, 429. Not 5xx, which proxies take for no answer and "
+                 "let pass."),
     row::text("content_type", &kHeaderText,
               "The content type of the body: says how what is filled in is escaped."),
     row::text("body", kAnyText,

@@ -243,7 +243,7 @@ TEST(ForwardAuth, RefusesStrangersAndProxiesThatSayTooLittle) {
 
 TEST(ForwardAuth, ADenialIsAnsweredAsItsRuleSays) {
   Rule rule = per_client("login", at_path("/login"), 0);
-  rule.denial.status = 503;
+  rule.denial.status = 403;
   rule.denial.content_type = "application/json";
   rule.denial.body =
       std::get<TextTemplate>(TextTemplate::parse(R"({"error":"no","to":"{{header:x-name}}"})"));
@@ -253,7 +253,7 @@ TEST(ForwardAuth, ADenialIsAnsweredAsItsRuleSays) {
   Fields fields = kForwarded;
   fields["X-Name"] = R"("}<b>)";
   const TestReply reply = door.ask(ask_auth("/auth", fields));
-  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.status, 403);
   EXPECT_EQ(reply.body, R"({"error":"no","to":"\"}<b>"})");
   EXPECT_EQ(reply.fields.at("content-type"), "application/json");
   EXPECT_EQ(reply.fields.at("ip"), "192.0.2.1");
