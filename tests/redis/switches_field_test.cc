@@ -205,6 +205,31 @@ TEST_F(SwitchesFieldTest, GarbageIsNamedOnceAndReplacedByTheNextSwitch) {
   EXPECT_NE(entry_of("login").find(" 3 "), std::string::npos) << entry_of("login");
 }
 
+// A stamp of nan was after and before nothing, and an epoch of a megabyte broke the whole beat.
+TEST_F(SwitchesFieldTest, AForgedStampOrEpochStopsNoSwitch) {
+  redis_.call({"HSET", kKey, "stamp", "nan", "epoch", std::string(2 << 20, 'e')});
+  nodes_[0].burst(kLogin);
+  beat_all(3);
+  expect_all(kLogin, next_switch(0, kBursting));
+}
+
+// No number could follow the greatest.
+TEST_F(SwitchesFieldTest, AForgedNumberLeavesRoomForTheNext) {
+  nodes_[0].burst(kLogin);
+  beat_all(2);
+  const std::int64_t now_s = std::stoll(std::string(redis_.call({"TIME"})[0].text()));
+  const auto forged = static_cast<std::uint32_t>(now_s - 60 - now_s % 3 + 2);  // backoff
+  const std::int64_t stamp = std::stoll(std::string(redis_.call({"HGET", kKey, "stamp"}).text()));
+  const std::string next = std::to_string(stamp + 1);
+  redis_.call({"HSET", kKey, "stamp", next, name_of("login"),
+               next + " " + std::to_string(forged) + " 1 9 9 9"});
+  beat_all(2);
+  for (const Node& node : nodes_) EXPECT_EQ(node.number(kLogin), forged);
+  for (Node& node : nodes_) node.pass(6, {});
+  beat_all(3);
+  expect_all(kLogin, next_switch(forged, kCalm));
+}
+
 TEST_F(SwitchesFieldTest, AnotherTypeUnderTheKeyTakesAwayNothingElse) {
   redis_.call({"SET", kKey, "rain"});
   nodes_[0].burst(kLogin);

@@ -84,9 +84,6 @@ std::string figures_text(const RecentRequests& requests);
 // The greater number wins. Nodes that cannot hear each other may take the same one, so a number
 // says its algorithm: number % 3. Then the same number is the same switch.
 
-// A larger one is a mistake. At one switch every five seconds, numbers last for 300 years.
-inline constexpr std::uint32_t kSwitchNumberMax = std::uint32_t{1} << 31;
-
 Algorithm algorithm_of_switch(std::uint32_t number);
 // The next switch, to another algorithm. REQUIRES: can_be_active(to)
 ActiveAlgorithm next_switch(std::uint32_t number, Algorithm to);

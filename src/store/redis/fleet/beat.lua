@@ -104,21 +104,28 @@ end
 local function switches(key, first, last)
   local now_us = now_s * 1000000 + tonumber(time[2])
   local function whole(number) return string.format('%.0f', number) end
-  -- 0 of what is no entry.
+  local function digits_of(text)
+    return text and #text <= 16 and string.match(text, '^%d+$') or nil
+  end
+  -- 0 of what is no entry. Switches are seconds apart, so no number is above the time; a forged
+  -- one leaves room for the next.
   local function number_in(entry)
     local number = tonumber(string.match(entry or '', '^%d+ (%d+) '))
-    return number and number <= 2147483648 and number or 0
+    return number and number <= now_s and number or 0
   end
 
+  -- What others have added must not keep Redis busy.
+  local RULES_MAX = 4096
+  if redis.call('HLEN', key) > 2 * RULES_MAX then return 'it has more rules than a fleet has' end
   local head = redis.call('HMGET', key, 'epoch', 'stamp')
-  local epoch, stamp = head[1] or '', tonumber(head[2]) or 0
+  local epoch, stamp = digits_of(head[1]) or '', tonumber(digits_of(head[2])) or 0
   -- No clock has made it: all begins anew.
   if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
   for i = first + 2, last, 5 do
     local rule, number = ARGV[i], tonumber(ARGV[i + 2])
     local there = number_in(redis.call('HGET', key, rule))
-    local has_room = there > 0 or redis.call('HLEN', key) < 65536
-    if there <= tonumber(ARGV[i + 1]) and has_room then
+    local has_room = there > 0 or redis.call('HLEN', key) < RULES_MAX
+    if there <= tonumber(ARGV[i + 1]) and number <= now_s and has_room then
       stamp = math.max(stamp + 1, now_us)
       if epoch == '' then epoch = whole(now_us) end
       local since = ARGV[i + 3] == '' and whole(now_us) or ARGV[i + 3]

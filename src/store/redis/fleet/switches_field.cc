@@ -99,13 +99,14 @@ std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
 void SwitchesField::take(std::string_view rule, std::string_view entry, Instant redis_now) {
   const auto hash = from_hex(rule);
   const auto numbers = numbers_in(entry);
-  const bool is_entry = hash && numbers && (*numbers)[1] > 0 && (*numbers)[1] <= kSwitchNumberMax;
+  const auto redis_now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
+  const std::uint64_t number_max = std::min<std::uint64_t>(redis_now_us / 1'000'000, UINT32_MAX);
+  const bool is_entry = hash && numbers && (*numbers)[1] > 0 && (*numbers)[1] <= number_max;
   if (!is_entry) {
     if (hash) switches_.learn(*hash, {});
     return warn_of_garbage("the entry '" + std::string(rule) + "' is none");
   }
   const auto number = static_cast<std::uint32_t>((*numbers)[1]);
-  const auto redis_now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
   const auto since_us = static_cast<std::int64_t>(std::min((*numbers)[2], redis_now_us));
   switches_.learn(*hash, {.active = {algorithm_of_switch(number), number},
                           .since = instant_from_epoch_us(since_us) - *lead_,
