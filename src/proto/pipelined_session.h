@@ -176,7 +176,7 @@ class PipelinedSession : public Session {
   }
   // Takes the next place for a reply that comes later. Its texts may be in in().
   void park(std::unique_ptr<LateReply<Sink>> late, Instant now) {
-    late->attach(*waker_);
+    if (waker_ != nullptr) late->attach(*waker_);
     if (waker_ != nullptr && late->due_at() != Instant::max()) waker_->look_at(late->due_at());
     places_.emplace_back();
     places_.back().late = std::move(late);
