@@ -30,7 +30,7 @@ const middleOf = (list) => list.sort((a, b) => a - b)[list.length >> 1];
 const newKeys = (first) =>
   Array.from({ length: KEYS_AT_ONCE }, (_, i) => `user:${((first + i) * 7919) % KEYS}`);
 
-// Of a round that has been timed for each of the rounds.
+// Takes the time of each round: the first had new keys only.
 const figuresOf = ([fresh, ...known]) => ({ fresh, known: middleOf(known) });
 
 function timeRounds(call) {

@@ -22,7 +22,7 @@
 // proof). Its levels and cooldowns are those of exponential_backoff.h; only ends a cooldown at
 // the next multiple of kCooldownGrainUs, so that it fits into 16 bytes with the rest.
 //
-// What is carried is stored with what is spent or denied, not by looking or giving back.
+// Spending and denials store the carried state; looking and giving back do not.
 //
 // Thread rule: pure. Tested by adaptive_test.cc, adaptive_properties_test.cc,
 // properties_test.cc.
@@ -64,7 +64,7 @@ struct AdaptiveState {
   bool has_penalty() const noexcept {
     return deny_run > 0 || level > 0 || denied_in_window || cooldown_until_us > 0;
   }
-  // Of the kind that they name.
+  // The state as the algorithm that they name reads it. REQUIRES: it is of that kind
   SlidingWindowState counts() const noexcept { return {time_us, previous, current}; }
   TokenBucketState bucket() const noexcept { return {time_us, previous}; }
 

@@ -119,7 +119,7 @@ TEST(AdaptiveProperty, AnyWindowAdmitsTwiceTheLimitThroughAllSwitches) {
   }));
 }
 
-// Whoever takes all there is, sixteen times a window, through two switches: from any phase of
+// A client takes all there is, sixteen times a window, through two switches: from any phase of
 // the window, after any time.
 TEST(AdaptiveProperty, NobodyWhoTakesAllThereIsGetsMoreThanTwiceTheLimit) {
   constexpr Algorithm kActive[] = {Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
@@ -218,7 +218,7 @@ TEST(AdaptiveProperty, AClockSteppingBackFreesNothing) {
   }));
 }
 
-// Whoever may switch to and fro without end: what is not left is rounded up, by under a unit.
+// Switches to and fro, with no time between them, leave `remaining` as it is.
 TEST(AdaptiveProperty, SwitchingToAndFroChangesNothing) {
   EXPECT_TRUE(rc::check([] {
     Life life(any_quota(Algorithm::kAdaptive));

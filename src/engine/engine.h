@@ -117,7 +117,7 @@ class Engine {
     ruleless_ = ruleless;
   }
   RuleNumber ruleless() const { return ruleless_; }
-  // What is active now for the rule of that number.
+  // The algorithm that adaptive limits of the rule follow now.
   ActiveAlgorithm active_for(RuleNumber rule) const {
     return active_ == nullptr ? ActiveAlgorithm() : active_->of(rule);
   }

@@ -28,7 +28,7 @@ struct Admission {
   TrustedProxies trusted_proxies;         // who may send a PROXY header
 };
 
-// What is in force, for all cores. Thread rule: any thread.
+// The admission in force, for all cores. Thread rule: any thread.
 class SharedAdmission {
  public:
   explicit SharedAdmission(std::shared_ptr<const Admission> first) : admission_(std::move(first)) {}

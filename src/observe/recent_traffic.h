@@ -44,7 +44,7 @@ struct NodeTraffic {
   TrafficTotals totals{};
 };
 
-// What is known at one moment. Does not change.
+// The figures of one moment. Does not change.
 struct TrafficSnapshot {
   enum class Scope : std::uint8_t {
     kNode,   // alone: there is no Redis, or it is away

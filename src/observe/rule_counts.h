@@ -104,10 +104,10 @@ class RuleCounts {
   // Different keys in this minute and the one before it, estimated (key_sketch.h).
   std::uint64_t keys(RuleNumber rule, Instant now) const;
 
-  // Of its keys in the same time, those that all cores together know of.
+  // Those of its keys in the same time that all cores together know of.
   KeyReport busiest_keys(RuleNumber rule, KeysBy by, Instant now) const;
 
-  // Of the rules that most requests came to in that time, each with its busiest keys.
+  // The rules that most requests came to in that time, each with its busiest keys.
   struct Most {
     std::size_t rules;
     std::size_t keys;

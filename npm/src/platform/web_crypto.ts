@@ -1,4 +1,5 @@
-// What is needed of the browsers' crypto, which every platform but Node 18 has as a global.
+// The functions of the browsers' crypto that the package calls. Every platform but Node 18 has it
+// as a global.
 
 export function cryptoBy(crypto: () => Crypto) {
   return {

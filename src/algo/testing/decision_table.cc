@@ -92,7 +92,7 @@ class Runner {
     if (fresh) key_ = AnyKey(spec.algorithm);
   }
 
-  // What is left is what was left before.
+  // A switch leaves `remaining` as it was.
   void switch_to(std::istringstream& words) {
     std::string name;
     words >> name;

@@ -104,7 +104,7 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
   }
 }
 
-// Of the nodes that are alive the first does.
+// The first node by name, among those alive, posts for all.
 bool TrafficGuard::posts(const TrafficSnapshot& snapshot) const {
   if (webhook_ == nullptr) return false;
   return snapshot.nodes.empty() || snapshot.nodes.front().name == node_;

@@ -149,7 +149,7 @@ class CoreBusiestKeys {
   // REQUIRES: the sampler is the rule's on this core, and said that it takes this one
   void add(const Sample& sample, KeySampler& sampler, Instant now) noexcept;
 
-  // Of the rule's keys in this minute and the one before it.
+  // Reports the rule's keys in this minute and the one before it.
   KeyReport report(RuleNumber rule, KeysBy by, Instant now) const;
 
   // visit(rule, how often requests asked for its keys) for each rule that has had some.
