@@ -57,6 +57,9 @@ Value value_or_fail(std::variant<Value, StartError> result) {
   return std::move(std::get<Value>(result));
 }
 
+// Of values that load() has accepted.
+Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
+
 // Logs each error.
 std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
   auto loaded = load_config_files(options);
@@ -71,7 +74,7 @@ class Serve {
  public:
   Serve(const ServeOptions& options, Config config)
       : options_(options),
-        settings_(value_or_fail(settle(config.settings))),
+        settings_(settled(config.settings)),
         files_(describe_config_files(options, config.settings)) {
     const auto secrets = value_or_fail(read_secrets(options, settings_.values));
     has_token_ = secrets.admin_token.has_value();
@@ -219,9 +222,7 @@ class Serve {
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
-    auto settled = settle(config->settings);
-    if (auto* error = std::get_if<StartError>(&settled)) return log_refusal(*error);
-    auto& settings = std::get<Settings>(settled);
+    auto settings = settled(config->settings);
     // The addresses that listen under TLS do so until a restart, and need their certificate.
     if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
     auto in_force = settings;

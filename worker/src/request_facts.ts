@@ -78,6 +78,11 @@ function headerValues(name: string, text: string | null): string[] {
   return value.split(",").map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ""));
 }
 
+/** A list in one form, as a request's values are joined and a rule's text is read. */
+export function listText(name: string, text: string): string {
+  return text.includes(",") ? headerValues(name, text).join(", ") : bytesOf(text);
+}
+
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
 
 export function factsOf(request: Request, country: string): Facts {

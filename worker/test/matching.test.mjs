@@ -28,8 +28,10 @@ function assertRules(actual, wanted, name) {
 
 function askWorker({ path, method = "GET", host = "other.test", client, country = "", headers }) {
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
+  const lines = Object.entries(fields ?? {}).flatMap(([name, value]) =>
+    [value].flat().map((line) => [name, line]));
   // The URL stays as it is: parsing it would change its path.
-  const request = { method, url: `https://${host}${path}`, headers: new Headers(fields) };
+  const request = { method, url: `https://${host}${path}`, headers: new Headers(lines) };
   return found(matching(request, country));
 }
 
