@@ -1,0 +1,2 @@
+import { Chart } from "chart.js";
+document.title = Chart.name;
