@@ -39,7 +39,7 @@ export class ExplainTab extends Tab {
 
   private ruleForm(): HTMLElement {
     return form("A rule and a key", "explain-rule", () => this.askRule(), field("Rule", this.rule),
-      field("Key", this.key), field("Tier", this.tier, "Only for rules with tiers."));
+      field("Key", this.key), field("Tier, if it has tiers", this.tier));
   }
 
   private requestForm(): HTMLElement {
@@ -111,7 +111,7 @@ function form(
   title: string, id: string, send: () => Promise<void>, ...fields: HTMLElement[]
 ): HTMLFormElement {
   const made = h("form", { class: "card", id }, h("h2", {}, title),
-    h("div", { class: "fields" }, ...fields),
+    h("div", { class: "fields grid" }, ...fields),
     h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" },
       icon("explain"), h("span", {}, "Explain"))));
   made.addEventListener("submit", (event) => {

@@ -2,11 +2,11 @@
 
 import { badge, fill, h, say } from "./dom";
 import { algorithm, clock, count, latency, ratio, share } from "./format";
-import { HISTORY_S, feed } from "./live";
+import { feed } from "./live";
 import { type Live, type RuleLine, type Second, type TrafficEvent, newEvents } from "./message";
 import { RunsBar } from "./runs_bar";
 import { Tab, address } from "./tab";
-import { Sparkline, Tile, TimeChart } from "./time_chart";
+import { ChartRange, Sparkline, Tile, TimeChart } from "./time_chart";
 import { BURST_BAD, burstState, deniedState, keysState, latencyState, redisState } from "./words";
 
 const EVENTS_SHOWN = 50;
@@ -36,6 +36,7 @@ export class LiveTab extends Tab {
     redis: new Tile("Redis"),
   };
   private readonly charts = makeCharts();
+  private readonly range = new ChartRange();
   private readonly rows = h("tbody");
   private readonly lines = new Map<string, Line>();
   private readonly events = h("ol", { class: "events", role: "log", "aria-label": "Events" });
@@ -47,6 +48,8 @@ export class LiveTab extends Tab {
     const none = h("li", { class: "empty" }, "Nothing unusual so far.");
     this.events.append(none);
     const { requests, denied, burst } = this.charts;
+    requests.element.querySelector("figcaption")!.append(this.range.element);
+    this.range.addEventListener("change", () => this.drawCharts());
     this.append(
       h("h1", { class: "hidden" }, "Live"),
       h("section", { class: "tiles", "aria-label": "Figures" },
@@ -85,7 +88,8 @@ export class LiveTab extends Tab {
 
   private drawCharts(): void {
     const now = feed.last?.t ?? feed.seconds[feed.seconds.length - 1]?.t ?? 0;
-    for (const chart of Object.values(this.charts)) chart.draw(feed.seconds, now);
+    const spanS = this.range.seconds(now - (feed.seconds[0]?.t ?? now));
+    for (const chart of Object.values(this.charts)) chart.draw(feed.seconds, now, spanS);
   }
 
   private showTiles({ fleet, here, redis, t, nodeCount }: Live): void {
@@ -174,10 +178,9 @@ function eventItem(event: TrafficEvent): HTMLElement {
 }
 
 function makeCharts(): Record<"requests" | "denied" | "burst", TimeChart<Second>> {
-  const spanS = HISTORY_S;
   return {
     requests: new TimeChart<Second>({
-      title: "Requests per second", spanS, format: count, least: 10, stacked: true,
+      title: "Requests per second", format: count, least: 10, stacked: true,
       series: [
         { label: "allowed", colour: "good", filled: true,
           value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
@@ -185,11 +188,11 @@ function makeCharts(): Record<"requests" | "denied" | "burst", TimeChart<Second>
       ],
     }),
     denied: new TimeChart<Second>({
-      title: "Denied share", spanS, format: share, least: 1, most: 1,
+      title: "Denied share", format: share, least: 1, most: 1, step: 0.25,
       series: [{ label: "denied", colour: "bad", filled: true, value: ({ denyRate }) => denyRate }],
     }),
     burst: new TimeChart<Second>({
-      title: "Burst ratio", spanS, format: ratio, least: 5, most: 5,
+      title: "Burst ratio", format: count, least: 5, most: 5, step: 1,
       series: [
         { label: "ratio", colour: "accent", filled: true, value: ({ burstRatio }) => burstRatio },
         { label: "burst", colour: "warn", dashed: true, value: () => BURST_BAD },

@@ -46,6 +46,8 @@ function where(): { name: Name; parameters: URLSearchParams } {
     parameters: new URLSearchParams(query ?? "") };
 }
 
+let shownName: Name | undefined;
+
 function route(): void {
   const { name, parameters } = where();
   for (const each of TABS) {
@@ -56,6 +58,8 @@ function route(): void {
     if (!chosen && !panel.hidden) panel.hide();
     panel.hidden = !chosen;
   }
+  if (shownName !== name) window.scrollTo(0, 0);
+  shownName = name;
   document.title = `${tabOf(name).textContent?.trim() ?? ""} · Weir`;
   (element(name) as Tab).show(parameters);
 }

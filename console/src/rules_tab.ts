@@ -18,13 +18,19 @@ interface Entry {
   readonly rule: json.Fields;
 }
 
+interface Figures {
+  readonly requests: HTMLElement;
+  readonly denied: HTMLElement;
+  readonly algorithm: HTMLElement;
+}
+
 const COLUMNS = ["Rule", "Limit", "Algorithm", "Requests/s", "Denied", "State", "Change"];
 
 export class RulesTab extends Tab {
   private entries: Entry[] = [];
   private version = "";
   private readonly body = h("tbody");
-  private readonly live = new Map<string, { requests: HTMLElement; denied: HTMLElement }>();
+  private readonly live = new Map<string, Figures>();
   private readonly message = h("p", { class: "message", role: "status" });
   private readonly heading = h("h2", {}, "Rules in force");
   private readonly editor = new RuleEditor(() => this.changed());
@@ -65,6 +71,7 @@ export class RulesTab extends Tab {
     if (!shown) return;
     say(shown.requests, count(line.requests));
     say(shown.denied, share(line.denyRate));
+    if (line.adaptive) say(shown.algorithm, `adaptive, now ${algorithm(line.algorithm)}`);
   }
 
   private async load(): Promise<void> {
@@ -89,12 +96,12 @@ export class RulesTab extends Tab {
     const { id, rule } = entry;
     const requests = h("span", {}, "0");
     const denied = h("span", {}, "0 %");
-    this.live.set(id, { requests, denied });
+    const kind = h("span", {}, algorithm(json.text(rule.algorithm) ?? "sliding_window"));
+    this.live.set(id, { requests, denied, algorithm: kind });
     const name = json.text(rule.name);
     const cells: (Node | string)[] = [
       h("span", {}, h("b", {}, id), name ? h("small", {}, ` ${name}`) : null), limitOf(rule),
-      algorithm(json.text(rule.algorithm) ?? "sliding_window"), requests, denied,
-      this.state(entry), this.actions(entry),
+      kind, requests, denied, this.state(entry), this.actions(entry),
     ];
     return h("tr", { "data-rule": id },
       ...cells.map((cell, at) => h("td", { "data-column": COLUMNS[at]! }, cell)));

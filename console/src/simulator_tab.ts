@@ -27,7 +27,7 @@ export class SimulatorTab extends Tab {
     failed: new Tile("Failed"), median: new Tile("Median"),
   };
   private readonly chart = new TimeChart<Second>({
-    title: "What the server counts", spanS: CHART_S, format: count, least: 10, stacked: true,
+    title: "What the server counts", format: count, least: 10, stacked: true,
     series: [
       { label: "allowed", colour: "good", filled: true,
         value: ({ requests = 0, denied = 0 }) => Math.max(0, requests - denied) },
@@ -42,14 +42,14 @@ export class SimulatorTab extends Tab {
       h("p", { class: "lead" }, "Your browser sends real requests to POST /check. Each spends " +
         "from the rule that you choose."),
       this.runs,
-      h("div", { class: "split even" },
-        h("section", { class: "card" }, h("h2", {}, "What to send"), this.settings(), this.own()),
-        h("section", { class: "card" }, this.chart.element)),
       h("section", { class: "card" },
         h("div", { class: "head" }, h("h2", {}, "Answers"), this.explain), this.bar,
         h("div", { class: "tiles small" },
           ...Object.values(this.tiles).map((tile) => tile.element)),
-        this.ticks, this.ended));
+        this.ticks, this.ended),
+      h("div", { class: "split even tall" },
+        h("section", { class: "card" }, h("h2", {}, "What to send"), this.settings(), this.own()),
+        h("section", { class: "card" }, this.chart.element)));
     choice.addEventListener("change", () => this.showChoice());
     simulator.addEventListener("change", () => this.changed());
     simulator.addEventListener("answer", () => this.drawSoon());
@@ -88,7 +88,7 @@ export class SimulatorTab extends Tab {
   }
 
   protected override refresh(): void {
-    if (feed.last) this.chart.draw(feed.seconds, feed.last.t);
+    if (feed.last) this.chart.draw(feed.seconds, feed.last.t, CHART_S);
   }
 
   private showChoice(): void {

@@ -4,8 +4,9 @@ import {
   Chart, Filler, LinearScale, LineController, LineElement, type Point, PointElement, Tooltip,
 } from "chart.js";
 
-import { h, say } from "./dom";
+import { h, option, say } from "./dom";
 import { clock } from "./format";
+import { HISTORY_S } from "./live";
 import { colour, theme } from "./theme";
 
 Chart.register(LineController, LineElement, PointElement, LinearScale, Filler, Tooltip);
@@ -27,7 +28,7 @@ export interface ChartOptions<T> {
   /** The scale goes at least so far. */
   readonly least: number;
   readonly most?: number;
-  readonly spanS: number;
+  readonly step?: number;
 }
 
 /** Seconds without a figure that a line still crosses. */
@@ -38,6 +39,7 @@ export class TimeChart<T extends { readonly t: number }> {
   private readonly canvas = h("canvas", { role: "img" });
   private chart: Chart | undefined;
   private now = 0;
+  private spanS = 0;
 
   constructor(private readonly options: ChartOptions<T>) {
     const legend = options.series.map((each) => h("span", { class: `legend ${each.colour}` },
@@ -48,10 +50,14 @@ export class TimeChart<T extends { readonly t: number }> {
     theme.addEventListener("change", () => this.recolour());
   }
 
-  draw(seconds: readonly T[], now: number): void {
+  /** The last `spanS` seconds before `now`. */
+  draw(seconds: readonly T[], now: number, spanS: number): void {
     this.now = now;
+    const isOther = spanS !== this.spanS;
+    this.spanS = spanS;
     this.chart ??= this.made();
-    const { spanS, series } = this.options;
+    if (isOther) this.chart.options = this.chartOptions();
+    const { series } = this.options;
     const shown = seconds.filter((second) => second.t >= now - spanS);
     series.forEach((each, at) => {
       this.chart!.data.datasets[at]!.data = shown.map((second): Point => (
@@ -89,8 +95,10 @@ export class TimeChart<T extends { readonly t: number }> {
       data: [],
       ...{
         borderColor: line,
-        backgroundColor: each.filled ? `${line}40` : "transparent",
-        borderWidth: each.dashed ? 1 : 1.75,
+        // What is stacked on another has no line, which would hide the other where it is 0.
+        backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
+        borderWidth: each.dashed ? 1 : below === "-1" ? 0 : 1.75,
+        borderJoinStyle: "round",
         borderDash: each.dashed ? [4, 4] : [],
         fill: each.filled ? below : false,
         pointRadius: 0,
@@ -102,7 +110,8 @@ export class TimeChart<T extends { readonly t: number }> {
   }
 
   private chartOptions(): Record<string, unknown> {
-    const { spanS, least, most, stacked, format } = this.options;
+    const { spanS } = this;
+    const { least, most, step, stacked, format } = this.options;
     const ink = colour("muted");
     const ticks = { color: ink, font: { size: 11 }, maxRotation: 0 };
     return {
@@ -115,12 +124,13 @@ export class TimeChart<T extends { readonly t: number }> {
         x: {
           type: "linear", min: -spanS, max: 0,
           grid: { display: false, borderColor: colour("line") },
-          ticks: { ...ticks, stepSize: spanS / 5, callback: ago },
+          ticks: { ...ticks, stepSize: spanS / 4, callback: ago },
         },
         y: {
           min: 0, max: most, suggestedMax: least, stacked: stacked === true,
           grid: { color: colour("line"), drawBorder: false },
-          ticks: { ...ticks, maxTicksLimit: 5, callback: (value: number) => format(value) },
+          ticks: { ...ticks, maxTicksLimit: 6, stepSize: step,
+            callback: (value: number) => format(value) },
           afterFit: (scale: { width: number }) => (scale.width = 52),
         },
       },
@@ -154,7 +164,27 @@ export class TimeChart<T extends { readonly t: number }> {
 
 function ago(value: number): string {
   if (value === 0) return "now";
-  return value % 60 === 0 ? `${-value / 60} min` : `${-value} s`;
+  return value % 30 === 0 && value <= -60 ? `${-value / 60} min` : `${-value} s`;
+}
+
+const SHORT_S = 120;
+
+/** How much the charts show: chosen, or all that there is. Event: "change". */
+export class ChartRange extends EventTarget {
+  private readonly select = h("select", { "aria-label": "What the charts show" },
+    option("", "all"), option(String(SHORT_S), "2 minutes"),
+    option(String(HISTORY_S), "10 minutes"));
+  readonly element = h("span", { class: "range" }, this.select);
+
+  constructor() {
+    super();
+    this.select.addEventListener("change", () => this.dispatchEvent(new Event("change")));
+  }
+
+  /** `knownS`: how long the oldest figure is ago. */
+  seconds(knownS: number): number {
+    return Number(this.select.value) || (knownS > SHORT_S ? HISTORY_S : SHORT_S);
+  }
 }
 
 const SVG = "http://www.w3.org/2000/svg";

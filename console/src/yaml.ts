@@ -4,13 +4,14 @@ import { isObject } from "./json";
 
 /** Words that YAML 1.1 reads as something other than text. */
 const WORDS = /^(y|n|yes|no|on|off|true|false|null|~|\.inf|\.nan)$/i;
-const PLAIN = /^[A-Za-z_/*][A-Za-z0-9_./*@ -]*$/;
+const PLAIN = /^[A-Za-z_/][A-Za-z0-9_./*@ -]*$/;
 const NUMBER_AND_UNIT = /^[0-9]+(us|ms|s|m|h|d|%)$/;
 /** Lists of short values stay on one line up to here. */
 const LINE_MAX = 72;
 
 export function toYaml(value: unknown): string {
   if (isObject(value) && Object.keys(value).length > 0) return fields(value, "");
+  if (Array.isArray(value) && value.some(isObject)) return items(value, "");
   return `${inline(value)}\n`;
 }
 
