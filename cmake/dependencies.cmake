@@ -22,6 +22,7 @@ endif()
 if(WEIR_BUILD_TESTS)
   find_package(GTest CONFIG REQUIRED)       # weir_test() links it
   find_package(rapidcheck CONFIG REQUIRED)  # rapidcheck, rapidcheck_gtest
+  find_package(ZLIB REQUIRED)               # ZLIB::ZLIB
 endif()
 if(WEIR_BUILD_BENCH)
   find_package(benchmark CONFIG REQUIRED)  # benchmark::benchmark, benchmark::benchmark_main

@@ -14,8 +14,8 @@ COLUMNS_MAX = 100  # two files fit side by side
 TOP_LEVEL = set("""
     .ci .clang-format .clang-tidy .dockerignore .gitattributes .github .gitignore
     ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CONTRIBUTING.md Dockerfile
-    LICENSE README.md SECURITY.md bench cmake deploy dev docs examples fuzz include npm scripts
-    src tests wasm web worker
+    LICENSE README.md SECURITY.md bench cmake console deploy dev docs examples fuzz include npm
+    scripts src tests wasm worker
 """.split())
 
 FILES_MAX = 24  # a listing of the folder is read at once, and its files have one subject

@@ -8,6 +8,7 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
+#include "console/assets.h"
 #include "net/process_limits.h"
 #include "rules/mode.h"
 
@@ -220,6 +221,13 @@ std::variant<Settings, SettingMistake> settle(const SettingValues& values) {
                               ? static_cast<std::uint64_t>(values.get<std::int64_t>("max_buffered"))
                               : default_buffered_max(memory_limit());
   return settings;
+}
+
+ConsoleOptions console_options(const SettingValues& values) {
+  using Use = ConsoleOptions::Use;
+  const auto said = values.get<std::string>("console");
+  const Use use = said == "off" ? Use::kOff : said == "public" ? Use::kPublic : Use::kOn;
+  return {.use = use, .assets = console_assets()};
 }
 
 AdaptiveThresholds adaptive_thresholds(const SettingValues& values) {

@@ -20,6 +20,7 @@
 #include "net/tls/tls_context.h"
 #include "proto/exposure.h"
 #include "rules/request/client_address.h"
+#include "server/http/http_node.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/time.h"
 
@@ -92,6 +93,9 @@ struct SettingMistake {
 
 // Makes what a node needs from the values. The mistake says which of them do not go together.
 std::variant<Settings, SettingMistake> settle(const SettingValues& values);
+
+// What `console:` says, and the console's files.
+ConsoleOptions console_options(const SettingValues& values);
 
 // What `adaptive:` says.
 AdaptiveThresholds adaptive_thresholds(const SettingValues& values);

@@ -224,6 +224,8 @@ constexpr Field kAdaptiveFields[] = {
 constexpr Section kAdaptive = {
     "'adaptive'", "When rules whose algorithm is adaptive switch, and to what.", kAdaptiveFields};
 
+constexpr std::string_view kConsoleUses[] = {"on", "public", "off"};
+
 constexpr Field kConfigFields[] = {
     row::section("listen", kListen, "The addresses to listen on."),
     row::section("tls", kTls,
@@ -259,6 +261,12 @@ constexpr Field kConfigFields[] = {
                  "each, and not only their hashes. Then events of unusual traffic show them, too, "
                  "with the log and the webhook, and with a store they are in the Redis in clear.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
+        .needs_restart(),
+    row::choice("console", kConsoleUses,
+                "The console, a page at / of the HTTP door: on, for those who may use the admin "
+                "routes; public, its figures for everybody (docs/console.md); or off.")
+        .defaults_to("on")
+        .set_by({"--console", "The console at / of the HTTP door: on, public or off"})
         .needs_restart(),
     row::boolean("watch", "Whether this file, and Envoy's, are read again as soon as they change.")
         .set_by({"--watch", "Read the configuration again as soon as its files change"})

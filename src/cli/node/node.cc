@@ -224,6 +224,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                .threads = static_cast<int>(settings.threads),
                .max_keys = max_keys_of(settings)},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
+      .console = console_options(settings.values),
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },

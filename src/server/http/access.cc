@@ -45,6 +45,16 @@ AccessRefusal web_page_refusal() {
 
 }  // namespace
 
+std::optional<AccessRefusal> host_refusal(const HttpAccess& access, std::string_view host) {
+  const bool trusts_this_machine = access.exposure == Exposure::kLoopback && !access.admin_token;
+  if (!trusts_this_machine || is_own_name(host)) return std::nullopt;
+  return AccessRefusal{http_problem(403,
+                                    "Without an admin token this is for Host: localhost or an "
+                                    "IP address. Use one of them, or start the server with a "
+                                    "token."),
+                       {}};
+}
+
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim) {
   if (access.admin_token) {
     if (equals_secret(bearer_token(claim.authorization), *access.admin_token)) return std::nullopt;
@@ -54,12 +64,7 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
   }
   if (access.exposure == Exposure::kLoopback) {
     if (!claim.origin.empty()) return web_page_refusal();
-    if (is_own_name(claim.host)) return std::nullopt;
-    return AccessRefusal{http_problem(403,
-                                      "Without an admin token this is for Host: localhost or an "
-                                      "IP address. Use one of them, or start the server with a "
-                                      "token."),
-                         {}};
+    return host_refusal(access, claim.host);
   }
   return AccessRefusal{
       http_problem(403,

@@ -31,4 +31,7 @@ struct AccessClaim {
 // or, if their name was made to lead here, that name as Host.
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim);
 
+// The same for what needs no token: without one, only a name of this machine leads here.
+std::optional<AccessRefusal> host_refusal(const HttpAccess& access, std::string_view host);
+
 }  // namespace weir

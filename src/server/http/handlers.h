@@ -4,10 +4,11 @@
 // json_handler.cc answers for Envoy's rate limit service. admin/: page_handlers.cc describes
 // the node, busiest_handler.cc shows busy keys, explain_handler.cc what rules make of a request,
 // block_handlers.cc shows and changes blocks, rule_handlers.cc rules, event_handlers.cc shows
-// unusual traffic, openapi.cc describes the routes.
+// unusual traffic, openapi.cc describes the routes. console/: asset_handlers.cc sends the files of
+// the console.
 //
-// Thread rule: the core of HttpCore. Tested by check/http_*_test.cc, admin/http_*_test.cc
-// and admin/openapi_test.cc.
+// Thread rule: the core of HttpCore. Tested by check/http_*_test.cc, admin/http_*_test.cc,
+// console/http_*_test.cc and admin/openapi_test.cc.
 
 #pragma once
 
@@ -36,5 +37,7 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 
 void handle_openapi(HttpCore& core, Exchange& exchange);
+
+void handle_asset(HttpCore& core, Exchange& exchange);
 
 }  // namespace weir

@@ -36,7 +36,7 @@ class StreamLine final : public ReplyLine {
         std::to_chars(length.data(), length.data() + length.size(), reply.body.size()).ptr;
     add_field("date", {terms.date.data(), terms.date.size()});
     if (!reply.content_type.empty()) add_field("content-type", reply.content_type);
-    if (reply.status != 204) add_field("content-length", {length.data(), end});
+    if (!has_no_body(reply.status)) add_field("content-length", {length.data(), end});
 
     std::vector<char> room;
     if (reply.limit != nullptr) add_limit(*reply.limit, room);

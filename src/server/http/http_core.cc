@@ -43,7 +43,7 @@ Problem not_found(std::string_view path) {
 // Whether it decides, and neither tells about other requests nor changes anything else.
 bool is_check(const Route& route, http1::Method method) {
   const bool decides = method == http1::Method::kPost || route.takes_anything();
-  return decides && route.access != RouteAccess::kAdmin;
+  return decides && route.access == RouteAccess::kAnybody;
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ void HttpCore::use_rules(RuleSetPtr rules) {
 
 bool HttpCore::may_overtake(const http1::RequestHead& head) {
   const std::string_view target = without_authority(head.target);
-  const Route* const found = find_route(target.substr(0, target.find('?')));
+  const Route* const found = find_route(target.substr(0, target.find('?')), head.method);
   return found == nullptr || is_check(*found, head.method);
 }
 
@@ -84,7 +84,9 @@ bool HttpCore::answer(Exchange& exchange) {
     reply_problem(exchange, repeated_field("Authorization"));
     return true;
   }
-  const Route* const found = find_route(exchange.path);
+  const Route* found = find_route(exchange.path, exchange.head.method);
+  const bool is_off = !node_.options().console.is_on();
+  if (found != nullptr && found->access == RouteAccess::kConsole && is_off) found = nullptr;
   if (found == nullptr || !found->methods.holds(exchange.head.method)) {
     refuse_route(exchange, found);
     return true;

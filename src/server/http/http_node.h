@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "console/assets.h"
 #include "engine/login_guard.h"
 #include "observe/fleet_counts.h"
 #include "observe/keys/fleet_keys.h"
@@ -87,6 +89,19 @@ struct HttpAccess {
   std::optional<std::string> admin_token;
 };
 
+// The console: a page in the browser. Its files are constants.
+struct ConsoleOptions {
+  enum class Use : std::uint8_t {
+    kOff,
+    kOn,      // for those who may use the admin routes
+    kPublic,  // the figures for everybody, the rest for those
+  };
+  Use use = Use::kOff;
+  std::span<const ConsoleAsset> assets{};
+
+  bool is_on() const { return use != Use::kOff; }
+};
+
 // The last time that the node read its configuration, for metrics.
 struct ReloadFigures {
   bool succeeded = true;    // the last attempt
@@ -99,6 +114,7 @@ class HttpNode {
   struct Options {
     ServerInfo info;
     HttpAccess access;
+    ConsoleOptions console{};
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
     // A handler that shows the figures calls this, on its core. May be empty.

@@ -13,6 +13,7 @@ constexpr std::string_view kLineEnd = "\r\n";
 HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
+          .console = options.console,
           .trusted_proxies = std::move(options.trusted_proxies),
           .figures =
               [] {
@@ -115,7 +116,7 @@ TestReply take_reply(std::string_view& bytes, bool expects_body) {
     const auto added = reply.fields.emplace(lower(line.substr(0, colon)), line.substr(colon + 2));
     if (!added.second) return {};  // said twice
   }
-  if (reply.status == 100 || reply.status == 204 || !expects_body) return reply;
+  if (reply.status == 100 || has_no_body(reply.status) || !expects_body) return reply;
   const int length = number_in(reply.fields["content-length"]);
   if (length < 0 || bytes.size() < static_cast<std::size_t>(length)) return {};
   reply.body = bytes.substr(0, static_cast<std::size_t>(length));

@@ -87,6 +87,7 @@ class TestDoor {
     std::vector<Rule> rules;
     HttpAccess access;
     TrustedProxies trusted_proxies{};
+    ConsoleOptions console{};
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
   };

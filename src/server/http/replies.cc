@@ -17,9 +17,11 @@ struct Status {
 
 constexpr std::string_view kVersion = "HTTP/1.1 ";
 constexpr std::array kStatuses = {
+    Status{101, "HTTP/1.1 101 Switching Protocols"},
     Status{200, "HTTP/1.1 200 OK"},
     Status{201, "HTTP/1.1 201 Created"},
     Status{204, "HTTP/1.1 204 No Content"},
+    Status{304, "HTTP/1.1 304 Not Modified"},
     Status{400, "HTTP/1.1 400 Bad Request"},
     Status{401, "HTTP/1.1 401 Unauthorized"},
     Status{403, "HTTP/1.1 403 Forbidden"},
@@ -31,6 +33,7 @@ constexpr std::array kStatuses = {
     Status{413, "HTTP/1.1 413 Content Too Large"},
     Status{414, "HTTP/1.1 414 URI Too Long"},
     Status{417, "HTTP/1.1 417 Expectation Failed"},
+    Status{426, "HTTP/1.1 426 Upgrade Required"},
     Status{429, "HTTP/1.1 429 Too Many Requests"},
     Status{431, "HTTP/1.1 431 Request Header Fields Too Large"},
     Status{500, "HTTP/1.1 500 Internal Server Error"},
@@ -48,8 +51,6 @@ const Status* find_status(int code) {
 // Bytes of a head at most, without content type and further fields: the longest status
 // line, 45 for Date, 38 for Content-Length, 26 for X-Process-Time, 24 for Connection.
 constexpr std::size_t kHeadMax = 256;
-
-constexpr int kNoContent = 204;  // says by itself that there is no body
 
 constexpr std::size_t kProcessTimeSize = 8;  // 0.000000
 constexpr Duration kProcessTimeMax = std::chrono::microseconds(9'999'999);
@@ -90,7 +91,7 @@ void Replies::add(const Reply& reply, const ReplyTerms& terms) {
   }
   writer.put("\r\nDate: ").text({terms.date.data(), terms.date.size()});
   if (!reply.content_type.empty()) writer.put("\r\nContent-Type: ").text(reply.content_type);
-  if (reply.status != kNoContent) writer.put("\r\nContent-Length: ").number(reply.body.size());
+  if (!has_no_body(reply.status)) writer.put("\r\nContent-Length: ").number(reply.body.size());
   writer.put("\r\nX-Process-Time: ");
   const auto stamp_at = static_cast<std::size_t>(writer.end() - start);
   unstamped_.push_back({.position = out_.position() + stamp_at, .waited = turn_.waited});

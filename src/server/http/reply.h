@@ -50,6 +50,8 @@ struct ReplyTerms {
 
 // "Not Found". Empty for a status that we never send.
 std::string_view reason_phrase(int status);
+// Its replies say nothing of a body and have none.
+constexpr bool has_no_body(int status) { return status == 101 || status == 204 || status == 304; }
 
 // Where a reply goes.
 class ReplySink {

@@ -29,14 +29,21 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kGet, kPost}, "/admin/history", kAdmin, handle_history},
     {{kGet}, "/admin/events", kAdmin, handle_events},
     {{kGet}, "/openapi.json", kAnybody, handle_openapi},
+    {{kGet}, "/console/{name}", kConsole, handle_asset},
     {{kGet}, "/", kAnybody, handle_index},
 }};
 
-constexpr std::string_view kId = "{id}";
-
 constexpr std::string_view without_id(std::string_view path) {
-  if (path.ends_with(kId)) path.remove_suffix(kId.size());
-  return path;
+  return path.substr(0, path.find('{'));
+}
+
+bool is_at(const Route& route, std::string_view path) {
+  const std::string_view prefix = without_id(route.path);
+  if (!path.starts_with(prefix)) return false;
+  const std::string_view rest = path.substr(prefix.size());
+  const bool has_id = prefix.size() < route.path.size();
+  if (has_id) return !rest.empty() && rest.find('/') == std::string_view::npos;
+  return rest.empty() || (route.takes_anything() && rest.starts_with('/'));
 }
 
 constexpr std::pair<http1::Method, std::string_view> kMethodNames[] = {
@@ -49,17 +56,14 @@ std::span<const Route> routes() { return kRoutes; }
 
 RouteId route_id(const Route& route) { return static_cast<RouteId>(&route - kRoutes.data()); }
 
-const Route* find_route(std::string_view path) {
+const Route* find_route(std::string_view path, http1::Method method) {
+  const Route* first = nullptr;
   for (const Route& route : kRoutes) {
-    const std::string_view prefix = without_id(route.path);
-    if (!path.starts_with(prefix)) continue;
-    const std::string_view rest = path.substr(prefix.size());
-    const bool has_id = prefix.size() < route.path.size();
-    if (has_id && !rest.empty() && rest.find('/') == std::string_view::npos) return &route;
-    if (!has_id && rest.empty()) return &route;
-    if (route.takes_anything() && rest.starts_with('/')) return &route;
+    if (!is_at(route, path)) continue;
+    if (route.methods.holds(method)) return &route;
+    if (first == nullptr) first = &route;
   }
-  return nullptr;
+  return first;
 }
 
 std::string method_names(const MethodSet& methods) {
@@ -72,8 +76,8 @@ std::string method_names(const MethodSet& methods) {
   return names;
 }
 
-std::string_view id_in(const Route& route, std::string_view path) {
-  return path.substr(without_id(route.path).size());
+std::string_view id_in(RouteId route, std::string_view path) {
+  return path.substr(without_id(kRoutes[route].path).size());
 }
 
 std::string_view route_name(RouteId id) { return id == kNoRoute ? "other" : kRoutes[id].path; }

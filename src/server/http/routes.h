@@ -20,7 +20,8 @@ struct Exchange;
 
 enum class RouteAccess : std::uint8_t {
   kAnybody,
-  kAdmin,  // see HttpAccess
+  kAdmin,    // see HttpAccess
+  kConsole,  // part of the console: nothing is there if the node has none
 };
 
 class MethodSet {
@@ -48,7 +49,8 @@ inline constexpr MethodSet kAnyMethod = {
 
 struct Route {
   MethodSet methods;
-  std::string_view path;  // "{id}" at its end: one segment. With kAnyMethod: also all paths below
+  // "{...}" at its end: one segment. With kAnyMethod: also all paths below.
+  std::string_view path;
   RouteAccess access;
   void (*handle)(HttpCore&, Exchange&);
 
@@ -59,14 +61,15 @@ std::span<const Route> routes();
 // REQUIRES: one of routes()
 RouteId route_id(const Route& route);
 
-// Null if nothing is at this path.
-const Route* find_route(std::string_view path);
+// Null if nothing is at this path. Of several that are, the first that takes the method, else the
+// first.
+const Route* find_route(std::string_view path, http1::Method method);
 
 // "GET, HEAD, DELETE", for the field Allow.
 std::string method_names(const MethodSet& methods);
 
-// What stands in place of "{id}". REQUIRES: find_route(path) == &route
-std::string_view id_in(const Route& route, std::string_view path);
+// What stands in place of "{id}". REQUIRES: `path` is one of this route
+std::string_view id_in(RouteId route, std::string_view path);
 
 // "/check"; "other" for kNoRoute.
 std::string_view route_name(RouteId id);

@@ -1,4 +1,4 @@
-// The handlers that describe this node: health, metrics, statistics, index.
+// The handlers that describe this node: health, metrics, statistics.
 
 #include <algorithm>
 #include <array>
@@ -204,11 +204,6 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
-}
-
-void handle_index(HttpCore& core, Exchange& exchange) {
-  core.reply_json(exchange, R"({"service":"weir","health":"/health","metrics":"/metrics",)"
-                            R"("check":"POST /check","openapi":"/openapi.json"})");
 }
 
 }  // namespace weir

@@ -212,7 +212,7 @@ void handle_rules(HttpCore& core, Exchange& exchange) {
 }
 
 void handle_rule(HttpCore& core, Exchange& exchange) {
-  const std::string id = percent_decoded(id_in(*find_route(exchange.path), exchange.path));
+  const std::string id = percent_decoded(id_in(exchange.route, exchange.path));
   const bool reads =
       exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
   return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
