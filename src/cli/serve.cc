@@ -27,6 +27,7 @@
 #include "config/config.h"
 #include "net/loop/file_watch.h"
 #include "net/loop/signals.h"
+#include "net/sockets/service_manager.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -88,6 +89,7 @@ class Serve {
   void run(const Signals& signals) {
     node_->server().start();
     announce();
+    notify_service_manager(ServiceState::kReady);
     using Event = Signals::Event;
     for (;;) {
       const auto awaited = signals.wait(node_->server().stopped(), watch_fd(), patience());
@@ -281,6 +283,7 @@ class Serve {
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
     const auto patience = settings_.values.get<Duration>("drain_timeout");
+    notify_service_manager(ServiceState::kStopping);
     spdlog::info("stopping, within {}; open connections: {}", format_duration(patience),
                  node_->server().connections().open);
     node_->drain(patience);
