@@ -43,6 +43,7 @@ class SniffingSession final : public Session {
   bool finished() const override { return session_->finished(); }
   bool was_flooded() const override { return session_->was_flooded(); }
   std::size_t held() const override { return session_->held(); }
+  std::size_t input_waiting() const override { return session_->input_waiting(); }
 
  private:
   void sniff(std::size_t size, Instant now);
