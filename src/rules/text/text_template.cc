@@ -91,6 +91,7 @@ bool TextTemplate::has_texts() const {
 
 std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
   TextTemplate made;
+  made.text_ = text;
   while (!text.empty()) {
     const auto open = text.find(kOpen);
     Piece& piece = made.pieces_.emplace_back();

@@ -60,6 +60,9 @@ class TextTemplate {
     }
   }
 
+  // As it was parsed.
+  const std::string& text() const { return text_; }
+
   // Has places for more than numbers.
   bool has_texts() const;
 
@@ -82,6 +85,7 @@ class TextTemplate {
 
   static std::optional<std::variant<Name, KeyPart>> place_named(std::string_view name);
 
+  std::string text_;
   std::vector<Piece> pieces_;
 };
 
