@@ -29,12 +29,18 @@ std::int64_t cost_of(const Rule& rule, const Request& request) {
 }  // namespace
 
 Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier) {
+  Repeats repeats = make_key(rule, request, key);
   Ask ask{.rule = &rule,
-          .key = key_of(rule, request, key),
+          .key = key,
           .client = request.client,
           .key_origin = Ask::KeyOrigin::kRequest,
           .cost = cost_of(rule, request)};
-  if (rule.tier) ask.tier = part_text(*rule.tier, request, tier);
+  if (rule.tier) {
+    const auto name = one_value(*rule.tier, request, tier);
+    if (!name) repeats = Repeats::kSomething;
+    ask.tier = name.value_or(std::string_view());
+  }
+  if (repeats == Repeats::kSomething) ask.choices = key_choices(rule, request);
   return ask;
 }
 

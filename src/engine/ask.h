@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/ip_address.h"
 #include "observe/rule_counts.h"
+#include "rules/key_choices.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "weir/decision.h"
@@ -30,6 +32,8 @@ struct Ask {
   std::string_view bucket{};
   std::string_view key{};
   std::string_view tier{};
+  // Of a request that repeats what key or tier are made of: what they may be instead.
+  std::shared_ptr<const KeyChoices> choices{};
   // Whose request it is, if that is known, for lists of networks.
   std::optional<IpAddress> client{};
   // A caller that names the key may mean an address by it. A key made of a request may be a

@@ -4,7 +4,8 @@
 import { Quota, type Algorithm } from "@weir/limiter";
 import { networkHolds, parseAddress, type Address } from "./address.js";
 import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { keyOfParts, partOf, type PartText, type TextOrTexts } from "./key_parts.js";
+import { choicesOf, keyOfParts, type Choices, type PartText, type TextOrTexts } from
+  "./key_parts.js";
 import { bytesOf, type Facts } from "./request_facts.js";
 import { scheduleOf, type Hours } from "./schedule.js";
 
@@ -78,7 +79,9 @@ export interface Rule {
   isInForce: (now: number) => boolean;
   keyOf: PartText;
   tierOf: PartText;
-  quotasFor: (key: string, tier: string) => Quota[];
+  keysOf: Choices;
+  tiersOf: Choices;
+  quotasFor: (keys: string[], tiers: string[]) => Quota[];
   allows: Listed;
   denies: Listed;
   answerTo: (denied: Denied) => DenialAnswer;
@@ -191,6 +194,27 @@ function listedIn(addressOf: AddressOf,
   };
 }
 
+// Units a second, and at once: src/rules/key_choices.cc.
+const leastOf = (quotas: Quota[]): [number, number] =>
+  [Math.min(...quotas.map(({ limit, windowUs }) => limit / windowUs)),
+   Math.min(...quotas.map(({ capacity }) => capacity))];
+
+function stricter(one: Quota[], other: Quota[]): Quota[] {
+  const [rate, atOnce] = leastOf(one);
+  const [otherRate, otherAtOnce] = leastOf(other);
+  return otherRate < rate || (otherRate === rate && otherAtOnce < atOnce) ? other : one;
+}
+
+// The strictest limits of those that these keys and tiers have.
+function quotasBy(overrides: Map<string, Quota[]>, tiers: Map<string, Quota[]>, own: Quota[],
+): Rule["quotasFor"] {
+  return (keys, names) => {
+    const found = keys.flatMap((key) => overrides.has(key) ? [overrides.get(key)!] : []);
+    const others = found.length < keys.length ? names.map((name) => tiers.get(name) ?? own) : [];
+    return [...found, ...others].reduce(stricter);
+  };
+}
+
 // ---- rules ----
 
 function compileRule(exported: ExportedRule): Rule {
@@ -203,8 +227,10 @@ function compileRule(exported: ExportedRule): Rule {
     holds: conditionOf(exported.match),
     isInForce: active === undefined ? () => true : scheduleOf(active),
     keyOf: keyOfParts(exported.key),
-    tierOf: tier === undefined ? () => "" : partOf(tier),
-    quotasFor: (key, tierName) => overrides.get(key) ?? tiers.get(tierName) ?? own,
+    tierOf: keyOfParts(tier),
+    keysOf: choicesOf(exported.key),
+    tiersOf: choicesOf(tier),
+    quotasFor: quotasBy(overrides, tiers, own),
     allows: listedIn(clientAlone, exported.allow),
     denies: listedIn(clientOrKey, exported.deny),
     answerTo: denialAnswerOf(exported.on_deny),
@@ -218,9 +244,13 @@ export function compileRules({ rules }: ExportedRules): Rule[] {
 function applied(rule: Rule, facts: Facts): Applied {
   const key = rule.keyOf(facts);
   const tier = rule.tierOf(facts);
-  const isDenied = rule.denies(key, facts.client);
+  const keys = rule.keysOf(facts);
+  const tiers = rule.tiersOf(facts);
+  const areTooMany = keys.length === 0 || tiers.length === 0;
+  const isDenied = areTooMany || keys.some((one) => rule.denies(one, facts.client));
   const list = isDenied ? "deny" : rule.allows(key, facts.client) ? "allow" : undefined;
-  return { rule, key, tier, list, quotas: rule.quotasFor(key, tier) };
+  const quotas = areTooMany ? rule.quotasFor([key], [tier]) : rule.quotasFor(keys, tiers);
+  return { rule, key, tier, list, quotas };
 }
 
 /** Of each group the first that matches and is in force, in the order of the file. */

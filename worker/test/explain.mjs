@@ -6,8 +6,10 @@ const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule
 export function askWorker(matching, question, rules) {
   const { path, method = "GET", host = "other.test", client, country = "", headers } = question;
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
+  const lines = Object.entries(fields ?? {}).flatMap(([name, value]) =>
+    [value].flat().map((line) => [name, line]));
   // The URL stays as it is: parsing it would change its path.
-  const request = { method, url: `https://${host}${path}`, headers: new Headers(fields) };
+  const request = { method, url: `https://${host}${path}`, headers: new Headers(lines) };
   return found(matching(request, country, rules));
 }
 
