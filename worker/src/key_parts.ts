@@ -6,7 +6,7 @@ import type { Facts } from "./request_facts.js";
 export type TextOrTexts = string | string[];
 export type PartText = (facts: Facts) => string;
 
-export const listOf = <T>(value: T | T[] | undefined): T[] =>
+const listOf = <T>(value: T | T[] | undefined): T[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 const V4_BITS = 32;

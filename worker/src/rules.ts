@@ -4,28 +4,28 @@
 import { Quota, type Algorithm } from "@weir/limiter";
 import { networkHolds, parseAddress, type Address } from "./address.js";
 import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { choicesOf, keyOfParts, listOf, type Choices, type PartText, type TextOrTexts } from
+import { choicesOf, keyOfParts, type Choices, type PartText, type TextOrTexts } from
   "./key_parts.js";
-import { bytesOf, listText, type Facts } from "./request_facts.js";
+import { bytesOf, type Facts } from "./request_facts.js";
 import { scheduleOf, type Hours } from "./schedule.js";
 
 interface NamedMatch {
   name: string;
-  value?: string;
+  value: string;
 }
 
 interface MatchText {
-  method?: TextOrTexts;
-  host?: TextOrTexts;
-  path?: TextOrTexts;
-  country?: TextOrTexts;
-  client?: TextOrTexts;
-  header?: NamedMatch | NamedMatch[];
-  query?: NamedMatch | NamedMatch[];
-  cookie?: NamedMatch | NamedMatch[];
+  method?: string[];
+  host?: string[];
+  path?: string[];
+  country?: string[];
+  client?: string[];
+  header?: NamedMatch[];
+  query?: NamedMatch[];
+  cookie?: NamedMatch[];
   all?: MatchText[];
   any?: MatchText[];
-  not?: MatchText;
+  not?: MatchText[];
 }
 
 interface ExportedLimit {
@@ -99,9 +99,9 @@ export interface Applied {
 
 // ---- texts ----
 
-/** '*' stands for any bytes, of which this is a text: src/rules/text/text_pattern.h. */
+/** '*' stands for any bytes: src/rules/text/text_pattern.h. */
 function patternMatches(pattern: string): (text: string) => boolean {
-  const parts = pattern.split("*");
+  const parts = bytesOf(pattern).split("*");
   if (parts.length === 1) return (text) => text === parts[0];
   const first = parts[0]!;
   const last = parts.at(-1)!;
@@ -121,8 +121,8 @@ function patternMatches(pattern: string): (text: string) => boolean {
 }
 
 // One of the texts, if there are any.
-function oneOf(patterns: TextOrTexts | undefined, textOf: (facts: Facts) => string): Condition[] {
-  const matches = listOf(patterns).map(bytesOf).map(patternMatches);
+function oneOf(patterns: string[] = [], textOf: (facts: Facts) => string): Condition[] {
+  const matches = patterns.map(patternMatches);
   if (matches.length === 0) return [];
   return [(facts) => {
     const text = textOf(facts);
@@ -131,18 +131,16 @@ function oneOf(patterns: TextOrTexts | undefined, textOf: (facts: Facts) => stri
 }
 
 // All of the properties.
-function allOf(wanted: NamedMatch | NamedMatch[] | undefined,
-               valuesOf: (facts: Facts, name: string) => string[],
-               readText: (name: string, text: string) => string = (_, text) => bytesOf(text),
-): Condition[] {
-  return listOf(wanted).map(({ name, value }) => {
-    const matches = patternMatches(readText(name, value ?? "*"));
+function allOf(wanted: NamedMatch[] = [],
+               valuesOf: (facts: Facts, name: string) => string[]): Condition[] {
+  return wanted.map(({ name, value }) => {
+    const matches = patternMatches(value);
     return (facts) => valuesOf(facts, name).some(matches);
   });
 }
 
-function clientIn(networks: TextOrTexts | undefined): Condition[] {
-  const holds = listOf(networks).map(networkHolds);
+function clientIn(networks: string[] = []): Condition[] {
+  const holds = networks.map(networkHolds);
   if (holds.length === 0) return [];
   return [({ client }) => client !== undefined && holds.some((holdsIt) => holdsIt(client))];
 }
@@ -158,17 +156,15 @@ function conditionOf(match: MatchText): Condition {
     ...allOf(match.header, (facts, name) => {
       const values = facts.header(name);
       return values.length > 1 ? [...values, values.join(", ")] : values;
-    }, listText),
+    }),
     ...allOf(match.query, (facts, name) => facts.parameters(name)),
     ...allOf(match.cookie, (facts, name) => facts.cookies(name)),
-    ...listOf(match.all).map(conditionOf),
+    ...(match.all ?? []).map(conditionOf),
   ];
-  const any = listOf(match.any).map(conditionOf);
+  const any = (match.any ?? []).map(conditionOf);
   if (any.length > 0) conditions.push((facts) => any.some((holds) => holds(facts)));
-  if (match.not !== undefined) {
-    const not = conditionOf(match.not);
-    conditions.push((facts) => !not(facts));
-  }
+  const none = (match.not ?? []).map(conditionOf);
+  conditions.push((facts) => !none.some((holds) => holds(facts)));
   return (facts) => conditions.every((holds) => holds(facts));
 }
 
@@ -178,7 +174,7 @@ const quotasOf = (limits: ExportedLimit[]): Quota[] =>
   limits.map(({ window_us, ...quota }) => new Quota({ ...quota, window: window_us / 1e6 }));
 
 const quotasByName = (named: NamedLimits[] | undefined): Map<string, Quota[]> =>
-  new Map(listOf(named).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
+  new Map((named ?? []).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
 
 // The key is made of the request, so a client may choose it: it is an address only where that
 // denies.

@@ -102,6 +102,7 @@ std::string TextTemplate::danger_in_html() const {
 
 std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
   TextTemplate made;
+  made.text_ = text;
   while (!text.empty()) {
     const auto open = text.find(kOpen);
     Piece& piece = made.pieces_.emplace_back();

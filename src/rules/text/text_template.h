@@ -60,6 +60,9 @@ class TextTemplate {
     }
   }
 
+  // As it was parsed.
+  const std::string& text() const { return text_; }
+
   // Has places for more than numbers.
   bool has_texts() const;
   // Where in HTML one of them must not stand (html_reader.h); empty if there is none.
@@ -85,6 +88,7 @@ class TextTemplate {
   static bool is_text(const Piece& piece);
   static std::optional<std::variant<Name, KeyPart>> place_named(std::string_view name);
 
+  std::string text_;
   std::vector<Piece> pieces_;
 };
 
