@@ -128,7 +128,8 @@ bool Asks::add(const Ask& ask) {
   }
   const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
-    if (item.limits[i].algorithm() == Algorithm::kAdaptive) follow_switches(item);
+    const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
+    if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
     item.hashes[i] = engine_.hash(name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
@@ -159,12 +160,14 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
 
 // Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
 void Asks::follow_switches(Item& item) const {
-  if (item.limits.data() == item.followed.data()) return;
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
-  const std::span followed = std::span(item.followed).first(item.limits.size());
-  for (std::size_t i = 0; i < followed.size(); ++i) followed[i] = item.limits[i].following(active);
-  item.limits = followed;
+  const Quota* limit = item.limits.data();
+  for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
+    followed = *limit++;
+    followed.follow(active);
+  }
+  item.limits = {item.followed.data(), item.limits.size()};
 }
 
 // Answers what needs no counter. True if it did.
@@ -435,7 +438,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
-      item.answer.quota = item.limits[i];
+      if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
   }
 }
