@@ -55,7 +55,9 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   if (!redis) return { level: "calm", value: "–", text: "unknown" };
   const since = redis.since === undefined ? "" : `for ${span(now - redis.since)}`;
   if (redis.state === "disabled") return { level: "calm", value: "none", text: "this node alone" };
-  if (redis.state === "down") return { level: "bad", value: "down", text: since || "disconnected" };
+  const why = [redis.reason, since].filter(Boolean).join(", ");
+  if (redis.state === "down") return { level: "bad", value: "down", text: why || "disconnected" };
+  if (redis.reason) return { level: "warn", value: "up", text: why };
   const trip = redis.roundTripP99 === undefined ? "" : `p99 ${latency(redis.roundTripP99)}`;
   const text = [redis.mode, trip || since].filter(Boolean).join(", ");
   return { level: "good", value: "up", text };

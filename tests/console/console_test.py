@@ -112,11 +112,12 @@ class Console(unittest.TestCase):
 
     def test_figures_come_by_themselves(self):
         page = self.browser
+        self.server.check(key="x", rule="busy")
         page.open(self.server.url)
         page.find("#status", "Live")
         page.find("#live .tile", "Keys")
         page.find("#live .tile.calm", "none")  # Redis
-        page.find("#live td", "spam")
+        page.find("#live td", "busy")
         self.assertIn("Requests per second: allowed",
                       page.find("#live canvas").get_attribute("aria-label"))
         first = page.text("#node")
@@ -130,7 +131,8 @@ class Console(unittest.TestCase):
         };""")
         page.open(self.server.url)
         page.find("#status", "Polling")
-        page.find("#live td", "spam")
+        self.server.check(key="x", rule="busy")
+        page.find("#live td", "busy")
         end()
         page.open(self.server.url)
         page.find("#status", "Live")
@@ -368,8 +370,9 @@ class Console(unittest.TestCase):
     def test_zz_the_burst_is_seen_and_the_next_one_explained(self):
         page = self.browser
         wait_until(lambda: uptime(self.server) > SWITCHES_AFTER_S, "it may switch")
+        self.server.check(key="x", rule="demo")
         page.open(self.server.url)
-        page.find("#live td .badge", "sliding window")
+        page.find("#live .badge.adaptive", "sliding window")
         page.choose("#live weir-runs select", "demo")
         page.click("#live [data-run=burst]")
         page.find("#live .sums", "100 of 100 sent, 100 allowed, 0 denied")
