@@ -5,7 +5,8 @@
 // the node, busiest_handler.cc shows busy keys, explain_handler.cc what rules make of a request,
 // block_handlers.cc shows and changes blocks, rule_handlers.cc rules, event_handlers.cc shows
 // unusual traffic, openapi.cc describes the routes. console/: asset_handlers.cc sends the files of
-// the console.
+// the console, session_handlers.cc signs people in,
+// live_handlers.cc shows what happens each second.
 //
 // Thread rule: the core of HttpCore. Tested by check/http_*_test.cc, admin/http_*_test.cc,
 // console/http_*_test.cc and admin/openapi_test.cc.
@@ -39,5 +40,8 @@ void handle_index(HttpCore& core, Exchange& exchange);
 void handle_openapi(HttpCore& core, Exchange& exchange);
 
 void handle_asset(HttpCore& core, Exchange& exchange);
+void handle_console_session(HttpCore& core, Exchange& exchange);
+void handle_live(HttpCore& core, Exchange& exchange);
+void handle_live_json(HttpCore& core, Exchange& exchange);
 
 }  // namespace weir

@@ -87,7 +87,7 @@ class TestDoor {
     std::vector<Rule> rules;
     HttpAccess access;
     TrustedProxies trusted_proxies{};
-    ConsoleOptions console{};
+    ConsoleOptions console{.use = ConsoleOptions::Use::kOn};
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
   };

@@ -29,6 +29,9 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kGet, kPost}, "/admin/history", kAdmin, handle_history},
     {{kGet}, "/admin/events", kAdmin, handle_events},
     {{kGet}, "/openapi.json", kAnybody, handle_openapi},
+    {{kGet, kPost, kDelete}, "/console/session", kConsole, handle_console_session},
+    {{kGet}, "/console/live", kConsole, handle_live},
+    {{kGet}, "/console/live.json", kConsole, handle_live_json},
     {{kGet}, "/console/{name}", kConsole, handle_asset},
     {{kGet}, "/", kAnybody, handle_index},
 }};

@@ -135,6 +135,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RuleHistory", get("/admin/history")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
            Case{"Events", get("/admin/events")},
+           Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},
            Case{"DecisionList", post("/v1/check", "{\"checks\":[" + check + "],\"atomic\":true}")},
