@@ -135,6 +135,8 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"RuleHistory", get("/admin/history")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
            Case{"Events", get("/admin/events")},
+           Case{"Verdict", post("/admin/rules/validate", "rules: []")},
+           Case{"RulesOfVersion", get("/admin/history/6")},
            Case{"ConsoleSession", get("/console/session")},
            Case{"Blocks", get("/admin/blocks")},
            Case{"Problem", post("/check", "{}")},
