@@ -28,7 +28,7 @@ OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage -
     --disable-background-timer-throttling --disable-renderer-backgrounding
     --disable-backgrounding-occluded-windows --disable-background-networking --no-first-run
     --disable-component-update --disable-default-apps --disable-extensions --disable-sync
-    --force-color-profile=srgb --window-size=1280,1160""".split()
+    --force-color-profile=srgb --window-size=1280,1040""".split()
 
 
 def why_not():
