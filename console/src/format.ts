@@ -13,6 +13,11 @@ export function count(value: number | undefined): string {
   return digits(value);
 }
 
+/** A number that people rely on, in full: 1,000,000. */
+export function exact(value: number): string {
+  return value.toLocaleString("en");
+}
+
 function digits(value: number): string {
   const size = Math.abs(value);
   if (Number.isInteger(value)) return String(value);

@@ -46,6 +46,16 @@ rules:
 """
 
 
+# How much of what people see moved by itself, as browsers measure it; they call 0.1 good.
+SHIFT_MAX = 0.05
+COUNT_SHIFTS = """
+window.shifted = 0;
+new PerformanceObserver((list) => {
+  for (const shift of list.getEntries()) if (!shift.hadRecentInput) window.shifted += shift.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
 def uptime(node):
     with node.connect() as connection:
         return connection.ask(get("/health")).json()["uptime_seconds"]
@@ -116,6 +126,7 @@ class Console(unittest.TestCase):
     def test_figures_come_by_themselves(self):
         page = self.browser
         self.server.check(key="x", rule="busy")
+        end = page.before_pages(COUNT_SHIFTS)
         page.open(self.server.url)
         page.find("#status", "Live")
         page.find("#live .tile", "Keys")
@@ -125,6 +136,8 @@ class Console(unittest.TestCase):
                       page.find("#live canvas").get_attribute("aria-label"))
         first = page.text("#node")
         page.wait(lambda _: page.text("#node") != first, "the uptime moves on")
+        self.assertLess(page.run("return window.shifted"), SHIFT_MAX)
+        end()
 
     def test_a_way_without_websockets(self):
         page = self.browser
@@ -195,6 +208,7 @@ class Console(unittest.TestCase):
             self.write("id: api\nlimit: lots\nwindow: 1m\n")
             page.find(".problems .bad", "Line 2")
             self.assertEqual(page.find(".gutter .bad").text, "2")
+            page.screenshot("rules-mistake")
             self.assertFalse(page.find("#save-rule").is_enabled())
             page.click(".problems button")
             self.assertEqual(page.focused().tag_name, "textarea")
@@ -211,7 +225,6 @@ class Console(unittest.TestCase):
             page.find(".diff .removed", "limit: 10")
             page.find(".diff .added", "limit: 20")
             page.click("[data-version='1'] button", "Go back")
-            page.click("dialog button.danger")
             page.find("[data-rule=api]", "10 per 1m")
             self.assertEqual(self.limit_of(server), 10)
 
@@ -315,6 +328,20 @@ class Console(unittest.TestCase):
             page.find("dialog")
             page.click("dialog button", "Not now")
             page.gone("dialog")
+
+    def test_figures_for_everybody_and_the_rest_for_those_who_sign_in(self):
+        page = self.browser
+        self.allowed_complaints = ("401",)
+        token = {"WEIR_ADMIN_TOKEN": TOKEN}
+        with self.own_server("--console", "public", environment=token) as server:
+            server.check(key="x", rule="api")
+            page.open(server.url)
+            page.find("#status", "Live")
+            page.find("#live td", "api")
+            self.assertEqual(page.all("dialog"), [])
+            page.go("rules")
+            page.find("dialog")
+            page.click("dialog button", "Not now")
 
     # ---- when something fails ----------------------------------------------------------
 
