@@ -14,6 +14,7 @@ if(WEIR_BUILD_SERVER)
   find_package(simdjson CONFIG REQUIRED)        # simdjson::simdjson
   find_package(prometheus-cpp CONFIG REQUIRED)  # prometheus-cpp::core
   find_package(Protobuf REQUIRED)               # protobuf::libprotobuf, protobuf_generate()
+  find_package(wslay CONFIG REQUIRED)           # wslay
   find_package(PkgConfig REQUIRED)
   pkg_check_modules(NGHTTP2 REQUIRED IMPORTED_TARGET libnghttp2)  # PkgConfig::NGHTTP2
   pkg_check_modules(MAXMINDDB REQUIRED IMPORTED_TARGET libmaxminddb)  # PkgConfig::MAXMINDDB

@@ -23,6 +23,9 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr std::size_t kOutputMax = HttpSession::kLimits.output_max + (2u << 20);
 
 std::size_t content_length(std::string_view head) {
+  for (const std::string_view bodiless : {"101", "204", "304"}) {
+    if (head.substr(9).starts_with(bodiless)) return 0;
+  }
   constexpr std::string_view kName = "\r\nContent-Length: ";
   const auto at = head.find(kName);
   WEIR_ASSERT(at != std::string_view::npos);

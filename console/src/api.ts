@@ -16,6 +16,8 @@ export interface Ask {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
+  /** Nobody has asked for it just now, so it shall not make anybody sign in. */
+  readonly unasked?: boolean;
 }
 
 /** Told when the server wants somebody to sign in. */
@@ -35,7 +37,10 @@ export async function ask(path: string, how: Ask = {}): Promise<Reply> {
       cache: "no-store",
       signal: timer.signal,
     });
-    return answer(path, reply.status, await reply.text());
+    if (reply.status === 401 && path !== "/console/session" && how.unasked !== true) {
+      api.dispatchEvent(new Event("signin"));
+    }
+    return answer(reply.status, await reply.text());
   } catch {
     return { status: 0, ok: false, body: {}, problem: "The server does not answer." };
   } finally {
@@ -53,10 +58,9 @@ function textOf(body: unknown): string {
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 
-function answer(path: string, status: number, text: string): Reply {
+function answer(status: number, text: string): Reply {
   const body = json.object(json.parse(text));
   const ok = status >= 200 && status < 300;
-  if (status === 401 && path !== "/console/session") api.dispatchEvent(new Event("signin"));
   const problem = json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
   return { status, ok, body, problem: ok ? "" : problem };
 }

@@ -44,15 +44,17 @@ function card(node: NodeLine, now: number): HTMLElement {
   const word = node.degraded ? "degraded" : isLate ? "late" : "healthy";
   const { requests, denied } = node;
   const rate = requests ? (denied ?? 0) / requests : requests === 0 ? 0 : undefined;
-  const facts: [string, string][] = [
-    ["Mode", node.mode ?? "–"], ["Requests/s", count(requests)], ["Denied", share(rate)],
-    ["Leases", count(node.leases)],
-    ["Last beat", node.age === undefined ? "–" : `${span(node.age)} ago`],
+  const beat = node.age === undefined ? undefined : `${span(node.age)} ago`;
+  const leases = node.leases === undefined ? undefined : count(node.leases);
+  const facts: [string, string | undefined][] = [
+    ["Mode", node.mode], ["Requests/s", count(requests)], ["Denied", share(rate)],
+    ["Leases", leases], ["Last beat", beat],
   ];
   return h("article", { class: `card node ${level}` },
     h("h2", {}, h("span", {}, node.name), badge(word, level),
       node.here ? badge("this page's node", "adaptive") : null),
-    h("dl", {}, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    h("dl", {}, ...facts.flatMap(([name, value]) =>
+      value === undefined ? [] : [h("dt", {}, name), h("dd", {}, value)])),
     node.degraded ? h("p", { class: "problem" }, trouble(node, now)) : null);
 }
 

@@ -1,6 +1,7 @@
 // Numbers, spans of time and instants as people read them. Pure.
 
 const UNITS: readonly [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SPANS: readonly [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 export const NOTHING = "–";
 
 /** At most four characters of digits: 7, 0.25, 12.5, 1.23 k. */
@@ -10,6 +11,11 @@ export function count(value: number | undefined): string {
     if (Math.abs(value) >= size) return `${digits(value / size)} ${name}`;
   }
   return digits(value);
+}
+
+/** A number that people rely on, in full: 1,000,000. */
+export function exact(value: number): string {
+  return value.toLocaleString("en");
 }
 
 function digits(value: number): string {
@@ -48,16 +54,23 @@ export function latency(seconds: number | undefined): string {
 export function span(seconds: number | undefined): string {
   if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
   if (seconds < 10) return `${trimmed(Math.max(0, seconds).toFixed(1))} s`;
-  const parts: [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   let rest = Math.round(seconds);
   const said: string[] = [];
-  for (const [size, name] of parts) {
+  for (const [size, name] of SPANS) {
     const amount = Math.floor(rest / size);
     rest -= amount * size;
     if (amount > 0) said.push(`${amount} ${name}`);
     else if (said.length > 0) break;
   }
   return said.slice(0, 2).join(" ");
+}
+
+/** A span by its largest unit alone, never shorter than it is: 45 min. */
+export function briefSpan(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 10) return span(seconds);
+  const unit = SPANS.find(([size]) => seconds >= size) ?? [1, "s"];
+  return `${Math.ceil(seconds / unit[0])} ${unit[1]}`;
 }
 
 /** The clock of the reader, to the second. */

@@ -73,12 +73,14 @@ export class KeysTab extends Tab {
     if (rule !== this.rule.value) return;
     if (!reply.ok) return fill(place, h("p", { class: "problem" }, reply.problem));
     const keys = json.objects(reply.body.keys);
+    const trouble = json.text(reply.body.trouble);
     if (keys.length === 0) {
       return fill(place, h("p", { class: "empty" }, "No key in this minute or the one before."));
     }
     keepFocus(place, () => fill(place,
       table(by === "asked" ? "Busiest keys" : "Most denied keys", KEY_COLUMNS,
-        keys.map((entry) => this.keyRow(entry))), secret(keys)));
+        keys.map((entry) => this.keyRow(entry))), secret(keys),
+      trouble ? h("p", { class: "problem" }, trouble) : null));
   }
 
   private keyRow(entry: json.Fields): HTMLTableRowElement {

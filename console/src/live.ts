@@ -1,5 +1,6 @@
 // The figures as they come: by WebSocket, or by polling where one does not get through.
-// Events: "message" (state.last is new), "status" (state.status is new), "history".
+// Events: "message" (state.last is new), "status" (state.status is new), "history",
+// "ended" (the server says that the session is over).
 
 import { ask } from "./api";
 import { type Live, type Second, readLive, readSeconds } from "./message";
@@ -11,6 +12,9 @@ export type Status = "connecting" | "live" | "polling" | "lost" | "refused";
 export const HISTORY_S = 600;
 /** A socket that is silent for so long is dead: the server sends each second. */
 const SILENCE_MS = 5000;
+
+/** The server closes with it when the session of the page has ended. */
+const SESSION_ENDED = 1008;
 
 class LiveFeed extends EventTarget {
   status: Status = "connecting";
@@ -42,6 +46,12 @@ class LiveFeed extends EventTarget {
     this.socket = undefined;
   }
 
+  /** For a page that may see nothing yet. */
+  refuse(): void {
+    this.stop();
+    this.become("refused");
+  }
+
   private connect(): void {
     if (!this.running) return;
     const scheme = location.protocol === "https:" ? "wss" : "ws";
@@ -50,8 +60,10 @@ class LiveFeed extends EventTarget {
     socket.onmessage = (event) => {
       if (this.socket === socket) this.received(String(event.data));
     };
-    socket.onclose = () => {
-      if (this.socket === socket) this.lost();
+    socket.onclose = (event) => {
+      if (this.socket !== socket) return;
+      if (event?.code === SESSION_ENDED) this.dispatchEvent(new Event("ended"));
+      this.lost();
     };
     this.watch();
   }
@@ -89,7 +101,7 @@ class LiveFeed extends EventTarget {
 
   private async poll(): Promise<void> {
     window.clearTimeout(this.polling);
-    const reply = await ask("/console/live.json");
+    const reply = await ask("/console/live.json", { unasked: true });
     if (!this.running || this.status === "live" && this.failures === 0) return;
     const message = reply.ok ? readLive(reply.body) : undefined;
     this.pollFailures = message ? 0 : this.pollFailures + 1;
@@ -122,7 +134,7 @@ class LiveFeed extends EventTarget {
   }
 
   private async loadHistory(): Promise<void> {
-    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`);
+    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`, { unasked: true });
     if (!reply.ok) return;
     const newest = readSeconds(reply.body);
     const first = newest[0]?.t ?? Infinity;

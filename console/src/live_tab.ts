@@ -3,13 +3,17 @@
 import { badge, fill, h, say } from "./dom";
 import { algorithm, clock, count, latency, ratio, share } from "./format";
 import { feed } from "./live";
-import { type Live, type RuleLine, type Second, type TrafficEvent, newEvents } from "./message";
+import {
+  type Live, type Rates, type RuleLine, type Second, type TrafficEvent, newEvents,
+} from "./message";
 import { RunsBar } from "./runs_bar";
 import { Tab, address } from "./tab";
 import { ChartRange, Sparkline, Tile, TimeChart } from "./time_chart";
 import { BURST_BAD, burstState, deniedState, keysState, latencyState, redisState } from "./words";
 
 const EVENTS_SHOWN = 50;
+/** The server names rules that have requests; a line stays when they end, up to so many. */
+const LINES_MAX = 100;
 /** A badge that changed so recently pulses, also on a page that was just opened. */
 const PULSE_S = 6;
 const COLUMNS = ["Rule", "Algorithm", "Requests/s", "", "Denied", "Burst ratio"];
@@ -113,23 +117,19 @@ export class LiveTab extends Tab {
   /** Also while another tab is shown, so that lines and events have no holes. */
   private keepLines(live: Live): void {
     const present = new Set(live.rules.map((rule) => rule.rule));
+    for (const rule of live.rules) this.showRule(rule, live.t);
     for (const [name, line] of this.lines) {
       if (present.has(name)) continue;
-      line.row.remove();
-      this.lines.delete(name);
+      if (this.lines.size > LINES_MAX) this.dropLine(name, line);
+      else this.showRates({ requests: 0, denied: 0, denyRate: 0, burstRatio: 0 }, line);
     }
-    for (const rule of live.rules) this.showRule(rule, live.t);
-    this.noRules.hidden = live.rules.length > 0;
+    this.noRules.hidden = this.lines.size > 0;
     this.addEvents(newEvents(this.lastEvent, live.events));
   }
 
   private showRule(rule: RuleLine, now: number): void {
     const line = this.lines.get(rule.rule) ?? this.addLine(rule.rule);
-    line.spark.add(rule.requests ?? 0);
-    say(line.requests, count(rule.requests));
-    say(line.denied, share(rule.denyRate));
-    line.share.value = rule.denyRate ?? 0;
-    say(line.burst, ratio(rule.burstRatio));
+    this.showRates(rule, line);
     const name = algorithm(rule.algorithm);
     if (line.said === name) return;
     const switched = rule.switched !== undefined && now - rule.switched < PULSE_S;
@@ -139,14 +139,28 @@ export class LiveTab extends Tab {
     fill(line.algorithm, badge(name, pulses ? `${level} pulse` : level));
   }
 
+  private showRates(rates: Rates, line: Line): void {
+    line.spark.add(rates.requests ?? 0);
+    say(line.requests, count(rates.requests));
+    say(line.denied, share(rates.denyRate));
+    line.share.value = rates.denyRate ?? 0;
+    say(line.burst, ratio(rates.burstRatio));
+  }
+
+  private dropLine(name: string, line: Line): void {
+    line.row.remove();
+    this.lines.delete(name);
+  }
+
   private addLine(name: string): Line {
     const share = h("meter", { min: 0, max: 1, high: 0.3, optimum: 0, low: 0.05,
-      "aria-label": `Denied share of ${name}` });
+      "aria-label": `Denied share of ${name || "checks without a rule"}` });
     const line: Line = {
       row: h("tr"), algorithm: h("span"), requests: h("span"), denied: h("span"), share,
       burst: h("span"), spark: new Sparkline(), said: "",
     };
-    const link = h("a", { href: address("rules", { rule: name }) }, name);
+    const link = name === "" ? h("span", {}, "checks without a rule")
+      : h("a", { href: address("rules", { rule: name }) }, name);
     const cells = [link, line.algorithm, line.requests, line.spark.element,
       h("span", { class: "with-meter" }, line.denied, share), line.burst];
     line.row.append(...cells.map((cell, at) => h("td", { "data-column": COLUMNS[at]! }, cell)));

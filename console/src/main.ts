@@ -103,8 +103,7 @@ function showSession(): void {
 async function signInOrOut(): Promise<void> {
   if (session.signedIn) {
     await session.signOut();
-    feed.start();
-    route();
+    begin();
   } else {
     openSignIn(begin);
   }
@@ -114,10 +113,17 @@ function showTheme(): void {
   fill(element("theme"), icon(isDark() ? "sun" : "moon"));
 }
 
-/** After a sign-in, and at the start. */
+/** At the start, and after somebody has signed in or out. */
 function begin(): void {
-  feed.start();
+  if (session.mayChange || session.public) feed.start();
+  else feed.refuse();
   route();
+}
+
+/** A session ends by itself, too; then the page learns it here. */
+function wantSignIn(): void {
+  openSignIn(begin);
+  void session.load();
 }
 
 async function start(): Promise<void> {
@@ -131,11 +137,11 @@ async function start(): Promise<void> {
   feed.addEventListener("status", showStatus);
   feed.addEventListener("message", showNode);
   session.addEventListener("change", showSession);
-  api.addEventListener("signin", () => openSignIn(begin));
+  api.addEventListener("signin", wantSignIn);
+  feed.addEventListener("ended", () => void session.load());
   window.addEventListener("hashchange", route);
-  const known = session.load();
+  await session.load();
   begin();
-  await known;
   if (!session.mayChange && !session.public) openSignIn(begin);
 }
 

@@ -24,6 +24,8 @@ export interface Redis {
   readonly since?: number;
   readonly mode?: string;
   readonly roundTripP99?: number;
+  /** What is wrong, if something is. */
+  readonly reason?: string;
 }
 
 export interface RuleLine extends Rates {
@@ -133,6 +135,7 @@ function readRedis(from: json.Fields): Redis | undefined {
     since: json.number(from.since),
     mode: json.text(from.mode),
     roundTripP99: json.number(from.round_trip_p99),
+    reason: json.text(from.reason),
   };
 }
 

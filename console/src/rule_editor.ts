@@ -78,7 +78,6 @@ export class RuleEditor {
   }
 
   private pressed(event: KeyboardEvent): void {
-    if (event.key === "Escape") this.close();
     if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       void this.put();

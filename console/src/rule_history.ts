@@ -5,7 +5,6 @@ import { button, fill, h, say } from "./dom";
 import { type DiffLine, diffLines, hunks } from "./diff";
 import { span } from "./format";
 import * as json from "./json";
-import { confirmed } from "./sign_in";
 import { toYaml } from "./yaml";
 
 const SHOWN = 20;
@@ -56,10 +55,8 @@ export class RuleHistory {
     this.diff.scrollIntoView({ block: "nearest" });
   }
 
+  /** At once: what it replaces stays in the list, one click away. */
   private async goBack(version: number): Promise<void> {
-    const yes = await confirmed(`Go back to version ${version}?`,
-      "All rules become what they were then. The rules of now stay in the history.", "Go back");
-    if (!yes) return;
     const reply = await ask("/admin/history",
       { body: { back_to: version }, headers: { "If-Match": `"${this.current}"` } });
     if (reply.ok) await this.changed();

@@ -24,28 +24,36 @@ interface Figures {
   readonly algorithm: HTMLElement;
 }
 
+/** More rows hold a browser up; who has more rules filters them. */
+const ROWS_MAX = 200;
 const COLUMNS = ["Rule", "Limit", "Algorithm", "Requests/s", "Denied", "State", "Change"];
 
 export class RulesTab extends Tab {
   private entries: Entry[] = [];
   private version = "";
+  /** The version that the figures have named last. */
+  private heard = "";
   private readonly body = h("tbody");
   private readonly live = new Map<string, Figures>();
   private readonly message = h("p", { class: "message", role: "status" });
+  private readonly filter = h("input", { type: "search", "aria-label": "Filter the rules",
+    placeholder: "Filter", spellcheck: "false" });
+  private readonly more = h("p", { class: "message" });
   private readonly heading = h("h2", {}, "Rules in force");
   private readonly editor = new RuleEditor(() => this.changed());
   private readonly past = new RuleHistory(() => this.changed());
 
   protected build(): void {
+    this.filter.addEventListener("input", () => this.list());
     const head = h("tr", {}, ...COLUMNS.map((name) => h("th", { scope: "col" }, name)));
     this.append(
       h("h1", {}, "Rules"),
       h("section", { class: "card" },
-        h("div", { class: "head" }, this.heading,
+        h("div", { class: "head" }, this.heading, this.filter,
           button("New rule", () => this.editor.openNew(this.version), { id: "new-rule" }, "plus")),
         this.message,
         h("table", { class: "stacks" }, h("caption", { class: "hidden" }, "Rules in force"),
-          h("thead", {}, head), this.body)),
+          h("thead", {}, head), this.body), this.more),
       this.editor.element,
       this.past.element);
   }
@@ -62,8 +70,9 @@ export class RulesTab extends Tab {
     const { last } = feed;
     if (!last) return;
     for (const line of last.rules) this.showFigures(line);
-    if (last.rulesVersion !== undefined && String(last.rulesVersion) !== this.version &&
-        this.version !== "") void this.load();
+    const version = String(last.rulesVersion ?? "");
+    if (version !== this.heard && this.heard !== "" && version !== this.version) void this.load();
+    this.heard = version;
   }
 
   private showFigures(line: RuleLine): void {
@@ -86,10 +95,19 @@ export class RulesTab extends Tab {
       rule: json.object(each.rule),
     }));
     say(this.heading, `Rules in force, version ${this.version}`);
-    this.live.clear();
-    fill(this.body, ...this.entries.map((entry) => this.row(entry)));
-    for (const line of feed.last?.rules ?? []) this.showFigures(line);
+    this.list();
     await this.past.load(this.version);
+  }
+
+  private list(): void {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const found = this.entries.filter(({ id, rule }) =>
+      `${id} ${json.text(rule.name) ?? ""}`.toLowerCase().includes(wanted));
+    const more = found.length - ROWS_MAX;
+    this.live.clear();
+    fill(this.body, ...found.slice(0, ROWS_MAX).map((entry) => this.row(entry)));
+    say(this.more, more > 0 ? `and ${more} more: filter them` : "");
+    for (const line of feed.last?.rules ?? []) this.showFigures(line);
   }
 
   private row(entry: Entry): HTMLTableRowElement {

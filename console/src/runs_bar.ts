@@ -46,6 +46,7 @@ export class RunsBar extends HTMLElement {
   private readonly rule = h("select", { id: unique("runs-rule") });
   private readonly sums = h("output", { class: "sums" });
   private readonly stop = button("Stop", () => simulator.stop(), { class: "stop" }, "stop");
+  private starts: HTMLButtonElement[] = [];
   private built = false;
 
   constructor(private readonly kind: "compact" | "whole" = "whole") {
@@ -58,13 +59,13 @@ export class RunsBar extends HTMLElement {
     this.className = `card runs ${this.kind}`;
     this.rule.addEventListener("change", () => choice.set(this.rule.value, choice.key));
     choice.addEventListener("change", () => (this.rule.value = choice.rule));
-    const runs = RUNS.map((run) => {
+    this.starts = RUNS.map((run) => {
       const { label, drawn, hint } = ABOUT[run.name]!;
       return button(label, () => startRun(run), { title: hint, "data-run": run.name }, drawn);
     });
     this.append(
       h("div", { class: "inline-field" }, h("label", { for: this.rule.id }, "Try rule"), this.rule),
-      h("div", { class: "buttons" }, ...runs, this.stop), this.sums);
+      h("div", { class: "buttons" }, ...this.starts, this.stop), this.sums);
     simulator.addEventListener("change", () => this.show());
     simulator.addEventListener("answer", () => this.show());
     this.show();
@@ -76,6 +77,7 @@ export class RunsBar extends HTMLElement {
       offer(this.rule, names);
       if (!names.includes(choice.rule)) choice.set(preferred(names), choice.key);
       this.rule.value = choice.rule;
+      this.show();
     });
   }
 
@@ -83,7 +85,8 @@ export class RunsBar extends HTMLElement {
     this.stop.disabled = !simulator.running;
     const { run } = simulator;
     const { sent, allowed, denied, failed } = simulator.sums;
-    if (!run) return say(this.sums, "");
+    for (const start of this.starts) start.disabled = choice.rule === "";
+    if (!run) return say(this.sums, choice.rule ? "" : "There is no rule to try.");
     const failures = failed > 0 ? `, ${failed} failed` : "";
     const text = `${sent} of ${requestsOf(run)} sent, ${allowed} allowed, ${denied} denied` +
       `${failures}, median ${latency(simulator.median())}`;

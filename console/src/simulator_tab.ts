@@ -1,7 +1,7 @@
 // Simulator: real requests of this browser, and each answer.
 
 import { button, field, fill, h, icon, say } from "./dom";
-import { count, latency, span } from "./format";
+import { briefSpan, count, latency, span } from "./format";
 import { feed } from "./live";
 import type { Second } from "./message";
 import { KEYS_MAX, RATE_MAX, SECONDS_MAX, ownRun, requestsOf } from "./plan";
@@ -152,5 +152,6 @@ function words(answer: Answer): [string, "check" | "cross" | "alert", string, st
   }
   const again = answer.retryAfter === undefined ? "never" : span(answer.retryAfter);
   const left = count(answer.remaining);
-  return ["bad", "cross", again, `denied, ${left} remaining, retry after ${again}`];
+  const brief = answer.retryAfter === undefined ? again : briefSpan(answer.retryAfter);
+  return ["bad", "cross", brief, `denied, ${left} remaining, retry after ${again}`];
 }

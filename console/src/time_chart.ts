@@ -172,7 +172,7 @@ const SHORT_S = 120;
 /** How much the charts show: chosen, or all that there is. Event: "change". */
 export class ChartRange extends EventTarget {
   private readonly select = h("select", { "aria-label": "What the charts show" },
-    option("", "all"), option(String(SHORT_S), "2 minutes"),
+    option("", "fitting"), option(String(SHORT_S), "2 minutes"),
     option(String(HISTORY_S), "10 minutes"));
   readonly element = h("span", { class: "range" }, this.select);
 

@@ -1,6 +1,6 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
-import { algorithm, count, latency, plural, ratio, share, span } from "./format";
+import { algorithm, count, exact, latency, plural, ratio, share, span } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -55,7 +55,9 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   if (!redis) return { level: "calm", value: "–", text: "unknown" };
   const since = redis.since === undefined ? "" : `for ${span(now - redis.since)}`;
   if (redis.state === "disabled") return { level: "calm", value: "none", text: "this node alone" };
-  if (redis.state === "down") return { level: "bad", value: "down", text: since || "disconnected" };
+  const why = [redis.reason, since].filter(Boolean).join(", ");
+  if (redis.state === "down") return { level: "bad", value: "down", text: why || "disconnected" };
+  if (redis.reason) return { level: "warn", value: "up", text: why };
   const trip = redis.roundTripP99 === undefined ? "" : `p99 ${latency(redis.roundTripP99)}`;
   const text = [redis.mode, trip || since].filter(Boolean).join(", ");
   return { level: "good", value: "up", text };
@@ -110,14 +112,14 @@ function counter(rule: json.Fields): string {
   const limit = json.number(rule.limit) ?? 0;
   const window = json.number(rule.window_seconds);
   const cost = json.number(rule.cost) ?? 1;
-  const left = `${count(remaining)} of ${count(limit)} per ${span(window)}`;
+  const left = `${exact(remaining)} of ${exact(limit)} per ${span(window)}`;
   const name = `The counter of key '${json.text(rule.key) ?? ""}'`;
   if (rule.would !== "deny" && rule.over !== true) {
-    return `${name} has ${left} left, so a cost of ${count(cost)} fits.`;
+    return `${name} has ${left} left, so a cost of ${exact(cost)} fits.`;
   }
   const next = limit - remaining + 1;
   const which = cost === 1 && remaining === 0 && limit > 0
-    ? ` This would be number ${count(next)}` : ` A cost of ${count(cost)} would be too much`;
+    ? ` This would be number ${exact(next)}` : ` A cost of ${exact(cost)} would be too much`;
   return `${name} has ${left} left.${which}; ${again(rule)}.`;
 }
 
@@ -160,7 +162,7 @@ export function limitOf(rule: json.Fields): string {
   const { window: length } = rule;
   const window = typeof length === "number" ? span(length) : json.text(length) ?? "–";
   const more = json.list(rule.more_limits).length;
-  return `${count(limit)} per ${window}${more > 0 ? ` and ${more} more` : ""}`;
+  return `${exact(limit)} per ${window}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 export function ratesLine(rates: Rates): string {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { clock, count, latency, plural, ratio, share, span } from "../src/format.ts";
+import { briefSpan, clock, count, latency, plural, ratio, share, span } from "../src/format.ts";
 import { toYaml } from "../src/yaml.ts";
 
 function table(read, rows) {
@@ -23,6 +23,8 @@ test("latencies and spans have units", () => {
   table(latency, [[0.00002, "20 µs"], [0.0004, "400 µs"], [0.0123, "12.3 ms"], [2, "2 s"]]);
   table(span, [[0, "0 s"], [0.25, "0.3 s"], [45, "45 s"], [185, "3 min 5 s"], [3600, "1 h"],
     [97200, "1 d 3 h"], [undefined, "–"]]);
+  table(briefSpan,
+    [[0.25, "0.3 s"], [45, "45 s"], [2641, "45 min"], [3600, "1 h"], [90000, "2 d"]]);
   table(ratio, [[5, "5.0"], [undefined, "–"]]);
 });
 

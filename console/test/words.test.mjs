@@ -70,5 +70,6 @@ test("figures have a level and a word", () => {
 test("limits as a cell", () => {
   assert.equal(limitOf({ limit: 5, window: "1m" }), "5 per 1m");
   assert.equal(limitOf({ limit: 5, window: 60, more_limits: [{}, {}] }), "5 per 1 min and 2 more");
+  assert.equal(limitOf({ limit: 1500, window: "1m" }), "1,500 per 1m");
   assert.equal(limitOf({ tiers: [{}] }), "by tier");
 });

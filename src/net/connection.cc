@@ -208,6 +208,7 @@ std::size_t Connection::send_once() {
 }
 
 void Connection::settle() {
+  hand_over();
   if (session_ != nullptr && phase_ != Phase::kDead && session_->output().empty()) {
     if (session_->finished()) {
       if (session_->was_flooded()) owner_.budget().count_flooded();
@@ -219,6 +220,19 @@ void Connection::settle() {
   is_heavy_ = is_heavy_ || blocked_ || has_much;
   update_interest();
   account();
+}
+
+// From a session that has finished to its successor, if it has one.
+void Connection::hand_over() {
+  if (session_ == nullptr || phase_ != Phase::kTalking) return;
+  if (!session_->output().empty() || !session_->finished()) return;
+  auto next = session_->successor(loop_.now());
+  if (next == nullptr) return;
+  session_ = std::move(next);
+  session_->attach(*this);
+  paused_ = false;
+  if (drain_ == Drain::kTold) session_->drain();
+  write();
 }
 
 void Connection::linger() {

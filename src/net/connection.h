@@ -14,10 +14,10 @@
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why
-//   the session is finished   our side is shut, and what the peer still sends is thrown
-//                             away, for up to kLingerMax and kDiscardMax: closing with
-//                             unread input would reset the connection and could destroy the
-//                             last reply
+//   the session is finished   its successor goes on, if it has one; else our side is shut, and
+//                             what the peer still sends is thrown away, for up to kLingerMax and
+//                             kDiscardMax: closing with unread input would reset the connection
+//                             and could destroy the last reply
 //   the peer has gone         closed
 //   output not taken for 30 s, or the drain took too long    reset
 //   all connections hold too much, and this one most         reset
@@ -125,6 +125,7 @@ class Connection final : public EventLoop::Watcher, public TurnHook, public Wake
   void write();
   std::size_t send_once();
   void settle();
+  void hand_over();
   void account();
   void linger();
   void tell_session_to_drain();

@@ -10,7 +10,8 @@
 // second or so, it compares deadline() with its clock and calls expired(). A session that
 // has something to say when nothing has come (an answer it had to wait for) asks its Waker
 // to be called woken(). One call of a session does a bounded amount of work: what remains is
-// done when the others have had their turn (Waker::yield).
+// done when the others have had their turn (Waker::yield). A finished session may have a
+// successor, which speaks another protocol on the same connection.
 //
 // Thread rule: a session lives on the core that accepted it.
 
@@ -75,6 +76,9 @@ class Session {
 
   // Nothing more will be read: close once output() is empty.
   virtual bool finished() const = 0;
+  // Who goes on when this has finished and output() is empty, instead of a close; null: nobody. It
+  // has what has come behind the last request, and is not attached yet.
+  virtual std::unique_ptr<Session> successor(Instant) { return nullptr; }
   // It has finished because its peer only made work.
   virtual bool was_flooded() const { return false; }
   // Bytes of memory that it holds for its peer: input, output, requests under way. Those of

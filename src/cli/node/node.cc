@@ -52,6 +52,13 @@ std::string node_name() {
   return name;
 }
 
+std::array<std::byte, 32> chance() {
+  const auto secret = HashSecret::random();
+  std::array<std::byte, 32> bytes{};
+  std::copy_n(secret.bytes.begin(), bytes.size(), bytes.begin());
+  return bytes;
+}
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
@@ -99,6 +106,11 @@ void log_switch(const RuleSwitches::Change& change) {
                change.rule.empty() ? "checks without a rule" : fmt::format("rule {}", change.rule),
                change.rule.empty() ? "" : "s", algorithm_name(change.to.active.algorithm),
                algorithm_name(change.from), figures_text(change.to.why));
+}
+
+// For consoles.
+std::string switch_text(const RuleSwitch& to) {
+  return fmt::format("now {}: {}", algorithm_name(to.active.algorithm), figures_text(to.why));
 }
 
 // The seed spreads the times at which doors close; nobody need be unable to guess them.
@@ -206,7 +218,11 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       blocks_(hasher_),
       fleet_keys_(key_texts(settings)),
       recent_traffic_(traffic_, clock_.now()),
-      switches_(adaptive_thresholds(settings.values), active_algorithms_, log_switch),
+      switches_(adaptive_thresholds(settings.values), active_algorithms_,
+                [this](const RuleSwitches::Change& change) {
+                  log_switch(change);
+                  http_->live().tell("switch", std::string(change.rule), switch_text(change.to));
+                }),
       rulebook_(
           config_file,
           [this](std::vector<Rule> rules, RequestSources sources) {
@@ -225,6 +241,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
                .max_keys = max_keys_of(settings)},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
       .console = console_options(settings.values),
+      .chance = chance,
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
@@ -314,12 +331,29 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
 // The fleet's seconds come between our own.
 void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
   parts.seconds = loop.make_alarm([this, &parts](Instant now) {
+    const std::int64_t seconds_before = recent_traffic_.seconds();
     recent_traffic_.tick(now);
     switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
+    if (recent_traffic_.seconds() != seconds_before) show_second(parts, now);
     const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
     parts.seconds->set(std::min(recent_traffic_.next_tick(), next));
   });
   parts.seconds->set(recent_traffic_.next_tick());
+  show_second(parts, clock_.now());
+}
+
+// To the consoles that listen. A core without memory for the message leaves this second out.
+void Node::show_second(CoreParts& parts, Instant now) {
+  LiveFeed& live = http_->live();
+  live.tick({.traffic = recent_traffic_.snapshot(), .rules = parts.rules, .wall_lead = wall_lead()},
+            now);
+  if (live.consoles() == 0) return;
+  has_memory_for([&] {
+    const LiveMessagePtr message = live.message();
+    for (std::size_t i = 0; i < cores_.size(); ++i) {
+      server_->post(i, [&core = *cores_[i], message, now] { core.http.publish(message, now); });
+    }
+  });
 }
 
 void Node::end_core(std::size_t core) {

@@ -97,6 +97,7 @@ class Node {
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
   void follow_seconds(CoreParts& parts, EventLoop& loop);
+  void show_second(CoreParts& parts, Instant now);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
 

@@ -15,6 +15,20 @@ void RuleChanger::change(RuleChange change, Done done, Instant now) {
       std::move(done));
 }
 
+void RuleChanger::judge(RuleTrial trial, Judged done) {
+  const auto verdict = std::make_shared<RuleVerdict>();
+  run(
+      [this, verdict, trial = std::move(trial)] {
+        *verdict = book_.judge(trial);
+        return RuleReply();
+      },
+      [verdict, done = std::move(done)](const RuleReply& reply) {
+        verdict->status = reply.status;
+        verdict->detail = reply.detail;
+        done(std::move(*verdict));
+      });
+}
+
 void RuleChanger::run(Work work, Done done) {
   const char* why = nullptr;
   {

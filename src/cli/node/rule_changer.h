@@ -39,6 +39,7 @@ class RuleChanger final : public RuleDesk {
   std::shared_ptr<const RulesView> view() const override { return book_.view(); }
   RuleHistory history() const override { return book_.history(); }
   void change(RuleChange change, Done done, Instant now) override;
+  void judge(RuleTrial trial, Judged done) override;
 
   // The same for work on the book that no request wants, such as a reload. `done` receives
   // the reply of `work`, or why it was not done.

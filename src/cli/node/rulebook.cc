@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "cli/node/replace_file.h"
+#include "cli/node/rule_probe.h"
 #include "cli/rule_text.h"
 #include "config/config_file.h"
+#include "config/config_warnings.h"
 #include "rules/rule_conflicts.h"
 
 namespace weir {
@@ -60,16 +62,23 @@ void remember(RuleHistory& history, RuleVersion version) {
   history.erase(history.begin(), first);
 }
 
-// "1:20: 'limit' is missing; ..."; the rule begins in line 2 of what was parsed.
+// "1:20: 'limit' is missing; ..."
 std::string describe_mistakes(const ConfigErrors& errors) {
   auto text = std::string();
   for (std::size_t i = 0; i < std::min(errors.size(), kMistakesMax); ++i) {
-    auto error = errors[i];
-    error.file = "rule";
-    error.line -= error.line > 1 ? 1 : 0;
-    text += (i > 0 ? "\n" : "") + error.to_string();
+    text += (i > 0 ? "\n" : "") + errors[i].to_string();
   }
   return text;
+}
+
+// What is wrong, at its place in the text that somebody wrote.
+void add_findings(const ConfigErrors& errors, RuleFinding::Weight weight, RuleVerdict& verdict) {
+  for (const auto& error : errors) {
+    verdict.findings.push_back({.line = std::max<std::size_t>(error.line, 1),
+                                .column = std::max<std::size_t>(error.column, 1),
+                                .text = error.message,
+                                .weight = weight});
+  }
 }
 
 // Line i + 2 is that of rule i.
@@ -94,9 +103,11 @@ std::vector<std::string> unwritten(const RulesView& view) {
   return ids;
 }
 
-std::string with_enabled(const std::string& rule_json, bool enabled) {
+// The rule with what the change switches.
+std::string switched(const std::string& rule_json, const RuleChange& change) {
   auto rule = boost::json::parse(rule_json);
-  rule.as_object()["enabled"] = enabled;
+  if (change.enabled) rule.as_object()["enabled"] = *change.enabled;
+  if (change.shadow) rule.as_object()["shadow"] = *change.shadow;
   return boost::json::serialize(rule);
 }
 
@@ -202,14 +213,12 @@ bool Rulebook::file_has_changed() const {
 
 // The rule in the request, by itself.
 RuleSource Rulebook::read_rule(const RuleChange& change) const {
-  auto probe = state_.in_file;
-  probe.rules = {{.id = change.id, .json = change.text}};
-  const auto text = config_text(probe);
-  const auto parsed = parse_config(text, "rule");
+  const RuleProbe probe(state_.in_file.others, change.text);
+  const auto parsed = parse_config(probe.text(), "rule");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    throw Refusal{400, describe_mistakes(*errors)};
+    throw Refusal{400, describe_mistakes(probe.as_written(*errors))};
   }
-  auto read = config_sources(text);
+  auto read = config_sources(probe.text());
   if (read.rules.size() != 1 || read.others != state_.in_file.others) {
     throw Refusal{400, "The body must be one rule."};
   }
@@ -227,7 +236,7 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   const auto known = find_rule(state_.in_force, change.id);
   if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return {.id = change.id, .json = with_enabled(known->json, change.kind == Kind::kEnable)};
+  return {.id = change.id, .json = switched(known->json, change)};
 }
 
 // All rules together.
@@ -293,6 +302,50 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
     *place = rule;
   }
   return draft;
+}
+
+// What is different from what is in force.
+std::vector<std::string> Rulebook::changes_by(const Sources& rules,
+                                              std::vector<Rule> parsed) const {
+  return describe_changes({.rules = *state_.rules, .sources = state_.in_force},
+                          {.rules = RuleSet(std::move(parsed), state_.sources), .sources = rules});
+}
+
+void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
+  const RuleProbe probe(state_.in_file.others, trial.text);
+  const auto parsed = parse_config(probe.text(), "rule");
+  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+    return add_findings(probe.as_written(*errors), RuleFinding::Weight::kMistake, verdict);
+  }
+  add_findings(probe.as_written(config_warnings(std::get<Config>(parsed), "rule")),
+               RuleFinding::Weight::kWarning, verdict);
+  const auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
+  verdict.changes = changes_by(draft.rules, checked(draft.rules));
+  verdict.json = *draft.edit.json;
+}
+
+// Files that the file names are not read.
+void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
+  auto parsed = parse_config(trial.text, "file");
+  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
+    return add_findings(*errors, RuleFinding::Weight::kMistake, verdict);
+  }
+  auto& config = std::get<Config>(parsed);
+  add_findings(config_warnings(config, "file"), RuleFinding::Weight::kWarning, verdict);
+  auto rules = std::move(config.rules);
+  rules.insert(rules.end(), state_.envoy->begin(), state_.envoy->end());
+  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
+  verdict.changes = changes_by(config_sources(trial.text).rules, std::move(rules));
+}
+
+RuleVerdict Rulebook::judge(const RuleTrial& trial) const {
+  auto verdict = RuleVerdict();
+  try {
+    trial.id.empty() ? judge_file(trial, verdict) : judge_rule(trial, verdict);
+  } catch (const Refusal& refusal) {
+    verdict.findings.push_back({.text = refusal.detail});
+  }
+  return verdict;
 }
 
 RuleReply Rulebook::change(const RuleChange& change, Instant now) try {

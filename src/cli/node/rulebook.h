@@ -55,6 +55,9 @@ class Rulebook {
   // Makes the change, or says why not (rule_desk.h).
   RuleReply change(const RuleChange& change, Instant now);
 
+  // What would become of it. Changes nothing.
+  RuleVerdict judge(const RuleTrial& trial) const;
+
   // Whether the file says something else than when it was last read or written.
   bool file_has_changed() const;
 
@@ -91,6 +94,9 @@ class Rulebook {
   Draft former_rules(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
   RuleSource read_rule(const RuleChange& change) const;
+  std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
+  void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
+  void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
   std::vector<Rule> checked(const Sources& draft) const;
   void edit_file_in(State& next, const RuleEdit& edit) const;
 

@@ -100,9 +100,9 @@ TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
   EXPECT_EQ(added.status, 201);
   EXPECT_EQ(added.version, 3u);
   EXPECT_EQ(limit_of("new"), 7);
-  EXPECT_EQ(change({.kind = kDisable, .id = "search"}).status, 200);
+  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = false}).status, 200);
   EXPECT_FALSE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(change({.kind = kEnable, .id = "search"}).status, 200);
+  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = true}).status, 200);
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
   EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
   EXPECT_EQ(limit_of("search"), -1);
@@ -259,11 +259,87 @@ TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
 TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
   auto core = book_.rules();
   const auto first = std::weak_ptr(core);
-  change({.kind = kDisable, .id = "search"});
+  change({.kind = kSwitch, .id = "search", .enabled = false});
   core = book_.rules();
   EXPECT_FALSE(first.expired());
-  change({.kind = kEnable, .id = "search"});
+  change({.kind = kSwitch, .id = "search", .enabled = true});
   EXPECT_TRUE(first.expired());
+}
+
+TEST_F(RulebookTest, SwitchesShadowByItself) {
+  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .shadow = true}).status, 200);
+  EXPECT_TRUE(book_.rules()->find("search")->shadow);
+  EXPECT_TRUE(book_.rules()->find("search")->enabled);
+  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = false, .shadow = false}).status,
+            200);
+  EXPECT_FALSE(book_.rules()->find("search")->shadow);
+  EXPECT_FALSE(book_.rules()->find("search")->enabled);
+}
+
+TEST_F(RulebookTest, TakesARuleInYaml) {
+  EXPECT_EQ(put("search", "# Ours, too.\nid: search\nlimit: 3\nwindow: 1m\n").status, 200);
+  EXPECT_EQ(limit_of("search"), 3);
+}
+
+std::vector<std::string> said(const RuleVerdict& verdict) {
+  auto lines = std::vector<std::string>();
+  for (const auto& finding : verdict.findings) {
+    lines.push_back(std::to_string(finding.line) + ":" + std::to_string(finding.column) + ": " +
+                    finding.text);
+  }
+  return lines;
+}
+
+TEST_F(RulebookTest, SaysWhatBecomesOfARule) {
+  const auto version = book_.view()->version;
+  for (const std::string text : {"id: login\nlimit: 7\nwindow: 1m\n",
+                                 "{\n \"id\": \"login\",\n \"limit\": 7, \"window\": \"1m\"}"}) {
+    const auto verdict = book_.judge({.id = "login", .text = text});
+    EXPECT_TRUE(verdict.is_ok()) << testing::PrintToString(said(verdict));
+    EXPECT_THAT(verdict.changes, ElementsAre(HasSubstr("changed login: ")));
+    EXPECT_EQ(verdict.json, R"({"id":"login","limit":7,"window":"1m"})");
+  }
+  EXPECT_THAT(book_.judge({.id = "new", .text = "id: new\nlimit: 7\nwindow: 1m"}).changes,
+              ElementsAre(HasSubstr("added new: ")));
+  EXPECT_THAT(book_.judge({.id = "login", .text = "id: login\nlimit: 5\nwindow: 1m"}).changes,
+              IsEmpty());
+  EXPECT_EQ(book_.view()->version, version);
+  EXPECT_EQ(limit_of("login"), 5);
+}
+
+TEST_F(RulebookTest, SaysWhatIsWrongWithARuleAtItsPlace) {
+  struct Case {
+    std::string text;
+    std::string said;
+  };
+  for (const Case& c : {
+           Case{"id: login\nlimt: 5\nlimit: 5\nwindow: 1m", "2:1: "},
+           Case{"id: login\nlimit: -5\nwindow: 1m", "2:8: "},
+           Case{"{\"id\": \"login\",\n\"limit\": 1, \"window\": \"1x\"}", "2:23: "},
+           Case{"id: login\nlimit: [5\nwindow: 1m", ": "},
+           Case{"", "1:"},
+           Case{"id: other\nlimit: 5\nwindow: 1m", "1:1: The rule's id must be"},
+           Case{"- id: login", "1:1: "},
+       }) {
+    const auto verdict = book_.judge({.id = "login", .text = c.text});
+    EXPECT_FALSE(verdict.is_ok()) << c.text;
+    EXPECT_TRUE(verdict.json.empty());
+    EXPECT_THAT(said(verdict), testing::Contains(HasSubstr(c.said))) << c.text;
+  }
+  EXPECT_THAT(
+      said(book_.judge({.id = "envoy:edge", .text = "id: envoy:edge\nlimit: 1\nwindow: 1m"})),
+      ElementsAre(HasSubstr("Envoy")));
+}
+
+TEST_F(RulebookTest, SaysWhatBecomesOfAFile) {
+  const auto verdict = book_.judge(
+      {.id = "", .text = std::string(kFile) + "  - id: third\n    limit: 1\n    window: 1m\n"});
+  EXPECT_TRUE(verdict.is_ok());
+  EXPECT_THAT(verdict.changes, ElementsAre(HasSubstr("added third: ")));
+  EXPECT_TRUE(verdict.json.empty());
+  const auto wrong = book_.judge({.id = "", .text = "rules:\n  - id: login\n    limit: x\n"});
+  EXPECT_FALSE(wrong.is_ok());
+  EXPECT_THAT(said(wrong), testing::Contains(HasSubstr("3:12: ")));
 }
 
 }  // namespace

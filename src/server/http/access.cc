@@ -20,6 +20,29 @@ std::string_view bearer_token(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
+bool starts_without_case(std::string_view text, std::string_view start) {
+  return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);
+}
+
+// Whether an origin is that of the page at `host`. Whoever ends TLS in front of us makes
+// https: of it.
+bool is_own_origin(std::string_view origin, std::string_view host) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!starts_without_case(origin, scheme)) continue;
+    return !host.empty() && equal_ignoring_case(origin.substr(scheme.size()), host);
+  }
+  return false;
+}
+
+// A value of a field Cookie.
+std::string_view cookie_in(std::string_view cookies, std::string_view name) {
+  while (!cookies.empty()) {
+    std::string_view value = trim_blanks(take_until(cookies, ';'));
+    if (take_until(value, '=') == name) return value;
+  }
+  return {};
+}
+
 // Nobody else's name for this machine: "localhost:8080", "[::1]", "192.0.2.1:80"; none, as
 // in HTTP/1.0.
 bool is_own_name(std::string_view host) {
@@ -45,6 +68,36 @@ AccessRefusal web_page_refusal() {
 
 }  // namespace
 
+bool AccessClaim::is_from_own_page() const {
+  if (!fetch_site.empty() && fetch_site != "same-origin") return false;
+  const bool is_own = is_own_origin(origin, host);
+  if (console == "1") return origin.empty() || is_own;
+  return !websocket.empty() && is_own;
+}
+
+AccessClaim read_claim(const http1::RequestHead& head, std::span<const NameValue> fields) {
+  const auto field = [&](std::string_view name) { return find_header(fields, name).value_or(""); };
+  AccessClaim claim{.authorization = head.authorization,
+                    .origin = head.origin,
+                    .host = head.host,
+                    .fetch_site = field("sec-fetch-site"),
+                    .console = field("x-weir-console"),
+                    .websocket = field("sec-websocket-key")};
+  const std::string name = cookie_name(head.host);
+  for (const NameValue& one : fields) {
+    if (!claim.session.empty() || !equal_ignoring_case(one.name, "cookie")) continue;
+    claim.session = cookie_in(one.value, name);
+  }
+  return claim;
+}
+
+std::string cookie_name(std::string_view host) {
+  const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);
+  const std::string_view port =
+      colon == std::string_view::npos ? std::string_view() : host.substr(colon + 1);
+  return port.empty() ? "weir_console" : "weir_console_" + std::string(port);
+}
+
 std::optional<AccessRefusal> host_refusal(const HttpAccess& access, std::string_view host) {
   const bool trusts_this_machine = access.exposure == Exposure::kLoopback && !access.admin_token;
   if (!trusts_this_machine || is_own_name(host)) return std::nullopt;
@@ -63,7 +116,9 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
-    if (!claim.origin.empty()) return web_page_refusal();
+    const bool is_from_page =
+        !claim.origin.empty() || (!claim.fetch_site.empty() && claim.fetch_site != "none");
+    if (is_from_page && !claim.is_from_own_page()) return web_page_refusal();
     return host_refusal(access, claim.host);
   }
   return AccessRefusal{

@@ -6,9 +6,11 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/name_value.h"
+#include "proto/http/http1_head.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
 
@@ -24,11 +26,25 @@ struct AccessClaim {
   std::string_view authorization;
   std::string_view origin;
   std::string_view host;
+  std::string_view fetch_site{};  // Sec-Fetch-Site
+  std::string_view console{};     // X-Weir-Console
+  std::string_view websocket{};   // Sec-WebSocket-Key
+  std::string_view session{};     // the console's cookie for this port
+
+  // Whether no web page but our own can have sent this. A page can neither give a request of
+  // another origin the field X-Weir-Console (nobody here allows it to) nor one of its own the
+  // field of a WebSocket, and browsers tell the origin of each WebSocket.
+  bool is_from_own_page() const;
 };
+AccessClaim read_claim(const http1::RequestHead& head, std::span<const NameValue> fields);
+
+// The console's cookie for who calls us by this Host: its port is in the name, as browsers send
+// the cookies of a host to all of its ports.
+std::string cookie_name(std::string_view host);
 
 // Comparing the token takes the same time whatever it is compared with. Without a token
-// whoever is on this machine may, but not a web page in its browser: those send Origin,
-// or, if their name was made to lead here, that name as Host.
+// whoever is on this machine may, but of the web pages in its browser only the console: others
+// send Origin or Sec-Fetch-Site, or, if their name was made to lead here, that name as Host.
 std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const AccessClaim& claim);
 
 // The same for what needs no token: without one, only a name of this machine leads here.

@@ -25,6 +25,9 @@ http1::RequestHead head_of(const Http2Stream& stream) {
           .origin = stream.field("origin")};
 }
 
+// What HTTP/2 does not have (RFC 9113, 8.2.2).
+bool is_of_connection(std::string_view name) { return name == "Connection" || name == "Upgrade"; }
+
 // Puts a reply onto its stream. Its fields are written in lower case here.
 class StreamLine final : public ReplyLine {
  public:
@@ -43,6 +46,7 @@ class StreamLine final : public ReplyLine {
     std::vector<std::string> names;
     names.reserve(reply.fields.size());
     for (const NameValue& field : reply.fields) {
+      if (is_of_connection(field.name)) continue;
       add_field(names.emplace_back(to_ascii_lower(field.name)), field.value);
     }
     const auto fields = std::span<const Http2Field>(fields_).first(count_);

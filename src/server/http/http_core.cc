@@ -9,6 +9,7 @@
 #include "proto/http/http1_head.h"
 #include "server/http/access.h"
 #include "server/http/check/check_reply.h"
+#include "server/http/console/console_access.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -97,6 +98,7 @@ bool HttpCore::answer(Exchange& exchange) {
     if (exchange.line.waits()) return false;
   }
   if (found->access == RouteAccess::kAdmin && refuse_access(exchange)) return true;
+  if (found->access == RouteAccess::kConsole && refuse_host(exchange)) return true;
   found->handle(*this, exchange);
   return true;
 }
@@ -109,16 +111,15 @@ void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
   reply_problem(exchange, http_problem(405, "Methods here: " + methods + "."), {&allow, 1});
 }
 
-// True if the client may not use admin routes: then it has its reply.
 bool HttpCore::refuse_access(Exchange& exchange) {
-  const bool shows_token =
-      node_.options().access.admin_token && !exchange.head.authorization.empty();
+  const HttpAccess& access = node_.options().access;
+  const bool shows_token = access.admin_token && !exchange.head.authorization.empty();
+  if (shows_token && refuse_guess(exchange)) return true;
+  std::vector<NameValue> room;
+  const AccessClaim claim = read_claim(exchange.head, headers_of(exchange, room));
+  if (!shows_token && session_of(node_, claim, exchange.now)) return false;
+  const auto refusal = access_refusal(access, claim);
   LoginGuard* const guard = shows_token ? node_.options().logins : nullptr;
-  if (guard != nullptr && refuse_guess(*guard, exchange)) return true;
-  const AccessClaim claim{.authorization = exchange.head.authorization,
-                          .origin = exchange.head.origin,
-                          .host = exchange.head.host};
-  const auto refusal = access_refusal(node_.options().access, claim);
   if (!refusal) {
     if (guard != nullptr) guard->succeeded(exchange.peer, exchange.now);
     return false;
@@ -128,9 +129,16 @@ bool HttpCore::refuse_access(Exchange& exchange) {
   return true;
 }
 
-// True if too many wrong tokens came from this address; then the connection closes.
-bool HttpCore::refuse_guess(LoginGuard& guard, Exchange& exchange) {
-  const Duration wait = guard.wait(exchange.peer, exchange.now);
+bool HttpCore::refuse_host(const Exchange& exchange) {
+  const auto refusal = host_refusal(node_.options().access, exchange.head.host);
+  if (refusal) reply_problem(exchange, refusal->problem, refusal->fields);
+  return refusal.has_value();
+}
+
+bool HttpCore::refuse_guess(Exchange& exchange) {
+  LoginGuard* const guard = node_.options().logins;
+  const Duration wait =
+      guard == nullptr ? Duration::zero() : guard->wait(exchange.peer, exchange.now);
   if (wait <= Duration::zero()) return false;
   exchange.after = AfterReply::kClose;
   const std::string seconds = std::to_string(whole_seconds(wait));
@@ -153,7 +161,7 @@ void HttpCore::reply_problem(const Exchange& exchange, const Problem& problem,
 
 void HttpCore::write(const Recipient& to, const Reply& reply) {
   to.out->add(reply, {.date = date(to.now), .after = to.after, .send_body = to.send_body});
-  counts_.add_one(http_requests(to.route, reply.status));
+  counts_.add_one(http_requests(to.route, std::max(reply.status, 200)));  // 101 is a success
 }
 
 void HttpCore::write_problem(const Recipient& to, const Problem& problem,

@@ -32,10 +32,12 @@
 #include "engine/check_queue.h"
 #include "engine/late_asks.h"
 #include "proto/http/http1_head.h"
+#include "proto/session.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
 #include "server/http/check/check_body.h"
 #include "server/http/check/forward_auth.h"
+#include "server/http/console/live_session.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
@@ -57,6 +59,8 @@ struct Exchange : Recipient {
   CheckReader::Source body;
   std::optional<IpAddress> peer{};
   std::span<const NameValue> headers{};  // if the protocol has them apart from `head`
+  // Set by a handler whose reply is the last of HTTP: who goes on with the connection.
+  std::unique_ptr<Session> successor{};
 
   // Set by routing.
   std::string_view path{};
@@ -77,6 +81,7 @@ class HttpCore {
   rls::RateLimitService& rls() { return rls_; }
 
   BlockList& blocks() { return blocks_; }
+  LiveConsoles& consoles() { return consoles_; }
   const RuleSet& rules() const { return *asks_.rules(); }
   // REQUIRES: no check is queued.
   void use_rules(RuleSetPtr rules);
@@ -86,6 +91,14 @@ class HttpCore {
   // before them, and changes come after those.
   bool answer(Exchange& exchange);
   static bool may_overtake(const http1::RequestHead& head);
+
+  // Whether the client may not use admin routes: then it has its reply.
+  bool refuse_access(Exchange& exchange);
+  // The same for the console's files, which are for everybody.
+  bool refuse_host(const Exchange& exchange);
+  // The same for a token that it shows: too many wrong ones came from its address. The connection
+  // closes.
+  bool refuse_guess(Exchange& exchange);
 
   void reply(const Exchange& exchange, const Reply& reply);
   void reply_json(const Exchange& exchange, std::string_view body) {
@@ -161,8 +174,6 @@ class HttpCore {
             ReplySink& out, Instant now, const auto& decided) { write(to.at(out, now), decided); });
   }
   void refuse_route(Exchange& exchange, const Route* found);
-  bool refuse_access(Exchange& exchange);
-  bool refuse_guess(LoginGuard& guard, Exchange& exchange);
   void write_queued(ReplySink& out, Instant now, const Asks& asks, const Queue::Notes& notes);
   const HttpDate& date(Instant now);
 
@@ -174,6 +185,7 @@ class HttpCore {
   AsksPool asks_;
   Queue queue_{asks_};
   rls::RateLimitService rls_;
+  LiveConsoles consoles_;
 
   Post post_ = [](const std::function<void()>& action) { action(); };
   std::string key_scratch_;

@@ -33,6 +33,11 @@ class HttpDoor final : public SessionFactory {
   // Before the core serves: how other threads have something run on it.
   void use_post(HttpCore::Post post) { core_.use_post(std::move(post)); }
 
+  // Sends the message of another second to the consoles that listen on this core. As above.
+  void publish(const LiveMessagePtr& message, Instant now) {
+    core_.consoles().publish(message, now);
+  }
+
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }
 

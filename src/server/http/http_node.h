@@ -29,6 +29,8 @@
 #include "proto/exposure.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
+#include "server/http/console/console_sessions.h"
+#include "server/http/console/live_feed.h"
 #include "server/http/http_counts.h"
 #include "weir/memory_store.h"
 #include "weir/time.h"
@@ -70,6 +72,13 @@ struct WebhookFigures {
   std::uint64_t delivered = 0;
   std::uint64_t failed = 0;   // given up
   std::uint64_t dropped = 0;  // for want of room
+};
+
+// Who uses the console.
+struct ConsoleFigures {
+  int listening = 0;
+  std::uint64_t dropped = 0;
+  std::size_t sessions = 0;
 };
 
 // What the HTTP doors show about the rest of the node.
@@ -115,6 +124,8 @@ class HttpNode {
     ServerInfo info;
     HttpAccess access;
     ConsoleOptions console{};
+    // For the names of the console's sessions. Empty: nobody can sign in.
+    ConsoleSessions::Chance chance{};
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
     // A handler that shows the figures calls this, on its core. May be empty.
@@ -135,11 +146,20 @@ class HttpNode {
   HttpNode(Options options, const Traffic& traffic)
       : options_(std::move(options)),
         traffic_(traffic),
+        sessions_(options_.chance),
+        live_(*this),
         last_success_us_(epoch_us(options_.info.started)) {}
 
   const Options& options() const { return options_; }
   const Traffic& traffic() const { return traffic_; }
   HttpCounts& counts() { return counts_; }
+  ConsoleSessions& sessions() { return sessions_; }
+  LiveFeed& live() { return live_; }
+  ConsoleFigures console_figures() const {
+    return {.listening = live_.consoles(),
+            .dropped = live_.dropped(),
+            .sessions = sessions_.size()};
+  }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 
   // From now on /health says 503, so that a load balancer sends nobody here.
@@ -167,6 +187,8 @@ class HttpNode {
   const Options options_;
   const Traffic& traffic_;
   HttpCounts counts_;
+  ConsoleSessions sessions_;
+  LiveFeed live_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> reload_succeeded_{true};
   std::atomic<std::int64_t> last_success_us_;

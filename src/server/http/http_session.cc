@@ -1,6 +1,7 @@
 #include "server/http/http_session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace weir {
@@ -119,7 +120,21 @@ HttpSession::Step HttpSession::answer(const RequestHead& head, std::size_t body_
   if (!core_.answer(exchange)) return Step::kNeedMore;
   take(size, now);  // a queued check still refers to it; it stays where it is
   pending_.reset();
+  successor_ = std::move(exchange.successor);
+  if (successor_ != nullptr) return Step::kLast;
   return exchange.after == AfterReply::kClose ? Step::kLast : Step::kGoOn;
+}
+
+std::unique_ptr<Session> HttpSession::successor(Instant now) {
+  while (successor_ != nullptr && !in().empty()) {
+    const auto space = successor_->input_space();
+    if (space.empty()) break;  // it is finished
+    const std::size_t size = std::min(space.size(), in().size());
+    std::memcpy(space.data(), in().data().data(), size);
+    in().consume(size);
+    successor_->received(size, now);
+  }
+  return std::move(successor_);
 }
 
 HttpSession::Step HttpSession::refuse(const Refusal& refusal, Instant now) {

@@ -48,6 +48,7 @@ class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine
   HttpSession& operator=(const HttpSession&) = delete;
 
   void stamp(Duration elapsed) override;
+  std::unique_ptr<Session> successor(Instant now) override;
 
  private:
   Step handle_one(Instant now) override;
@@ -70,6 +71,7 @@ class HttpSession final : public PipelinedSession<Replies, ReplySink>, ReplyLine
   const std::optional<IpAddress> peer_;
   std::optional<PendingRequest> pending_;
   Duration waited_{0};  // by the reply that was written last
+  std::unique_ptr<Session> successor_;
 };
 
 }  // namespace weir

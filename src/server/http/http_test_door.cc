@@ -1,6 +1,7 @@
 #include "server/http/http_test_door.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <charconv>
 #include <cstring>
@@ -14,6 +15,12 @@ HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
   return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
           .access = std::move(options.access),
           .console = options.console,
+          .chance =
+              [next = std::size_t{0}]() mutable {
+                std::array<std::byte, 32> bytes{};
+                bytes[31] = static_cast<std::byte>(next++);
+                return bytes;
+              },
           .trusted_proxies = std::move(options.trusted_proxies),
           .figures =
               [] {

@@ -65,7 +65,8 @@ class FakeDesk final : public RuleDesk {
         .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}});
   }
   RuleHistory history() const override {
-    const auto older = RuleVersion{.version = 6, .when = instant_from_epoch_us(0)};
+    const auto older = RuleVersion{.version = 6, .when = instant_from_epoch_us(0),
+                                   .rules = {{.id = "old", .json = R"({"id":"old"})"}}};
     const auto newer = RuleVersion{.version = 7,
                                    .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
                                    .by = RuleOrigin::kRequest,
@@ -77,6 +78,13 @@ class FakeDesk final : public RuleDesk {
     done(outcome);
   }
 
+  void judge(RuleTrial trial, Judged done) override {
+    last_trial = std::move(trial);
+    done(verdict);
+  }
+
+  RuleTrial last_trial;
+  RuleVerdict verdict;
   RuleChange last;
   RuleReply outcome{.status = 200, .detail = {}, .version = 8};
 };
@@ -87,7 +95,7 @@ class TestDoor {
     std::vector<Rule> rules;
     HttpAccess access;
     TrustedProxies trusted_proxies{};
-    ConsoleOptions console{};
+    ConsoleOptions console{.use = ConsoleOptions::Use::kOn};
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
   };

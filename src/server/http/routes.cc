@@ -27,8 +27,13 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kGet}, "/admin/rules", kAdmin, handle_rules},
     {{kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}", kAdmin, handle_rule},
     {{kGet, kPost}, "/admin/history", kAdmin, handle_history},
+    {{kPost}, "/admin/rules/validate", kAdmin, handle_rule_trial},
+    {{kGet}, "/admin/history/{version}", kAdmin, handle_history_version},
     {{kGet}, "/admin/events", kAdmin, handle_events},
     {{kGet}, "/openapi.json", kAnybody, handle_openapi},
+    {{kGet, kPost, kDelete}, "/console/session", kConsole, handle_console_session},
+    {{kGet}, "/console/live", kConsole, handle_live},
+    {{kGet}, "/console/live.json", kConsole, handle_live_json},
     {{kGet}, "/console/{name}", kConsole, handle_asset},
     {{kGet}, "/", kAnybody, handle_index},
 }};

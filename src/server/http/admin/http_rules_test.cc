@@ -39,9 +39,11 @@ TEST(HttpRules, AreChangedByMethod) {
   EXPECT_EQ(door.desk.last.keep, Keep::kUntilReload);
   EXPECT_EQ(door.desk.last.if_version, std::nullopt);
   door.ask(request("PATCH", kPath, R"({"enabled":true})"));
-  EXPECT_EQ(door.desk.last.kind, Kind::kEnable);
+  EXPECT_EQ(door.desk.last.kind, Kind::kSwitch);
+  EXPECT_EQ(door.desk.last.enabled, true);
   door.ask(request("PATCH", kPath, R"({"enabled":false})"));
-  EXPECT_EQ(door.desk.last.kind, Kind::kDisable);
+  EXPECT_EQ(door.desk.last.enabled, false);
+  EXPECT_EQ(door.desk.last.shadow, std::nullopt);
   reply =
       door.ask(request("DELETE", std::string(kPath) + "?persist=true", "", "If-Match: \"12\"\r\n"));
   EXPECT_EQ(door.desk.last.kind, Kind::kRemove);
@@ -49,12 +51,53 @@ TEST(HttpRules, AreChangedByMethod) {
   EXPECT_EQ(door.desk.last.if_version, 12u);
 }
 
+TEST(HttpRules, ShadowIsSwitchedBesideEnabledOrAlone) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":true})")).status, 200);
+  EXPECT_EQ(door.desk.last.shadow, true);
+  EXPECT_EQ(door.desk.last.enabled, std::nullopt);
+  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":false,"enabled":true})")).status, 200);
+  EXPECT_EQ(door.desk.last.shadow, false);
+  EXPECT_EQ(door.desk.last.enabled, true);
+  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":"yes"})")).status, 400);
+}
+
+TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
+  TestDoor door;
+  door.desk.verdict = {.findings = {{.line = 3, .column = 7, .text = "no"},
+                                    {.text = "hm", .weight = RuleFinding::Weight::kWarning}},
+                       .changes = {"changed login: key"},
+                       .json = R"({"id":"login"})"};
+  EXPECT_EQ(door.ask(post("/admin/rules/validate?id=log%20in", "id: x")).body,
+            R"({"ok":false,"problems":[{"line":3,"column":7,"text":"no","warning":false},)"
+            R"({"line":1,"column":1,"text":"hm","warning":true}],)"
+            R"("changes":["changed login: key"],"json":{"id":"login"}})");
+  EXPECT_EQ(door.desk.last_trial.id, "log in");
+  EXPECT_EQ(door.desk.last_trial.text, "id: x");
+  door.desk.verdict = {};
+  EXPECT_EQ(door.ask(post("/admin/rules/validate", "")).body,
+            R"({"ok":true,"problems":[],"changes":[],"json":null})");
+  door.desk.verdict = {.status = 503, .detail = "Too many changes wait for their turn."};
+  EXPECT_EQ(door.ask(post("/admin/rules/validate", "")).status, 503);
+  EXPECT_EQ(door.ask(get("/admin/rules/validate")).status, 404) << "a rule may have this id";
+}
+
+TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(get("/admin/history/6")).body,
+            R"({"version":6,"seconds_ago":784111877,"by":"file","changes":[],)"
+            R"("rules":[{"id":"old","rule":{"id":"old"}}]})");
+  for (const std::string_view none : {"5", "x", "-1", "7x"}) {
+    EXPECT_EQ(door.ask(get("/admin/history/" + std::string(none))).status, 404) << none;
+  }
+}
+
 TEST(HttpRules, RefuseWhatMakesNoSense) {
   TestDoor door;
   EXPECT_EQ(door.ask(request("PATCH", kPath, "{}")).status, 400);
   EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"enabled":1})")).status, 400);
   EXPECT_NE(door.ask(request("PATCH", kPath, R"({"limit":1})"))
-                .body.find(R"("limit: there is no such field; expected enabled")"),
+                .body.find(R"("limit: there is no such field; expected one of enabled, shadow")"),
             std::string::npos);
   EXPECT_EQ(door.ask(request("PUT", std::string(kPath) + "?persist=yes", "{}")).status, 400);
   for (const std::string_view field : {"7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {

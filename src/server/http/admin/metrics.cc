@@ -196,6 +196,13 @@ constexpr Metric kRows[] = {
      .labels = {{{"route"}, {"status", "2xx, 3xx, 4xx, 5xx"}}}},
     {"weir_connections", "HTTP connections that are open.", "http.connections",
      [](const Figures& figures) { return figures.http[kHttpOpened] - figures.http[kHttpClosed]; }},
+    {"weir_consoles", "Consoles that get the figures of each second by a WebSocket.",
+     "console.listening", [](const Figures& figures) { return figures.console.listening; }},
+    {"weir_consoles_dropped_total",
+     "Consoles that the node gave up because they did not read, or only made work.",
+     "console.dropped", [](const Figures& figures) { return figures.console.dropped; }},
+    {"weir_console_sessions", "People who are signed in to the console.", "console.sessions",
+     [](const Figures& figures) { return figures.console.sessions; }},
     {"weir_connections_accepted_total", "Connections that the node accepted, at all doors.",
      "listeners.accepted", listeners<&ConnectionFigures::accepted>},
     {"weir_connections_refused_total",
@@ -374,7 +381,8 @@ Figures figures_of(HttpCore& core, Instant now) {
           .switches = node.options().switches,
           .events = node.options().events == nullptr ? TrafficEvents::Figures{}
                                                      : node.options().events->figures(),
-          .unusual_rules = node.options().unusual_rules};
+          .unusual_rules = node.options().unusual_rules,
+          .console = node.console_figures()};
 }
 
 }  // namespace weir

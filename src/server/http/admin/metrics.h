@@ -47,6 +47,7 @@ struct Figures {
   const RuleSwitches* switches = nullptr;   // may be null
   TrafficEvents::Figures events{};
   const UnusualRules* unusual_rules = nullptr;  // may be null
+  ConsoleFigures console{};
 };
 
 // REQUIRES: the thread is the core's.

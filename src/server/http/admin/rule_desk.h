@@ -12,6 +12,8 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -43,12 +45,15 @@ struct RulesView {
 };
 
 struct RuleChange {
-  enum class Kind : std::uint8_t { kPut, kEnable, kDisable, kRemove, kGoBack };
+  enum class Kind : std::uint8_t { kPut, kSwitch, kRemove, kGoBack };
   enum class Keep : std::uint8_t { kUntilReload, kInFile };
 
   Kind kind = Kind::kPut;
   std::string id;
-  std::string text{};         // of kPut: the rule
+  std::string text{};  // of kPut: the rule, as YAML or JSON
+  // Of kSwitch: what the rule is to say; nothing: what it says now.
+  std::optional<bool> enabled{};
+  std::optional<bool> shadow{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
   Keep keep = Keep::kUntilReload;
@@ -60,6 +65,37 @@ struct RuleReply {
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
+};
+
+// A rule, or all of a file, that somebody is still writing.
+struct RuleTrial {
+  std::string id;    // of the rule; empty: a file
+  std::string text;  // as YAML or JSON
+};
+
+// What is wrong with it, or suspicious.
+struct RuleFinding {
+  enum class Weight : std::uint8_t { kMistake, kWarning };
+
+  std::size_t line = 1;    // from 1
+  std::size_t column = 1;  // from 1, in bytes
+  std::string text;
+  Weight weight = Weight::kMistake;
+};
+
+struct RuleVerdict {
+  int status = 200;      // 503: not now
+  std::string detail{};  // of a refusal
+  std::vector<RuleFinding> findings{};
+  std::vector<std::string> changes{};  // what it would change, a line each
+  std::string json{};                  // of a rule without mistakes
+
+  bool is_ok() const {
+    const auto is_mistake = [](const RuleFinding& finding) {
+      return finding.weight == RuleFinding::Weight::kMistake;
+    };
+    return std::ranges::none_of(findings, is_mistake);
+  }
 };
 
 // One change that was made.
@@ -89,6 +125,10 @@ class RuleDesk {
   // refused; but at once, here, if it cannot even wait for its turn. Cores have the new rules
   // a moment later.
   virtual void change(RuleChange change, Done done, Instant now) = 0;
+
+  // The same, but changes nothing: what would become of it now.
+  using Judged = std::function<void(RuleVerdict)>;
+  virtual void judge(RuleTrial trial, Judged done) = 0;
 };
 
 }  // namespace weir

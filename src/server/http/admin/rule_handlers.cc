@@ -1,6 +1,7 @@
 // The handlers of /admin/rules and /admin/history: which rules are in force, changing one,
 // what has changed, and going back.
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "proto/json_writer.h"
 #include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
+#include "server/http/admin/late_outcome.h"
 #include "server/http/admin/rule_desk.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/handlers.h"
@@ -90,9 +92,10 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
       change.text.assign(exchange.body.text, exchange.body.size);
       return std::nullopt;
     case http1::Method::kPatch: {
-      JsonBody body(exchange.body, {"enabled"});
-      change.kind =
-          body.boolean("enabled") ? RuleChange::Kind::kEnable : RuleChange::Kind::kDisable;
+      JsonBody body(exchange.body, {"enabled", "shadow"});
+      change.kind = RuleChange::Kind::kSwitch;
+      if (body.has("shadow")) change.shadow = body.boolean("shadow");
+      if (body.has("enabled") || !change.shadow) change.enabled = body.boolean("enabled");
       return body.problem();
     }
     case http1::Method::kPost: {
@@ -129,61 +132,38 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
       {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});
 }
 
-// The reply to a change, which another thread makes. It shares its Arrival with the message
-// that brings the outcome to this core: either may be gone first.
-class LateChange final : public LateReply<ReplySink> {
- public:
-  struct Arrival {
-    std::optional<RuleReply> outcome;
-    LateChange* waits = nullptr;
-
-    void take(RuleReply reply) {
-      outcome = std::move(reply);
-      if (waits != nullptr) waits->due();
-    }
-  };
-
-  LateChange(HttpCore& core, const Recipient& to, RuleChange change,
-             std::shared_ptr<Arrival> arrival)
-      : core_(core), to_(to), change_(std::move(change)), arrival_(std::move(arrival)) {
-    arrival_->waits = this;
-  }
-  ~LateChange() override { arrival_->waits = nullptr; }
-
- private:
-  bool try_write(ReplySink& out, Instant now) override {
-    write_outcome(core_, to_.at(out, now), change_, *arrival_->outcome);
-    return true;
-  }
-
-  HttpCore& core_;
-  const Recipient to_;
-  const RuleChange change_;
-  const std::shared_ptr<Arrival> arrival_;
-};
-
 void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
   if (const auto problem = read_change(exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
-  const auto arrival = std::make_shared<LateChange::Arrival>();
-  core.node().options().rule_desk->change(
-      change,
-      [arrival, post = core.post()](RuleReply reply) {
-        post([arrival, reply = std::move(reply)] { arrival->take(reply); });
+  answer_later<RuleReply>(
+      core, exchange,
+      [&](RuleDesk::Done done) {
+        core.node().options().rule_desk->change(change, std::move(done), exchange.now);
       },
-      exchange.now);
-  if (arrival->outcome) return write_outcome(core, exchange, change, *arrival->outcome);
-  exchange.line.park(std::make_unique<LateChange>(core, exchange, std::move(change), arrival),
-                     exchange.now);
+      [&core, change](const Recipient& to, const RuleReply& outcome) {
+        write_outcome(core, to, change, outcome);
+      });
 }
 
+// The fields, without the braces.
 void write_version(JsonWriter& json, const RuleVersion& version, Instant now) {
-  json.begin_object().key("version").number(version.version);
+  json.key("version").number(version.version);
   json.key("seconds_ago").seconds(now - version.when);
   json.key("by").string(kOriginNames[static_cast<std::size_t>(version.by)]);
   json.key("changes").begin_array();
   for (const std::string& line : version.changes) json.string(as_utf8(line));
+  json.end_array();
+}
+
+// Those that were in force then, as they were written.
+void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
+  json.begin_object();
+  write_version(json, version, now);
+  json.key("rules").begin_array();
+  for (const RuleSource& rule : version.rules) {
+    json.begin_object().key("id").string(as_utf8(rule.id)).key("rule").raw(rule.json).end_object();
+  }
   json.end_array().end_object();
 }
 
@@ -192,7 +172,9 @@ void show_history(HttpCore& core, const Exchange& exchange) {
   JsonWriter json;
   json.begin_object().key("history").begin_array();
   for (auto version = history.rbegin(); version != history.rend(); ++version) {
+    json.begin_object();
     write_version(json, **version, exchange.now);
+    json.end_object();
   }
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
@@ -221,6 +203,19 @@ void handle_rule(HttpCore& core, Exchange& exchange) {
 void handle_history(HttpCore& core, Exchange& exchange) {
   const bool reads = exchange.head.method != http1::Method::kPost;
   return reads ? show_history(core, exchange) : make_change(core, exchange, {});
+}
+
+void handle_history_version(HttpCore& core, Exchange& exchange) {
+  const auto number = read_decimal<std::uint64_t>(id_in(exchange.route, exchange.path));
+  const RuleHistory history = core.node().options().rule_desk->history();
+  const auto found = std::ranges::find_if(
+      history, [&](const auto& version) { return number && version->version == *number; });
+  if (found == history.end()) {
+    return core.reply_problem(exchange, http_problem(404, "This version is not in the history."));
+  }
+  JsonWriter json;
+  write_rules_of(json, **found, exchange.now);
+  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 }  // namespace weir

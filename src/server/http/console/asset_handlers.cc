@@ -12,7 +12,6 @@
 
 #include "base/ascii.h"
 #include "base/name_value.h"
-#include "server/http/access.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/console/content_coding.h"
 #include "server/http/handlers.h"
@@ -96,17 +95,9 @@ bool prefers_page(std::string_view accept) {
   return quality_of(accept, "text/html") > quality_of(accept, "application/json");
 }
 
-// True if the request came to a name that is not this machine's: then it has its reply.
-bool refuse_host(HttpCore& core, const Exchange& exchange) {
-  const auto refusal = host_refusal(core.node().options().access, exchange.head.host);
-  if (refusal) core.reply_problem(exchange, refusal->problem, refusal->fields);
-  return refusal.has_value();
-}
-
 }  // namespace
 
 void handle_asset(HttpCore& core, Exchange& exchange) {
-  if (refuse_host(core, exchange)) return;
   const std::string_view name = id_in(exchange.route, exchange.path);
   const ConsoleAsset* const asset = name == kPageName ? nullptr : find_asset(core, name);
   if (asset == nullptr) {
@@ -121,7 +112,7 @@ void handle_index(HttpCore& core, Exchange& exchange) {
   const bool has_page = core.node().options().console.is_on();
   const ConsoleAsset* const page = has_page ? find_asset(core, kPageName) : nullptr;
   if (page != nullptr && prefers_page(exchange.head.accept)) {
-    if (refuse_host(core, exchange)) return;
+    if (core.refuse_host(exchange)) return;
     return send_asset(core, exchange, *page, Keep::kUntilAsked);
   }
   core.reply(exchange, {.fields = kIndexVaries,

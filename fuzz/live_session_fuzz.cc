@@ -1,0 +1,86 @@
+// Feeds bytes to the WebSocket of a console, in one piece and one by one, with messages between
+// them. Whatever they are, both sessions send the same answers, whole frames in their order that
+// are not masked; nothing comes behind a close frame; and what waits is bounded.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/assert.h"
+#include "server/http/console/live_session.h"
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kWaitingMax = LiveSession::kAnswersMax + 1024;
+
+struct Console {
+  explicit Console(HttpNode& node)
+      : feed(node), session(feed, consoles, *feed.take_place(), {}, now) {}
+
+  void tell() { consoles.publish(std::make_shared<const LiveMessage>("{}"), now); }
+  void hear(std::string_view bytes) {
+    while (!bytes.empty() && !session.input_space().empty()) {
+      const auto space = session.input_space();
+      const std::size_t size = std::min(space.size(), bytes.size());
+      std::copy_n(bytes.data(), size, space.data());
+      bytes.remove_prefix(size);
+      session.received(size, now);
+      WEIR_ASSERT(session.held() <= sizeof(LiveSession) + websocket::Frames::kBytes + kWaitingMax);
+      said += drink(session, now);
+    }
+  }
+
+  Instant now = TestDoor::kStart;
+  LiveFeed feed;
+  LiveConsoles consoles;
+  LiveSession session;
+  std::string said;
+};
+
+// Returns the answers without the messages.
+std::string check_frames(std::string_view output) {
+  std::string answers;
+  bool is_closed = false;
+  while (!output.empty()) {
+    WEIR_ASSERT(!is_closed && output.size() >= 2);
+    const auto first = static_cast<unsigned char>(output[0]);
+    const auto size = static_cast<unsigned char>(output[1]);
+    WEIR_ASSERT((first & 0xf0) == 0x80 && size < 126 && output.size() >= size + 2u);
+    is_closed = first == 0x88;
+    WEIR_ASSERT(first == 0x81 || first == 0x8a || is_closed);
+    if (first != 0x81) answers += output.substr(0, size + 2u);
+    output.remove_prefix(size + 2u);
+  }
+  return answers;
+}
+
+void check(std::string_view bytes) {
+  static TestDoor door;
+  Console whole(door.node);
+  whole.hear(bytes);
+  whole.tell();
+  whole.said += drink(whole.session, whole.now);
+  Console pieces(door.node);
+  for (const char byte : bytes) {
+    pieces.tell();
+    pieces.hear({&byte, 1});
+  }
+  WEIR_ASSERT(whole.session.finished() == pieces.session.finished());
+  const std::string answers = check_frames(whole.said);
+  // A flood is noticed with the read that brings it.
+  if (whole.session.was_flooded() || pieces.session.was_flooded()) return;
+  WEIR_ASSERT(answers == check_frames(pieces.said));
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  weir::check({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

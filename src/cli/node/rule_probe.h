@@ -1,0 +1,29 @@
+// RuleProbe: a configuration that has one rule, as somebody wrote it in YAML or JSON, so that the
+// reader of files reads it, and the places of what is wrong in the rule's own text.
+//
+// Thread rule: a value. Tested by rulebook_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+
+namespace weir {
+
+class RuleProbe {
+ public:
+  // `others`: what the file says beside its rules, as a JSON object.
+  RuleProbe(const std::string& others, std::string_view rule);
+
+  const std::string& text() const { return text_; }
+  ConfigErrors as_written(ConfigErrors errors) const;
+
+ private:
+  std::string text_;
+  std::size_t lines_before_ = 0;
+};
+
+}  // namespace weir

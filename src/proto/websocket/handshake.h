@@ -1,0 +1,32 @@
+// The handshake of WebSocket: whether an HTTP/1.1 request asks for it, and what is answered
+// (RFC 6455, 4.2).
+//
+// Extensions and subprotocols that a client offers are declined by saying nothing of them.
+//
+// Thread rule: pure. Tested by handshake_test.cc.
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/name_value.h"
+#include "proto/http/http1_head.h"
+
+namespace weir::websocket {
+
+// What Sec-WebSocket-Accept is to say.
+struct Accepted {
+  std::string key;
+};
+
+// Either, or a refusal, whose status is 400 or 426. A reply with 426 says `Upgrade: websocket` and
+// `Sec-WebSocket-Version: 13`.
+using Handshake = std::variant<Accepted, http1::Refusal>;
+
+// `fields` are those of `head`. REQUIRES: the method is GET
+Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue> fields);
+
+}  // namespace weir::websocket

@@ -1,0 +1,149 @@
+// LiveFeed: what consoles show of this node and its fleet, once a second.
+//
+//   first core ──tick()──> the second that has ended ──message()──> one text, made once for all
+//                     └──> the last ten minutes ──history()──> for charts that begin
+//
+// A message that nobody wants is not made; who wants it first makes it. It has no keys, so all
+// consoles get the same.
+//
+// Thread rule: tick() by one thread; the rest from any.
+// Tested by live_feed_test.cc and http_live_test.cc.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "observe/latency_counts.h"
+#include "observe/recent_traffic.h"
+#include "rules/rule_set.h"
+#include "weir/time.h"
+
+namespace weir {
+
+class HttpNode;
+struct NodeFigures;
+
+// Something that people should see when it happens.
+struct LiveEvent {
+  std::uint64_t id = 0;  // from 1, without gaps
+  double at = 0;         // seconds since 1970
+  std::string_view kind{};
+  std::string rule{};  // empty: of no rule
+  std::string text{};
+};
+
+// One message, as the frame of a WebSocket that it is sent in.
+class LiveMessage {
+ public:
+  explicit LiveMessage(std::string_view json);
+  std::string_view frame() const { return frame_; }
+  std::string_view json() const { return std::string_view(frame_).substr(head_size_); }
+
+ private:
+  const std::string frame_;
+  const std::size_t head_size_;
+};
+using LiveMessagePtr = std::shared_ptr<const LiveMessage>;
+
+// What a message is made of.
+struct LivePicture {
+  Instant now{};          // of the node's clock
+  Duration wall_lead{0};  // of the wall clock
+  double at = 0;          // `now` by the wall clock, in seconds since 1970
+  RuleSetPtr rules{};
+  std::uint64_t rules_version = 0;
+  RuleNumber ruleless = kNoRuleNumber;  // under which checks without a rule count
+  std::shared_ptr<const TrafficSnapshot> traffic{};
+  std::shared_ptr<const NodeFigures> figures{};
+  LatencyFigures latency{};  // of the last ten seconds
+
+  double wall(Instant then) const {
+    return std::chrono::duration<double>((then + wall_lead).time_since_epoch()).count();
+  }
+};
+
+class LiveFeed {
+ public:
+  static constexpr int kConsolesMax = 1'000;  // that listen at once
+  static constexpr std::size_t kHistoryMax = 600;
+  static constexpr std::size_t kEventsMax = 50;
+  static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
+
+  // `node` outlives the feed.
+  explicit LiveFeed(const HttpNode& node) : node_(node) {}
+
+  // A second has ended.
+  struct Second {
+    std::shared_ptr<const TrafficSnapshot> traffic;
+    RuleSetPtr rules;
+    Duration wall_lead{0};  // how far the wall clock is ahead of ours
+  };
+  void tick(Second second, Instant now);
+
+  // As of the last tick.
+  LiveMessagePtr message();
+  // One figure a second, the oldest first: {"seconds":[{"t":...},...]}.
+  std::string history(std::size_t seconds) const;
+
+  // Adds an event of that kind; the text is a sentence without its stop.
+  void tell(std::string_view kind, std::string rule, std::string text);
+
+  // A console that listens has a place, as long as this lives.
+  class Place {
+   public:
+    Place(Place&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
+    Place& operator=(Place&&) = delete;
+    ~Place() {
+      if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+    }
+
+   private:
+    friend class LiveFeed;
+    explicit Place(std::atomic<int>& taken) : taken_(&taken) {}
+    std::atomic<int>* taken_;
+  };
+  // Nothing if all are taken.
+  std::optional<Place> take_place();
+  int consoles() const { return consoles_.load(std::memory_order_relaxed); }
+
+  // A console was given up that took nothing, or only made work.
+  void count_dropped() { dropped_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  void note_latency(const TrafficSecond& second);
+  LatencyFigures recent_latency() const;
+  void note_events(const LivePicture& picture);
+  void add(LiveEvent event);
+
+  const HttpNode& node_;
+  // Relaxed: each is a number by itself.
+  std::atomic<int> consoles_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+
+  // The ticking thread's.
+  std::unordered_map<RuleNumber, LatencyFigures> latency_before_;  // of rules that were timed
+  std::deque<LatencyFigures> latency_;                             // by second, ten of them
+  std::uint64_t last_surge_ = 0;
+  std::uint64_t rules_version_ = 0;
+  std::optional<bool> redis_up_;  // since it first was
+
+  mutable std::mutex mutex_;  // guards what follows
+  LivePicture picture_;
+  LiveMessagePtr message_;  // of the picture, if somebody wanted it
+  std::deque<std::string> history_;
+  std::deque<LiveEvent> events_;
+  std::uint64_t last_event_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,129 @@
+#include "server/http/console/live_feed.h"
+
+#include <boost/json.hpp>
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "observe/recent_traffic.h"
+#include "server/http/http_test_door.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+// A node whose seconds this test lets pass.
+struct World {
+  World() { pass(1); }
+
+  // Each with so many checks, of which the first `limit` ones are allowed.
+  void pass(int seconds, int checks = 0) {
+    for (int i = 0; i < seconds; ++i) {
+      for (int check = 0; check < checks; ++check) {
+        door.ask(post("/check", R"({"key":"a","limit":3,"window":60})"));
+      }
+      door.now = std::max(door.now, recent.next_tick());
+      recent.tick(door.now);
+      feed.tick({.traffic = recent.snapshot(),
+                 .rules = std::make_shared<const RuleSet>(std::vector<Rule>{}),
+                 .wall_lead = 2s},
+                door.now);
+    }
+  }
+
+  json::object message() { return json::parse(feed.message()->json()).as_object(); }
+
+  TestDoor door;
+  RecentTraffic recent{door.traffic, door.now};
+  LiveFeed feed{door.node};
+};
+
+double number(const json::value& value) { return value.to_number<double>(); }
+
+TEST(LiveFeed, SaysWhatTheLastSecondWas) {
+  World world;
+  world.pass(1, 10);
+  const json::object said = world.message();
+  EXPECT_EQ(said.at("version"), "1.2.3");
+  EXPECT_EQ(said.at("node"), "here");
+  EXPECT_EQ(number(said.at("rules_version")), 7);
+  const double now = static_cast<double>(epoch_us(world.door.now)) / 1e6;
+  EXPECT_NEAR(number(said.at("t")), now + 2, 0.001) << "by the wall clock";
+  for (const std::string_view part : {"fleet", "here"}) {
+    const json::object& figures = said.at(part).as_object();
+    EXPECT_EQ(number(figures.at("requests")), 10) << part;
+    EXPECT_EQ(number(figures.at("denied")), 7) << part;
+    EXPECT_NEAR(number(figures.at("deny_rate")), 0.7, 1e-9) << part;
+    EXPECT_NEAR(number(figures.at("burst_ratio")), 5, 1e-9) << part;
+  }
+  EXPECT_EQ(number(said.at("fleet").at("nodes")), 1);
+  EXPECT_EQ(number(said.at("here").at("max_keys")), 1024);
+  EXPECT_EQ(said.at("redis").at("state"), "disabled");
+  ASSERT_EQ(said.at("nodes").as_array().size(), 1u);
+  EXPECT_EQ(said.at("nodes").at(0).at("name"), "here");
+  EXPECT_EQ(said.at("nodes").at(0).at("here"), true);
+  world.pass(1);
+  EXPECT_EQ(number(world.message().at("here").at("requests")), 0);
+}
+
+TEST(LiveFeed, IsMadeOnceASecond) {
+  World world;
+  const LiveMessagePtr one = world.feed.message();
+  EXPECT_EQ(world.feed.message(), one);
+  world.pass(1);
+  EXPECT_NE(world.feed.message(), one);
+}
+
+TEST(LiveFeed, RemembersTenMinutes) {
+  World world;
+  world.pass(static_cast<int>(LiveFeed::kHistoryMax) + 50, 1);
+  const json::array all = json::parse(world.feed.history(9'999)).at("seconds").as_array();
+  ASSERT_EQ(all.size(), LiveFeed::kHistoryMax);
+  EXPECT_NEAR(number(all.back().at("t")) - number(all.front().at("t")),
+              static_cast<double>(LiveFeed::kHistoryMax) - 1, 0.1);
+  EXPECT_EQ(number(all.back().at("requests")), 1);
+  const json::array few = json::parse(world.feed.history(3)).at("seconds").as_array();
+  ASSERT_EQ(few.size(), 3u);
+  EXPECT_EQ(few.back(), all.back());
+}
+
+TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
+  World world;
+  world.door.events.add({.kind = TrafficEvent::Kind::kBegan,
+                         .rule = "login",
+                         .at = 784'111'900,
+                         .rate = 42.04,
+                         .band = {.low = 1, .median = 5, .high = 10}});
+  world.pass(1);
+  world.feed.tell("switch", "login", "now follows token_bucket");
+  world.door.events.add(
+      {.kind = TrafficEvent::Kind::kEnded, .rule = "login", .at = 784'111'910, .rate = 50});
+  world.pass(1);
+  const json::array events = world.message().at("events").as_array();
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(json::serialize(events[0]), R"({"id":1,"t":784111900,"kind":"surge","rule":"login",)"
+                                        R"("text":"42.0 requests/s; usual are 1.0 to 10.0"})");
+  EXPECT_EQ(events[1].at("kind"), "switch");
+  EXPECT_EQ(events[2].at("kind"), "surge_end");
+  EXPECT_EQ(events[2].at("text"), "as usual again, after up to 50.0 requests/s");
+  world.pass(1);
+  EXPECT_EQ(world.message().at("events").as_array().size(), 3u) << "each is told once";
+}
+
+TEST(LiveFeed, KeepsTheNewestEvents) {
+  World world;
+  const std::string longest(1'000, 'x');
+  for (int i = 0; i < 200; ++i) world.feed.tell("rules", "", longest);
+  world.pass(1);
+  const json::array events = world.message().at("events").as_array();
+  ASSERT_EQ(events.size(), LiveFeed::kEventsMax);
+  EXPECT_EQ(number(events.back().at("id")), 200);
+  EXPECT_LT(events.back().at("text").as_string().size(), 310u);
+}
+
+}  // namespace
+}  // namespace weir

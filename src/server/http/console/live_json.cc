@@ -1,0 +1,178 @@
+#include "server/http/console/live_json.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "engine/adaptive/rule_switches.h"
+#include "proto/json_writer.h"
+#include "server/http/http_node.h"
+#include "server/http/query.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kRulesCountedMax = 1'000;  // a microsecond each
+
+double share(const TrafficCounts& counts) {
+  return counts.requests == 0
+             ? 0
+             : static_cast<double>(counts.denied) / static_cast<double>(counts.requests);
+}
+
+void write_counts(JsonWriter& json, const TrafficCounts& counts) {
+  json.key("requests").number(counts.requests).key("denied").number(counts.denied);
+}
+
+void write_rates(JsonWriter& json, const TrafficWindow& window) {
+  const TrafficCounts& second = window.second(0).all;
+  write_counts(json, second);
+  json.key("deny_rate").number(share(second));
+  json.key("burst_ratio").number(rates_of(window).burst_ratio);
+}
+
+// About how many different keys came in this minute and the one before.
+std::uint64_t keys_of(const HttpNode& node, const LivePicture& picture) {
+  const RuleCounts& counts = node.traffic().rules();
+  const auto& rules = picture.rules->rules();
+  std::uint64_t sum = counts.keys(picture.ruleless, picture.now);
+  for (std::size_t i = 0; i < std::min(rules.size(), kRulesCountedMax); ++i) {
+    sum += counts.keys(rules[i].number, picture.now);
+  }
+  return sum;
+}
+
+void write_here(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+                const NodeFigures& figures) {
+  json.key("here").begin_object();
+  write_rates(json, picture.traffic->own.window);
+  json.key("keys").number(keys_of(node, picture));
+  json.key("max_keys").number(node.options().info.max_keys);
+  if (picture.latency.total() > 0) {
+    json.key("p50").seconds(picture.latency.quantile(0.5));
+    json.key("p99").seconds(picture.latency.quantile(0.99));
+  }
+  json.key("connections").number(figures.listeners.open);
+  json.key("buffered").number(figures.listeners.buffered);
+  json.key("evicted").number(figures.store.evictions).end_object();
+}
+
+void write_redis(JsonWriter& json, const LivePicture& picture,
+                 const std::optional<SharedStoreFigures>& shared) {
+  json.key("redis").begin_object();
+  if (!shared) {
+    json.key("state").string("disabled");
+  } else {
+    json.key("state").string(shared->is_healthy ? "up" : "down");
+    json.key("since").number(picture.wall(shared->since));
+    json.key("mode").string(shared->mode);
+    if (!shared->reason.empty()) json.key("reason").string(as_utf8(shared->reason));
+  }
+  json.end_object();
+}
+
+// Rate of the last two seconds over that of all ten.
+double burst_ratio(const TrafficWindow& window, RuleNumber rule) {
+  const auto all = static_cast<double>(window.of(rule).requests);
+  return all == 0 ? 0 : static_cast<double>(window.of(rule, 2).requests) * 5 / all;
+}
+
+// `id`: empty for checks without a rule.
+void write_rule(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+                const Rule* rule, RuleNumber number) {
+  const std::string_view id = rule == nullptr ? std::string_view() : rule->id;
+  const bool adapts = rule != nullptr && is_adaptive(*rule);
+  const RuleSwitches* const switches = node.options().switches;
+  const auto last = adapts && switches != nullptr ? switches->of(id) : std::nullopt;
+  const Algorithm active = last ? last->active.algorithm : ActiveAlgorithm().algorithm;
+  json.begin_object().key("rule").string(as_utf8(id));
+  write_counts(json, picture.traffic->sum.second(0).of(number));
+  json.key("burst_ratio").number(burst_ratio(picture.traffic->sum, number));
+  if (rule != nullptr) {
+    json.key("algorithm").string(algorithm_name(adapts ? active : rule->quota.algorithm()));
+    json.key("adaptive").boolean(adapts);
+  }
+  if (last) json.key("switched").number(picture.wall(last->since));
+  json.end_object();
+}
+
+// Those that had requests in the last ten seconds.
+void write_rules(JsonWriter& json, const HttpNode& node, const LivePicture& picture) {
+  std::unordered_map<RuleNumber, const Rule*> by_number;
+  for (const Rule& rule : picture.rules->rules()) by_number.emplace(rule.number, &rule);
+  json.key("rules").begin_array();
+  for (const RuleNumber number : busiest_rules(picture.traffic->sum, LiveFeed::kRulesMax)) {
+    const auto found = by_number.find(number);
+    const Rule* const rule = found == by_number.end() ? nullptr : found->second;
+    if (rule != nullptr || number == picture.ruleless) {
+      write_rule(json, node, picture, rule, number);
+    }
+  }
+  json.end_array();
+}
+
+void write_nodes(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+                 const std::optional<SharedStoreFigures>& shared) {
+  const std::string& own = node.options().node_name;
+  json.key("nodes").begin_array();
+  for (const NodeTraffic& one : picture.traffic->nodes) {
+    const bool here = one.name.empty() || one.name == own;
+    json.begin_object().key("name").string(as_utf8(here ? own : one.name));
+    json.key("here").boolean(here);
+    write_counts(json, one.window.second(0).all);
+    if (here && shared) {
+      json.key("mode").string(shared->mode);
+      json.key("degraded").string(shared->is_healthy ? "" : as_utf8(shared->reason));
+      json.key("since").number(picture.wall(shared->since));
+    }
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_events(JsonWriter& json, const std::deque<LiveEvent>& events) {
+  json.key("events").begin_array();
+  for (const LiveEvent& event : events) {
+    json.begin_object().key("id").number(event.id).key("t").number(event.at);
+    json.key("kind").string(event.kind).key("rule").string(as_utf8(event.rule));
+    json.key("text").string(as_utf8(event.text)).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::string live_json(const HttpNode& node, const LivePicture& picture,
+                      const std::deque<LiveEvent>& events) {
+  const NodeFigures& figures = *picture.figures;
+  const ServerInfo& info = node.options().info;
+  JsonWriter json;
+  json.begin_object().key("t").number(picture.at).key("version").string(info.version);
+  json.key("node").string(as_utf8(node.options().node_name));
+  json.key("uptime").seconds(picture.now - info.started);
+  json.key("rules_version").number(picture.rules_version);
+  json.key("fleet").begin_object().key("nodes").number(picture.traffic->nodes.size());
+  write_rates(json, picture.traffic->sum);
+  json.end_object();
+  write_here(json, node, picture, figures);
+  write_redis(json, picture, figures.shared);
+  write_rules(json, node, picture);
+  write_nodes(json, node, picture, figures.shared);
+  write_events(json, events);
+  json.end_object();
+  return json.text();
+}
+
+std::string history_json(const LivePicture& picture) {
+  JsonWriter json;
+  json.begin_object().key("t").number(picture.at);
+  json.key("nodes").number(picture.traffic->nodes.size());
+  write_rates(json, picture.traffic->sum);
+  if (picture.latency.total() > 0) {
+    json.key("p50").seconds(picture.latency.quantile(0.5));
+    json.key("p99").seconds(picture.latency.quantile(0.99));
+  }
+  json.end_object();
+  return json.text();
+}
+
+}  // namespace weir

@@ -1,0 +1,22 @@
+// The message that consoles get once a second, as JSON (docs/console.md).
+//
+// What the node cannot know is left out.
+//
+// Thread rule: any thread. Tested by live_feed_test.cc.
+
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "server/http/console/live_feed.h"
+
+namespace weir {
+
+std::string live_json(const HttpNode& node, const LivePicture& picture,
+                      const std::deque<LiveEvent>& events);
+
+// One second of the history: the fleet's figures.
+std::string history_json(const LivePicture& picture);
+
+}  // namespace weir

@@ -1,0 +1,254 @@
+"""The console's server side: its files, who is let in, and what consoles get each second."""
+
+import contextlib
+import gzip
+import http.client
+import json
+import re
+import signal
+import ssl
+import subprocess
+import unittest
+
+import weir_server
+from certificates import Authority
+from fleet import Fleet
+from redis_world import Redis
+from weir_server import DEADLINE_S, Connection, ConnectionClosed, Weir, get, post, wait_until
+from web_socket import CLOSE, PING, PONG, TEXT, Refused, WebSocket, upgrade_request
+
+TOKEN = "a-token-for-the-tests"
+BROWSER = "Accept: text/html,*/*;q=0.8\r\n"
+ORIGIN = "Origin: http://localhost\r\n"
+CROWD = 300
+
+
+def sign_in(weir):
+    """The field Cookie of a browser that has signed in."""
+    with weir.connect() as connection:
+        connection.send(post("/console/session", json.dumps({"token": TOKEN}).encode(),
+                             f"X-Weir-Console: 1\r\n{ORIGIN}"))
+        head = connection.socket.recv(65536).decode("latin-1")
+    return "Cookie: " + re.search(r"Set-Cookie: ([^;]+);", head)[1] + "\r\n"
+
+
+class Files(unittest.TestCase):
+    def test_the_page_and_all_that_it_loads_are_there(self):
+        with Weir() as weir:
+            page, head = fetch(weir, "/", Accept="text/html")
+            self.assertIn("text/html", head["Content-Type"])
+            names = re.findall(r"(?:src|href)=\"?(/console/[\w.-]+)", page.decode())
+            self.assertGreaterEqual(len(names), 2, page)
+            for name in names:
+                plain, head = fetch(weir, name)
+                self.assertIn("immutable", head["Cache-Control"])
+                packed, head = fetch(weir, name, Accept_Encoding="gzip")
+                if head["Content-Encoding"] == "gzip":
+                    packed = gzip.decompress(packed)
+                self.assertEqual(packed, plain)
+
+    def test_off_means_off(self):
+        with Weir("--console", "off") as weir, weir.connect() as connection:
+            for path in ("/console/session", "/console/live", "/console/live.json", "/console/x"):
+                self.assertEqual(connection.ask(get(path)).status, 404)
+            self.assertIn("service", connection.ask(get("/", BROWSER)).json())
+
+
+def fetch(weir, path, **fields):
+    client = http.client.HTTPConnection("127.0.0.1", weir.port, timeout=DEADLINE_S)
+    with contextlib.closing(client):
+        client.request("GET", path, headers={name.replace("_", "-"): value
+                                             for name, value in fields.items()})
+        reply = client.getresponse()
+        assert reply.status == 200, reply.status
+        return reply.read(), reply.headers
+
+
+class Live(unittest.TestCase):
+    def test_what_happens_is_shown_within_seconds(self):
+        with Weir("--threads", "2", config="rules: [{id: login, limit: 5, window: 1m}]") as weir, \
+                WebSocket(weir.port) as console:
+            first = console.message()
+            for _ in range(20):
+                weir.check(key="a", rule="login")
+            busy = console.message_that(lambda said: said["rules"])
+            self.assertGreater(busy["t"], first["t"])
+            self.assertEqual(busy["rules"][0]["rule"], "login")
+            self.assertEqual(busy["fleet"], {"nodes": 1, **{
+                name: busy["here"][name]
+                for name in ("requests", "denied", "deny_rate", "burst_ratio")}})
+            with weir.connect() as connection:
+                history = connection.ask(get("/console/live.json?seconds=600")).json()["seconds"]
+            self.assertEqual(sum(second["denied"] for second in history), 15)
+
+    def test_all_cores_send_the_same_message(self):
+        with Weir("--threads", "4") as weir, contextlib.ExitStack() as stack:
+            consoles = [stack.enter_context(WebSocket(weir.port)) for _ in range(16)]
+            said = [{message["t"]: message for message in (console.message() for _ in range(4))}
+                    for console in consoles]
+            shared = set(said[0]).intersection(*said[1:])
+            self.assertTrue(shared, "they have a second in common")
+            for second in shared:
+                self.assertTrue(all(one[second] == said[0][second] for one in said))
+
+    def test_a_change_of_the_rules_is_an_event(self):
+        with Weir() as weir, WebSocket(weir.port) as console, weir.connect() as connection:
+            body = json.dumps({"id": "new", "limit": 5, "window": "1m"}).encode()
+            connection.ask(post("/admin/rules/new", body).replace(b"POST", b"PUT", 1))
+            events = console.message_that(lambda said: said["events"])["events"]
+            self.assertEqual((events[0]["id"], events[0]["kind"]), (1, "rules"))
+            self.assertIn("new", events[0]["text"])
+
+    def test_over_tls(self):
+        with Authority() as authority:
+            certificate, key = authority.issue("server")
+            context = ssl.create_default_context(cafile=authority.certificate)
+            with Weir("--http-tls", "127.0.0.1:0", "--tls-certificate", certificate,
+                      "--tls-key", key) as weir, \
+                    WebSocket(weir.port_of("https"), "Origin: https://localhost\r\n",
+                              context) as console:
+                self.assertLess(console.message()["t"], console.message()["t"])
+
+    def test_clients_of_http2_poll(self):
+        with Weir() as weir:
+            def ask(path):
+                done = subprocess.run(["nghttp", "-v", weir.url + path], capture_output=True,
+                                      text=True, timeout=DEADLINE_S, check=True)
+                return done.stdout
+            refused = ask("/console/live")
+            self.assertIn(":status: 426", refused)
+            self.assertIn("sec-websocket-version: 13", refused)
+            self.assertNotIn(" upgrade: websocket", refused)
+            wait_until(lambda: '"here":{' in ask("/console/live.json"), "a second has passed")
+
+    def test_a_stop_says_goodbye(self):
+        with Weir("--threads", "2") as weir, contextlib.ExitStack() as stack:
+            consoles = [stack.enter_context(WebSocket(weir.port)) for _ in range(8)]
+            for console in consoles:
+                console.message()
+            weir.signal(signal.SIGTERM)
+            self.assertEqual([console.close_code() for console in consoles], [1001] * 8)
+            self.assertEqual(weir.wait(), 0)
+            self.assertNotIn("cut off", weir.log())
+
+
+class FleetLive(unittest.TestCase):
+    def test_nodes_show_one_sum(self):
+        with Redis() as redis, Fleet([redis.url] * 3) as fleet, contextlib.ExitStack() as stack:
+            fleet.wait_until_shared()
+            consoles = [stack.enter_context(WebSocket(node.port)) for node in fleet.nodes]
+            for console in consoles:
+                console.message_that(lambda said: said["fleet"]["nodes"] == 3)
+            for node in fleet.nodes:
+                for _ in range(10):
+                    node.check(key="a", limit=1000, window=60, mode="local")
+            sums = [watch_until(console, 30) for console in consoles]
+            self.assertEqual(sums, [30] * 3)
+            said = consoles[0].message()
+            self.assertEqual(len(said["nodes"]), 3)
+            self.assertEqual(sum(node["here"] for node in said["nodes"]), 1)
+            self.assertEqual((said["redis"]["state"], said["redis"]["mode"]), ("up", "strict"))
+
+    def test_a_lost_redis_is_shown(self):
+        with Redis() as redis, Fleet([redis.url]) as fleet:
+            fleet.wait_until_shared()
+            with WebSocket(fleet.nodes[0].port) as console:
+                console.message_that(lambda one: one["redis"]["state"] == "up")
+                redis.kill()
+                said = console.message_that(lambda one: one["redis"]["state"] == "down")
+                self.assertTrue(said["nodes"][0]["degraded"])
+                self.assertEqual(said["events"][-1]["kind"], "degraded")
+
+
+def watch_until(console, requests):
+    """What the console's seconds add up to, once that is as much."""
+    seen = {}
+    while sum(seen.values()) < requests:
+        said = console.message()
+        seen[said["t"]] = said["fleet"]["requests"]
+    return sum(seen.values())
+
+
+class Rights(unittest.TestCase):
+    def test_a_session_gets_in_until_it_is_signed_out(self):
+        with Weir(environment={"WEIR_ADMIN_TOKEN": TOKEN}) as weir:
+            with self.assertRaises(Refused) as refused:
+                WebSocket(weir.port, ORIGIN)
+            self.assertEqual(refused.exception.status, 401)
+            cookie = sign_in(weir)
+            with WebSocket(weir.port, cookie + ORIGIN) as console, weir.connect() as connection:
+                console.message()
+                page = cookie + "X-Weir-Console: 1\r\n"
+                self.assertEqual(connection.ask(get("/admin/stats", page)).status, 200)
+                connection.send(b"DELETE" + get("/console/session", page)[3:])
+                self.assertEqual(console.close_code(), 1008)
+            with weir.connect() as connection:
+                self.assertEqual(connection.ask(get("/admin/stats", page)).status, 401)
+            self.assertNotIn(TOKEN, weir.log())
+
+    def test_sessions_are_known_to_all_cores_and_forgotten_at_a_restart(self):
+        environment = {"WEIR_ADMIN_TOKEN": TOKEN}
+        with Weir("--threads", "4", environment=environment) as weir:
+            page = sign_in(weir) + "X-Weir-Console: 1\r\n"
+            for _ in range(32):
+                with weir.connect() as connection:
+                    self.assertEqual(connection.ask(get("/admin/stats", page)).status, 200)
+        with Weir(environment=environment) as again, again.connect() as connection:
+            self.assertEqual(connection.ask(get("/admin/stats", page)).status, 401)
+
+    def test_public_shows_figures_and_no_more(self):
+        with Weir("--console", "public", environment={"WEIR_ADMIN_TOKEN": TOKEN}) as weir, \
+                WebSocket(weir.port) as console, weir.connect() as connection:
+            self.assertIn("here", console.message())
+            self.assertEqual(connection.ask(get("/console/live.json")).status, 200)
+            self.assertEqual(connection.ask(get("/admin/stats")).status, 401)
+
+
+class Hostile(unittest.TestCase):
+    def test_bad_frames_close_one_connection_and_disturb_no_other(self):
+        with Weir("--threads", "1") as weir, WebSocket(weir.port) as innocent:
+            for frame, code in ((b"\x81\x02hi", 1002), (b"\x83\x80\0\0\0\0", 1002),
+                                (b"\xff" * 64, None), (b"\x81\xfe\x7f\xff" + bytes(4), 1009)):
+                with WebSocket(weir.port) as hostile:
+                    hostile.socket.sendall(frame)
+                    self.assertEqual(hostile.close_code(), code)
+            with WebSocket(weir.port) as hostile, contextlib.suppress(OSError):
+                for _ in range(1_000):
+                    hostile.send(PING)
+                self.assertEqual(hostile.close_code(), 1008)
+            with WebSocket(weir.port) as polite:
+                polite.send(TEXT, b"hello")
+                polite.send(PING, b"there?")
+                while polite.frame() != (PONG, b"there?"):
+                    pass
+                polite.send(CLOSE, b"\x03\xe8")
+                self.assertEqual(polite.close_code(), 1000)
+            innocent.message()
+
+    def test_who_never_reads_is_dropped_and_others_get_their_seconds(self):
+        with Weir("--threads", "1") as weir, WebSocket(weir.port) as silent, \
+                WebSocket(weir.port) as console:
+            wait_until(lambda: weir.metric("weir_consoles") == 2, "both listen")
+            console.message_that(lambda _: weir.metric("weir_consoles") == 1)
+            self.assertEqual(weir.metric("weir_consoles_dropped_total"), 1)
+            console.message()
+            with contextlib.suppress(ConnectionResetError), self.assertRaises(ConnectionClosed):
+                while True:
+                    silent.frame()
+
+    def test_a_flood_of_upgrades_leaves_with_its_connections(self):
+        with Weir("--threads", "2") as weir, contextlib.ExitStack() as stack:
+            crowd = [stack.enter_context(WebSocket(weir.port)) for _ in range(CROWD)]
+            for console in crowd:
+                console.message()
+            self.assertEqual(weir.metric("weir_consoles"), CROWD)
+            for _ in range(CROWD):
+                with weir.connect() as connection:
+                    connection.send(upgrade_request())  # and goes at once
+            weir.check(key="a", limit=1, window=60)
+            stack.close()
+            wait_until(lambda: weir.metric("weir_consoles") == 0, "all places are free")
+
+
+if __name__ == "__main__":
+    weir_server.main()
