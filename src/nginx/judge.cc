@@ -24,7 +24,6 @@ CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
 Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> figures,
              const RuleIds& ids, const Clock& clock)
     : clock_(clock),
-      gateway_(gateway),
       zone_(zone),
       place_(zone.take_place(::getpid(), figures.size())),
       hasher_(zone.secret()),
@@ -50,13 +49,21 @@ void Judge::follow_wall_clock(Instant now) {
   wall_seen_ = now;
 }
 
+void Judge::learn(Instant now) {
+  log_.read_into(blocks_, now);
+  told_ = blocks_.changes();
+}
+
+void Judge::tell(Instant now) {
+  if (blocks_.changes() != told_) log_.write(blocks_, now);
+}
+
 Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
-  log_.read_into(blocks_, now);
-  told_ = blocks_.changes();
+  learn(now);
   const Judgement judgement = decide(question, now);
-  if (blocks_.changes() != told_) log_.write(blocks_, now);
+  tell(now);
   counts_.record_latency(clock_.now() - now);
   return judgement;
 }

@@ -69,9 +69,14 @@ class Judge {
 
   Judgement judge(const Question& question);
 
+  // Blocks of the other workers that are new, and to them those of this one.
+  void learn(Instant now);
+  void tell(Instant now);
+
   // Memory for one request at a time.
   DescribedRequest& scratch() { return scratch_; }
 
+  Engine& engine() { return engine_; }
   BlockList& blocks() { return blocks_; }
   const MemoryStore& store() const { return *store_; }
   const Traffic& traffic() const { return traffic_; }
@@ -84,7 +89,6 @@ class Judge {
   const Clock& clock_;
   const WallClock wall_clock_;
   Instant wall_seen_{};
-  const Gateway& gateway_;
   const Zone zone_;
   const std::optional<std::size_t> place_;  // none: this worker counts for itself
   const KeyHasher hasher_;

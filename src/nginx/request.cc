@@ -51,20 +51,6 @@ Decided* keep_decided(ngx_http_request_t* request) {
   return static_cast<Decided*>(cleanup->data);
 }
 
-std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
-  const sockaddr* const address = request->connection->sockaddr;
-  if (address->sa_family == AF_INET) {
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
-    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
-  }
-  if (address->sa_family == AF_INET6) {
-    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
-    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
-  }
-  return std::nullopt;  // a Unix socket
-}
-
 // As rules compare it: what the client asked for, before nginx rewrote anything.
 void read_request(ngx_http_request_t* from, DescribedRequest& to) {
   to.headers.clear();
@@ -86,18 +72,6 @@ bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
   ngx_str_t found;
   if (ngx_http_complex_value(request, value, &found) != NGX_OK) return false;
   text = view_of(found);
-  return true;
-}
-
-// REQUIRES: the texts live as long as the request. False: there is no memory.
-bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  if (name.data == nullptr || value.data == nullptr) return false;
-  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
-  if (field == nullptr) return false;
-  *field = {};
-  field->hash = 1;
-  field->key = name;
-  field->value = value;
   return true;
 }
 
@@ -283,6 +257,31 @@ ngx_int_t get_variable(ngx_http_request_t* request, ngx_http_variable_value_t* v
 }
 
 }  // namespace
+
+std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
+  const sockaddr* const address = request->connection->sockaddr;
+  if (address->sa_family == AF_INET) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
+    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
+  }
+  if (address->sa_family == AF_INET6) {
+    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
+  }
+  return std::nullopt;  // a Unix socket
+}
+
+bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  if (name.data == nullptr || value.data == nullptr) return false;
+  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
+  if (field == nullptr) return false;
+  *field = {};
+  field->hash = 1;
+  field->key = name;
+  field->value = value;
+  return true;
+}
 
 void use_judge(Judge* judge) { the_judge = judge; }
 
