@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -28,8 +29,8 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       place_(zone.take_place(::getpid(), figures.size())),
       hasher_(zone.secret()),
       store_(make_shared_memory_store(zone.table(), clock.now())),
-      blocks_(hasher_),
       log_(zone.blocks()),
+      blocks_(hasher_, std::min(log_.blocks_max(), BlockList::kBlocksMax)),
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_) {
@@ -93,16 +94,17 @@ Judgement Judge::decide(const Question& question, Instant now) {
   return read(*asks_, now);
 }
 
-Judgement Judge::read(const Asks& asks, Instant now) const {
+Judgement Judge::read(const Asks& asks, Instant now) {
   const auto shown = most_pressing(asks);
   if (!shown) return {.at = now};
-  const Ask& ask = asks.ask(*shown);
-  const KeyHash hash = engine_.hash({.rule = ask.rule->id, .bucket = {}, .key = ask.key}, Quota());
   return {.kind = Judgement::Kind::kDecided,
           .at = now,
-          .ask = &ask,
-          .answer = &asks.answer(*shown),
-          .key_hash = hash.low};
+          .ask = &asks.ask(*shown),
+          .answer = &asks.answer(*shown)};
+}
+
+std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {
+  return hasher_.hash({.rule = rule, .bucket = {}, .key = key}, Quota()).low;
 }
 
 }  // namespace weir::nginx
