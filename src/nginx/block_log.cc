@@ -16,6 +16,12 @@ namespace {
 
 constexpr int kSizeBits = 32;
 
+// A record of an IPv6 address and a rule with a name of a dozen letters.
+constexpr std::size_t kBytesABlock = 96;
+
+// What a log that starts over may fill of its half.
+constexpr std::size_t filled_max(std::size_t half) { return half / 4 * 3; }
+
 // In front of the texts of a block.
 struct RecordHead {
   std::int64_t since_us;
@@ -79,6 +85,12 @@ BlockLog::BlockLog(std::span<std::byte> memory)
       bytes_(memory.subspan(sizeof(Head))
                  .first(std::min<std::size_t>(memory.size() - sizeof(Head),
                                               std::numeric_limits<std::uint32_t>::max()))) {}
+
+std::size_t BlockLog::blocks_max() const { return filled_max(half(0).size()) / kBytesABlock; }
+
+std::uint32_t BlockLog::generation() const {
+  return generation_of(head_.state.load(std::memory_order_relaxed));
+}
 
 std::span<std::byte> BlockLog::half(std::uint32_t generation) const {
   const std::size_t size = bytes_.size() / 2;
@@ -145,7 +157,8 @@ void BlockLog::start_over(BlockList& blocks, Instant now) {
   std::size_t size = 0;
   std::uint64_t dropped = 0;
   for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
-    dropped += append(next, size, block) ? 0 : 1;
+    const bool has_room = size + bytes_of(block) <= filled_max(half(next).size());
+    dropped += has_room && append(next, size, block) ? 0 : 1;
   }
   head_.dropped.fetch_add(dropped, std::memory_order_relaxed);
   publish(next, size);

@@ -9,9 +9,10 @@
 //   half 0  │ block │ block │ lifted │ block │        <- size
 //   half 1  │                                         the next log, when this half is full
 //
-// A full half is replaced by what still holds of it, in the other half. What a writer leaves half
-// done is behind `size`, or in the half that nobody reads, so a worker may be killed at any time;
-// its lock is then passed on.
+// A full half is replaced by what still holds of it, in the other half, of which that fills three
+// quarters at most: else each further block would have the log start over. What a writer leaves
+// half done is behind `size`, or in the half that nobody reads, so a worker may be killed at any
+// time; its lock is then passed on.
 //
 // Thread rule: one thread of each process. Tested by block_log_test.cc.
 
@@ -48,6 +49,12 @@ class BlockLog {
 
   // Tells the others what is new in `blocks`, which share() their news.
   void write(BlockList& blocks, Instant now);
+
+  // How many blocks a list should keep, so that the log has room for all of them.
+  std::size_t blocks_max() const;
+
+  // How often the log has started over: rarely, even while more blocks are told than fit.
+  std::uint32_t generation() const;
 
   // Blocks that found no room, so that the others do not know them.
   std::uint64_t dropped() const { return head_.dropped.load(std::memory_order_relaxed); }

@@ -121,8 +121,9 @@ TEST(BlockLog, CountsBlocksThatFindNoRoom) {
   Worker one(memory);
   for (int i = 0; i < 2'000; ++i) one.block("key " + std::to_string(i));
   EXPECT_GT(one.log.dropped(), 0u);
+  EXPECT_LT(one.log.generation(), 50u) << "or each block costs as much as all of them";
   Worker later(memory);
-  EXPECT_GT(later.blocks.size(), 400u);
+  EXPECT_GT(later.blocks.size(), 300u);
 }
 
 // Each holds the lock most of the time, so that the kill finds it held.

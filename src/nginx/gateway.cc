@@ -113,6 +113,8 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
   if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;
 
   auto gateway = std::unique_ptr<Gateway>(new Gateway());
+  gateway->version_ = ids.next_version();
+  gateway->texts_ = config_sources(config.text).rules;
   gateway->warnings_ = sentences_of(config_warnings(config, file));
   for (Rule& rule : config.rules) rule.number = ids.number_of(rule.id);
   gateway->sets_.push_back(std::make_shared<const RuleSet>(config.rules, config.sources));

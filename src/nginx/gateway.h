@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,6 +22,7 @@
 
 #include "base/text_hash.h"
 #include "config/config.h"
+#include "config/rules/rule_sources.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 
@@ -33,7 +35,11 @@ class RuleIds {
   // By number.
   const std::vector<std::string>& all() const { return ids_; }
 
+  // 1 for the first rules that are read, 2 for those of the next reload.
+  std::uint64_t next_version() { return ++version_; }
+
  private:
+  std::uint64_t version_ = 0;
   std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
   std::vector<std::string> ids_;
 };
@@ -54,12 +60,18 @@ class Gateway {
   // sentence.
   std::variant<std::size_t, std::string> choose(std::span<const std::string_view> names);
 
+  std::uint64_t version() const { return version_; }
+  // As they stand in the file.
+  const std::vector<RuleSource>& texts() const { return texts_; }
+
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
 
  private:
   Gateway() = default;
 
+  std::uint64_t version_ = 0;
+  std::vector<RuleSource> texts_;
   std::vector<Rule> rules_;
   RequestSources sources_;
   Sentences warnings_;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -24,13 +25,12 @@ CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
 Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> figures,
              const RuleIds& ids, const Clock& clock)
     : clock_(clock),
-      gateway_(gateway),
       zone_(zone),
       place_(zone.take_place(::getpid(), figures.size())),
       hasher_(zone.secret()),
       store_(make_shared_memory_store(zone.table(), clock.now())),
-      blocks_(hasher_),
       log_(zone.blocks()),
+      blocks_(hasher_, std::min(log_.blocks_max(), BlockList::kBlocksMax)),
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_) {
@@ -50,13 +50,21 @@ void Judge::follow_wall_clock(Instant now) {
   wall_seen_ = now;
 }
 
+void Judge::learn(Instant now) {
+  log_.read_into(blocks_, now);
+  told_ = blocks_.changes();
+}
+
+void Judge::tell(Instant now) {
+  if (blocks_.changes() != told_) log_.write(blocks_, now);
+}
+
 Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
-  log_.read_into(blocks_, now);
-  told_ = blocks_.changes();
+  learn(now);
   const Judgement judgement = decide(question, now);
-  if (blocks_.changes() != told_) log_.write(blocks_, now);
+  tell(now);
   counts_.record_latency(clock_.now() - now);
   return judgement;
 }
@@ -86,16 +94,17 @@ Judgement Judge::decide(const Question& question, Instant now) {
   return read(*asks_, now);
 }
 
-Judgement Judge::read(const Asks& asks, Instant now) const {
+Judgement Judge::read(const Asks& asks, Instant now) {
   const auto shown = most_pressing(asks);
   if (!shown) return {.at = now};
-  const Ask& ask = asks.ask(*shown);
-  const KeyHash hash = engine_.hash({.rule = ask.rule->id, .bucket = {}, .key = ask.key}, Quota());
   return {.kind = Judgement::Kind::kDecided,
           .at = now,
-          .ask = &ask,
-          .answer = &asks.answer(*shown),
-          .key_hash = hash.low};
+          .ask = &asks.ask(*shown),
+          .answer = &asks.answer(*shown)};
+}
+
+std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {
+  return hasher_.hash({.rule = rule, .bucket = {}, .key = key}, Quota()).low;
 }
 
 }  // namespace weir::nginx

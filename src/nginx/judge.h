@@ -52,7 +52,6 @@ struct Judgement {
   Instant at{};
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
-  std::uint64_t key_hash = 0;  // the same for a key as long as there is the zone
   std::string_view field{};
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
@@ -69,28 +68,35 @@ class Judge {
 
   Judgement judge(const Question& question);
 
+  // Stands for the key of the rule, as long as there is the zone.
+  std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
+
+  // Blocks of the other workers that are new, and to them those of this one.
+  void learn(Instant now);
+  void tell(Instant now);
+
   // Memory for one request at a time.
   DescribedRequest& scratch() { return scratch_; }
 
+  Engine& engine() { return engine_; }
   BlockList& blocks() { return blocks_; }
   const MemoryStore& store() const { return *store_; }
   const Traffic& traffic() const { return traffic_; }
 
  private:
   Judgement decide(const Question& question, Instant now);
-  Judgement read(const Asks& asks, Instant now) const;
+  static Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
   const WallClock wall_clock_;
   Instant wall_seen_{};
-  const Gateway& gateway_;
   const Zone zone_;
   const std::optional<std::size_t> place_;  // none: this worker counts for itself
   const KeyHasher hasher_;
   std::unique_ptr<MemoryStore> store_;
-  BlockList blocks_;
   BlockLog log_;
+  BlockList blocks_;
   std::uint64_t told_ = 0;  // changes of the blocks that the log has
   Traffic traffic_;
   CoreTraffic& counts_;

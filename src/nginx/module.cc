@@ -7,6 +7,8 @@
 
 #include <exception>
 
+#include "nginx/admin.h"
+#include "nginx/admin_request.h"
 #include "nginx/judge.h"
 #include "nginx/nginx_api.h"
 #include "nginx/request.h"
@@ -24,6 +26,7 @@ namespace weir::nginx {
 namespace {
 
 std::unique_ptr<Judge> the_judge;
+std::unique_ptr<Admin> the_admin;
 
 // Other modules have pushed their handlers before this one, and the last one pushed runs first. So
 // it goes to the front: behind realip, which says who the client is, and limit_req, which may
@@ -54,10 +57,16 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
   }
   try {
     auto* const figures = static_cast<CoreTraffic*>(settings->figures->data);
-    the_judge = std::make_unique<Judge>(
-        *settings->gateway, Zone(static_cast<std::byte*>(settings->zone->data)),
-        std::span(figures, place_count()), rule_ids(), zone_clock());
+    const Zone zone(static_cast<std::byte*>(settings->zone->data));
+    the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
+                                        rule_ids(), zone_clock());
+    const auto* const core =
+        reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
+    the_admin =
+        std::make_unique<Admin>(*the_judge, *settings->gateway,
+                                static_cast<std::size_t>(core->worker_processes), zone.started());
     use_judge(the_judge.get());
+    use_admin(the_admin.get());
     return NGX_OK;
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_EMERG, cycle->log, 0, "weir: a worker cannot start: %s", error.what());
@@ -66,7 +75,9 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
 }
 
 void end_worker(ngx_cycle_t*) noexcept {
+  use_admin(nullptr);
   use_judge(nullptr);
+  the_admin.reset();
   the_judge.reset();
 }
 

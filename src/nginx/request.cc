@@ -24,7 +24,7 @@ struct Decided {
   ngx_str_t decision;  // none: nobody was asked
   ngx_str_t rule;      // what follows is of this rule; none if none applied
   ngx_str_t mode;
-  std::uint64_t key_hash;
+  ngx_str_t key;
   std::int64_t limit;
   std::int64_t remaining;
   std::int64_t retry_after_s;  // 0: waiting does not help, or is not needed
@@ -51,20 +51,6 @@ Decided* keep_decided(ngx_http_request_t* request) {
   return static_cast<Decided*>(cleanup->data);
 }
 
-std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
-  const sockaddr* const address = request->connection->sockaddr;
-  if (address->sa_family == AF_INET) {
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
-    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
-    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
-  }
-  if (address->sa_family == AF_INET6) {
-    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
-    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
-  }
-  return std::nullopt;  // a Unix socket
-}
-
 // As rules compare it: what the client asked for, before nginx rewrote anything.
 void read_request(ngx_http_request_t* from, DescribedRequest& to) {
   to.headers.clear();
@@ -86,18 +72,6 @@ bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
   ngx_str_t found;
   if (ngx_http_complex_value(request, value, &found) != NGX_OK) return false;
   text = view_of(found);
-  return true;
-}
-
-// REQUIRES: the texts live as long as the request. False: there is no memory.
-bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  if (name.data == nullptr || value.data == nullptr) return false;
-  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
-  if (field == nullptr) return false;
-  *field = {};
-  field->hash = 1;
-  field->key = name;
-  field->value = value;
   return true;
 }
 
@@ -153,13 +127,13 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
 }
 
 // Keeps what variables say. Texts of the rules live as long as nginx's configuration.
-void note(const Judgement& judgement, Switch state, Decided& decided) {
+void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
   const Answer& answer = *judgement.answer;
   decided.rule = str_of(judgement.ask->rule->id);
   decided.mode = str_of(mode_name(answer.mode));
-  decided.key_hash = judgement.key_hash;
+  decided.key = copy_of(judgement.ask->key, pool);
   decided.limit = answer.decision.limit;
   decided.remaining = answer.decision.remaining;
   if (answer.decision.verdict == Verdict::kDenied) {
@@ -204,7 +178,7 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   const Judgement judgement = the_judge->judge(question);
-  note(judgement, place.state(), *decided);
+  note(judgement, place.state(), request->pool, *decided);
   return act_on(request, place, judgement, described.request);
 }
 
@@ -256,7 +230,9 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
     case Variable::kKeyHash:
-      return has_rule ? write_number(request, decided.key_hash, 16) : std::string_view();
+      if (!has_rule || the_judge == nullptr) return {};
+      return write_number(request, the_judge->key_hash(view_of(decided.rule), view_of(decided.key)),
+                          16);
     case Variable::kLimit: return has_rule ? number(decided.limit) : std::string_view();
     case Variable::kRemaining: return has_rule ? number(decided.remaining) : std::string_view();
     case Variable::kRetryAfter:
@@ -283,6 +259,31 @@ ngx_int_t get_variable(ngx_http_request_t* request, ngx_http_variable_value_t* v
 }
 
 }  // namespace
+
+std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
+  const sockaddr* const address = request->connection->sockaddr;
+  if (address->sa_family == AF_INET) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
+    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
+  }
+  if (address->sa_family == AF_INET6) {
+    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
+  }
+  return std::nullopt;  // a Unix socket
+}
+
+bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  if (name.data == nullptr || value.data == nullptr) return false;
+  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
+  if (field == nullptr) return false;
+  *field = {};
+  field->hash = 1;
+  field->key = name;
+  field->value = value;
+  return true;
+}
 
 void use_judge(Judge* judge) { the_judge = judge; }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "nginx/admin_request.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
 
@@ -71,7 +72,7 @@ ngx_int_t begin_zone(ngx_shm_zone_t* zone, void* old) noexcept {
                     &zone->shm.name);
       return NGX_ERROR;
     }
-    Zone::format(memory);
+    Zone::format(memory, zone_clock().now());
     zone->data = memory.data();
     return NGX_OK;
   }
@@ -197,6 +198,20 @@ char* set_key(ngx_conf_t* conf, ngx_command_t*, void* settings) noexcept {
   return guarded(conf, [&] { return read_key(conf, *static_cast<PlaceSettings*>(settings)); });
 }
 
+char* set_admin(ngx_conf_t* conf, ngx_command_t*, void*) noexcept {
+  const auto& main =
+      *static_cast<MainSettings*>(ngx_http_conf_get_module_main_conf(conf, ngx_http_weir_module));
+  if (main.gateway == nullptr || main.zone == nullptr) {
+    return refuse(conf,
+                  "\"weir_admin\" needs \"weir_zone NAME SIZE;\" and \"weir_config FILE;\" "
+                  "before it, in \"http\"");
+  }
+  auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
+      ngx_http_conf_get_module_loc_conf(conf, ngx_http_core_module));
+  core->handler = show_admin;
+  return kOk;
+}
+
 char* check_status(ngx_conf_t* conf, void*, void* data) noexcept {
   const auto status = *static_cast<ngx_int_t*>(data);
   if (status >= static_cast<ngx_int_t>(kStatusMin) && status <= static_cast<ngx_int_t>(kStatusMax))
@@ -252,6 +267,8 @@ ngx_command_t kCommands[] = {
      nullptr},
     {ngx_string("weir_status"), kAnywhere | NGX_CONF_TAKE1, ngx_conf_set_num_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(PlaceSettings, status), &kCheckStatus},
+    {ngx_string("weir_admin"), NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS, set_admin,
+     NGX_HTTP_LOC_CONF_OFFSET, 0, nullptr},
     ngx_null_command,
 };
 

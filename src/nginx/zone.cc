@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 1;
+constexpr std::uint64_t kLayout = 2;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;
@@ -42,12 +42,13 @@ std::size_t Zone::table_begin() const {
   return blocks_begin() + whole_pages(blocks);
 }
 
-void Zone::format(std::span<std::byte> memory) {
+void Zone::format(std::span<std::byte> memory, Instant now) {
   WEIR_ASSERT(memory.size() >= kBytesMin);
   const Zone zone(memory.data());
   Head& head = zone.head();
   head.version = version_here();
   head.size = memory.size();
+  head.started_us = epoch_us(now);
   head.secret = HashSecret::random();
   BlockLog::format(zone.blocks());
   head.mark = kMark;

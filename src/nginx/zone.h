@@ -32,7 +32,7 @@ class Zone {
   static constexpr std::size_t kPlacesMax = 256;
 
   // Makes zeros a zone. REQUIRES: at least kBytesMin, aligned to a page
-  static void format(std::span<std::byte> memory);
+  static void format(std::span<std::byte> memory, Instant now);
 
   // `memory`: of a zone, perhaps of another version or size, or damaged.
   explicit Zone(std::byte* memory) : memory_(memory) {}
@@ -42,6 +42,7 @@ class Zone {
 
   // REQUIRES, of all that follows: it is without fault
   const HashSecret& secret() const { return head().secret; }
+  Instant started() const { return instant_from_epoch_us(head().started_us); }
   std::span<std::byte> blocks() const;
   std::span<std::byte> table() const;
 
@@ -54,6 +55,7 @@ class Zone {
     std::uint64_t mark;
     std::uint64_t version;
     std::uint64_t size;
+    std::int64_t started_us;
     HashSecret secret;
     std::array<std::atomic<std::int32_t>, kPlacesMax> places;  // process ids; 0: free
   };

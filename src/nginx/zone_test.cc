@@ -28,7 +28,7 @@ class ZoneTest : public testing::Test {
   }
   ~ZoneTest() override { ::munmap(memory_, kBytes); }
 
-  void format() { Zone::format({memory_, kBytes}); }
+  void format() { Zone::format({memory_, kBytes}, Instant{}); }
   void write(std::size_t place, std::uint64_t value) {
     std::memcpy(memory_ + place, &value, sizeof(value));
   }
