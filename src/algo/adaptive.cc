@@ -103,14 +103,15 @@ State counts_of(const Quota& quota, std::int64_t u, std::int64_t current, Instan
 State counts_of_bucket(const Quota& quota, const TokenBucketState& bucket, Instant now) noexcept {
   if (quota.limit() == 0) return {};  // where a unit has no T
   const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  const Int128 over = full + quota.ticks_per_unit();
   Int128 debt = debt_ticks(quota, bucket, now);
   Instant at = now;
-  if (debt > full) {
-    if (!is_beyond_belief(quota, debt)) {
-      const Int128 wait = ceil_div<Int128>(debt - full, quota.ticks_per_us());
-      at += Duration{static_cast<std::int64_t>(wait)};
-    }
+  if (is_beyond_belief(quota, debt)) {
     debt = full;
+  } else if (debt > over) {
+    const Int128 wait = ceil_div<Int128>(debt - over, quota.ticks_per_us());
+    at += Duration{static_cast<std::int64_t>(wait)};
+    debt = over;
   }
   const Int128 units = ceil_div<Int128>(debt, quota.ticks_per_unit());
   return counts_of(quota, static_cast<std::int64_t>(units), 0, at);
@@ -224,6 +225,26 @@ Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t 
   return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
+State charged_in_backoff(const Quota& quota, const State& state, std::int64_t cost, Instant now) {
+  State charged = roll(quota, state, now);
+  const bool fit = fits(quota, charged, cost, now);
+  charged.current += units_to_charge(quota, cost, held(quota, charged, now));
+  if (fit) {
+    charged.deny_run = 0;
+  } else if (!in_cooldown(charged)) {
+    count_denial(charged, cooldown_end_us(latest_us(charged, now)));
+  }
+  return charged;
+}
+
+State charged_as_active(const Quota& quota, const State& begun, std::int64_t cost, Instant now) {
+  switch (quota.active()) {
+    case Algorithm::kTokenBucket: return State::of(charge(quota, begun.bucket(), cost, now).state);
+    case Algorithm::kExponentialBackoff: return charged_in_backoff(quota, begun, cost, now);
+    default: return State::of(charge(quota, begun.counts(), cost, now).state);
+  }
+}
+
 Step<State> decide_as_active(const Quota& quota, const State& state, std::int64_t cost,
                              Instant now) noexcept {
   switch (quota.active()) {
@@ -253,6 +274,13 @@ Step<State> decide_carried(const Quota& quota, const State& state, std::int64_t 
   step.changed = is_denial && begun != state;
   step.state = step.changed ? begun : state;
   return step;
+}
+
+Step<State> charge(const Quota& quota, const State& state, std::int64_t cost,
+                   Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  return after_charge(quota, state, charged_as_active(quota, carried(quota, state, now), cost, now),
+                      now);
 }
 
 Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {

@@ -139,6 +139,20 @@ Step<State> decide(const Quota& quota, const State& state, std::int64_t cost,
   return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
+Step<State> charge(const Quota& quota, const State& state, std::int64_t cost,
+                   Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  State charged = roll(quota, state, now);
+  const bool fit = fits(quota, charged, cost, now);
+  charged.count += units_to_charge(quota, cost, charged.count);
+  if (fit) {
+    charged.deny_run = 0;
+  } else if (!in_cooldown(charged, now)) {
+    count_denial(charged, epoch_us(now + kCooldown));
+  }
+  return after_charge(quota, state, charged, now);
+}
+
 Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {
   const State rolled = roll(quota, state, now);
   if (quota.limit() == 0) {
