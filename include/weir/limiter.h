@@ -70,6 +70,12 @@ class Limiter {
   // REQUIRES: hits.size() == decisions.size()
   Result<bool> hit(std::span<const Hit> hits, std::span<Decision> decisions) const noexcept;
 
+  // Counts the cost of work that is done, whether or not it fits: Operation::kCharge of
+  // weir/store.h. A client that looks, works and charges afterwards is stopped by the look that
+  // follows the charge which goes beyond the limit, until that debt is paid.
+  Result<Decision> charge(std::string_view bucket, std::string_view key,
+                          const HitOptions& options = {}) const noexcept;
+
   // What hit() would answer, spending nothing. `remaining` is what is left before it.
   Result<Decision> look(std::string_view bucket, std::string_view key,
                         const HitOptions& options = {}) const noexcept;

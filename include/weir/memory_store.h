@@ -2,7 +2,7 @@
 //
 // fixed_window, sliding_window, token_bucket and adaptive keys are 16 bytes each in a lock-free
 // table; sliding_log and exponential_backoff keys, and the rare quota whose state does
-// not fit 16 bytes (about: limits over 65,000 per millisecond, 2 million a second, 16
+// not fit 16 bytes (about: limits over 32,000 per millisecond, a million a second, 8
 // million a minute; docs/memory_store.md), live in a second, locked store. Both have
 // fixed sizes: nothing grows after construction but the times of sliding logs, up to
 // `log_entries_max`.

@@ -110,6 +110,8 @@ class Quota {
 
   // The most that can be spent at once: burst for a token bucket, else limit.
   std::int64_t capacity() const noexcept { return capacity_; }
+  // The most that a key may owe after charges that count whether or not they fit.
+  std::int64_t debt_max() const noexcept { return capacity_ + limit_; }
 
   // token_bucket and adaptive: the emission interval T = window/limit as a reduced fraction
   // of microseconds, ticks_per_unit / ticks_per_us. One tick is 1/ticks_per_us of a

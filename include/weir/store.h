@@ -43,11 +43,22 @@ enum class Operation : std::uint8_t {
   kSpendAll,   // all or nothing: if one is denied, none is charged
   kLook,       // what kSpendEach would answer, changing nothing; remaining is before the cost
   kReset,      // forget the keys; decisions are those of a look at a fresh key
+  // For work that is done: each charge counts, whether or not it fits. The decision is that of
+  // a look at cost 0 right after it. So it is denied, and so are looks from then on, while the
+  // key owes more than its limit; `retry_after` says when that debt is paid. A key owes twice its
+  // limit at most (a bucket its burst and its limit): what is above is forgotten. At limit 0,
+  // where nothing counts, the charge is kNever. What is blocked or cools down counts, too.
+  kCharge,
 };
+
+// Whether counters change by the costs if they allow it.
+constexpr bool is_hit(Operation operation) {
+  return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
+}
 
 // Whether counters may change by the costs: upwards, or back where these are negative.
 constexpr bool spends(Operation operation) {
-  return operation == Operation::kSpendEach || operation == Operation::kSpendAll;
+  return is_hit(operation) || operation == Operation::kCharge;
 }
 
 enum class StoreError : std::uint8_t {

@@ -133,14 +133,15 @@ State counts_of(const Quota& quota, std::int64_t u, std::int64_t current, Instan
 State counts_of_bucket(const Quota& quota, const TokenBucketState& bucket, Instant now) noexcept {
   if (quota.limit() == 0) return {};  // where a unit has no T
   const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  const Int128 over = full + quota.ticks_per_unit();
   Int128 debt = debt_ticks(quota, bucket, now);
   Instant at = now;
-  if (debt > full) {
-    if (!is_beyond_belief(quota, debt)) {
-      const Int128 wait = ceil_div<Int128>(debt - full, quota.ticks_per_us());
-      at += Duration{static_cast<std::int64_t>(wait)};
-    }
+  if (is_beyond_belief(quota, debt)) {
     debt = full;
+  } else if (debt > over) {
+    const Int128 wait = ceil_div<Int128>(debt - over, quota.ticks_per_us());
+    at += Duration{static_cast<std::int64_t>(wait)};
+    debt = over;
   }
   const Int128 units = ceil_div<Int128>(debt, quota.ticks_per_unit());
   return counts_of(quota, static_cast<std::int64_t>(units), 0, at);
@@ -163,6 +164,15 @@ State without_penalty(const Quota& quota, const State& counts, Instant now) noex
   const std::int64_t u = not_left(quota, rolled, now);
   if (u == Counts::held(quota, rolled, now)) return State::of(rolled.counts());
   return counts_of(quota, u, rolled.current, instant_from_epoch_us(latest_us(rolled, now)));
+}
+
+State charged_as_active(const Quota& quota, const State& begun, std::int64_t cost,
+                        Instant now) noexcept {
+  switch (quota.active()) {
+    case Algorithm::kTokenBucket: return State::of(charge(quota, begun.bucket(), cost, now).state);
+    case Algorithm::kExponentialBackoff: return charged<Counts>(quota, begun, cost, now);
+    default: return State::of(charge(quota, begun.counts(), cost, now).state);
+  }
 }
 
 Step<State> decide_as_active(const Quota& quota, const State& state, std::int64_t cost,
@@ -194,6 +204,13 @@ Step<State> decide_carried(const Quota& quota, const State& state, std::int64_t 
   step.changed = is_denial && begun != state;
   step.state = step.changed ? begun : state;
   return step;
+}
+
+Step<State> charge(const Quota& quota, const State& state, std::int64_t cost,
+                   Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  return after_charge(quota, state, charged_as_active(quota, carried(quota, state, now), cost, now),
+                      now);
 }
 
 Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {

@@ -13,8 +13,9 @@
 //                   current = u - ceil(previous * (W - e) / W): the rest; c is what it was
 //   a penalty       halves what remains, or leaves nothing; so u has it, and it ends here
 //
-// A bucket of a clock that runs ahead may owe more than its capacity. Its counts are those of
-// the moment at which it owes just that, which they keep denying until then.
+// A bucket that is charged whatever its limit says, or by a clock that runs ahead, may owe more
+// than its capacity. Its counts are those of the moment at which it owes a unit more than that,
+// which they deny, looks included.
 //
 // Under `adaptive`, backoff counts as a sliding window with a halved limit does, and not as a
 // fixed one: then u falls by limit / W at most in all three, and no span of a window's length
@@ -91,6 +92,10 @@ template <typename State>
 Step<AdaptiveState> as_adaptive(const Step<State>& step) noexcept {
   return {AdaptiveState::of(step.state), step.decision, step.changed};
 }
+
+// Counts whatever the limit says: step.h, and exponential_backoff.h where backoff is active.
+[[nodiscard]] Step<AdaptiveState> charge(const Quota& quota, const AdaptiveState& state,
+                                         std::int64_t cost, Instant now) noexcept;
 
 // Decides one request; step.h has the rules that all algorithms share.
 inline Step<AdaptiveState> decide(const Quota& quota, const AdaptiveState& state, std::int64_t cost,

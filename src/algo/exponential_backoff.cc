@@ -98,6 +98,12 @@ Step<State> decide(const Quota& quota, const State& state, std::int64_t cost,
   return decide_backoff<Counts>(quota, state, cost, now);
 }
 
+Step<State> charge(const Quota& quota, const State& state, std::int64_t cost,
+                   Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  return after_charge(quota, state, charged<Counts>(quota, state, cost, now), now);
+}
+
 Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {
   return deny_unit<Counts>(quota, state, now);
 }

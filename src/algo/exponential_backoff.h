@@ -58,6 +58,12 @@ struct ExponentialBackoffState {
                                                    const ExponentialBackoffState& state,
                                                    std::int64_t cost, Instant now) noexcept;
 
+// Counts whatever the limit says: step.h. A charge that does not fit is a denial, too, and one
+// that fits is an allowed request.
+[[nodiscard]] Step<ExponentialBackoffState> charge(const Quota& quota,
+                                                   const ExponentialBackoffState& state,
+                                                   std::int64_t cost, Instant now) noexcept;
+
 // Counts a denial that something else caused, such as another charge of the same
 // request. The decision is that of a denied request of one unit. Like any denial it does
 // not count during a cooldown, nor at limit 0.

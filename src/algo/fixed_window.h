@@ -95,4 +95,15 @@ inline Step<FixedWindowState> decide(const Quota& quota, const FixedWindowState&
   return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
+// Counts whatever the limit says: step.h.
+inline Step<FixedWindowState> charge(const Quota& quota, const FixedWindowState& state,
+                                     std::int64_t cost, Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  FixedWindowState charged = roll(quota, state, now);
+  const std::int64_t units = units_to_charge(quota, cost, charged.count);
+  if (units == 0) return charge_nothing(quota, state, now);
+  charged.count += units;
+  return after_charge(quota, state, charged, now);
+}
+
 }  // namespace weir::algo

@@ -121,6 +121,20 @@ Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t 
   return {rolled, describe<Counts>(quota, rolled, Verdict::kAllowed, now), true};
 }
 
+// What is left of `state` when `cost` counts whether or not it fits: allowed or denied.
+template <typename Counts, typename State>
+State charged(const Quota& quota, const State& state, std::int64_t cost, Instant now) noexcept {
+  State rolled = Counts::roll(quota, state, now);
+  const bool fit = fits<Counts>(quota, rolled, cost, now);
+  Counts::spend(rolled, units_to_charge(quota, cost, Counts::held(quota, rolled, now)));
+  if (fit) {
+    rolled.deny_run = 0;
+  } else if (!Counts::in_cooldown(rolled, now)) {
+    count_denial(rolled, Counts::cooldown_end_us(rolled, now));
+  }
+  return rolled;
+}
+
 // Counts a denial that something else caused, as one of a unit.
 template <typename Counts, typename State>
 Step<State> deny_unit(const Quota& quota, const State& state, Instant now) noexcept {

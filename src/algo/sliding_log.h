@@ -206,4 +206,15 @@ Decision decide(const Quota& quota, Log& log, std::int64_t cost, Instant now) no
   return decision;
 }
 
+// Counts whatever the limit says: step.h.
+template <TimeLog Log>
+Decision charge(const Quota& quota, Log& log, std::int64_t cost, Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, log, cost, now);
+  drop_gone(quota, log, now);
+  if (is_from_future(quota, log, now)) move_to(log, now);  // as a denial does
+  const std::int64_t units = units_to_charge(quota, cost, log.total());
+  if (units > 0) record(log, {recorded_at_us(quota, log, now), units});
+  return look(quota, log, 0, now);
+}
+
 }  // namespace weir::algo

@@ -158,4 +158,16 @@ inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowSt
   return {rolled, describe(quota, rolled, weight, Verdict::kAllowed, now), true};
 }
 
+// Counts whatever the limit says: step.h.
+inline Step<SlidingWindowState> charge(const Quota& quota, const SlidingWindowState& state,
+                                       std::int64_t cost, Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  SlidingWindowState charged = roll(quota, state, now);
+  const std::int64_t held = charged.current + previous_weight(quota, charged, now);
+  const std::int64_t units = units_to_charge(quota, cost, held);
+  if (units == 0) return charge_nothing(quota, state, now);
+  charged.current += units;
+  return after_charge(quota, state, charged, now);
+}
+
 }  // namespace weir::algo

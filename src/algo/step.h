@@ -13,6 +13,11 @@
 //
 // A default-constructed state is a key that was never seen.
 //
+// charge() counts whatever the limit says: a cost > 0 is added to the units that the key
+// holds, u, but not beyond Quota::debt_max(), and the decision is that of a look right
+// after it. Where nothing of it counts any more, it is a denial. Other costs, and limit 0, are
+// those of decide().
+//
 // Clocks may step back. A state up to one window ahead of `now` is believed: threads
 // read their clocks a moment apart. One further ahead was written by a mistaken clock:
 // it is moved to `now` with all it has spent, so that the mistake neither frees the
@@ -23,7 +28,12 @@
 
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/time.h"
 
 namespace weir::algo {
 
@@ -33,5 +43,31 @@ struct Step {
   Decision decision;
   bool changed;  // false: `state` is the one that came in and need not be stored
 };
+
+// How many of `cost` units count for a key that holds `held`.
+// REQUIRES: cost, held >= 0
+inline std::int64_t units_to_charge(const Quota& quota, std::int64_t cost,
+                                    std::int64_t held) noexcept {
+  return std::min(cost, std::max<std::int64_t>(0, quota.debt_max() - held));
+}
+
+inline bool is_charge(const Quota& quota, std::int64_t cost) noexcept {
+  return cost > 0 && quota.limit() > 0;
+}
+
+// What a charge is that has made `after` of `before`.
+template <typename State>
+Step<State> after_charge(const Quota& quota, const State& before, const State& after,
+                         Instant now) noexcept {
+  const Step<State> look = decide(quota, after, 0, now);
+  return {after, look.decision, !(after == before)};
+}
+
+// A charge of which nothing counts any more: a denial.
+template <typename State>
+Step<State> charge_nothing(const Quota& quota, const State& state, Instant now) noexcept {
+  const Step<State> denied = decide(quota, state, 1, now);
+  return {denied.state, decide(quota, denied.state, 0, now).decision, denied.changed};
+}
 
 }  // namespace weir::algo

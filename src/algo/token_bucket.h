@@ -147,4 +147,18 @@ inline Step<TokenBucketState> decide(const Quota& quota, const TokenBucketState&
   return decide_ticks(quota, state, debt, cost, now);
 }
 
+// Counts whatever the limit says: step.h. The debt grows to what a clock within a window of
+// `now` could have written.
+inline Step<TokenBucketState> charge(const Quota& quota, const TokenBucketState& state,
+                                     std::int64_t cost, Instant now) noexcept {
+  if (!is_charge(quota, cost)) return decide(quota, state, cost, now);
+  const Int128 full = Int128{quota.capacity()} * quota.ticks_per_unit();
+  const Int128 most = Int128{quota.debt_max()} * quota.ticks_per_unit();
+  const Int128 debt = debt_ticks(quota, state, now);
+  const Int128 before = is_beyond_belief(quota, debt) ? full : debt;
+  const Int128 price = Int128{cost} * quota.ticks_per_unit();
+  const auto charged = settle(quota, std::min(before + price, most), Verdict::kAllowed, now);
+  return after_charge(quota, state, charged.state, now);
+}
+
 }  // namespace weir::algo

@@ -112,6 +112,11 @@ Result<Decision> Limiter::hit(std::string_view bucket, std::string_view key,
   return ask(Operation::kSpendEach, bucket, key, options);
 }
 
+Result<Decision> Limiter::charge(std::string_view bucket, std::string_view key,
+                                 const HitOptions& options) const noexcept {
+  return ask(Operation::kCharge, bucket, key, options);
+}
+
 Result<Decision> Limiter::look(std::string_view bucket, std::string_view key,
                                const HitOptions& options) const noexcept {
   return ask(Operation::kLook, bucket, key, options);

@@ -249,6 +249,35 @@ TYPED_TEST_P(StoreConformance, ConcurrentSpendersAdmitExactlyTheLimit) {
   }
 }
 
+TYPED_TEST_P(StoreConformance, ChargesCountWhetherOrNotTheyFit) {
+  for (std::size_t index = 0; index < this->quotas_.size(); ++index) {
+    const Quota& quota = this->quotas_[index];
+    const Charge look{this->key(index), &quota, 0};
+    const Charge seven{this->key(index), &quota, quota.limit() / 5 * 3 + 1};
+    int through = 0;
+    for (int i = 0; i < 10; ++i) {
+      if (!this->look(look).allowed()) continue;
+      ++through;
+      const Decision charged = this->ask(Operation::kCharge, seven, kConformanceStart);
+      EXPECT_EQ(charged.allowed(), through == 1) << algorithm_name(quota.algorithm());
+      EXPECT_EQ(charged.retry_after > 0s, through == 2);
+    }
+    EXPECT_EQ(through, 2) << algorithm_name(quota.algorithm());
+    EXPECT_FALSE(this->spend({look.key, &quota, 1}).allowed());
+    EXPECT_EQ(this->ask(Operation::kReset, look, kConformanceStart).remaining, quota.limit());
+  }
+}
+
+TYPED_TEST_P(StoreConformance, ADebtIsTwiceTheLimitAtMost) {
+  for (std::size_t index = 0; index < this->quotas_.size(); ++index) {
+    const Quota& quota = this->quotas_[index];
+    const Charge all{this->key(index), &quota, kCostMax};
+    for (int i = 0; i < 3; ++i) this->ask(Operation::kCharge, all, kConformanceStart);
+    EXPECT_EQ(this->spend({all.key, &quota, -quota.limit()}).remaining, 0);
+    EXPECT_EQ(this->spend({all.key, &quota, -1}).remaining, 1) << algorithm_name(quota.algorithm());
+  }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(StoreConformance, AdmitsTheLimitAndNoMore, RetryAfterIsTheTruth,
                             CostZeroAndNegativeAndNever, LookingTellsAndChangesNothing,
                             ResettingForgetsTheKeyOnly, EachOfABatchIsDecidedForItself,
@@ -256,6 +285,7 @@ REGISTER_TYPED_TEST_SUITE_P(StoreConformance, AdmitsTheLimitAndNoMore, RetryAfte
                             AllOrNothingChargesNothingWhenOneIsDenied,
                             AllOrNothingCountsAKeyThatComesTwice,
                             AChangedLimitGoesOnWithWhatWasCounted,
-                            ConcurrentSpendersAdmitExactlyTheLimit);
+                            ConcurrentSpendersAdmitExactlyTheLimit, ChargesCountWhetherOrNotTheyFit,
+                            ADebtIsTwiceTheLimitAtMost);
 
 }  // namespace weir

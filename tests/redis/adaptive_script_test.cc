@@ -85,6 +85,13 @@ struct Model {
     if (step.changed || (is_denial && followed && is_news(caller))) keep(step.state, active);
     return step.decision;
   }
+  Decision charge(const Quota& caller, std::int64_t cost, Instant now) {
+    if (cost <= 0 || caller.limit() == 0) return spend(caller, cost, now);
+    const ActiveAlgorithm active = active_for(caller);
+    const auto step = algo::charge(caller.following(active), state, cost, now);
+    if (step.changed || is_news(caller)) keep(step.state, active);
+    return step.decision;
+  }
   Decision look(const Quota& caller, std::int64_t cost, Instant now) const {
     const Quota follows = caller.following(active_for(caller));
     const Decision before = algo::decide(follows, state, 0, now).decision;
@@ -148,6 +155,7 @@ class Lives {
       ask(*rc::gen::weightedElement<Operation>({{8, Operation::kSpendEach},
                                                 {3, Operation::kSpendAll},
                                                 {2, Operation::kLook},
+                                                {3, Operation::kCharge},
                                                 {1, Operation::kReset}}),
           any_costs());
     }
@@ -222,6 +230,8 @@ class Lives {
         decisions[i] = models_[i].reset(*quota, cost, now_);
       } else if (is_joint && is_denied) {
         if (looks[i].verdict == Verdict::kDenied) models_[i].count_denial(*quota, now_);
+      } else if (operation == Operation::kCharge) {
+        decisions[i] = models_[i].charge(*quota, cost, now_);
       } else if (operation != Operation::kLook) {
         decisions[i] = models_[i].spend(*quota, cost, now_);
       }

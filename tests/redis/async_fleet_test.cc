@@ -290,6 +290,34 @@ TEST_F(AsyncFleet, AllOrNothingIsDecidedInMemory) {
   EXPECT_EQ(node.store.counts()[kAsyncPassedOn], 0);
 }
 
+TEST_F(AsyncFleet, AChargeBeyondTheLimitReachesTheOthersWithinAnInterval) {
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
+        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff, Algorithm::kAdaptive}) {
+    SyncingNode& node = add_node(0s);
+    SyncingNode& other = add_node(3s);
+    const Quota quota = *Quota::make({algorithm, 10, 24h});
+    const Charge look{fresh_key(), &quota, 0};
+    const auto looks = [&](SyncingNode& at) {
+      SimulatedCheck check({look}, Operation::kLook);
+      at.ask(check);
+      return check.is_allowed();
+    };
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(looks(node) && looks(other)) << algorithm_name(algorithm);
+      SimulatedCheck charge({{look.key, &quota, 7}}, Operation::kCharge);
+      node.ask(charge);
+      EXPECT_EQ(charge.is_allowed(), i == 0);
+      EXPECT_EQ(looks(node), i == 0);
+      let_pass(2 * kInterval);
+    }
+    EXPECT_FALSE(looks(node) || looks(other)) << algorithm_name(algorithm);
+    SimulatedCheck one({{look.key, &quota, 1}});
+    node.ask(one);
+    EXPECT_FALSE(one.is_allowed());
+  }
+}
+
 TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
   SyncingNode& node = add_node(0s);
   SyncingNode& other = add_node(0s);

@@ -310,19 +310,19 @@ TEST_F(ChargeEffects, WhatIsLeftOfALeaseGoesBackUntilItEnds) {
 
 // ---- syncs -----------------------------------------------------------------------------
 
-TEST_F(ChargeEffects, ASyncChargesWhateverTheLimitSays) {
+TEST_F(ChargeEffects, ASyncChargesUpToTwiceTheLimit) {
   const Quota fixed = made({Algorithm::kFixedWindow, 5, 1min});
   const Quota sliding = made({Algorithm::kSlidingWindow, 5, 1min});
   const std::int64_t minute_us = epoch_us(kStart);
   const Charge one{script().fresh_key(), &fixed, 7};
   EXPECT_EQ(script().sync(one, kStart), (SyncedState{minute_us, 7, 0}));
-  EXPECT_EQ(script().sync(one, kStart + 59s), (SyncedState{minute_us, 14, 0}));
+  EXPECT_EQ(script().sync(one, kStart + 59s), (SyncedState{minute_us, 10, 0}));
   EXPECT_EQ(script().spend({one.key, &fixed, 1}, kStart).verdict, Verdict::kDenied);
   const Charge two{script().fresh_key(), &sliding, 7};
   EXPECT_EQ(script().sync(two, kStart), (SyncedState{minute_us, 0, 7}));
-  EXPECT_EQ(script().sync(two, kStart + 1min), (SyncedState{minute_us + 60'000'000, 7, 7}));
+  EXPECT_EQ(script().sync(two, kStart + 1min), (SyncedState{minute_us + 60'000'000, 7, 3}));
   EXPECT_EQ(script().sync({two.key, &sliding, 0}, kStart + 1min),
-            (SyncedState{minute_us + 60'000'000, 7, 7}));
+            (SyncedState{minute_us + 60'000'000, 7, 3}));
 }
 
 TEST_F(ChargeEffects, ASyncedBucketOwesNoMoreThanIsBelieved) {

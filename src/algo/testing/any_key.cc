@@ -57,6 +57,18 @@ Decision AnyKey::decide(const Quota& quota, std::int64_t cost, Instant now) {
   return decision;
 }
 
+Decision AnyKey::charge(const Quota& quota, std::int64_t cost, Instant now) {
+  return std::visit(
+      [&]<typename State>(State& state) {
+        if constexpr (std::is_same_v<State, VectorLog>) {
+          return algo::charge(quota, state, cost, now);
+        } else {
+          return keep(quota, state, algo::charge(quota, state, cost, now), now);
+        }
+      },
+      state_);
+}
+
 Decision AnyKey::look(const Quota& quota, std::int64_t cost, Instant now) const {
   return std::visit(
       [&]<typename State>(const State& state) {

@@ -30,6 +30,9 @@ class AnyKey {
   // Decides, and stores what is to be stored.
   Decision decide(const Quota& quota, std::int64_t cost, Instant now);
 
+  // Counts whatever the limit says, and stores that.
+  Decision charge(const Quota& quota, std::int64_t cost, Instant now);
+
   // What decide() would answer, storing nothing.
   Decision look(const Quota& quota, std::int64_t cost, Instant now) const;
 

@@ -129,6 +129,10 @@ class CompactTable {
   template <typename State>
   Decision spend(const Charge& charge, Instant now, SlotChange* change) noexcept;
 
+  // Counts whatever the limit says. REQUIRES: as for spend()
+  template <typename State>
+  Decision charge(const Charge& charge, Instant now) noexcept;
+
   // Notes that something else has found the key denied; in the state, too.
   // REQUIRES: as for spend(), and the quota is adaptive and its backoff active
   void record_denial(const Charge& charge, Instant now) noexcept;
@@ -244,6 +248,14 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
       default: return spend_as<State, Quotas::kPlain>(charge, now, change);
     }
   }
+}
+
+template <typename Probe>
+template <typename State>
+Decision CompactTable<Probe>::charge(const Charge& charge, Instant now) noexcept {
+  return apply<State, Quotas::kPlain>(charge, now, nullptr, [&](const State& state) {
+    return algo::charge(*charge.quota, state, charge.cost, now);
+  });
 }
 
 template <typename Probe>

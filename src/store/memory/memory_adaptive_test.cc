@@ -52,10 +52,12 @@ RC_GTEST_PROP(MemoryAdaptive, TheStoreDecidesAsThePureFunctionsDo, ()) {
     const std::int64_t cost = base.limit() / 20 * *rc::gen::inRange<std::int64_t>(-2, 22);
     const int repeat = *rc::gen::inRange(1, 13);
     for (int i = 0; i < repeat; ++i) {
-      const auto step = algo::decide(quota, state, cost, now);
+      const bool always = *rc::gen::inRange(0, 3) == 0;
+      const auto step =
+          always ? algo::charge(quota, state, cost, now) : algo::decide(quota, state, cost, now);
+      const auto operation = always ? Operation::kCharge : Operation::kSpendEach;
       state = step.state;
-      RC_ASSERT(ask(*store, Operation::kSpendEach, {{key_of(1), &quota, cost}}, now).front() ==
-                step.decision);
+      RC_ASSERT(ask(*store, operation, {{key_of(1), &quota, cost}}, now).front() == step.decision);
     }
   }
 }

@@ -97,6 +97,7 @@ class MemoryStoreImpl final : public MemoryStore {
       case Operation::kSpendAll: spend_all(batch, now); break;
       case Operation::kLook: look_each(batch, now); break;
       case Operation::kReset: reset_each(batch, now); break;
+      case Operation::kCharge: charge_each(batch, now); break;
     }
     batch.on_done(batch);
   }
@@ -142,6 +143,14 @@ class MemoryStoreImpl final : public MemoryStore {
     });
   }
 
+  Decision charge(const Charge& charge, Instant now) noexcept {
+    if (!Packing::fits(*charge.quota)) return wide_.charge(charge, now);
+    return with_compact_state(charge.quota->algorithm(),
+                              [&]<typename State>(std::type_identity<State>) {
+                                return table_.template charge<State>(charge, now);
+                              });
+  }
+
   Decision look(const Charge& charge, Instant now) const noexcept {
     if (!Packing::fits(*charge.quota)) return wide_.look(charge, now);
     return with_compact_state(
@@ -166,6 +175,12 @@ class MemoryStoreImpl final : public MemoryStore {
   void spend_each(Batch& batch, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
       batch.decisions[index] = spend(batch.charges[index], now, nullptr);
+    }
+  }
+
+  void charge_each(Batch& batch, Instant now) noexcept {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      batch.decisions[index] = charge(batch.charges[index], now);
     }
   }
 

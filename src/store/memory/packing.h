@@ -2,12 +2,12 @@
 //
 // Exact both ways: unpack(pack(state)) == state for every state that the algorithm can
 // reach under a quota that fits(). A quota that does not fit has counts too large for the
-// bits that its window leaves (about: limits over 65,000 per millisecond, 2 million a
-// second, 16 million a minute for sliding_window; a token bucket whose reduced fraction
+// bits that its window leaves, up to twice the limit (about: limits over 32,000 per millisecond,
+// 1 million a second, 8 million a minute for sliding_window; a token bucket whose reduced fraction
 // needs a denominator over 8 million); its keys live in the wide store.
 //
 // An adaptive quota fits if it does as a bucket, as a window, and with a penalty beside the counts,
-// which leaves least room: limits over 1,000 a millisecond, 32,000 a second, 130,000 a minute
+// which leaves least room: limits over 500 a millisecond, 16,000 a second, 65,000 a minute
 // or a longer window live in the wide store, whatever is active.
 //
 // Whether a quota fits depends on nothing but the quota, so a key never moves between
@@ -156,16 +156,16 @@ class Packing {
   std::int64_t base_us_;
 };
 
+// One bit more than the limit has, as a window's count goes up to twice that.
 inline bool Packing::fits(const Quota& quota) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
       // A window is at least 1 ms, so there are 32 bits at least.
-      return bits_of(quota.limit()) <= SlotWord::kCountBits + shift_of(quota);
+      return bits_of(quota.limit()) < SlotWord::kCountBits + shift_of(quota);
     case Algorithm::kAdaptive:
-      return bits_of(quota.limit()) <=
-                 kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] &&
+      return bits_of(quota.limit()) < kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] &&
              quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
-    case Algorithm::kSlidingWindow: return bits_of(quota.limit()) <= half_bits(shift_of(quota));
+    case Algorithm::kSlidingWindow: return bits_of(quota.limit()) < half_bits(shift_of(quota));
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
     case Algorithm::kSlidingLog:

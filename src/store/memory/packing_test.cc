@@ -42,19 +42,19 @@ RC_GTEST_PROP(Packing, FixedWindowsComeBackExactly, ()) {
   RC_PRE(Packing::fits(quota));
   const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
   const algo::FixedWindowState state{now_us / window.count() * window.count(),
-                                     *rc::gen::inRange<std::int64_t>(0, limit + 1)};
+                                     *rc::gen::inRange<std::int64_t>(0, 2 * limit + 1)};
   expect_same_after_packing(quota, state);
 }
 
 RC_GTEST_PROP(Packing, SlidingWindowsComeBackExactly, ()) {
   const Duration window = *windows();
-  const auto limit = *rc::gen::inRange<std::int64_t>(1, 70'000);
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 35'000);
   const Quota quota = quota_of({Algorithm::kSlidingWindow, limit, window});
   RC_PRE(Packing::fits(quota));
   const auto now_us = epoch_us(kBase) + *rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs);
   const algo::SlidingWindowState state{now_us / window.count() * window.count(),
-                                       *rc::gen::inRange<std::int64_t>(0, limit + 1),
-                                       *rc::gen::inRange<std::int64_t>(0, limit + 1)};
+                                       *rc::gen::inRange<std::int64_t>(0, 2 * limit + 1),
+                                       *rc::gen::inRange<std::int64_t>(0, 2 * limit + 1)};
   expect_same_after_packing(quota, state);
 }
 
@@ -70,7 +70,7 @@ RC_GTEST_PROP(Packing, TokenBucketsComeBackExactly, ()) {
 // Any state that a life leads to: buckets, windows, and windows with a penalty.
 RC_GTEST_PROP(Packing, AdaptiveStatesComeBackExactlyAndInTime, ()) {
   const Duration window = *windows();
-  const auto limit = *rc::gen::inRange<std::int64_t>(1, 140'000);
+  const auto limit = *rc::gen::inRange<std::int64_t>(1, 70'000);
   Quota quota = quota_of({Algorithm::kAdaptive, limit, window});
   RC_PRE(Packing::fits(quota));
   Instant now = kBase + Duration{*rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs)};
@@ -81,7 +81,8 @@ RC_GTEST_PROP(Packing, AdaptiveStatesComeBackExactlyAndInTime, ()) {
                                                Algorithm::kExponentialBackoff),
                              0});
     const auto cost = *rc::gen::inRange<std::int64_t>(1, limit + 1);
-    state = algo::decide(quota, state, cost, now).state;
+    state = *rc::gen::arbitrary<bool>() ? algo::charge(quota, state, 3 * cost, now).state
+                                        : algo::decide(quota, state, cost, now).state;
     const bool counts_denials = quota.active() == Algorithm::kExponentialBackoff;
     for (int i = counts_denials ? *rc::gen::inRange(0, 60) : 0; i > 0; --i) {
       state = algo::record_denial(quota, state, now).state;
@@ -108,8 +109,8 @@ TEST(Packing, ThePenaltyWithTheLongestCooldownComesBackExactly) {
       const std::int64_t until_us =
           (start_us + window_us + algo::kCooldown.count()) / algo::kCooldownGrainUs + 1;
       const algo::AdaptiveState state{.time_us = start_us,
-                                      .previous = limit,
-                                      .current = limit,
+                                      .previous = 2 * limit,
+                                      .current = 2 * limit,
                                       .cooldown_until_us = until_us * algo::kCooldownGrainUs,
                                       .level = algo::kBackoffLevelMax,
                                       .denied_in_window = true};
@@ -132,9 +133,9 @@ RC_GTEST_PROP(Packing, NothingExpiresBeforeItsStateIsVoid, ()) {
 }
 
 TEST(Packing, UsualQuotasFit) {
-  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 65'535, 1ms})));
-  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 2'000'000, 1s})));
-  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 16'000'000, 1min})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 32'767, 1ms})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 1'000'000, 1s})));
+  EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kSlidingWindow, 8'000'000, 1min})));
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kFixedWindow, kLimitMax, 1s})));
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 3, 1s})));
   EXPECT_TRUE(Packing::fits(quota_of({Algorithm::kTokenBucket, 5'000'000, 1s})));
@@ -147,12 +148,12 @@ TEST(Packing, AdaptiveQuotasFitInAllKindsOrInNone) {
   };
   for (const Algorithm active :
        {Algorithm::kSlidingWindow, Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
-    EXPECT_TRUE(fits(1'000, 1ms, active));
-    EXPECT_TRUE(fits(32'000, 1s, active));
-    EXPECT_TRUE(fits(130'000, 1min, active));
-    EXPECT_TRUE(fits(130'000, 1h, active));
-    EXPECT_TRUE(fits(130'000, 24h * 366, active));
-    EXPECT_FALSE(fits(140'000, 1h, active));
+    EXPECT_TRUE(fits(500, 1ms, active));
+    EXPECT_TRUE(fits(16'000, 1s, active));
+    EXPECT_TRUE(fits(65'000, 1min, active));
+    EXPECT_TRUE(fits(65'000, 1h, active));
+    EXPECT_TRUE(fits(65'000, 24h * 366, active));
+    EXPECT_FALSE(fits(70'000, 1h, active));
     EXPECT_FALSE(fits(kLimitMax, 24h, active));
   }
 }

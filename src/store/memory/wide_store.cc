@@ -137,20 +137,30 @@ WideStore::Record* WideStore::keep(const Place& place, Record* record, const Cha
 }
 
 Decision WideStore::spend(const Charge& charge, Instant now, WideChange* change) noexcept {
+  return enter(charge, Entry::kIfItFits, now, change);
+}
+
+Decision WideStore::charge(const Charge& charge, Instant now) noexcept {
+  return enter(charge, Entry::kAlways, now, nullptr);
+}
+
+Decision WideStore::enter(const Charge& charge, Entry entry, Instant now,
+                          WideChange* change) noexcept {
   const Place place = place_of(charge.key);
   const std::lock_guard lock(place.shard.mutex);
   return charge.quota->algorithm() == Algorithm::kSlidingLog
-             ? spend_log(charge, place, now, change)
-             : spend_state(charge, place, now, change);
+             ? enter_log(charge, entry, place, now, change)
+             : enter_state(charge, entry, place, now, change);
 }
 
-Decision WideStore::spend_state(const Charge& charge, const Place& place, Instant now,
+Decision WideStore::enter_state(const Charge& charge, Entry entry, const Place& place, Instant now,
                                 WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
   Record* record = find(place, charge.key, now);
   return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
     const State before = record != nullptr ? unpack<State>(record->state) : State{};
-    const auto step = algo::decide(quota, before, charge.cost, now);
+    const auto step = entry == Entry::kAlways ? algo::charge(quota, before, charge.cost, now)
+                                              : algo::decide(quota, before, charge.cost, now);
     if (change != nullptr) *change = {.before = pack(before), .after = pack(step.state)};
     if (step.changed) {
       record = keep(place, record, charge, now);
@@ -165,7 +175,7 @@ Decision WideStore::spend_state(const Charge& charge, const Place& place, Instan
   });
 }
 
-Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant now,
+Decision WideStore::enter_log(const Charge& charge, Entry entry, const Place& place, Instant now,
                               WideChange* change) noexcept {
   const Quota& quota = *charge.quota;
   Record* record = find(place, charge.key, now);
@@ -173,13 +183,15 @@ Decision WideStore::spend_log(const Charge& charge, const Place& place, Instant 
   if (record == nullptr) {
     RingView fresh(never_seen, place.shard.budget);
     const Decision decision = algo::look(quota, fresh, std::max<std::int64_t>(0, charge.cost), now);
-    if (!decision.allowed() || charge.cost <= 0) return decision;
+    const bool counts = entry == Entry::kAlways && quota.limit() > 0;
+    if (charge.cost <= 0 || !(decision.allowed() || counts)) return decision;
   }
   record = keep(place, record, charge, now);
   if (record == nullptr) return refused_for_room(quota);
   record->has_ring = true;
   RingView log(ring_in(record->state), place.shard.budget);
-  const Decision decision = algo::decide(quota, log, charge.cost, now);
+  const Decision decision = entry == Entry::kAlways ? algo::charge(quota, log, charge.cost, now)
+                                                    : algo::decide(quota, log, charge.cost, now);
   if (change != nullptr && log.size() > 0) change->charged_at_us = log[log.size() - 1].at_us;
   record->expiry_us = epoch_us(algo::expiry(quota, log));
   if (charge.cost > 0 && decision.verdict != Verdict::kNever) rank(place, *record, decision, now);

@@ -52,6 +52,9 @@ class WideStore {
   // Decides and, if it is allowed, charges. `change`, unless null, gets how to undo it.
   Decision spend(const Charge& charge, Instant now, WideChange* change) noexcept;
 
+  // Counts whatever the limit says.
+  Decision charge(const Charge& charge, Instant now) noexcept;
+
   // What spend() would answer; `remaining` is before the cost.
   Decision look(const Charge& charge, Instant now) noexcept;
 
@@ -108,9 +111,12 @@ class WideStore {
   Record* make_room(const Place& place, OnFull on_full, Instant now) noexcept;
   void clear(Shard& shard, Record& record) noexcept;
 
-  Decision spend_state(const Charge& charge, const Place& place, Instant now,
+  // How a cost enters a state.
+  enum class Entry : std::uint8_t { kIfItFits, kAlways };
+  Decision enter(const Charge& charge, Entry entry, Instant now, WideChange* change) noexcept;
+  Decision enter_state(const Charge& charge, Entry entry, const Place& place, Instant now,
                        WideChange* change) noexcept;
-  Decision spend_log(const Charge& charge, const Place& place, Instant now,
+  Decision enter_log(const Charge& charge, Entry entry, const Place& place, Instant now,
                      WideChange* change) noexcept;
   Record* keep(const Place& place, Record* record, const Charge& charge, Instant now) noexcept;
   // Enters what the decision says of the key's worth. REQUIRES: the record is of this place

@@ -149,8 +149,8 @@ void AsyncStore::decide_here(Batch& batch, const Places& places, Instant now) {
   const bool looks = batch.operation == Operation::kLook;
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     const Charge& charge = batch.charges[index];
-    batch.decisions[index] =
-        looks ? look(places[index], charge, now) : spend_at(places[index], charge, now);
+    batch.decisions[index] = looks ? look(places[index], charge, now)
+                                   : spend_at(places[index], charge, batch.operation, now);
   }
 }
 
@@ -166,7 +166,7 @@ void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
   for (std::size_t index = 0; fits && index < batch.charges.size(); ++index) {
     Key& key = keys_[places[index]];
     before[index] = {key.state, key.pending};
-    spent[index] = spend_at(places[index], batch.charges[index], now);
+    spent[index] = spend_at(places[index], batch.charges[index], batch.operation, now);
     if (spent[index].allowed()) continue;
     fits = false;
     batch.decisions[index] = spent[index];
@@ -177,17 +177,17 @@ void AsyncStore::spend_all(Batch& batch, const Places& places, Instant now) {
   if (fits) std::copy_n(spent.begin(), batch.charges.size(), batch.decisions.begin());
 }
 
-Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Instant now) {
+Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Operation operation,
+                              Instant now) {
   Key& key = keys_[place];
   if (!has_terms(key.quota, *charge.quota)) key.quota = *charge.quota;
-  const Decision decision = spend(key.quota, key.state, charge.cost, now + key.ahead);
-  if (decision.allowed()) key.pending = sum_of(key.pending, charge.cost);
+  const bool always = operation == Operation::kCharge;
+  const auto enter = always ? weir::charge : spend;
+  const Decision decision = enter(key.quota, key.state, charge.cost, now + key.ahead);
+  const bool counts = always ? decision.verdict != Verdict::kNever : decision.allowed();
+  if (counts) key.pending = sum_of(key.pending, charge.cost);
   key.is_denied = !decision.allowed();
-  if (is_calm(key, decision, now)) {
-    list_calm(place);
-  } else {
-    touch(place, now);
-  }
+  is_calm(key, decision, now) ? list_calm(place) : touch(place, now);
   return decision;
 }
 

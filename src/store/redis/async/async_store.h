@@ -142,7 +142,7 @@ class AsyncStore final : public Store, private TripOwner {
   void fail(Batch& batch, Instant now);
   void decide_here(Batch& batch, const Places& places, Instant now);
   void spend_all(Batch& batch, const Places& places, Instant now);
-  Decision spend_at(std::uint32_t place, const Charge& charge, Instant now);
+  Decision spend_at(std::uint32_t place, const Charge& charge, Operation operation, Instant now);
   Decision look(std::uint32_t place, const Charge& charge, Instant now);
   void pass_on(Batch& batch, Instant now);
   void give_back(Key& key, const Charge& charge, Instant now);

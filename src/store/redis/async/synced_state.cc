@@ -78,39 +78,6 @@ void keep(const Quota& followed, const algo::AdaptiveState& state, SyncedState& 
   numbers = {state.time_us, state.previous, state.current, tag};
 }
 
-algo::FixedWindowState charged(const Quota& quota, const algo::FixedWindowState& state,
-                               std::int64_t units, Instant now) {
-  algo::FixedWindowState rolled = algo::roll(quota, state, now);
-  rolled.count += units;
-  return rolled;
-}
-
-algo::SlidingWindowState charged(const Quota& quota, const algo::SlidingWindowState& state,
-                                 std::int64_t units, Instant now) {
-  algo::SlidingWindowState rolled = algo::roll(quota, state, now);
-  rolled.current += units;
-  return rolled;
-}
-
-// A bucket's debt and more, but no more than src/algo takes for a debt.
-algo::TokenBucketState charged(const Quota& quota, const algo::TokenBucketState& state,
-                               std::int64_t units, Instant now) {
-  using algo::Int128;
-  const Int128 most = Int128{quota.capacity()} * quota.ticks_per_unit() +
-                      Int128{quota.window().count()} * quota.ticks_per_us();
-  const Int128 debt = algo::debt_ticks(quota, state, now) + Int128{units} * quota.ticks_per_unit();
-  return algo::settle(quota, std::min(debt, most), Verdict::kAllowed, now).state;
-}
-
-algo::AdaptiveState charged(const Quota& quota, const algo::AdaptiveState& state,
-                            std::int64_t units, Instant now) {
-  const algo::AdaptiveState begun = algo::carried(quota, state, now);
-  if (begun.is_bucket()) {
-    return algo::AdaptiveState::of(charged(quota, begun.bucket(), units, now));
-  }
-  return algo::AdaptiveState::of(charged(quota, begun.counts(), units, now));
-}
-
 }  // namespace
 
 bool is_synced(Algorithm algorithm) {
@@ -139,10 +106,11 @@ Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost
   });
 }
 
-void charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now) {
-  if (units <= 0) return;
-  with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
-    keep(followed, charged(followed, before, units, now), state);
+Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now) {
+  return with_state_of(quota, state, [&](const Quota& followed, const auto& before) {
+    const auto step = algo::charge(followed, before, units, now);
+    if (step.changed) keep(followed, step.state, state);
+    return step.decision;
   });
 }
 

@@ -31,7 +31,7 @@ Decision spend(const Quota& quota, SyncedState& state, std::int64_t cost, Instan
 // What spending would answer; remaining and reset are those from before.
 Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost, Instant now);
 
-// Charges whatever the limit says, as the script's sync does.
-void charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
+// Charges whatever the limit says, as the script does.
+Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
 
 }  // namespace weir

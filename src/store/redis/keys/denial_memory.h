@@ -6,6 +6,9 @@
 // a larger cost would be denied, too, but come back at another time. It does not outlive a
 // switch of an adaptive quota, which may have another time, or count denials.
 //
+// What counts whether or not it fits (Operation::kCharge) has to reach Redis, but for that of a
+// fixed window which is over its limit: there more of it changes nothing.
+//
 // Bounded: a key has one place, and takes it from the key that has it.
 //
 // Thread rule: one core. Tested by denial_memory_test.cc.
@@ -31,23 +34,31 @@ class DenialMemory {
   explicit DenialMemory(std::size_t keys) : places_(keys) {}
 
   // `now`: when the call left, or earlier. Ignores anything but a denial.
-  void note(const Charge& charge, const Decision& decision, Instant now) {
+  void note(const Charge& charge, const Decision& decision, Instant now,
+            Operation operation = Operation::kSpendEach) {
     const bool counts_denials = charge.quota->active() == Algorithm::kExponentialBackoff;
     if (decision.verdict != Verdict::kDenied || charge.cost <= 0 || counts_denials) return;
+    const bool is_debt = operation == Operation::kCharge;
+    if (is_debt && charge.quota->algorithm() != Algorithm::kFixedWindow) return;
     place_of(charge.key) = {
         .key = charge.key,
         .cost = charge.cost,
         .capacity = charge.quota->capacity(),
         .switch_number = charge.quota->switch_number(),
+        .is_debt = is_debt,
         .decision = decision,
         .asked_at = now,
     };
   }
 
   // The denial as of `now`, if it must still hold.
-  std::optional<Decision> find(const Charge& charge, Instant now) {
+  std::optional<Decision> find(const Charge& charge, Instant now,
+                               Operation operation = Operation::kSpendEach) {
     const Place& place = place_of(charge.key);
-    if (place.key != charge.key || place.cost != charge.cost || charge.cost <= 0) return {};
+    if (place.key != charge.key || charge.cost <= 0 || place.cost == 0) return {};
+    if (place.cost != charge.cost && !place.is_debt) return {};
+    const bool is_charge = operation == Operation::kCharge;
+    if (is_charge ? !place.is_debt : charge.cost > place.capacity) return {};
     if (place.capacity != charge.quota->capacity()) return {};
     if (place.switch_number != charge.quota->switch_number()) return {};
     if (now < place.asked_at || now >= place.end()) return {};
@@ -79,6 +90,7 @@ class DenialMemory {
     std::int64_t cost = 0;  // 0: it is free
     std::int64_t capacity = 0;
     std::uint32_t switch_number = 0;
+    bool is_debt = false;
     Decision decision;
     Instant asked_at;
 

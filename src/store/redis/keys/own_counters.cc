@@ -22,19 +22,32 @@ void OwnCounters::enter(const Batch& answered, Instant now) {
   for (std::size_t index = 0; index < answered.charges.size(); ++index) {
     if (answered.operation == Operation::kReset) {
       decide(Operation::kReset, answered.charges[index], now);
+    } else if (answered.operation == Operation::kCharge) {
+      charge(answered.charges[index], now);
     } else if (answered.decisions[index].allowed()) {
       enter(answered.charges[index], now);
     }
   }
 }
 
+Quota OwnCounters::own_quota(const Quota& quota) const {
+  const Algorithm algorithm = quota.algorithm();
+  const bool is_bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kAdaptive;
+  return is_bucket && live_nodes_ ? share_of(quota, live_nodes_()) : quota;
+}
+
+// As much as counts whether or not it fits.
+void OwnCounters::charge(const Charge& charge, Instant now) {
+  const Quota quota = own_quota(*charge.quota);
+  Charge entered = charge;
+  entered.quota = &quota;
+  decide(Operation::kCharge, entered, now);
+}
+
 // If the counter has less left than was admitted, that.
 void OwnCounters::enter(const Charge& charge, Instant now) {
   if (memory_ == nullptr || charge.cost == 0) return;
-  const Algorithm algorithm = charge.quota->algorithm();
-  const bool is_bucket = algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kAdaptive;
-  const Quota quota =
-      is_bucket && live_nodes_ ? share_of(*charge.quota, live_nodes_()) : *charge.quota;
+  const Quota quota = own_quota(*charge.quota);
   Charge entered = charge;
   entered.quota = &quota;
   const Decision decision = decide(Operation::kSpendEach, entered, now);

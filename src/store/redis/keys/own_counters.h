@@ -30,6 +30,8 @@ class OwnCounters {
   void enter(const Charge& charge, Instant now);
 
  private:
+  Quota own_quota(const Quota& quota) const;
+  void charge(const Charge& charge, Instant now);
   Decision decide(Operation operation, const Charge& charge, Instant now);
 
   Store* memory_;

@@ -127,7 +127,8 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
       return Known::kUnits;
     }
   }
-  return denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
+  const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
+  return !counts_always && denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
 }
 
 // False, without spending, if memory cannot answer all charges.
@@ -227,7 +228,7 @@ void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
   ++counts_[kLeasedPassedOn];
   bool gave_back = false;
   for (const Charge& charge : batch.charges) {
-    if (charge.cost < 0) denials_.forget(charge.key);
+    if (charge.cost < 0 || batch.operation == Operation::kCharge) denials_.forget(charge.key);
     const std::uint32_t place = keys_.find(charge.key, charge.tag);
     if (batch.operation == Operation::kReset) {
       forget(charge);

@@ -31,6 +31,7 @@
 // The strict store decides the following, after this store has given back what it holds of the
 // keys:
 //   resets (which void what is held; nothing goes back)
+//   charges that count whether or not they fit, where this core holds too few units
 //   refunds of units that are in no lease. A refund never exceeds what was spent; but what
 //   other nodes hold counts as spent
 //   looks that memory cannot answer

@@ -29,7 +29,7 @@ local function make_adaptive(makers)
     local inner, format, tag = makers[INNER[kind]](makers), FORMATS[kind], TAGS[kind]
     made[kind] = {
       kind = kind, step = inner.step, expiry = inner.expiry, charge = inner.charge,
-      deny = inner.deny, hold = inner.hold, inner = inner,
+      copied = inner.copied, deny = inner.deny, hold = inner.hold, inner = inner,
       write = function(a, b, c, d, k)
         return pack(format, tag, numbers[k], lease_ends[k], a, b, c, d)
       end,
@@ -68,10 +68,13 @@ local function make_adaptive(makers)
       if limit == 0 then return 0, 0, 0, 0 end
       local debt, ticks, at = a - now, min(b, per_us - 1), now
       if debt < 0 then debt, ticks = 0, 0 end
-      if debt > window or (debt == window and ticks > 0) then
-        local is_believed = debt < 2 * window or (debt == 2 * window and ticks == 0)
-        if is_believed then at = now + debt - window + (ticks > 0 and 1 or 0) end
+      local over, over_ticks = mul_div(1, per_unit, 0, per_us)
+      over = over + window
+      if debt > 2 * window or (debt == 2 * window and ticks > 0) then
         debt, ticks = window, 0
+      elseif debt > over or (debt == over and ticks > over_ticks) then
+        at = now + debt - over + (ticks > over_ticks and 1 or 0)
+        debt, ticks = over, over_ticks
       end
       local u, rest = mul_div(debt, per_us, ticks, per_unit)
       return counts_of(rest > 0 and u + 1 or u, 0, at, limit, window)

@@ -135,9 +135,18 @@ local function make_adaptive_backoff(makers)
       return select(6, count_denial(start, previous, current, penalty, cooldown, 1, limit, window,
                                     was_moved(a, d, start, cooldown)))
     end,
-    charge = function(a, b, c, d, cost, _, window)
+    charge = function(a, b, c, d, cost, limit, window)
       local start, previous, current, penalty, cooldown = rolled(a, b, c, d, window, now)
-      return start, previous, current + cost, packed(penalty, cooldown)
+      local used = held(start, previous, current, window, now)
+      if cooldown == 0 and used + cost <= limit_at(limit, penalty) then
+        penalty = penalty - penalty % 16
+      elseif cooldown == 0 then
+        local cools_down
+        penalty, cools_down = after_denial(penalty)
+        if cools_down then cooldown = cooldown_end(max(now, start)) end
+      end
+      current = current + min(cost, max(0, 2 * limit - used))
+      return start, previous, current, packed(penalty, cooldown)
     end,
     -- The units that are not left, those that the counts hold, and the windows that they are in.
     not_left = function(a, b, c, d, limit, window)

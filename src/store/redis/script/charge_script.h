@@ -38,8 +38,9 @@ enum class ScriptOperation : std::uint8_t {
   kSpendAll,
   kLook,
   kReset,
+  kCharge,
   kLease,   // grants units to be spent until the lease ends
-  kSync,    // charges whatever the limit says, and returns the state
+  kSync,    // charges as kCharge does, and returns the state
   kReturn,  // gives units of a lease back, if it has not ended
 };
 

@@ -304,27 +304,51 @@ local function make_lease()
   end
 end
 
-local function make_sync()
-  -- Charges whatever the limit says, and returns the state; of logs and backoffs, which nobody
-  -- copies, zeros. A backoff that is cooling down admits nothing anyway.
-  local function sync(position)
-    local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+-- Makes a function that charges whatever the limit says: as many units as may be owed.
+-- Not where the limit is 0, or the cost is not above it.
+local function make_charge()
+  local NO_LIMIT = 2 ^ 50
+  return function(position)
+    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
     local step, charge = algorithms[k].step, algorithms[k].charge
+    local a, b, c, d = A[k], B[k], C[k], D[k]
+    if cost <= 0 or limit == 0 then return end
     if charge then
-      local a, b, c, d = charge(A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us)
-      A[k], B[k], C[k], D[k] = a, b, c or C[k], d or D[k]
-      if cost > 0 then windows[k] = window end
-    elseif cost > 0 then
-      local verdict, _, _, _, _, changed, a, b, c, d =
-          step(A[k], B[k], C[k], D[k], cost, 2 ^ 50, window, 0, 0, 0)
-      if changed and verdict == ALLOWED then store(k, window, a, b, c, d) end
+      return store(k, window, charge(a, b, c, d, cost, limit, window, per_unit, per_us))
     end
-    local is_copied = kind ~= LOG and kind ~= BACKOFF
+    local _, left = step(a, b, c, d, 0, NO_LIMIT, window, 0, 0, 0)
+    local units, most = min(cost, 2 * limit - (NO_LIMIT - left)), NO_LIMIT
+    if units <= 0 then units, most = 1, limit end  -- a denial
+    local changed, next_a, next_b, next_c, next_d =
+        select(6, step(a, b, c, d, units, most, window, 0, 0, 0))
+    if changed then store(k, window, next_a, next_b, next_c, next_d) end
+  end
+end
+
+local function make_charge_each()
+  local charge = make_charge()
+  return each(function(position)
+    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    if cost <= 0 or limit == 0 then return spend(position) end
+    charge(position)
+    return algorithms[k].step(A[k], B[k], C[k], D[k], 0, limit, window, per_unit, per_us, 0)
+  end)
+end
+
+local function make_sync()
+  local charge = make_charge()
+  -- Charges, and returns the state; of logs and backoffs, which nobody copies, zeros.
+  local function sync(position)
+    charge(position)
+    local kind, k, _, _, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local a, b, c, d = A[k], B[k], C[k], D[k]
+    local copied, tag_of = algorithms[k].copied, algorithms[k].tag_of
+    if kind == LOG or kind == BACKOFF then a, b, c = 0, 0, 0 end
+    if copied then a, b = copied(a, b, c, d, window, per_unit, per_us) end
     put(ALLOWED)
-    put(is_copied and A[k] or 0)
-    put(is_copied and B[k] or 0)
-    put(is_copied and C[k] or 0)
-    local tag_of = algorithms[k].tag_of
+    put(a)
+    put(b)
+    put(c)
     if tag_of then put(tag_of(k)) end
   end
 
@@ -343,11 +367,12 @@ local function make_return()
   end
 end
 
-local SPEND_EACH, SPEND_ALL, LOOK, RESET, LEASE, SYNC, RETURN = 0, 1, 2, 3, 4, 5, 6
+local SPEND_EACH, SPEND_ALL, LOOK, RESET, CHARGE_EACH, LEASE, SYNC, RETURN = 0, 1, 2, 3, 4, 5, 6, 7
 local TERMS_SIZES = {[LEASE] = 48, [RETURN] = 16}
 local action_of = lazily({
   [SPEND_EACH] = make_spend_each, [SPEND_ALL] = make_spend_all, [LOOK] = make_look,
-  [RESET] = make_reset, [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
+  [RESET] = make_reset, [CHARGE_EACH] = make_charge_each, [LEASE] = make_lease,
+  [SYNC] = make_sync, [RETURN] = make_return,
 })
 
 -- Returns what is wrong with a charge of the batch, if anything: then it decides none.

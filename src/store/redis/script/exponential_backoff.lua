@@ -82,6 +82,17 @@ local function make_exponential_backoff()
       local tag, a, b, c, d = unpack_from('<I1i8i8i8I2', bytes)
       return checked(tag == 66, a, b, c, d)
     end,
+    charge = function(a, b, c, d, cost, limit, window)
+      local start, count, cooldown, rest = rolled(a, b, c, d, window, now)
+      if cooldown <= now and count + cost <= limit_at(limit, rest) then
+        rest = rest - rest % 16
+      elseif cooldown <= now then
+        local cools_down
+        rest, cools_down = after_denial(rest)
+        if cools_down then cooldown = now + COOLDOWN end
+      end
+      return start, count + min(cost, max(0, 2 * limit - count)), cooldown, rest
+    end,
     -- Counts a denial: whether that changed anything, and the next state.
     deny = function(a, b, c, d, limit, window)
       local start, count, cooldown, rest = rolled(a, b, c, d, window, now)

@@ -94,18 +94,17 @@ local function make_token_bucket()
   -- The state with a debt of so much more, but not so much that nobody would believe it.
   local function charge(a, b, c, d, cost, limit, window, per_unit, per_us)
     if d > 0 then a, b = full_but_for_held(a, b, c, d, window, per_unit, per_us) end
-    if cost <= 0 then return a, b end
     local debt, debt_ticks = a - now, min(b, per_us - 1)
     if debt < 0 then debt, debt_ticks = 0, 0 end
-    local most, most_ticks = mul_div(limit, per_unit, 0, per_us)
-    most = most + window
-    if cost * per_unit / per_us > most then return now + most, most_ticks end
+    local full, most_ticks = mul_div(limit, per_unit, 0, per_us)
+    local most = full + window
+    local function is_beyond() return debt > most or (debt == most and debt_ticks > most_ticks) end
+    if is_beyond() then debt, debt_ticks = full, most_ticks end
+    if cost * per_unit / per_us > most + 1 then return now + most, most_ticks end
     local price, price_ticks = mul_div(cost, per_unit, 0, per_us)
     debt, debt_ticks = debt + price, debt_ticks + price_ticks
     if debt_ticks >= per_us then debt, debt_ticks = debt + 1, debt_ticks - per_us end
-    if debt > most or (debt == most and debt_ticks > most_ticks) then
-      debt, debt_ticks = most, most_ticks
-    end
+    if is_beyond() then debt, debt_ticks = most, most_ticks end
     return now + debt, debt_ticks
   end
 
@@ -129,6 +128,10 @@ local function make_token_bucket()
       end
     end,
     charge = charge,
+    copied = function(a, b, c, d, window, per_unit, per_us)
+      if d == 0 then return a, b end
+      return full_but_for_held(a, b, c, d, window, per_unit, per_us)
+    end,
     -- How many more units long leases may hold.
     room_to_hold = function(c, d, limit, window)
       local _, newer, older = held_now(c, d, window)

@@ -52,7 +52,7 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
 // Memory does not know the other charges of a group, and a look wants more than the verdict.
 bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
   if (!spends(batch.operation) || batch.charges.size() != 1) return false;
-  const auto denial = denials_.find(batch.charges[0], now);
+  const auto denial = denials_.find(batch.charges[0], now, batch.operation);
   if (!denial) return false;
   batch.decisions[0] = *denial;
   ++remembered_;
@@ -60,10 +60,12 @@ bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
   return true;
 }
 
-// A reset or a refund may free the key.
+// A reset or a refund may free the key, and a charge prolongs its denials.
 void RedisStore::forget_denials(std::span<const Charge> charges, Operation operation) {
   for (const Charge& charge : charges) {
-    if (operation == Operation::kReset || charge.cost < 0) denials_.forget(charge.key);
+    const bool prolongs =
+        operation == Operation::kCharge && charge.quota->algorithm() != Algorithm::kFixedWindow;
+    if (operation == Operation::kReset || charge.cost < 0 || prolongs) denials_.forget(charge.key);
   }
 }
 
@@ -140,7 +142,7 @@ void RedisStore::note_denials(const Batch& batch, Instant asked_at) {
     const KeyHash& key = batch.charges[index].key;
     const bool comes_once = std::ranges::count(batch.charges, key, &Charge::key) == 1;
     if (batch.operation == Operation::kSpendAll && !comes_once) continue;
-    denials_.note(batch.charges[index], batch.decisions[index], asked_at);
+    denials_.note(batch.charges[index], batch.decisions[index], asked_at, batch.operation);
   }
 }
 
