@@ -29,6 +29,7 @@ class Bench:
         self.rules_bench = build / "bench" / "rules_bench"
         self.blocks_bench = build / "bench" / "blocks_bench"
         self.grpc_yardstick = build / "bench" / "grpc_yardstick"
+        self.npm_package = build / "npm" / "package"
         self.quick = quick
         self.rounds = 2 if quick else 5
         self.seconds = 0.5 if quick else 3

@@ -6,6 +6,8 @@ Says nothing about speed. $WEIR_BINARY is the program; ctest sets it.
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -21,6 +23,14 @@ WEIR = os.environ.get("WEIR_BINARY", "build/release/weir")
 def bench_http(*options):
     return subprocess.run([WEIR, "bench", "http", *map(str, options)], capture_output=True,
                           text=True, timeout=30)
+
+
+class Suites(unittest.TestCase):
+    def test_ask_for_nothing_that_bench_lacks(self):
+        bench = harness.Bench(build=pathlib.Path("build"), quick=True)
+        for suite in sorted((pathlib.Path(__file__).parent / "suites").glob("*.py")):
+            for name in re.findall(r"(?<![/\w])bench\.(\w+)", suite.read_text(encoding="utf-8")):
+                self.assertTrue(hasattr(bench, name), f"{suite.name}: bench.{name}")
 
 
 class BenchResp(unittest.TestCase):

@@ -44,9 +44,8 @@ def beside(runs, peer, goal, kind, keys):
 
 def measure(bench, cache):
     script = ROOT / "npm/tools/bench.mjs"
-    package = bench.build / "npm" / "package"
-    return json.loads(subprocess.run(["node", script, package, cache], check=True, text=True,
-                                     capture_output=True).stdout)
+    words = ["node", script, bench.npm_package, cache]
+    return json.loads(subprocess.run(words, check=True, text=True, capture_output=True).stdout)
 
 
 def values(runs, name, figure):

@@ -22,6 +22,14 @@ const DEADLINE_MS = 250;
 const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer
 const ON_FAILURE = ["local", "allow", "deny", "throw"];
 
+// fetch says why in the cause of "fetch failed", clients of Redis in the message.
+function storeErrorOf(error: unknown): unknown {
+  if (error instanceof StoreError || error instanceof RangeError) return error;
+  const { message, cause } = error as { message?: string; cause?: { message?: string } };
+  const why = [message ?? String(error), cause?.message].filter((text) => text).join(": ");
+  return Object.assign(new StoreError(`the store does not answer: ${why}`), { cause: error });
+}
+
 export abstract class FailoverStore implements AsyncStore {
   /** Calls that the store did not answer in time. */
   failures = 0;
@@ -49,7 +57,7 @@ export abstract class FailoverStore implements AsyncStore {
       return await this.inTime(this.ask(quota, bucket, key, cost));
     } catch (error) {
       ++this.failures;
-      if (this.onFailure === "throw" || error instanceof RangeError) throw error;
+      if (this.onFailure === "throw" || error instanceof RangeError) throw storeErrorOf(error);
       if (this.onFailure !== "local") return uncounted(this.onFailure, quota.capacity);
       this.local ??= new MemoryStore();
       return this.local.spend(quota, bucket, key, cost, now);
@@ -57,7 +65,11 @@ export abstract class FailoverStore implements AsyncStore {
   }
 
   async reset(quota: Quota, bucket: string, key: string): Promise<void> {
-    await this.inTime(this.forget(quota, bucket, key));
+    try {
+      await this.inTime(this.forget(quota, bucket, key));
+    } catch (error) {
+      throw storeErrorOf(error);
+    }
   }
 
   private inTime<T>(answer: Promise<T>): Promise<T> {

@@ -101,7 +101,8 @@ export class RemoteStore extends FailoverStore {
   }
 
   private async send(checks: Check[]): Promise<Decision[]> {
-    const { results } = (await this.post("/v1/check", { checks })) as { results: Result[] };
+    const { results } = (await this.post("/v1/check", { checks })) as { results?: Result[] };
+    if (!Array.isArray(results)) throw new StoreError(`${this.url} answered without results`);
     return results.map(decisionOf);
   }
 
@@ -115,6 +116,10 @@ export class RemoteStore extends FailoverStore {
     if (!response.ok) {
       throw new StoreError(`the node answered ${response.status}: ${await response.text()}`);
     }
-    return response.json();
+    try {
+      return await response.json();
+    } catch {
+      throw new StoreError(`${this.url} answered what is no JSON: is it a node of Weir?`);
+    }
   }
 }

@@ -139,6 +139,25 @@ test("remote: a key that a node would refuse fails nobody's call", async (t) => 
   }
 });
 
+test("remote, redis: what failed is a StoreError that says why", async () => {
+  const why = async (store, pattern) => {
+    const limiter = new Limiter(HOUR, store);
+    await assert.rejects(limiter.hit("", "k"), { name: "StoreError", message: pattern });
+    await assert.rejects(async () => limiter.reset("", "k"), { name: "StoreError" });
+  };
+  const options = { onFailure: "throw", deadline: 20_000 };
+  const url = "http://127.0.0.1:1";
+  await why(new RemoteStore({ url, ...options }), /fetch failed: .*(ECONNREFUSED|bad port)/);
+  await why(new RemoteStore({ url, ...options, fetch: async () => new Response("<html>") }),
+            /^http:.* answered what is no JSON: is it a node of Weir/);
+  const away = () => Promise.reject(new Error("connect ECONNREFUSED"));
+  await why(new RedisStore({ client: away, ...options }),
+            /^the store does not answer: connect ECONNREFUSED$/);
+  await assert.rejects(
+    new Limiter(HOUR, new RemoteStore({ url, ...options, fetch: async () => new Response("{}") }))
+      .hit("", "k"), { name: "StoreError", message: /answered without results/ });
+});
+
 test("remote: a node that is away, or answers nonsense, is no denial", async () => {
   const answers = [
     async () => { throw new Error("refused"); },
