@@ -315,8 +315,10 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
   parts.seconds = loop.make_alarm([this, &parts](Instant now) {
     recent_traffic_.tick(now);
     switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
+    // A tick that is due still has lacked memory.
+    const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);
     const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
-    parts.seconds->set(std::min(recent_traffic_.next_tick(), next));
+    parts.seconds->set(std::min(ended, next));
   });
   parts.seconds->set(recent_traffic_.next_tick());
 }
