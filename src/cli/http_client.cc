@@ -47,15 +47,10 @@ std::string reason(const beast::error_code& error) {
   return error.category() == http_errors ? "this is not HTTP" : error.message();
 }
 
-}  // namespace
-
-HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
-                    Duration patience) {
+HttpReply ask(std::string_view server, http::request<http::string_body> request,
+              Duration patience) {
   const auto target = target_of(server);
-  auto request = http::request<http::string_body>(
-      http::verb::post, beast::string_view(path.data(), path.size()), 11, std::string(json));
   request.set(http::field::host, target.authority);
-  request.set(http::field::content_type, "application/json");
   request.keep_alive(false);
   request.prepare_payload();
 
@@ -83,6 +78,24 @@ HttpReply post_json(std::string_view server, std::string_view path, std::string_
   loop.run();
   if (failure) throw HttpClientError("no answer from " + target.authority + ": " + reason(failure));
   return {.status = parser.get().result_int(), .body = std::move(parser.get().body())};
+}
+
+}  // namespace
+
+HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
+                    Duration patience) {
+  auto request = http::request<http::string_body>(
+      http::verb::post, beast::string_view(path.data(), path.size()), 11, std::string(json));
+  request.set(http::field::content_type, "application/json");
+  return ask(server, std::move(request), patience);
+}
+
+HttpReply get_json(std::string_view server, const HttpQuestion& question, Duration patience) {
+  auto request = http::request<http::string_body>(http::verb::get, question.path, 11);
+  if (!question.token.empty()) {
+    request.set(http::field::authorization, "Bearer " + question.token);
+  }
+  return ask(server, std::move(request), patience);
 }
 
 }  // namespace weir

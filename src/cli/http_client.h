@@ -28,4 +28,11 @@ class HttpClientError : public std::runtime_error {
 HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
                     Duration patience);
 
+struct HttpQuestion {
+  std::string path;     // and query
+  std::string token{};  // for Authorization: Bearer; empty: none
+};
+// The same for what is only read.
+HttpReply get_json(std::string_view server, const HttpQuestion& question, Duration patience);
+
 }  // namespace weir

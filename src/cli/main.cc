@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "weir " + std::string(weir::kVersion));
   weir::add_serve_command(app);
   weir::add_check_command(app);
+  weir::add_busiest_command(app);
   weir::add_validate_command(app);
   weir::add_docs_command(app);
   weir::add_export_command(app);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/if_memory.h"
+
 namespace weir {
 namespace {
 
@@ -56,8 +58,11 @@ void RecentTraffic::set_lead(Duration lead) {
   next_ = second_after(last_ + kTickMin);
 }
 
-void RecentTraffic::tick(Instant now) {
-  if (now < next_) return;
+void RecentTraffic::tick(Instant now) noexcept {
+  if (now >= next_) has_memory_for([&] { end_second(now); });
+}
+
+void RecentTraffic::end_second(Instant now) {
   auto grown = take_growth(now);
   const std::int64_t missed = (now - next_) / kSecond;
   own_.window.push_idle(missed);

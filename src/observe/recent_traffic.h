@@ -85,8 +85,9 @@ class RecentTraffic {
 
   // ---- this node's seconds ----
 
-  // Takes in what has been counted since the last time, if a second has ended.
-  void tick(Instant now);
+  // Takes in what has been counted since the last time, if a second has ended. Without memory
+  // for it the next tick does.
+  void tick(Instant now) noexcept;
   // When the next second ends.
   Instant next_tick() const { return next_; }
   // How many have ended.
@@ -133,6 +134,7 @@ class RecentTraffic {
   };
 
   Instant second_after(Instant earliest) const;
+  void end_second(Instant now);
   std::shared_ptr<TrafficSecond> take_growth(Instant now);
   void publish(Instant now);
 

@@ -128,4 +128,4 @@ class Apart(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    weir_server.main()
+    weir_server.main_side_by_side()

@@ -8,7 +8,7 @@ import unittest
 from fleet import admin, is_shared
 from redis_world import Redis
 from resp_client import RespWeir
-from weir_server import Weir, get, main, wait_until
+from weir_server import Weir, get, main_side_by_side, run_weir, wait_until
 
 IS_LONG = os.environ.get("WEIR_TESTS") == "long"
 TOKEN = "a-token-of-the-busiest-test"
@@ -64,6 +64,24 @@ class OneNode(unittest.TestCase):
             reply = ask(weir, "rule=api", fields)
             self.assertEqual(reply.status, 401)
             self.assertNotIn("alice", reply.text)
+
+    def test_the_command_shows_them(self):
+        weir = self.weir("--show-keys")
+        spend(weir, 15, "alice")
+        spend(weir, 5, "b\x1b[31mob")
+        def command(rule, *arguments, token=TOKEN):
+            return run_weir("busiest", "--server", weir.url, "--rule", rule, *arguments,
+                            environment={"WEIR_ADMIN_TOKEN": token})
+
+        self.assertEqual(command("api"), (0, "   requests  share  key\n"
+                                             "         15   75 %  alice\n"
+                                             "          5   25 %  b?[31mob\n", ""))
+        self.assertIn("  5  100 %  alice\n", command("api", "--by", "denied")[1])
+        self.assertEqual(json.loads(command("api", "--json")[1])["total"], 20)
+        code, said, wrong = command("api&limit=0")  # one id, which no rule has
+        self.assertEqual((code, said), (2, ""))
+        self.assertIn("rule", wrong)
+        self.assertEqual(command("api", token="wrong-and-long-enough")[:2], (2, ""))
 
     def test_without_a_token_a_web_page_does_not_see_them(self):
         weir = self.enterContext(Weir("--show-keys", config=CONFIG))
@@ -172,4 +190,4 @@ class ThreeNodes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main()
+    main_side_by_side()

@@ -245,4 +245,4 @@ class Trouble(TrafficTest):
 
 
 if __name__ == "__main__":
-    weir_server.main()
+    weir_server.main_side_by_side()

@@ -12,6 +12,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -331,3 +332,17 @@ def wait_until(condition, what):
 
 def main():
     unittest.main(verbosity=2)
+
+
+def main_side_by_side():
+    """As main(), but each test in a process of its own, all at once: they wait for seconds to
+    pass."""
+    if len(sys.argv) > 1:
+        return main()
+    suites = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    names = [test.id().removeprefix("__main__.") for suite in suites for test in suite]
+    tests = [subprocess.Popen([sys.executable, sys.argv[0], name], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) for name in names]
+    for test in tests:
+        sys.stdout.buffer.write(test.communicate()[0])
+    sys.exit(any(test.returncode != 0 for test in tests))

@@ -335,8 +335,10 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
     recent_traffic_.tick(now);
     switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
     if (recent_traffic_.seconds() != seconds_before) show_second(parts, now);
+    // A tick that is due still has lacked memory.
+    const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);
     const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;
-    parts.seconds->set(std::min(recent_traffic_.next_tick(), next));
+    parts.seconds->set(std::min(ended, next));
   });
   parts.seconds->set(recent_traffic_.next_tick());
   show_second(parts, clock_.now());

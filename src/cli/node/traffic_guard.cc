@@ -97,14 +97,24 @@ void TrafficGuard::watch() {
 
 void TrafficGuard::look(const TrafficSnapshot& snapshot) {
   for (const TrafficWatch::Found& found : watch_.look(snapshot)) take(found, snapshot);
+  // Those whose end found no memory.
+  std::erase_if(open_, [this](const auto& one) {
+    if (watch_.is_unusual(one.first)) return false;
+    unusual_rules_.end(one.first);
+    return true;
+  });
 }
 
 // An event of a rule that is not in force any more is none.
 void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot) {
   using Event = TrafficEvent;
   const bool began = found.change == UnusualTraffic::Change::kBegan;
+  if (!began) unusual_rules_.end(found.rule);
   auto& id = open_[found.rule];
-  if (began) id = id_of_(found.rule);
+  if (began) {
+    unusual_rules_.begin(found.rule);
+    id = id_of_(found.rule);
+  }
   if (!id.empty()) {
     const auto event = events_.add({.kind = began ? Event::Kind::kBegan : Event::Kind::kEnded,
                                     .rule = id,
@@ -116,12 +126,7 @@ void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot&
     log_event(*event);
     if (posts(snapshot)) post(*event);
   }
-  if (began) {
-    unusual_rules_.begin(found.rule);
-  } else {
-    unusual_rules_.end(found.rule);
-    open_.erase(found.rule);
-  }
+  if (!began) open_.erase(found.rule);
 }
 
 // The first node by name, among those alive, posts for all.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/if_memory.h"
+
 namespace weir {
 namespace {
 
@@ -38,27 +40,31 @@ RuleSwitches::RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithm
 
 // ---- decisions ----
 
-void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) {
-  if (rules != rules_) use_rules(rules);
-  note_scope(recent, now);
-  if (recent.newest == decided_) return;
-  decided_ = recent.newest;
-  proposed_.clear();
-  for (const Adaptive& rule : adaptive_) decide_about(rule, recent, now);
+void RuleSwitches::decide(const TrafficSnapshot& recent, const RuleSetPtr& rules,
+                          Instant now) noexcept {
+  has_memory_for([&] {
+    if (rules != rules_) use_rules(rules);
+    note_scope(recent, now);
+    if (recent.newest == decided_) return;
+    decided_ = recent.newest;
+    proposed_.clear();
+    for (const Adaptive& rule : adaptive_) decide_about(rule, recent, now);
+  });
 }
 
 // A rule that comes back goes on with what it followed.
 void RuleSwitches::use_rules(const RuleSetPtr& rules) {
-  rules_ = rules;
-  adaptive_ = {
+  std::vector<Adaptive> adaptive = {
       {.id = {}, .hash = rule_hash({}), .counted_as = ruleless_, .followed_as = kNoRuleNumber}};
   for (const Rule& rule : rules->rules()) {
     if (rule.number == kNoRuleNumber || !is_adaptive(rule)) continue;
-    adaptive_.push_back({.id = rule.id,
-                         .hash = rule_hash(rule.id),
-                         .counted_as = rule.number,
-                         .followed_as = rule.number});
+    adaptive.push_back({.id = rule.id,
+                        .hash = rule_hash(rule.id),
+                        .counted_as = rule.number,
+                        .followed_as = rule.number});
   }
+  rules_ = rules;
+  adaptive_ = std::move(adaptive);
   for (const Adaptive& rule : adaptive_) {
     if (const Entry* entry = find(rule.hash)) put_in_force(rule, entry->now);
   }

@@ -60,8 +60,8 @@ class RuleSwitches {
   RuleSwitches(const AdaptiveThresholds& thresholds, ActiveAlgorithms& active, OnChange on_change);
 
   // Once a second or more often: decides about the adaptive ones of these rules, if a second has
-  // ended.
-  void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now);
+  // ended. What lacks memory is decided with the next second.
+  void decide(const TrafficSnapshot& recent, const RuleSetPtr& rules, Instant now) noexcept;
   // Under which charges without a rule count in the traffic (observe/rule_counts.h).
   void count_ruleless_as(RuleNumber number) { ruleless_ = number; }
 

@@ -45,6 +45,10 @@ class TrafficWatch {
 
   // Takes in the seconds that have finished since the last time.
   std::vector<Found> look(const TrafficSnapshot& snapshot);
+  bool is_unusual(RuleNumber rule) const {
+    const auto found = rules_.find(rule);
+    return found != rules_.end() && found->second.traffic.is_unusual();
+  }
 
  private:
   struct Watched {

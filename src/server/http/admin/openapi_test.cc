@@ -126,7 +126,9 @@ TEST(OpenApi, NamesWhatIsAnswered) {
   };
   for (const Case& c : {
            Case{"Decision", post("/check", check), {"mode"}},
-           Case{"Health", get("/health")},
+           Case{"Health",
+                get("/health"),
+                {"state", "reason", "since_seconds", "nodes", "config_rejected_for_seconds"}},
            Case{"Metrics", get("/metrics"), {"scope", "nodes", "node"}},
            Case{"Stats", get("/admin/stats")},
            Case{"Rules", get("/admin/rules")},

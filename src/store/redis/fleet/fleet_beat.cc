@@ -54,7 +54,9 @@ bool FleetBeat::has_more(Instant now) const {
 }
 
 void FleetBeat::beat(Instant now) {
-  if (!is_asking_ && phase_ == Phase::kAlive && is_connected()) ask(now);
+  if (!is_asking_ && phase_ == Phase::kAlive && is_connected()) {
+    has_memory_for([&] { ask(now); });  // else the next beat says it
+  }
   alarm_->set(next_beat(now));
 }
 

@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "base/allocation_testing.h"
+#include "engine/testing/switching.h"
 #include "observe/recent_traffic.h"
 #include "proto/resp/reply_reader.h"
 #include "store/redis/async/async_store.h"
 #include "store/redis/client/conversation.h"
 #include "store/redis/client/reactor_testing.h"
+#include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 #include "store/redis/strict/split_store.h"
@@ -232,6 +234,99 @@ TEST_F(OutOfMemory, ACommandThatFindsNoRoomIsRefusedAndCanBeSentAgain) {
   EXPECT_TRUE(conversation.output().empty());
   EXPECT_EQ(conversation.send(words, now_ + 1s, call, now_), std::nullopt);
   EXPECT_EQ(call.failures, 0);
+}
+
+// ---- what the first core does of itself, once a second -----------------------------------
+//
+// Each allocation fails in turn. An exception would end the process: nobody catches it there.
+
+// Lets `act` lack one allocation more each time, until it lacks none.
+template <typename Try>
+void try_each_shortage(Try attempt) {
+  bool has_failed = true;
+  for (std::size_t spared = 0; has_failed; ++spared) {
+    ASSERT_LT(spared, 1'000u);
+    attempt([&](auto act) {
+      const NoMemory none({.spared = spared, .failing = 1});
+      act();
+      has_failed = none.has_failed();
+    });
+  }
+}
+
+TEST(OutOfMemoryOnce, ASecondThatLacksMemoryIsCountedWithTheNext) {
+  try_each_shortage([](auto lacking) {
+    Traffic traffic;
+    CoreTraffic& core = traffic.add_core();
+    const Instant start = instant_from_epoch_us(1'700'000'000'000'000);
+    RecentTraffic recent(traffic, start);
+    const RuleNumber rule = traffic.rules().number_of("login");
+    for (int i = 0; i < 5; ++i) {
+      core.record({}, Algorithm::kSlidingWindow, start);
+      core.record_rule(rule, RuleOutcome::kDenied, 1, start);
+    }
+    lacking([&] { recent.tick(recent.next_tick()); });
+    recent.tick(recent.next_tick() + 1s);
+    const TrafficWindow& window = recent.snapshot()->own.window;
+    EXPECT_EQ(window.all().requests, 5u);
+    EXPECT_EQ(window.of(rule).denied, 5u);
+  });
+}
+
+TEST(OutOfMemoryOnce, ASwitchThatLacksMemoryComesWithTheNextSecond) {
+  using namespace weir::testing;
+  try_each_shortage([](auto lacking) {
+    Switching node;
+    node.pass(10, {});
+    node.use_rules({{.id = "search", .quota = quota(Algorithm::kAdaptive), .number = kSearch},
+                    {.id = "login", .quota = quota(Algorithm::kAdaptive), .number = kLogin}});
+    auto burst = std::make_shared<TrafficSecond>();
+    burst->rules = {{.rule = kLogin, .counts = {.requests = 100}}};
+    node.recent.sum.push(burst);
+    node.recent.nodes[0].window.push(burst);
+    node.recent.newest += 1;
+    lacking([&] { node.decide(); });
+    node.recent.newest += 1;
+    node.decide();
+    EXPECT_EQ(node.active(kLogin), kBursting);
+  });
+}
+
+struct NobodyListens final : FleetListener {
+  void health_changed(const FleetHealth&) override {}
+  void fleet_warned(const std::string&) override {}
+  void secret_found(const HashSecret&, Instant) override {}
+};
+
+TEST(OutOfMemoryOnce, ABeatThatLacksMemoryIsSentWithTheNext) {
+  try_each_shortage([](auto lacking) {
+    Instant now = instant_from_epoch_us(1'700'000'000'000'000);
+    ManualReactor reactor;
+    SilentClient client;
+    const KeyHasher hasher{HashSecret{}};
+    BlockList blocks(hasher, 64);
+    const Traffic traffic;
+    RecentTraffic recent(traffic, now);
+    testing::Switching node;
+    FleetKeys keys(KeyTexts::kHidden);
+    FleetState state(1, now);
+    NobodyListens listener;
+    FleetBeat beat({.prefix = "weir:", .interval = 1s, .node = "me", .secret = {}},
+                   {.client = client,
+                    .reactor = reactor,
+                    .blocks = blocks,
+                    .traffic = recent,
+                    .switches = node.switches,
+                    .rule_counts = traffic.rules(),
+                    .keys = keys,
+                    .state = state,
+                    .listener = listener},
+                   now);
+    lacking([&] { reactor.run(now); });
+    now += 1s;
+    reactor.run(now);
+    EXPECT_EQ(client.calls(), 1u);
+  });
 }
 
 }  // namespace
