@@ -40,13 +40,14 @@ def bundle(sources, chart, esbuild):
     """{name without hash: bytes} of what esbuild makes of the script and the style sheet."""
     with tempfile.TemporaryDirectory(prefix="weir-console-") as folder:
         subprocess.run(
-            [esbuild, sources / "src/main.ts", sources / "style.css", "--bundle", "--minify",
-             "--format=iife", "--target=es2020", "--charset=utf8", "--legal-comments=none",
+            [esbuild, sources / "src/main.ts", sources / "style.css", sources / "dark.css",
+             "--bundle", "--minify", "--format=iife", "--target=es2020", "--charset=utf8",
+             "--legal-comments=none",
              f"--banner:js={LICENSE}", "--loader:.svg=text", f"--alias:chart.js={chart}",
              "--entry-names=[name]", f"--outdir={folder}", "--log-level=warning"], check=True)
         folder = pathlib.Path(folder)
-        return {"app.js": (folder / "main.js").read_bytes(),
-                "style.css": (folder / "style.css").read_bytes()}
+        names = {"app.js": "main.js", "style.css": "style.css", "dark.css": "dark.css"}
+        return {name: (folder / made).read_bytes() for name, made in names.items()}
 
 
 def digest(content):

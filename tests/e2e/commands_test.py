@@ -141,7 +141,7 @@ class Validate(unittest.TestCase):
 
     def test_the_example(self):
         path = str(ROOT / "examples" / "quickstart.yaml")
-        self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 3 rules\n", ""))
+        self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 4 rules\n", ""))
 
 
 class Schema(unittest.TestCase):

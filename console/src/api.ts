@@ -1,0 +1,72 @@
+// Asks the server. Every request shows by a header that it comes from the console itself.
+
+import * as json from "./json";
+
+export interface Reply {
+  readonly status: number;
+  readonly ok: boolean;
+  readonly body: json.Fields;
+  /** What is wrong, in the server's words, or the reason why nothing came back. */
+  readonly problem: string;
+}
+
+export interface Ask {
+  readonly method?: string;
+  /** An object is sent as JSON, a text as it is. */
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+  /** Nobody has asked for it just now, so it shall not make anybody sign in. */
+  readonly unasked?: boolean;
+}
+
+/** Told when the server wants somebody to sign in. */
+export const api = new EventTarget();
+
+export const DEADLINE_MS = 15_000;
+
+export async function ask(path: string, how: Ask = {}): Promise<Reply> {
+  const timer = new AbortController();
+  const stop = setTimeout(() => timer.abort(), DEADLINE_MS);
+  how.signal?.addEventListener("abort", () => timer.abort());
+  try {
+    const reply = await fetch(path, {
+      method: how.method ?? (how.body === undefined ? "GET" : "POST"),
+      headers: { "X-Weir-Console": "1", Accept: "application/json", ...type(how), ...how.headers },
+      body: how.body === undefined ? undefined : textOf(how.body),
+      cache: "no-store",
+      signal: timer.signal,
+    });
+    if (reply.status === 401 && path !== "/console/session" && how.unasked !== true) {
+      api.dispatchEvent(new Event("signin"));
+    }
+    return answer(reply.status, await reply.text());
+  } catch {
+    return { status: 0, ok: false, body: {}, problem: "The server does not answer." };
+  } finally {
+    clearTimeout(stop);
+  }
+}
+
+function type(how: Ask): Record<string, string> {
+  if (how.body === undefined) return {};
+  const kind = typeof how.body === "string" ? "text/plain; charset=utf-8" : "application/json";
+  return { "Content-Type": kind };
+}
+
+function textOf(body: unknown): string {
+  return typeof body === "string" ? body : JSON.stringify(body);
+}
+
+function answer(status: number, text: string): Reply {
+  const body = json.object(json.parse(text));
+  const ok = status >= 200 && status < 300;
+  const problem = json.text(body.detail) ?? json.text(body.title) ?? `The answer was ${status}.`;
+  return { status, ok, body, problem: ok ? "" : problem };
+}
+
+export function query(path: string, parameters: Record<string, string | number>): string {
+  const said = Object.entries(parameters)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+  return said.length > 0 ? `${path}?${said.join("&")}` : path;
+}

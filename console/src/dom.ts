@@ -1,0 +1,103 @@
+// Makes elements. Texts become text nodes, so nothing that a server says is ever markup.
+
+import { ICONS, type IconName } from "./icons";
+
+type Child = Node | string | number | null | undefined | false;
+type Handler = (event: Event) => void;
+type Attribute = string | number | boolean | Handler | undefined;
+
+/** h("button", { class: "plain", onclick: save }, "Save") */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Record<string, Attribute> = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) set(made, name, value);
+  made.append(...nodes(children));
+  return made;
+}
+
+function set(element: HTMLElement, name: string, value: Attribute): void {
+  if (typeof value === "function") element.addEventListener(name.slice(2), value);
+  else if (value === true) element.setAttribute(name, "");
+  else if (value !== undefined && value !== false) element.setAttribute(name, String(value));
+}
+
+function nodes(children: readonly Child[]): (Node | string)[] {
+  return children.flatMap((child) =>
+    child === null || child === undefined || child === false ? []
+      : [child instanceof Node ? child : String(child)]);
+}
+
+/** Puts these in place of all that is in the element. */
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren(...nodes(children));
+}
+
+/** Changes a text only if it is another one, so that readers of screens hear it once. */
+export function say(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** An icon of ours; what it means is said in words beside it. */
+export function icon(name: IconName): SVGElement {
+  const parsed = new DOMParser().parseFromString(ICONS[name], "image/svg+xml").documentElement;
+  const drawn = document.importNode(parsed, true) as unknown as SVGElement;
+  drawn.setAttribute("class", "icon");
+  drawn.setAttribute("aria-hidden", "true");
+  return drawn;
+}
+
+export function button(
+  label: string, onclick: () => unknown, attributes: Record<string, Attribute> = {},
+  drawn?: IconName,
+): HTMLButtonElement {
+  return h("button", { type: "button", onclick: () => void onclick(), ...attributes },
+    drawn ? icon(drawn) : null, h("span", {}, label));
+}
+
+let numbers = 0;
+
+/** An id that no other element has. */
+export function unique(prefix: string): string {
+  return `${prefix}-${++numbers}`;
+}
+
+/** A control with its label above. */
+export function field(label: string, control: HTMLElement, hint?: string): HTMLElement {
+  control.id ||= unique("field");
+  const about = hint ? h("small", { id: `${control.id}-hint` }, hint) : null;
+  if (about) control.setAttribute("aria-describedby", about.id);
+  return h("div", { class: "field" }, h("label", { for: control.id }, label), control, about);
+}
+
+export function option(value: string, text = value): HTMLOptionElement {
+  return h("option", { value }, text);
+}
+
+/** Offers these values and keeps what was chosen, if it is still there. */
+export function offer(select: HTMLSelectElement, values: readonly string[]): void {
+  const chosen = select.value;
+  const same = values.length === select.options.length &&
+    values.every((value, at) => select.options[at]!.value === value);
+  if (same) return;
+  fill(select, ...values.map((value) => option(value)));
+  if (values.includes(chosen)) select.value = chosen;
+}
+
+/** A table whose cells name their column, so that a narrow screen can stack them. */
+export function table(
+  caption: string, columns: readonly string[], rows: readonly HTMLTableRowElement[],
+): HTMLTableElement {
+  const head = h("tr", {}, ...columns.map((name) => h("th", { scope: "col" }, name)));
+  return h("table", {}, h("caption", { class: "hidden" }, caption), h("thead", {}, head),
+    h("tbody", {}, ...rows));
+}
+
+export function row(columns: readonly string[], cells: readonly Child[]): HTMLTableRowElement {
+  return h("tr", {}, ...cells.map((cell, at) =>
+    h("td", { "data-column": columns[at] ?? "" }, cell)));
+}
+
+export function badge(text: string, level: string): HTMLElement {
+  return h("span", { class: `badge ${level}` }, text);
+}

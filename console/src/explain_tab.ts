@@ -1,0 +1,151 @@
+// Explain: what the rules make of a request, in words.
+
+import { ask } from "./api";
+import { parseCurl } from "./curl";
+import { badge, field, fill, h, icon, offer, say } from "./dom";
+import * as json from "./json";
+import { Tab, ruleNames } from "./tab";
+import { because, verdict, whyNot } from "./words";
+
+const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+const OTHERS_SHOWN = 50;
+
+export class ExplainTab extends Tab {
+  private readonly rule = h("select");
+  private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
+  private readonly tier = h("input", { type: "text", spellcheck: "false" });
+  private readonly method = h("select", {}, ...METHODS.map((name) => h("option", {}, name)));
+  private readonly path = h("input", { type: "text", value: "/", spellcheck: "false" });
+  private readonly host = h("input", { type: "text", spellcheck: "false" });
+  private readonly client = h("input", { type: "text", spellcheck: "false",
+    placeholder: "192.0.2.1" });
+  private readonly headers = h("textarea", { rows: 4, spellcheck: "false",
+    placeholder: "X-Api-Key: abc" });
+  private readonly curl = h("textarea", { rows: 4, spellcheck: "false",
+    placeholder: "curl -X POST https://api.example/login -H 'X-App: web'" });
+  private readonly curlProblem = h("p", { class: "problem", role: "alert" });
+  private readonly answer = h("section", { class: "card answer", "aria-live": "polite",
+    "aria-label": "Explanation" }, h("p", { class: "empty" },
+    "Choose a rule and a key, or describe a request. Nothing is charged."));
+
+  protected build(): void {
+    this.append(
+      h("h1", {}, "Explain"),
+      h("p", { class: "lead" }, "What would the rules make of a request, and why? Asking costs " +
+        "nobody anything."),
+      h("div", { class: "split even" }, h("div", { class: "stack" }, this.ruleForm(),
+        this.requestForm()), this.answer));
+  }
+
+  private ruleForm(): HTMLElement {
+    return form("A rule and a key", "explain-rule", () => this.askRule(), field("Rule", this.rule),
+      field("Key", this.key), field("Tier, if it has tiers", this.tier));
+  }
+
+  private requestForm(): HTMLElement {
+    const made = form("A request", "explain-request", () => this.askRequest(),
+      field("Method", this.method), field("Path and query", this.path), field("Host", this.host),
+      field("Client address", this.client), field("Headers, one a line", this.headers));
+    const paste = field("Or paste a curl command", this.curl);
+    paste.append(this.curlProblem);
+    made.querySelector("h2")!.after(paste);
+    this.curl.addEventListener("input", () => this.readCurl());
+    return made;
+  }
+
+  protected override opened(parameters: URLSearchParams): void {
+    const rule = parameters.get("rule");
+    const key = parameters.get("key");
+    void ruleNames().then((names) => {
+      offer(this.rule, names);
+      if (rule && names.includes(rule)) this.rule.value = rule;
+      if (key !== null) this.key.value = key;
+      if (rule && key) void this.askRule();
+    });
+  }
+
+  private readCurl(): void {
+    if (this.curl.value.trim() === "") return say(this.curlProblem, "");
+    const read = parseCurl(this.curl.value);
+    if ("problem" in read) return say(this.curlProblem, read.problem);
+    say(this.curlProblem, "");
+    const { method, path, host, headers } = read.request;
+    if (!METHODS.includes(method)) this.method.append(h("option", {}, method));
+    this.method.value = method;
+    this.path.value = path;
+    this.host.value = host;
+    this.headers.value = Object.entries(headers)
+      .map(([name, value]) => `${name}: ${value}`).join("\n");
+    void this.askRequest();
+  }
+
+  private async askRule(): Promise<void> {
+    const tier = this.tier.value.trim();
+    await this.explain({ rule: this.rule.value, key: this.key.value, ...(tier ? { tier } : {}) });
+  }
+
+  private async askRequest(): Promise<void> {
+    const client = this.client.value.trim();
+    const host = this.host.value.trim();
+    await this.explain({
+      method: this.method.value, path: this.path.value, headers: readHeaders(this.headers.value),
+      ...(host ? { host } : {}), ...(client ? { client } : {}),
+    });
+  }
+
+  private async explain(request: Record<string, unknown>): Promise<void> {
+    const reply = await ask("/v1/explain", { body: request });
+    if (!reply.ok) {
+      const said = reply.problem;
+      return fill(this.answer, h("p", { class: "problem" }, said));
+    }
+    const { level, text } = verdict(reply.body);
+    const drawn = level === "bad" ? "cross" : level === "good" ? "check" : "alert";
+    fill(this.answer,
+      h("p", { class: `verdict ${level}` }, icon(drawn), h("span", {}, text)),
+      ...json.objects(reply.body.applies).map(applied), others(reply.body));
+  }
+}
+
+function form(
+  title: string, id: string, send: () => Promise<void>, ...fields: HTMLElement[]
+): HTMLFormElement {
+  const made = h("form", { class: "card", id }, h("h2", {}, title),
+    h("div", { class: "fields grid" }, ...fields),
+    h("div", { class: "actions" }, h("button", { type: "submit", class: "primary" },
+      icon("explain"), h("span", {}, "Explain"))));
+  made.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void send();
+  });
+  return made;
+}
+
+function readHeaders(text: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of text.split("\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0) headers[line.slice(0, colon).trim()] = line.slice(colon + 1).trim();
+  }
+  return headers;
+}
+
+function applied(rule: json.Fields): HTMLElement {
+  const denies = rule.would === "deny";
+  return h("article", { class: `applied ${denies ? "bad" : "good"}` },
+    h("h3", {}, h("span", {}, json.text(rule.rule) ?? ""),
+      badge(denies ? "would deny" : "would allow", denies ? "bad" : "good")),
+    h("ul", {}, ...because(rule).map((sentence) => h("li", {}, sentence))));
+}
+
+function others(body: json.Fields): HTMLElement | null {
+  const rules = json.objects(body.others);
+  const alone = json.text(body.because);
+  if (rules.length === 0) return alone ? h("p", { class: "empty" }, `No rule: ${alone}.`) : null;
+  const more = rules.length - OTHERS_SHOWN;
+  return h("div", { class: "others" }, h("h3", {}, "Rules that do not apply"),
+    h("dl", {}, ...rules.slice(0, OTHERS_SHOWN).flatMap((rule) => [
+      h("dt", {}, json.text(rule.rule) ?? ""), h("dd", {}, whyNot(json.text(rule.because)))])),
+    more > 0 ? h("p", { class: "empty" }, `and ${more} more`) : null);
+}
+

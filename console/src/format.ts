@@ -1,0 +1,91 @@
+// Numbers, spans of time and instants as people read them. Pure.
+
+const UNITS: readonly [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const SPANS: readonly [number, string][] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+export const NOTHING = "–";
+
+/** At most four characters of digits: 7, 0.25, 12.5, 1.23 k. */
+export function count(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return NOTHING;
+  for (const [size, name] of UNITS) {
+    if (Math.abs(value) >= size) return `${digits(value / size)} ${name}`;
+  }
+  return digits(value);
+}
+
+/** A number that people rely on, in full: 1,000,000. */
+export function exact(value: number): string {
+  return value.toLocaleString("en");
+}
+
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (Number.isInteger(value)) return String(value);
+  if (size >= 100) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  return trimmed(value.toFixed(2));
+}
+
+function trimmed(text: string): string {
+  return text.replace(/\.?0+$/, "");
+}
+
+/** A share from 0 to 1 as per cent. */
+export function share(value: number | undefined): string {
+  if (value === undefined || !Number.isFinite(value)) return NOTHING;
+  const percent = value * 100;
+  const near = percent > 0 && percent < 10 && !Number.isInteger(percent);
+  return `${near ? trimmed(percent.toFixed(1)) : percent.toFixed(0)} %`;
+}
+
+export function ratio(value: number | undefined): string {
+  return value === undefined || !Number.isFinite(value) ? NOTHING : value.toFixed(1);
+}
+
+/** How long an answer took: 18 µs, 1.2 ms, 3 s. */
+export function latency(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 1e-3) return `${digits(Math.round(seconds * 1e6))} µs`;
+  if (seconds < 1) return `${trimmed((seconds * 1e3).toPrecision(3))} ms`;
+  return `${digits(seconds)} s`;
+}
+
+/** A span with its two largest units: 45 s, 3 min 5 s, 2 h, 4 d 3 h. */
+export function span(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 10) return `${trimmed(Math.max(0, seconds).toFixed(1))} s`;
+  let rest = Math.round(seconds);
+  const said: string[] = [];
+  for (const [size, name] of SPANS) {
+    const amount = Math.floor(rest / size);
+    rest -= amount * size;
+    if (amount > 0) said.push(`${amount} ${name}`);
+    else if (said.length > 0) break;
+  }
+  return said.slice(0, 2).join(" ");
+}
+
+/** A span by its largest unit alone, never shorter than it is: 45 min. */
+export function briefSpan(seconds: number | undefined): string {
+  if (seconds === undefined || !Number.isFinite(seconds)) return NOTHING;
+  if (seconds < 10) return span(seconds);
+  const unit = SPANS.find(([size]) => seconds >= size) ?? [1, "s"];
+  return `${Math.ceil(seconds / unit[0])} ${unit[1]}`;
+}
+
+/** The clock of the reader, to the second. */
+export function clock(unixSeconds: number | undefined): string {
+  if (unixSeconds === undefined || !Number.isFinite(unixSeconds)) return NOTHING;
+  const time = new Date(unixSeconds * 1000);
+  const two = (value: number) => String(value).padStart(2, "0");
+  return `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
+}
+
+export function plural(amount: number, one: string, many = `${one}s`): string {
+  return `${count(amount)} ${amount === 1 ? one : many}`;
+}
+
+/** An algorithm's name without its underscores. */
+export function algorithm(name: string | undefined): string {
+  return name ? name.replace(/_/g, " ") : NOTHING;
+}

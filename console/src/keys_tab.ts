@@ -1,0 +1,199 @@
+// Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
+
+import { ask, query } from "./api";
+import { badge, button, field, fill, h, offer, row, say, table } from "./dom";
+import { algorithm, count, share, span } from "./format";
+import * as json from "./json";
+import { choice } from "./runs_bar";
+import { confirmed } from "./sign_in";
+import { Tab, address, ruleNames } from "./tab";
+
+const SHOWN = 10;
+/** The busiest keys are counted by minutes, so that is often enough. */
+const REFRESH_MS = 3000;
+const KEY_COLUMNS = ["Key", "Requests", "Share", "Do"];
+const BLOCK_COLUMNS = ["Rule", "Key", "Reason", "Ends in", "Do"];
+
+export class KeysTab extends Tab {
+  private readonly rule = h("select");
+  private readonly key = h("input", { type: "text", spellcheck: "false", maxlength: 4096 });
+  private readonly span = h("input", { type: "text", value: "5m", spellcheck: "false" });
+  private readonly state = h("p", { class: "message", role: "status" });
+  private readonly asked = h("div", { class: "list" });
+  private readonly denied = h("div", { class: "list" });
+  private readonly blocks = h("div", { class: "list" });
+  private timer = 0;
+
+  protected build(): void {
+    this.rule.addEventListener("change", () => void this.load());
+    this.append(
+      h("h1", {}, "Keys"),
+      h("section", { class: "card" }, h("h2", {}, "One key"),
+        h("div", { class: "fields three" }, field("Rule", this.rule), field("Key", this.key),
+          field("Block for", this.span, "Such as 30s, 5m, 2h")),
+        h("div", { class: "actions" },
+          button("Look", () => this.look(), { class: "primary", id: "look" }),
+          button("Explain", () => this.explain(), { id: "explain-key" }, "explain"),
+          button("Reset", () => this.reset(), { id: "reset" }, "arrow"),
+          button("Block", () => this.block(), { id: "block", class: "danger" }, "block")),
+        this.state),
+      h("div", { class: "split even" },
+        h("section", { class: "card" }, h("h2", {}, "Busiest"), this.asked),
+        h("section", { class: "card" }, h("h2", {}, "Most denied"), this.denied)),
+      h("section", { class: "card" }, h("h2", {}, "Blocked"), this.blocks));
+  }
+
+  protected override opened(parameters: URLSearchParams): void {
+    void ruleNames().then((names) => {
+      offer(this.rule, names);
+      const wanted = parameters.get("rule") ?? (this.rule.value && this.key.value
+        ? this.rule.value : choice.rule);
+      if (names.includes(wanted)) this.rule.value = wanted;
+      if (parameters.get("key")) this.key.value = parameters.get("key")!;
+      return this.load();
+    });
+    window.clearInterval(this.timer);
+    this.timer = window.setInterval(() => void this.load(), REFRESH_MS);
+  }
+
+  protected override closed(): void {
+    window.clearInterval(this.timer);
+  }
+
+  private async load(): Promise<void> {
+    if (document.hidden) return;
+    await Promise.all([this.loadBusiest("asked", this.asked),
+      this.loadBusiest("denied", this.denied), this.loadBlocks()]);
+  }
+
+  private async loadBusiest(by: string, place: HTMLElement): Promise<void> {
+    const rule = this.rule.value;
+    if (!rule) return fill(place, h("p", { class: "empty" }, "There is no rule yet."));
+    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }));
+    if (rule !== this.rule.value) return;
+    if (!reply.ok) return fill(place, h("p", { class: "problem" }, reply.problem));
+    const keys = json.objects(reply.body.keys);
+    const trouble = json.text(reply.body.trouble);
+    if (keys.length === 0) {
+      return fill(place, h("p", { class: "empty" }, "No key in this minute or the one before."));
+    }
+    keepFocus(place, () => fill(place,
+      table(by === "asked" ? "Busiest keys" : "Most denied keys", KEY_COLUMNS,
+        keys.map((entry) => this.keyRow(entry))), secret(keys),
+      trouble ? h("p", { class: "problem" }, trouble) : null));
+  }
+
+  private keyRow(entry: json.Fields): HTMLTableRowElement {
+    const key = json.text(entry.key);
+    const hash = json.text(entry.hash) ?? "";
+    const name = h("code", {}, key ?? hash);
+    const act = key === undefined ? null
+      : button("Choose", () => this.choose(key),
+        { class: "quiet small", "aria-label": `Choose ${key}`, "data-focus": key });
+    const { count: amount, share: part } = entry;
+    return row(KEY_COLUMNS, [name, count(json.number(amount)), share(json.number(part)), act]);
+  }
+
+  private async loadBlocks(): Promise<void> {
+    const reply = await ask("/admin/blocks?limit=100");
+    if (!reply.ok) return fill(this.blocks, h("p", { class: "problem" }, reply.problem));
+    const blocks = json.objects(reply.body.blocks);
+    if (blocks.length === 0) {
+      return fill(this.blocks, h("p", { class: "empty" }, "Nobody is blocked."));
+    }
+    keepFocus(this.blocks, () => fill(this.blocks, table("Blocked keys", BLOCK_COLUMNS,
+      blocks.map((entry) => this.blockRow(entry)))));
+  }
+
+  private blockRow(entry: json.Fields): HTMLTableRowElement {
+    const rule = json.text(entry.rule) ?? "";
+    const key = json.text(entry.key) ?? "";
+    const reason = json.text(entry.reason) ?? "";
+    return row(BLOCK_COLUMNS, [rule, h("code", {}, key),
+      badge(reason === "manual" ? "by hand" : reason, reason === "manual" ? "" : "warn"),
+      span(json.number(entry.ends_in_seconds)),
+      button("Lift", () => this.lift(rule, key),
+        { class: "quiet small", "aria-label": `Lift ${key}`, "data-focus": `${rule} ${key}` })]);
+  }
+
+  private choose(key: string): void {
+    this.key.value = key;
+    void this.look();
+  }
+
+  private chosen(): { rule: string; key: string } | undefined {
+    const chosen = { rule: this.rule.value, key: this.key.value };
+    if (chosen.rule && chosen.key) return chosen;
+    this.say("bad", "Choose a rule and a key first.");
+    return undefined;
+  }
+
+  private async look(): Promise<void> {
+    const chosen = this.chosen();
+    if (!chosen) return;
+    const { ok, problem, body } = await ask("/v1/look", { body: chosen });
+    if (!ok) return this.say("bad", problem);
+    const left = `${count(json.number(body.remaining))} of ${count(json.number(body.limit))} left`;
+    const by = `by ${algorithm(json.text(body.algorithm))}`;
+    const wait = json.number(body.retry_after);
+    const again = wait === undefined ? "waiting does not help" : `it fits again in ${span(wait)}`;
+    this.say(body.allowed === true ? "good" : "bad", body.allowed === true
+      ? `${chosen.key} would be allowed: ${left}, ${by}.`
+      : `${chosen.key} would be denied: ${left}, ${by}; ${again}.`);
+  }
+
+  private explain(): void {
+    const chosen = this.chosen();
+    if (chosen) location.hash = address("explain", chosen);
+  }
+
+  private async reset(): Promise<void> {
+    const chosen = this.chosen();
+    if (!chosen) return;
+    const { ok, problem } = await ask("/v1/reset", { body: chosen });
+    this.say(ok ? "good" : "bad", ok ? `${chosen.key} begins anew.` : problem);
+  }
+
+  private async block(): Promise<void> {
+    const chosen = this.chosen();
+    if (!chosen) return;
+    const yes = await confirmed(`Block ${chosen.key}?`,
+      `The rule ${chosen.rule} denies everything to this key for ${this.span.value}.`, "Block");
+    if (!yes) return;
+    const { ok, problem } = await ask("/admin/blocks",
+      { body: { ...chosen, for: this.span.value.trim() } });
+    const done = `${chosen.key} is blocked for ${this.span.value}.`;
+    this.say(ok ? "good" : "bad", ok ? done : problem);
+    await this.loadBlocks();
+  }
+
+  private async lift(rule: string, key: string): Promise<void> {
+    const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body: { rule, key } });
+    this.say(ok ? "good" : "bad", ok ? `The block of ${key} is lifted.` : problem);
+    await this.loadBlocks();
+  }
+
+  private say(level: string, text: string): void {
+    this.state.className = `message ${level}`;
+    say(this.state, text);
+  }
+}
+
+/** Why a key cannot be chosen. */
+function secret(keys: readonly json.Fields[]): HTMLElement | null {
+  const hidden = keys.every((entry) => json.text(entry.key) === undefined);
+  return hidden ? h("p", { class: "empty" }, "The server shows hashes in place of keys; with " +
+    "show_keys: true it shows the keys.") : null;
+}
+
+/** Replaces a list; whoever was on one of its buttons stays there. */
+function keepFocus(place: HTMLElement, change: () => void): void {
+  const focused = document.activeElement;
+  const mark = focused instanceof HTMLElement && place.contains(focused)
+    ? focused.dataset.focus : undefined;
+  change();
+  if (mark === undefined) return;
+  for (const each of place.querySelectorAll<HTMLElement>("[data-focus]")) {
+    if (each.dataset.focus === mark) each.focus();
+  }
+}

@@ -1,0 +1,155 @@
+// The figures as they come: by WebSocket, or by polling where one does not get through.
+// Events: "message" (state.last is new), "status" (state.status is new), "history",
+// "ended" (the server says that the session is over).
+
+import { ask } from "./api";
+import { type Live, type Second, readLive, readSeconds } from "./message";
+import * as json from "./json";
+import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
+
+export type Status = "connecting" | "live" | "polling" | "lost" | "refused";
+
+export const HISTORY_S = 600;
+/** A socket that is silent for so long is dead: the server sends each second. */
+const SILENCE_MS = 5000;
+
+/** The server closes with it when the session of the page has ended. */
+const SESSION_ENDED = 1008;
+
+class LiveFeed extends EventTarget {
+  status: Status = "connecting";
+  last: Live | undefined;
+  /** The last ten minutes, oldest first. */
+  readonly seconds: Second[] = [];
+  private socket: WebSocket | undefined;
+  private failures = 0;
+  private pollFailures = 0;
+  private timer = 0;
+  private watchdog = 0;
+  private polling = 0;
+  private running = false;
+
+  start(): void {
+    this.stop();
+    this.running = true;
+    this.failures = 0;
+    void this.loadHistory();
+    this.connect();
+  }
+
+  stop(): void {
+    this.running = false;
+    window.clearTimeout(this.timer);
+    window.clearTimeout(this.watchdog);
+    window.clearTimeout(this.polling);
+    this.socket?.close();
+    this.socket = undefined;
+  }
+
+  /** For a page that may see nothing yet. */
+  refuse(): void {
+    this.stop();
+    this.become("refused");
+  }
+
+  private connect(): void {
+    if (!this.running) return;
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}/console/live`);
+    this.socket = socket;
+    socket.onmessage = (event) => {
+      if (this.socket === socket) this.received(String(event.data));
+    };
+    socket.onclose = (event) => {
+      if (this.socket !== socket) return;
+      if (event?.code === SESSION_ENDED) this.dispatchEvent(new Event("ended"));
+      this.lost();
+    };
+    this.watch();
+  }
+
+  private watch(): void {
+    window.clearTimeout(this.watchdog);
+    this.watchdog = window.setTimeout(() => {
+      const socket = this.socket;
+      this.lost();
+      socket?.close();
+    }, SILENCE_MS);
+  }
+
+  private received(text: string): void {
+    const message = readLive(json.parse(text));
+    if (!message) return;
+    if (this.failures > 0) void this.loadHistory();  // what was missed meanwhile
+    this.failures = 0;
+    this.watch();
+    window.clearTimeout(this.polling);
+    this.take(message);
+    this.become("live");
+  }
+
+  private lost(): void {
+    window.clearTimeout(this.watchdog);
+    this.socket = undefined;
+    if (!this.running) return;
+    const plan = planAfter(++this.failures, Math.random());
+    if (plan.way === "poll") void this.poll();
+    else this.become(this.last ? "lost" : "connecting");
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.connect(), plan.waitMs);
+  }
+
+  private async poll(): Promise<void> {
+    window.clearTimeout(this.polling);
+    const reply = await ask("/console/live.json", { unasked: true });
+    if (!this.running || this.status === "live" && this.failures === 0) return;
+    const message = reply.ok ? readLive(reply.body) : undefined;
+    this.pollFailures = message ? 0 : this.pollFailures + 1;
+    if (message) this.take(message);
+    else if (reply.status === 0) this.reviveSoon();
+    this.become(message ? "polling" : reply.status === 0 ? "lost" : "refused");
+    const wait = message ? POLL_EVERY_MS : pollWaitMs(this.pollFailures);
+    this.polling = window.setTimeout(() => void this.poll(), wait);
+  }
+
+  /** A server that is gone altogether is no proxy that breaks upgrades: try sockets again. */
+  private reviveSoon(): void {
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => this.connect(), pollWaitMs(this.pollFailures) / 2);
+  }
+
+  private take(message: Live): void {
+    this.last = message;
+    this.add({ t: message.t, ...message.fleet });
+    this.dispatchEvent(new Event("message"));
+  }
+
+  private add(second: Second): void {
+    const newest = this.seconds[this.seconds.length - 1];
+    if (newest && second.t <= newest.t) return;
+    this.seconds.push(second);
+    while (this.seconds.length > 0 && this.seconds[0]!.t < second.t - HISTORY_S) {
+      this.seconds.shift();
+    }
+  }
+
+  private async loadHistory(): Promise<void> {
+    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`, { unasked: true });
+    if (!reply.ok) return;
+    const newest = readSeconds(reply.body);
+    const first = newest[0]?.t ?? Infinity;
+    const last = newest[newest.length - 1]?.t ?? Infinity;
+    const before = this.seconds.filter((second) => second.t < first);
+    const after = this.seconds.filter((second) => second.t > last);
+    this.seconds.splice(0, this.seconds.length, ...before, ...newest, ...after);
+    this.dispatchEvent(new Event("history"));
+  }
+
+  private become(status: Status): void {
+    if (status === this.status) return;
+    this.status = status;
+    this.dispatchEvent(new Event("status"));
+  }
+}
+
+export const feed = new LiveFeed();

@@ -1,0 +1,184 @@
+// What the server sends each second, read with care: every field may be missing. Pure.
+
+import * as json from "./json";
+
+export interface Rates {
+  readonly requests?: number;
+  readonly denied?: number;
+  readonly denyRate?: number;
+  readonly burstRatio?: number;
+}
+
+export interface Here extends Rates {
+  readonly keys?: number;
+  readonly maxKeys?: number;
+  readonly p50?: number;
+  readonly p99?: number;
+  readonly connections?: number;
+  readonly buffered?: number;
+  readonly evicted?: number;
+}
+
+export interface Redis {
+  readonly state: "disabled" | "up" | "down";
+  readonly since?: number;
+  readonly mode?: string;
+  readonly roundTripP99?: number;
+  /** What is wrong, if something is. */
+  readonly reason?: string;
+}
+
+export interface RuleLine extends Rates {
+  readonly rule: string;
+  readonly algorithm?: string;
+  readonly switched?: number;
+  readonly adaptive: boolean;
+}
+
+export interface NodeLine {
+  readonly name: string;
+  readonly here: boolean;
+  readonly age?: number;
+  readonly requests?: number;
+  readonly denied?: number;
+  readonly mode?: string;
+  readonly leases?: number;
+  readonly degraded?: string;
+  readonly since?: number;
+}
+
+export interface TrafficEvent {
+  readonly id: number;
+  readonly t?: number;
+  readonly kind: string;
+  readonly rule?: string;
+  readonly text: string;
+}
+
+export interface Live {
+  readonly t: number;
+  readonly version?: string;
+  readonly node?: string;
+  readonly uptime?: number;
+  readonly rulesVersion?: number;
+  readonly nodeCount?: number;
+  readonly fleet: Rates;
+  readonly here: Here;
+  readonly redis?: Redis;
+  readonly rules: readonly RuleLine[];
+  readonly nodes: readonly NodeLine[];
+  readonly events: readonly TrafficEvent[];
+}
+
+/** One second of the history that the charts begin with. */
+export interface Second extends Rates {
+  readonly t: number;
+}
+
+/** undefined if the text is no message at all; it has at least an instant. */
+export function readLive(value: unknown): Live | undefined {
+  const from = json.object(value);
+  const t = json.number(from.t);
+  if (t === undefined) return undefined;
+  const here = readHere(json.object(from.here));
+  const fleet = json.object(from.fleet);
+  return {
+    t,
+    version: json.text(from.version),
+    node: json.text(from.node),
+    uptime: json.number(from.uptime),
+    rulesVersion: json.number(from.rules_version),
+    nodeCount: json.number(fleet.nodes),
+    fleet: "fleet" in from ? readRates(fleet) : here,
+    here,
+    redis: readRedis(json.object(from.redis)),
+    rules: json.objects(from.rules).flatMap(readRule),
+    nodes: json.objects(from.nodes).flatMap(readNode),
+    events: json.objects(from.events).flatMap(readEvent),
+  };
+}
+
+export function readSeconds(value: unknown): Second[] {
+  return json.objects(json.object(value).seconds).flatMap((from) => {
+    const t = json.number(from.t);
+    return t === undefined ? [] : [{ t, ...readRates(from) }];
+  });
+}
+
+function readRates(from: json.Fields): Rates {
+  const requests = json.number(from.requests);
+  const denied = json.number(from.denied);
+  const known = requests !== undefined && denied !== undefined;
+  const computed = known ? (requests > 0 ? denied / requests : 0) : undefined;
+  const denyRate = json.number(from.deny_rate) ?? computed;
+  return { requests, denied, denyRate, burstRatio: json.number(from.burst_ratio) };
+}
+
+function readHere(from: json.Fields): Here {
+  return {
+    ...readRates(from),
+    keys: json.number(from.keys),
+    maxKeys: json.number(from.max_keys),
+    p50: json.number(from.p50),
+    p99: json.number(from.p99),
+    connections: json.number(from.connections),
+    buffered: json.number(from.buffered),
+    evicted: json.number(from.evicted),
+  };
+}
+
+function readRedis(from: json.Fields): Redis | undefined {
+  const state = json.text(from.state);
+  if (state !== "disabled" && state !== "up" && state !== "down") return undefined;
+  return {
+    state,
+    since: json.number(from.since),
+    mode: json.text(from.mode),
+    roundTripP99: json.number(from.round_trip_p99),
+    reason: json.text(from.reason),
+  };
+}
+
+function readRule(from: json.Fields): RuleLine[] {
+  const rule = json.text(from.rule);
+  if (rule === undefined) return [];
+  return [{
+    rule,
+    ...readRates(from),
+    algorithm: json.text(from.algorithm),
+    switched: json.number(from.switched),
+    adaptive: from.adaptive === true,
+  }];
+}
+
+function readNode(from: json.Fields): NodeLine[] {
+  const name = json.text(from.name);
+  if (name === undefined) return [];
+  return [{
+    name,
+    here: from.here === true,
+    age: json.number(from.age),
+    requests: json.number(from.requests),
+    denied: json.number(from.denied),
+    mode: json.text(from.mode),
+    leases: json.number(from.leases),
+    degraded: json.text(from.degraded),
+    since: json.number(from.since),
+  }];
+}
+
+function readEvent(from: json.Fields): TrafficEvent[] {
+  const id = json.number(from.id);
+  const text = json.text(from.text);
+  if (id === undefined || text === undefined) return [];
+  const kind = json.text(from.kind) ?? "";
+  return [{ id, t: json.number(from.t), kind, rule: json.text(from.rule), text }];
+}
+
+/** Events that were not in the list before, newest first. Ids that begin anew are new. */
+export function newEvents(last: number, events: readonly TrafficEvent[]): TrafficEvent[] {
+  const highest = Math.max(-1, ...events.map((event) => event.id));
+  const restarted = highest < last;
+  const fresh = events.filter((event) => restarted || event.id > last);
+  return fresh.sort((a, b) => b.id - a.id);
+}

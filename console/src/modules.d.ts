@@ -1,0 +1,39 @@
+// What is imported and is no TypeScript: icons as texts, and what we use of Chart.js.
+
+declare module "*.svg" {
+  const text: string;
+  export default text;
+}
+
+declare module "chart.js" {
+  export interface Point {
+    x: number;
+    y: number | null;
+  }
+  export interface Dataset {
+    label: string;
+    data: Point[];
+    [option: string]: unknown;
+  }
+  export class Chart {
+    static register(...parts: unknown[]): void;
+    constructor(canvas: HTMLCanvasElement, config: {
+      type: string;
+      data: { datasets: Dataset[] };
+      options: Record<string, unknown>;
+      plugins?: unknown[];
+    });
+    readonly data: { datasets: Dataset[] };
+    options: Record<string, unknown>;
+    readonly ctx: CanvasRenderingContext2D;
+    update(mode?: "none"): void;
+    resize(): void;
+    destroy(): void;
+  }
+  export const LineController: unknown;
+  export const LineElement: unknown;
+  export const PointElement: unknown;
+  export const LinearScale: unknown;
+  export const Filler: unknown;
+  export const Tooltip: unknown;
+}

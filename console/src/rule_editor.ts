@@ -1,0 +1,193 @@
+// The editor of one rule: a text with numbered lines, judged by the server as people type.
+
+import { type Reply, ask, query } from "./api";
+import { button, fill, h, icon, say, unique } from "./dom";
+import * as json from "./json";
+import { toYaml } from "./yaml";
+
+/** A pause in typing that is long enough to ask the server. */
+const PAUSE_MS = 250;
+const NEW_RULE = "id: new\nlimit: 10\nwindow: 1m\n";
+
+interface Problem {
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+  readonly warning: boolean;
+}
+
+export class RuleEditor {
+  readonly element = h("section", { class: "card editor", "aria-label": "Editor", hidden: true });
+  private readonly title = h("h2");
+  private readonly area = h("textarea", {
+    id: unique("rule"), spellcheck: "false", autocomplete: "off", autocapitalize: "off", rows: 12,
+    wrap: "off", "aria-label": "The rule as YAML or JSON",
+  });
+  private readonly gutter = h("div", { class: "gutter", "aria-hidden": "true" });
+  private readonly problems = h("ul", { class: "problems", "aria-live": "polite" });
+  private readonly changes = h("ul", { class: "changes" });
+  private readonly toFile = h("input", { type: "checkbox", id: "to-file" });
+  private readonly save = button("Save", () => this.put(), { class: "primary", id: "save-rule" });
+  private readonly verdict = h("p", { class: "message", role: "status" });
+  private id = "";
+  private version = "";
+  private valid: json.Fields | undefined;
+  private timer = 0;
+  private round = 0;
+
+  constructor(private readonly saved: () => Promise<void>) {
+    this.area.setAttribute("aria-describedby", this.problems.id = unique("problems"));
+    this.area.addEventListener("input", () => this.typed());
+    this.area.addEventListener("scroll", () => (this.gutter.scrollTop = this.area.scrollTop));
+    this.area.addEventListener("keydown", (event) => this.pressed(event));
+    this.element.append(
+      h("div", { class: "head" }, this.title,
+        button("Close", () => this.close(), { class: "quiet" }, "cross")),
+      h("div", { class: "code" }, this.gutter, this.area), this.verdict, this.problems,
+      h("h3", {}, "What would change"), this.changes,
+      h("div", { class: "actions" },
+        h("div", { class: "check" }, this.toFile,
+          h("label", { for: "to-file" }, "Write it to the configuration file, too")), this.save));
+  }
+
+  open(id: string, rule: json.Fields, version: string): void {
+    this.begin(id, `Edit ${id}`, toYaml(rule), version);
+  }
+
+  openNew(version: string): void {
+    this.begin("", "New rule", NEW_RULE, version);
+  }
+
+  close(): void {
+    this.element.hidden = true;
+    this.round++;
+  }
+
+  private begin(id: string, title: string, text: string, version: string): void {
+    this.id = id;
+    this.version = version;
+    say(this.title, title);
+    this.area.value = text;
+    this.toFile.checked = false;
+    this.element.hidden = false;
+    this.area.rows = Math.min(28, Math.max(8, text.split("\n").length + 1));
+    this.element.scrollIntoView({ block: "nearest" });
+    this.area.focus();
+    this.area.setSelectionRange(0, 0);
+    this.typed();
+  }
+
+  private pressed(event: KeyboardEvent): void {
+    if (event.key === "s" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void this.put();
+    }
+  }
+
+  private typed(): void {
+    this.valid = undefined;
+    this.save.disabled = true;
+    this.number([]);
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.validate(), PAUSE_MS);
+  }
+
+  /** The id that the text says; validated is what would be put there. */
+  private target(): string {
+    if (this.id) return this.id;
+    return /^\s*"?id"?\s*:\s*["']?([A-Za-z0-9_.:-]+)/m.exec(this.area.value)?.[1] ?? "new";
+  }
+
+  private async validate(): Promise<void> {
+    const round = ++this.round;
+    const reply = await ask(query("/admin/rules/validate", { id: this.target() }),
+      { method: "POST", body: this.area.value });
+    if (round !== this.round) return;
+    if (!reply.ok) return this.refused(reply);
+    const problems = json.objects(reply.body.problems).map(readProblem);
+    const ok = reply.body.ok === true;
+    this.valid = ok ? json.object(reply.body.json) : undefined;
+    this.save.disabled = !ok;
+    this.show(problems);
+    const mistakes = problems.filter((problem) => !problem.warning).length;
+    this.judge(ok ? "good" : "bad", ok ? "The rule is valid."
+      : `${mistakes} mistake${mistakes === 1 ? "" : "s"}`);
+    this.preview(ok, json.list(reply.body.changes).map(String));
+  }
+
+  private refused(reply: Reply): void {
+    this.show([]);
+    this.preview(false, []);
+    this.judge("bad", reply.problem);
+  }
+
+  private judge(level: string, text: string): void {
+    this.verdict.className = `message ${level}`;
+    say(this.verdict, text);
+  }
+
+  private preview(ok: boolean, changes: readonly string[]): void {
+    const none = ok ? "Nothing: this is the rule in force."
+      : "Nothing, as long as it has mistakes.";
+    fill(this.changes, ...(changes.length > 0 && ok ? changes : [none])
+      .map((text) => h("li", {}, text)));
+  }
+
+  private show(problems: readonly Problem[]): void {
+    this.number(problems);
+    fill(this.problems, ...problems.map((problem) => this.item(problem)));
+  }
+
+  private item(problem: Problem): HTMLElement {
+    return h("li", { class: levelOf(problem) }, icon("alert"),
+      button(`Line ${problem.line}`, () => this.goTo(problem), { class: "link" }),
+      h("span", {}, `${problem.warning ? "warning: " : ""}${problem.text}`));
+  }
+
+  private number(problems: readonly Problem[]): void {
+    const marks = new Map(problems.map((problem) => [problem.line, levelOf(problem)]));
+    const lines = this.area.value.split("\n").length;
+    fill(this.gutter, ...Array.from({ length: lines }, (_, at) =>
+      h("span", { class: marks.get(at + 1) ?? "", "data-line": at + 1 }, at + 1)));
+    this.gutter.scrollTop = this.area.scrollTop;
+    this.area.setAttribute("aria-invalid", String([...marks.values()].includes("bad")));
+  }
+
+  private goTo(problem: Problem): void {
+    const before = this.area.value.split("\n").slice(0, problem.line - 1);
+    const at = before.reduce((sum, line) => sum + line.length + 1, 0) + problem.column - 1;
+    this.area.focus();
+    this.area.setSelectionRange(at, at);
+  }
+
+  private async put(): Promise<void> {
+    if (!this.valid) return;
+    const id = this.target();
+    const keeps: Record<string, string> = this.toFile.checked ? { persist: "true" } : {};
+    const reply = await ask(query(`/admin/rules/${encodeURIComponent(id)}`, keeps), {
+      method: "PUT", body: this.valid, headers: { "If-Match": `"${this.version}"` },
+    });
+    if (!reply.ok) return this.judge("bad", reply.problem);
+    this.version = String(reply.body.version ?? this.version);
+    this.id = id;
+    say(this.title, `Edit ${id}`);
+    await this.saved();
+    this.preview(true, []);
+    const where = reply.body.persisted === true ? "in force and in the file" :
+      "in force until the next reload";
+    this.judge("good", `Saved: ${where}, as version ${this.version}.`);
+  }
+}
+
+function levelOf(problem: Problem): "warn" | "bad" {
+  return problem.warning ? "warn" : "bad";
+}
+
+function readProblem(from: json.Fields): Problem {
+  return {
+    line: json.number(from.line) ?? 1,
+    column: json.number(from.column) ?? 1,
+    text: json.text(from.text) ?? "",
+    warning: from.warning === true,
+  };
+}

@@ -1,0 +1,102 @@
+// The buttons that start the simulator's runs, and what they are about. Live and Simulator each
+// have one; they share what was chosen.
+
+import { button, fill, h, offer, say, unique } from "./dom";
+import { latency } from "./format";
+import { RUNS, type Run, requestsOf } from "./plan";
+import { simulator } from "./simulator";
+import { ruleNames } from "./tab";
+import type { IconName } from "./icons";
+
+const ABOUT: Record<string, { label: string; drawn: IconName; hint: string }> = {
+  normal: { label: "Normal", drawn: "play", hint: "5 requests a second for 5 s" },
+  burst: { label: "Burst", drawn: "burst", hint: "100 requests at once" },
+  spam: { label: "Spam", drawn: "spam", hint: "30 requests a second for 15 s" },
+  one: { label: "One", drawn: "plus", hint: "one request more, with the same key" },
+};
+
+/** What the next run is about. Event: "change". */
+class Choice extends EventTarget {
+  rule = "";
+  key = newKey();
+  newKeyEachRun = true;
+
+  set(rule: string, key: string): void {
+    this.rule = rule;
+    this.key = key;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+function newKey(): string {
+  const [number] = crypto.getRandomValues(new Uint16Array(1));
+  return `visitor-${(number ?? 0).toString(16).padStart(4, "0")}`;
+}
+
+export const choice = new Choice();
+
+export function startRun(run: Run): void {
+  if (!choice.rule) return;
+  const goesOn = run.name === "one" || !choice.newKeyEachRun || simulator.sums.sent === 0;
+  choice.set(choice.rule, goesOn ? choice.key : newKey());
+  simulator.start(run, choice.rule, choice.key);
+}
+
+export class RunsBar extends HTMLElement {
+  private readonly rule = h("select", { id: unique("runs-rule") });
+  private readonly sums = h("output", { class: "sums" });
+  private readonly stop = button("Stop", () => simulator.stop(), { class: "stop" }, "stop");
+  private starts: HTMLButtonElement[] = [];
+  private built = false;
+
+  constructor(private readonly kind: "compact" | "whole" = "whole") {
+    super();
+  }
+
+  connectedCallback(): void {
+    if (this.built) return;
+    this.built = true;
+    this.className = `card runs ${this.kind}`;
+    this.rule.addEventListener("change", () => choice.set(this.rule.value, choice.key));
+    choice.addEventListener("change", () => (this.rule.value = choice.rule));
+    this.starts = RUNS.map((run) => {
+      const { label, drawn, hint } = ABOUT[run.name]!;
+      return button(label, () => startRun(run), { title: hint, "data-run": run.name }, drawn);
+    });
+    this.append(
+      h("div", { class: "inline-field" }, h("label", { for: this.rule.id }, "Try rule"), this.rule),
+      h("div", { class: "buttons" }, ...this.starts, this.stop), this.sums);
+    simulator.addEventListener("change", () => this.show());
+    simulator.addEventListener("answer", () => this.show());
+    this.show();
+  }
+
+  /** The rules may be others by now. */
+  open(): void {
+    void ruleNames().then((names) => {
+      offer(this.rule, names);
+      if (!names.includes(choice.rule)) choice.set(preferred(names), choice.key);
+      this.rule.value = choice.rule;
+      this.show();
+    });
+  }
+
+  private show(): void {
+    this.stop.disabled = !simulator.running;
+    const { run } = simulator;
+    const { sent, allowed, denied, failed } = simulator.sums;
+    for (const start of this.starts) start.disabled = choice.rule === "";
+    if (!run) return say(this.sums, choice.rule ? "" : "There is no rule to try.");
+    const failures = failed > 0 ? `, ${failed} failed` : "";
+    const text = `${sent} of ${requestsOf(run)} sent, ${allowed} allowed, ${denied} denied` +
+      `${failures}, median ${latency(simulator.median())}`;
+    if (this.sums.textContent !== text) fill(this.sums, text);
+  }
+}
+
+/** The rule to begin with: the quick start's, or the first. */
+function preferred(names: readonly string[]): string {
+  return names.includes("demo") ? "demo" : names[0] ?? "";
+}
+
+customElements.define("weir-runs", RunsBar);

@@ -1,0 +1,50 @@
+// Whether the server wants a token, and whether somebody has signed in. Event: "change".
+
+import { ask } from "./api";
+
+export type SignIn = "done" | { readonly problem: string };
+
+class Session extends EventTarget {
+  needed = false;
+  signedIn = false;
+  public = false;
+  version = "";
+  node = "";
+  /** Whether the server has said any of this yet. */
+  known = false;
+
+  /** Whether admin routes will answer, as far as the page knows. */
+  get mayChange(): boolean {
+    return !this.needed || this.signedIn;
+  }
+
+  async load(): Promise<void> {
+    const reply = await ask("/console/session");
+    if (!reply.ok) return;
+    this.needed = reply.body.needed === true;
+    this.signedIn = reply.body.signed_in === true;
+    this.public = reply.body.public === true;
+    this.version = String(reply.body.version ?? "");
+    this.node = String(reply.body.node ?? "");
+    this.known = true;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  async signIn(token: string): Promise<SignIn> {
+    const reply = await ask("/console/session", { body: { token } });
+    if (reply.ok) {
+      await this.load();
+      return "done";
+    }
+    if (reply.status === 401) return { problem: "This is not the token." };
+    if (reply.status === 429) return { problem: "Too many wrong tokens. Wait a minute." };
+    return { problem: reply.problem };
+  }
+
+  async signOut(): Promise<void> {
+    await ask("/console/session", { method: "DELETE" });
+    await this.load();
+  }
+}
+
+export const session = new Session();

@@ -1,0 +1,171 @@
+// Says in words what /v1/explain and the checks answer. Pure.
+
+import { algorithm, count, exact, latency, plural, ratio, share, span } from "./format";
+import * as json from "./json";
+import type { Here, Rates, Redis } from "./message";
+
+export type Level = "good" | "warn" | "bad" | "calm";
+
+export interface State {
+  readonly level: Level;
+  readonly text: string;
+}
+
+export const DENIED_WARN = 0.05;
+export const DENIED_BAD = 0.3;
+/** Where adaptive rules begin to follow token_bucket, unless the configuration says otherwise. */
+export const BURST_BAD = 3;
+export const BURST_WARN = 2;
+export const SLOW_WARN_S = 0.005;
+export const SLOW_BAD_S = 0.05;
+export const FULL_WARN = 0.75;
+export const FULL_BAD = 0.95;
+
+export function deniedState(rates: Rates): State {
+  const denied = rates.denyRate ?? 0;
+  if (!rates.requests) return { level: "calm", text: "no traffic" };
+  if (denied >= DENIED_BAD) return { level: "bad", text: "many denied" };
+  if (denied >= DENIED_WARN) return { level: "warn", text: "some denied" };
+  return { level: "good", text: denied > 0 ? "few denied" : "none denied" };
+}
+
+export function burstState(rates: Rates): State {
+  const burst = rates.burstRatio ?? 0;
+  if (!burst) return { level: "calm", text: "no traffic" };
+  if (burst > BURST_BAD) return { level: "bad", text: "burst" };
+  return burst >= BURST_WARN ? { level: "warn", text: "rising" }
+    : { level: "good", text: "steady" };
+}
+
+export function latencyState(seconds: number | undefined): State {
+  if (seconds === undefined) return { level: "calm", text: "nothing timed" };
+  if (seconds >= SLOW_BAD_S) return { level: "bad", text: "slow" };
+  return seconds >= SLOW_WARN_S ? { level: "warn", text: "sluggish" }
+    : { level: "good", text: "fast" };
+}
+
+export function keysState(here: Here): State {
+  if (here.keys === undefined || !here.maxKeys) return { level: "calm", text: "in memory" };
+  const full = here.keys / here.maxKeys;
+  const text = `${share(full)} of ${count(here.maxKeys)}`;
+  return { level: full >= FULL_BAD ? "bad" : full >= FULL_WARN ? "warn" : "good", text };
+}
+
+export function redisState(redis: Redis | undefined, now: number): State & { value: string } {
+  if (!redis) return { level: "calm", value: "–", text: "unknown" };
+  const since = redis.since === undefined ? "" : `for ${span(now - redis.since)}`;
+  if (redis.state === "disabled") return { level: "calm", value: "none", text: "this node alone" };
+  const why = [redis.reason, since].filter(Boolean).join(", ");
+  if (redis.state === "down") return { level: "bad", value: "down", text: why || "disconnected" };
+  if (redis.reason) return { level: "warn", value: "up", text: why };
+  const trip = redis.roundTripP99 === undefined ? "" : `p99 ${latency(redis.roundTripP99)}`;
+  const text = [redis.mode, trip || since].filter(Boolean).join(", ");
+  return { level: "good", value: "up", text };
+}
+
+/** One sentence on the whole request. */
+export function verdict(explained: json.Fields): State {
+  const applies = json.objects(explained.applies);
+  const denying = applies.filter((rule) => rule.would === "deny");
+  const names = denying.map((rule) => `'${json.text(rule.rule) ?? ""}'`).join(" and ");
+  if (applies.length === 0) {
+    return { level: "warn", text: "It would pass: no rule applies, so nothing limits it." };
+  }
+  if (denying.length > 0) return { level: "bad", text: `It would be denied, by ${names}.` };
+  const rules = plural(applies.length, "rule applies", "rules apply");
+  return { level: "good", text: `It would be allowed: ${rules}, and none denies it.` };
+}
+
+/** Why one rule answers as it does, a sentence each. */
+export function because(rule: json.Fields): string[] {
+  const said = [decision(rule), ...following(rule)];
+  if (rule.shadow === true) {
+    said.push(rule.over === true
+      ? "The rule is in shadow: it would deny this, and lets it pass."
+      : "The rule is in shadow: it denies nothing.");
+  }
+  if (rule.enabled === false) said.push("The rule is disabled.");
+  const surge = json.object(rule.on_surge);
+  if (surge.active === true) {
+    const percent = String(surge.limit_percent);
+    said.push(`Traffic is unusual now, so the limit is ${percent} % of itself.`);
+  }
+  if (rule.mode !== undefined && rule.mode !== "local") {
+    said.push(`The fleet shares the counter, in mode ${String(rule.mode)}.`);
+  }
+  return said;
+}
+
+function decision(rule: json.Fields): string {
+  switch (rule.decided_by) {
+    case "blocked": return `The key is blocked, ${again(rule)}.`;
+    case "deny_list": return "The key is on the rule's deny list.";
+    case "not_counted": return "The rule does not count this: it is disabled, or the key is on " +
+      "its allow list.";
+    case "store_failure": return "Redis is away, and the rule says what happens then.";
+    default: return counter(rule);
+  }
+}
+
+function counter(rule: json.Fields): string {
+  const remaining = json.number(rule.remaining) ?? 0;
+  const limit = json.number(rule.limit) ?? 0;
+  const window = json.number(rule.window_seconds);
+  const cost = json.number(rule.cost) ?? 1;
+  const left = `${exact(remaining)} of ${exact(limit)} per ${span(window)}`;
+  const name = `The counter of key '${json.text(rule.key) ?? ""}'`;
+  if (rule.would !== "deny" && rule.over !== true) {
+    return `${name} has ${left} left, so a cost of ${exact(cost)} fits.`;
+  }
+  const next = limit - remaining + 1;
+  const which = cost === 1 && remaining === 0 && limit > 0
+    ? ` This would be number ${exact(next)}` : ` A cost of ${exact(cost)} would be too much`;
+  return `${name} has ${left} left.${which}; ${again(rule)}.`;
+}
+
+function again(rule: json.Fields): string {
+  const wait = json.number(rule.retry_after);
+  return wait === undefined ? "waiting does not help" : `it fits again in ${span(wait)}`;
+}
+
+function following(rule: json.Fields): string[] {
+  const kind = algorithm(json.text(rule.algorithm));
+  if (rule.algorithm !== "adaptive") return rule.algorithm ? [`The algorithm is ${kind}.`] : [];
+  const now = json.object(rule.following);
+  const active = algorithm(json.text(now.algorithm));
+  const ago = json.number(now.seconds_ago);
+  const cause = json.text(now.because);
+  if (ago === undefined) return [`The rule is adaptive; it follows ${active} and never switched.`];
+  return [`The rule is adaptive; it switched to ${active} ${span(ago)} ago` +
+    (cause ? `, because of ${cause}.` : ".")];
+}
+
+/** Conditions of a rule's match, as explain names them. */
+const CONDITIONS: Record<string, string> = {
+  method: "its method is another", path: "its path is another", host: "its host is another",
+  path_regex: "its path does not fit the expression", headers: "its headers do not fit",
+  header: "its headers do not fit", query: "its query does not fit",
+  cookies: "its cookies do not fit", client: "the client is of another network",
+  country: "the client is of another country", claims: "its token does not fit",
+  active: "it is not in force at this hour",
+};
+
+export function whyNot(reason: string | undefined): string {
+  if (!reason) return "it does not apply";
+  return CONDITIONS[reason] ?? (/\s/.test(reason) ? reason : `its ${reason} does not fit`);
+}
+
+/** A rule's limits, as a cell of a table. */
+export function limitOf(rule: json.Fields): string {
+  const limit = json.number(rule.limit);
+  if (limit === undefined) return json.list(rule.tiers).length > 0 ? "by tier" : "–";
+  const { window: length } = rule;
+  const window = typeof length === "number" ? span(length) : json.text(length) ?? "–";
+  const more = json.list(rule.more_limits).length;
+  return `${exact(limit)} per ${window}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+export function ratesLine(rates: Rates): string {
+  return `${count(rates.requests)} requests/s, ${share(rates.denyRate)} denied, ` +
+    `burst ratio ${ratio(rates.burstRatio)}`;
+}

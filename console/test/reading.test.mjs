@@ -1,0 +1,104 @@
+// What the server sends, with fields missing; differences; when to reconnect; runs.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { diffLines, hunks } from "../src/diff.ts";
+import { newEvents, readLive, readSeconds } from "../src/message.ts";
+import { IN_FLIGHT_MAX, RUNS, dueBy, keyOf, ownRun, requestsOf } from "../src/plan.ts";
+import { LONGEST_WAIT_MS, planAfter, pollWaitMs } from "../src/reconnect.ts";
+
+test("a message with an instant alone is a message", () => {
+  const live = readLive({ t: 5 });
+  assert.equal(live.t, 5);
+  assert.deepEqual(live.rules, []);
+  assert.equal(live.here.p99, undefined);
+  assert.equal(live.redis, undefined);
+});
+
+test("what is no message is none", () => {
+  for (const value of [undefined, null, 3, "x", [], {}, { t: "5" }, { t: NaN }]) {
+    assert.equal(readLive(value), undefined);
+  }
+});
+
+test("fields of a wrong type are left out, and their neighbours stay", () => {
+  const live = readLive({
+    t: 1, here: { requests: "many", p50: 0.5 }, redis: { state: "asleep" },
+    rules: [{ rule: "a", requests: 4, denied: 1 }, { rule: 7 }, null, "x"],
+    nodes: [{ name: "n1", age: null }], events: [{ id: 1, text: "x" }, { id: "2", text: "y" }],
+  });
+  assert.equal(live.here.requests, undefined);
+  assert.equal(live.here.p50, 0.5);
+  assert.equal(live.redis, undefined);
+  assert.deepEqual(live.rules.map((rule) => [rule.rule, rule.denyRate]), [["a", 0.25]]);
+  assert.equal(live.nodes[0].age, undefined);
+  assert.equal(live.events.length, 1);
+});
+
+test("a node without a fleet is its own fleet", () => {
+  assert.equal(readLive({ t: 1, here: { requests: 3, denied: 0 } }).fleet.requests, 3);
+  assert.equal(readLive({ t: 1, fleet: { requests: 9 }, here: { requests: 3 } }).fleet.requests, 9);
+});
+
+test("history is a list of seconds", () => {
+  assert.deepEqual(readSeconds({ seconds: [{ t: 1, requests: 2, denied: 1 }, { requests: 2 }] }),
+    [{ t: 1, requests: 2, denied: 1, denyRate: 0.5, burstRatio: undefined }]);
+  assert.deepEqual(readSeconds({}), []);
+});
+
+test("new events are those with higher ids, or all of a server that began anew", () => {
+  const events = [{ id: 3, text: "c" }, { id: 5, text: "e" }, { id: 4, text: "d" }];
+  const ids = (last, list = events) => newEvents(last, list).map((event) => event.id);
+  assert.deepEqual(ids(3), [5, 4]);
+  assert.deepEqual(ids(5), []);
+  assert.deepEqual(ids(90), [5, 4, 3]);
+  assert.deepEqual(ids(-1, []), []);
+});
+
+test("a difference has the lines that changed, and their neighbours", () => {
+  const before = "a\nb\nc\nd\ne\nf\n";
+  const lines = diffLines(before, "a\nb\nc\nD\ne\nf\n");
+  const signs = { same: " ", added: "+", removed: "-" };
+  const said = (list) => list.map((line) => (line ? signs[line.kind] + line.text : "…")).join("|");
+  assert.equal(said(lines), " a| b| c|-d|+D| e| f");
+  assert.equal(said(hunks(lines, 1)), "…| c|-d|+D| e|…");
+  assert.deepEqual(hunks(diffLines(before, before)), []);
+  assert.equal(said(diffLines("", "x\n")), "+x");
+  assert.equal(said(diffLines("x\n", "")), "-x");
+});
+
+test("a difference of texts that are too long is all of both", () => {
+  const long = "x\n".repeat(3000);
+  assert.equal(diffLines(long, `${long}y\n`).length, 6001);
+  assert.ok(diffLines(long, long).every((line) => line.kind === "same"));
+});
+
+test("waits grow, stay below their bound, and end in polling", () => {
+  assert.deepEqual(planAfter(1, 1), { way: "wait", waitMs: 250 });
+  assert.deepEqual(planAfter(1, 0), { way: "wait", waitMs: 125 });
+  assert.equal(planAfter(2, 1).waitMs, 500);
+  assert.equal(planAfter(3, 1).way, "poll");
+  assert.equal(planAfter(1000, 1).way, "poll");
+  assert.equal(pollWaitMs(0), 1000);
+  assert.equal(pollWaitMs(1000), LONGEST_WAIT_MS);
+});
+
+test("a run sends its first request at once and its last in time", () => {
+  const [normal, burst, spam] = RUNS;
+  assert.deepEqual([normal, burst, spam].map(requestsOf), [25, 100, 450]);
+  assert.equal(dueBy(normal, 0), 1);
+  assert.equal(dueBy(normal, 1000), 6);
+  assert.equal(dueBy(normal, 60_000), 25);
+  assert.equal(dueBy(burst, 0), 100);
+  assert.ok(IN_FLIGHT_MAX < 100);
+});
+
+test("a run of one's own is bounded", () => {
+  assert.equal(requestsOf(ownRun(10, 3, 4)), 40);
+  assert.equal(keyOf("k", ownRun(10, 3, 4), 4), "k-2");
+  assert.equal(keyOf("k", RUNS[0], 4), "k");
+  for (const wrong of [[0, 1, 1], [1000, 1, 1], [1, 0, 1], [1, 1, 61], [1.5, 1, 1], [NaN, 1, 1]]) {
+    assert.match(ownRun(...wrong).problem, /from 1 to/);
+  }
+});

@@ -1,0 +1,75 @@
+// Explanations in words, and what figures mean.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import {
+  because, burstState, deniedState, keysState, latencyState, limitOf, redisState, verdict, whyNot,
+} from "../src/words.ts";
+
+const DENIED = {
+  rule: "demo", key: "visitor-1", cost: 1, decided_by: "counter", would: "deny", over: true,
+  mode: "local", algorithm: "adaptive", limit: 100, window_seconds: 3600, remaining: 0,
+  retry_after: 36, enabled: true, shadow: false,
+  following: { algorithm: "token_bucket", number: 1, seconds_ago: 3, because: "burst ratio 5.0" },
+};
+
+test("the 101st is denied, and the words say why", () => {
+  assert.deepEqual(verdict({ applies: [DENIED] }),
+    { level: "bad", text: "It would be denied, by 'demo'." });
+  assert.deepEqual(because(DENIED), [
+    "The counter of key 'visitor-1' has 0 of 100 per 1 h left. This would be number 101; it fits " +
+      "again in 36 s.",
+    "The rule is adaptive; it switched to token bucket 3 s ago, because of burst ratio 5.0.",
+  ]);
+});
+
+test("what would be allowed", () => {
+  const rule = { ...DENIED, would: "allow", over: false, remaining: 5, algorithm: "token_bucket" };
+  assert.equal(verdict({ applies: [rule] }).level, "good");
+  assert.deepEqual(because(rule), [
+    "The counter of key 'visitor-1' has 5 of 100 per 1 h left, so a cost of 1 fits.",
+    "The algorithm is token bucket."]);
+  assert.match(verdict({ applies: [] }).text, /no rule applies/);
+});
+
+test("other reasons than the counter", () => {
+  const said = (fields) => because({ ...DENIED, ...fields }).join(" ");
+  assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
+  assert.match(said({ decided_by: "deny_list" }), /deny list/);
+  assert.match(said({ decided_by: "not_counted" }), /does not count/);
+  assert.match(said({ decided_by: "store_failure" }), /Redis is away/);
+  assert.match(said({ retry_after: null }), /waiting does not help/);
+  assert.match(said({ shadow: true, would: "allow" }), /in shadow: it would deny/);
+  assert.match(said({ mode: "strict" }), /in mode strict/);
+  assert.match(said({ on_surge: { active: true, limit_percent: 50 } }), /50 % of itself/);
+  assert.match(said({ following: { algorithm: "sliding_window" } }), /never switched/);
+  assert.doesNotThrow(() => because({}));
+});
+
+test("why a rule does not apply", () => {
+  assert.equal(whyNot("path"), "its path is another");
+  assert.equal(whyNot("it is disabled"), "it is disabled");
+  assert.equal(whyNot("shape"), "its shape does not fit");
+  assert.equal(whyNot(undefined), "it does not apply");
+});
+
+test("figures have a level and a word", () => {
+  assert.equal(deniedState({ requests: 10, denyRate: 0.4 }).level, "bad");
+  assert.equal(deniedState({ requests: 10, denyRate: 0.1 }).level, "warn");
+  assert.equal(deniedState({ requests: 0, denyRate: 0 }).text, "no traffic");
+  assert.equal(burstState({ burstRatio: 5 }).level, "bad");
+  assert.equal(latencyState(0.00002).text, "fast");
+  assert.equal(keysState({ keys: 99, maxKeys: 100 }).level, "bad");
+  assert.deepEqual(redisState({ state: "down", since: 40 }, 100),
+    { level: "bad", value: "down", text: "for 1 min" });
+  assert.equal(redisState({ state: "up", mode: "strict", roundTripP99: 0.001 }, 1).text,
+    "strict, p99 1 ms");
+});
+
+test("limits as a cell", () => {
+  assert.equal(limitOf({ limit: 5, window: "1m" }), "5 per 1m");
+  assert.equal(limitOf({ limit: 5, window: 60, more_limits: [{}, {}] }), "5 per 1 min and 2 more");
+  assert.equal(limitOf({ limit: 1500, window: "1m" }), "1,500 per 1m");
+  assert.equal(limitOf({ tiers: [{}] }), "by tier");
+});

@@ -1,0 +1,177 @@
+"""For tests: a Chromium without a window, driven over WebDriver, and what people do with it."""
+
+import pathlib
+import shutil
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from weir_server import DEADLINE_S, ROOT  # noqa: E402 (after the line above)
+
+CHROMIUM = shutil.which("chromium")
+DRIVER = shutil.which("chromedriver")
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select, WebDriverWait
+except ImportError:
+    webdriver = None
+
+SKIPPED = 77  # what ctest takes for a test that was skipped
+SCREENSHOTS = ROOT / "build" / "console"
+AUDIT = (pathlib.Path(__file__).parent / "audit.js").read_text(encoding="utf-8")
+# As often a wait looks.
+POLL_S = 0.03
+OPTIONS = """--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --hide-scrollbars
+    --disable-background-timer-throttling --disable-renderer-backgrounding
+    --disable-backgrounding-occluded-windows --disable-background-networking --no-first-run
+    --disable-component-update --disable-default-apps --disable-extensions --disable-sync
+    --force-color-profile=srgb --window-size=1280,1040""".split()
+
+
+def why_not():
+    """Why there can be no browser here; None if there can."""
+    if webdriver is None:
+        return "python3-selenium is not installed"
+    if not CHROMIUM or not DRIVER:
+        return "chromium and chromium-driver are not installed"
+    return None
+
+
+class Browser:
+    """A Chromium with a profile of its own. A context manager."""
+
+    def __init__(self):
+        options = webdriver.ChromeOptions()
+        options.binary_location = CHROMIUM
+        for option in OPTIONS:
+            options.add_argument(option)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+
+    def open(self, url, tab="live", parameters=""):
+        """Loads the page anew, at a tab."""
+        self.driver.get("about:blank")
+        self.driver.get(f"{url}/#/{tab}{parameters}")
+        self.find(f"#{tab}:not([hidden]) *")
+
+    def go(self, tab):
+        self.click(f"#tab-{tab}")
+        self.find(f"#{tab}:not([hidden]) *")
+
+    # ---- looking -----------------------------------------------------------------------
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def find(self, selector, text=None):
+        """The first such element that people see, as soon as there is one (with the text)."""
+        def look(_):
+            for element in self.all(selector):
+                if element.is_displayed() and (text is None or text in element.text):
+                    return element
+            return None
+        return self.wait(look, f"{selector} {text or ''}")
+
+    def gone(self, selector):
+        self.wait(lambda _: not any(each.is_displayed() for each in self.all(selector)),
+                  f"{selector} goes away")
+
+    def wait(self, condition, what):
+        waiting = WebDriverWait(self.driver, DEADLINE_S, POLL_S,
+                                ignored_exceptions=[StaleElementReferenceException])
+        try:
+            return waiting.until(condition)
+        except WebDriverException as error:
+            page = self.run("return document.body.innerText")
+            raise AssertionError(f"it never came: {what}; the page says:\n{page}") from error
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0]).textContent", selector)
+
+    def value(self, selector):
+        return self.run("return document.querySelector(arguments[0]).value", selector)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def focused(self):
+        return self.driver.switch_to.active_element
+
+    # ---- doing -------------------------------------------------------------------------
+
+    def click(self, selector, text=None):
+        element = self.find(selector, text)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+        return element
+
+    def type(self, selector, text):
+        element = self.find(selector)
+        self.run("arguments[0].value = ''", element)
+        element.send_keys(text)
+
+    def choose(self, selector, value):
+        self.wait(lambda _: value in [each.get_attribute("value") for each in
+                                      self.all(f"{selector} option")], f"{selector} has {value}")
+        Select(self.find(selector)).select_by_value(value)
+
+    def press(self, *keys):
+        for key in keys:
+            self.focused().send_keys(getattr(Keys, key))
+
+    # ---- the window --------------------------------------------------------------------
+
+    def new_window(self):
+        self.driver.switch_to.new_window("window")
+        return self.driver.current_window_handle
+
+    def window(self):
+        return self.driver.current_window_handle
+
+    def switch(self, handle):
+        self.driver.switch_to.window(handle)
+
+    def width(self, pixels, height=800):
+        """What the page takes for the screen; 0: the window as it is."""
+        if pixels == 0:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+            return
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": pixels, "height": height, "deviceScaleFactor": 1, "mobile": False})
+
+    def prefer(self, **features):
+        """What the page takes for the wish of its reader: color_scheme="dark"."""
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+            {"name": f"prefers-{name.replace('_', '-')}", "value": value}
+            for name, value in features.items()]})
+
+    def before_pages(self, script):
+        """Runs the script before those of each page to come; returns what ends that."""
+        made = self.driver.execute_cdp_cmd(
+            "Page.addScriptToEvaluateOnNewDocument", {"source": script})
+        return lambda: self.driver.execute_cdp_cmd(
+            "Page.removeScriptToEvaluateOnNewDocument", made)
+
+    def screenshot(self, name):
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        path = SCREENSHOTS / f"{name}.png"
+        self.driver.save_screenshot(str(path))
+        return path
+
+    def complaints(self):
+        """What the console of the browser has had to say since the last time."""
+        return [each["message"] for each in self.driver.get_log("browser")
+                if each["level"] in ("SEVERE", "WARNING")]
+
+    def audit(self):
+        """What is wrong with the page for those who cannot see it well."""
+        return self.run(AUDIT)
