@@ -48,13 +48,20 @@ write_basic_package_version_file(
 file(RELATIVE_PATH WEIR_PREFIX_FROM_PC /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/weir.pc.in ${PROJECT_BINARY_DIR}/weir.pc @ONLY)
 
-install(TARGETS libweir EXPORT weirTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${package_folder})
+# The components are the packages of deploy/debian; ./dev build makes what they hold.
+add_custom_target(installed)
+add_dependencies(installed libweir)
+set(development COMPONENT libweir-dev)
+install(TARGETS libweir EXPORT weirTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} ${development})
+install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${package_folder} ${development})
 install(FILES ${PROJECT_BINARY_DIR}/weirConfig.cmake ${PROJECT_BINARY_DIR}/weirConfigVersion.cmake
-        DESTINATION ${package_folder})
-install(FILES ${PROJECT_BINARY_DIR}/weir.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+        DESTINATION ${package_folder} ${development})
+install(FILES ${PROJECT_BINARY_DIR}/weir.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig ${development})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir ${PROJECT_BINARY_DIR}/include/weir
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${development} FILES_MATCHING PATTERN "*.h")
 if(TARGET weir)
-  install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_dependencies(installed weir)
+  install(TARGETS weir RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT weir)
 endif()

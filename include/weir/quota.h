@@ -99,10 +99,13 @@ class Quota {
   // REQUIRES: can_be_active(active.algorithm)
   Quota following(ActiveAlgorithm active) const noexcept {
     Quota quota = *this;
-    if (algorithm_ != Algorithm::kAdaptive) return quota;
-    quota.active_ = active.algorithm;
-    quota.switch_number_ = active.number;
+    quota.follow(active);
     return quota;
+  }
+  void follow(ActiveAlgorithm active) noexcept {
+    if (algorithm_ != Algorithm::kAdaptive) return;
+    active_ = active.algorithm;
+    switch_number_ = active.number;
   }
 
   // The most that can be spent at once: burst for a token bucket, else limit.

@@ -2,6 +2,7 @@
 
 import type { Decision } from "./decision.js";
 import type { Limiter } from "./limiter.js";
+import { checkLimiter } from "./options.js";
 
 export interface RateLimitBinding {
   limit(options: { key: string }): Promise<{ success: boolean } & Decision>;
@@ -9,6 +10,7 @@ export interface RateLimitBinding {
 
 export function binding(limiter: Limiter<Decision> | Limiter<Promise<Decision>>,
                         bucket = ""): RateLimitBinding {
+  checkLimiter(limiter);
   return {
     async limit({ key }) {
       const decision = await limiter.hit(bucket, key);

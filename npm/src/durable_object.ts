@@ -5,6 +5,7 @@
 //   const limiter = new Limiter(quota, new DurableStore({ namespace: env.COUNTER }));
 
 import { Core } from "./core.js";
+import { checkOption, checkOptions, hasFunctions } from "./options.js";
 import { checkCost, Quota, type QuotaOptions } from "./quota.js";
 import { decisionOf, type Decision } from "./decision.js";
 import { StoreError } from "./batcher.js";
@@ -112,7 +113,11 @@ export interface DurableStoreOptions extends FailureOptions {
 
 export class DurableStore extends FailoverStore {
   constructor(private readonly options: DurableStoreOptions) {
+    checkOptions(options, "namespace");
     super(options);
+    const { namespace } = options;
+    checkOption("namespace", namespace, hasFunctions(namespace, "idFromName", "get"),
+                "the binding of the class WeirCounter: env.COUNTER, say");
   }
 
   protected ask(quota: Quota, bucket: string, key: string, cost: number): Promise<Decision> {

@@ -3,6 +3,7 @@
 
 import { StoreError } from "./batcher.js";
 import { uncounted, type Decision } from "./decision.js";
+import { checkOptional, isCount } from "./options.js";
 import { MemoryStore } from "./memory_store.js";
 import type { Quota } from "./quota.js";
 import type { AsyncStore, SyncStore } from "./store.js";
@@ -18,6 +19,8 @@ export interface FailureOptions {
 }
 
 const DEADLINE_MS = 250;
+const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer
+const ON_FAILURE = ["local", "allow", "deny", "throw"];
 
 export abstract class FailoverStore implements AsyncStore {
   /** Calls that the store did not answer in time. */
@@ -27,8 +30,13 @@ export abstract class FailoverStore implements AsyncStore {
   private local: SyncStore | undefined;
 
   constructor(options: FailureOptions) {
-    this.onFailure = options.onFailure ?? "local";
-    this.deadline = options.deadline ?? DEADLINE_MS;
+    const { onFailure, deadline } = options;
+    checkOptional("onFailure", onFailure, ON_FAILURE.includes(onFailure as string),
+                  `one of ${ON_FAILURE.join(", ")}`);
+    checkOptional("deadline", deadline, isCount(deadline, 1) && deadline! <= DEADLINE_MAX_MS,
+                  "a number of milliseconds, 1 at least");
+    this.onFailure = onFailure ?? "local";
+    this.deadline = deadline ?? DEADLINE_MS;
   }
 
   protected abstract ask(quota: Quota, bucket: string, key: string,

@@ -6,6 +6,7 @@
 import type { Decision } from "./decision.js";
 import { MemoryStore } from "./memory_store.js";
 import { checkCost, Quota, type QuotaOptions, type Window } from "./quota.js";
+import { checkOptional, checkOptions, hasFunctions, isFunction } from "./options.js";
 import type { Store } from "./store.js";
 
 export interface LimiterOptions extends QuotaOptions {
@@ -44,6 +45,9 @@ export class Limiter<A extends Answer = Decision> {
   constructor(options: LimiterOptions, store?: Store<A>) {
     this.options = options;
     this.quota = new Quota(options);
+    checkOptional("clock", options.clock, isFunction(options.clock), "a function, as Date.now is");
+    checkOptional("store", store, hasFunctions(store, "spend", "reset"),
+                  "a Store, such as new RedisStore({ client })");
     this.clock = options.clock ?? Date.now;
     const memory = options.maxKeys === undefined ? {} : { maxKeys: options.maxKeys };
     this.store = store ?? (new MemoryStore(memory) as unknown as Store<A>);
@@ -53,6 +57,7 @@ export class Limiter<A extends Answer = Decision> {
   hit(bucket: string, key: string, options?: HitOptions): A {
     checkNames(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
+    checkOptions(options, "cost, limit or window");
     const cost = options.cost ?? 1;
     checkCost(cost);
     return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());

@@ -4,6 +4,7 @@
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";
+import { checkMaxKeys, checkOptions } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { SyncStore } from "./store.js";
 
@@ -13,18 +14,15 @@ export interface MemoryStoreOptions {
 }
 
 const MAX_KEYS = 100_000;
-const KEYS_MIN = 1024;
-const KEYS_MAX = 1 << 24;
 
 export class MemoryStore implements SyncStore {
   private readonly maxKeys: number;
   private core: Core | undefined;
 
   constructor(options: MemoryStoreOptions = {}) {
+    checkOptions(options, "maxKeys");
+    checkMaxKeys(options.maxKeys);
     this.maxKeys = options.maxKeys ?? MAX_KEYS;
-    if (!(this.maxKeys >= KEYS_MIN && this.maxKeys <= KEYS_MAX)) {
-      throw new RangeError("maxKeys must be from 1,024 to 16,777,216");
-    }
   }
 
   spend(quota: Quota, bucket: string, key: string, cost: number, now: number): Decision {

@@ -1,5 +1,7 @@
 // Quota: `limit` units per `window`, read by an algorithm; checked once, as the server checks it.
 
+import { checkOption, checkOptional, checkOptions } from "./options.js";
+
 export const ALGORITHMS = [
   "fixed_window",
   "sliding_log",
@@ -42,6 +44,7 @@ function parseDuration(text: string): number {
 
 function windowUs(window: Window): number {
   if (typeof window === "number") return Math.round(window * 1e6);
+  if (typeof window !== "string") return NaN;
   return /^[\d.]+$/.test(window) ? Math.round(Number(window) * 1e6) : parseDuration(window);
 }
 
@@ -49,7 +52,12 @@ function isUnits(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= LIMIT_MAX;
 }
 
+// In whole numbers, as the server compares them.
+const fillsInTime = ({ limit, windowUs, burst }: Quota): boolean =>
+  BigInt(burst) * BigInt(windowUs) <= BigInt(FILL_TIME_MAX_US) * BigInt(limit);
+
 const UNITS_EXPECTED = "a whole number from 0 to 1,000,000,000,000";
+const WINDOW_EXPECTED = 'from 1 ms to 366 days: seconds, or a text such as "1m"';
 
 export class Quota {
   readonly limit: number;
@@ -59,26 +67,24 @@ export class Quota {
   /** 0 unless it is a token bucket whose burst differs from its limit. */
   readonly burst: number;
 
-  /** Throws a RangeError that names the option. */
+  /** Throws an error that names the option: TypeError if it is missing, else RangeError. */
   constructor(options: QuotaOptions) {
-    this.limit = options.limit;
-    this.windowUs = windowUs(options.window);
-    this.algorithm = ALGORITHMS.indexOf(options.algorithm ?? "sliding_window");
-    this.burst = options.burst ?? 0;
-    const refuse = (field: string, expected: string): never => {
-      throw new RangeError(`${field} must be ${expected}`);
-    };
-    if (this.algorithm < 0) refuse("algorithm", `one of ${ALGORITHMS.join(", ")}`);
-    if (!isUnits(this.limit)) refuse("limit", UNITS_EXPECTED);
-    if (!(this.windowUs >= WINDOW_MIN_US && this.windowUs <= WINDOW_MAX_US)) {
-      refuse("window", 'from 1 ms to 366 days: seconds, or a text such as "1m"');
-    }
-    if (!isUnits(this.burst)) refuse("burst", UNITS_EXPECTED);
+    checkOptions(options, "limit and window");
+    const { limit, window, algorithm, burst } = options;
+    this.limit = limit;
+    this.windowUs = windowUs(window);
+    this.algorithm = ALGORITHMS.indexOf(algorithm ?? "sliding_window");
+    this.burst = burst ?? 0;
+    checkOption("algorithm", algorithm, this.algorithm >= 0, `one of ${ALGORITHMS.join(", ")}`);
+    checkOption("limit", limit, isUnits(limit), UNITS_EXPECTED);
+    const isInRange = this.windowUs >= WINDOW_MIN_US && this.windowUs <= WINDOW_MAX_US;
+    checkOption("window", window, isInRange, WINDOW_EXPECTED);
+    checkOptional("burst", burst, isUnits(this.burst), UNITS_EXPECTED);
     if (this.burst === 0) return;
-    if (this.name !== "token_bucket") refuse("burst", "left out, as only token_bucket has one");
-    if (this.limit > 0 && (this.burst * this.windowUs) / this.limit > FILL_TIME_MAX_US) {
-      refuse("burst", "at most what is refilled in 4 * 366 days");
-    }
+    checkOption("burst", burst, this.name === "token_bucket",
+                "left out, as only token_bucket has one");
+    checkOption("burst", burst, this.limit === 0 || fillsInTime(this),
+                "at most what is refilled in 4 * 366 days");
   }
 
   get name(): Algorithm {

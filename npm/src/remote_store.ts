@@ -4,6 +4,7 @@ import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";
 import { FailoverStore, type FailureOptions } from "./failover.js";
+import { checkOption, checkOptional, checkOptions, isFunction } from "./options.js";
 import type { Quota } from "./quota.js";
 
 export interface RemoteStoreOptions extends FailureOptions {
@@ -46,6 +47,15 @@ async function digestOf(text: string): Promise<string> {
   return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+function isNodesUrl(url: unknown): boolean {
+  if (typeof url !== "string" || !/^https?:\/\//i.test(url)) return false;
+  try {
+    return new URL(url).search === "";
+  } catch {
+    return false;
+  }
+}
+
 function checkOf(quota: Quota, bucket: string, key: string, cost: number): Check {
   const { limit, window, name, burst } = quota;
   const check: Check = { key, bucket, cost, limit, window, algorithm: name };
@@ -68,7 +78,11 @@ export class RemoteStore extends FailoverStore {
   private readonly url: string;
 
   constructor(private readonly options: RemoteStoreOptions) {
+    checkOptions(options, "url");
     super(options);
+    const { url, fetch: send } = options;
+    checkOption("url", url, isNodesUrl(url), 'where a node is: "http://10.0.0.7:8080"');
+    checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
     this.url = options.url.replace(/\/+$/, "");
   }
 

@@ -60,18 +60,34 @@ test("node, by import and by require", (t) => {
   }
 });
 
-// Debian's tsc, which has made the types.
-test("README's lines have the types that they need", (t) => {
-  const folder = project(t);
+// README's lines as TypeScript: of an import, and of a project whose files are CommonJS.
+function writeTypedPrograms(folder) {
   const [, fetchLine] = /```js\n(export default .*)\n/.exec(README);
   const names = "import { limitFetch } from \"@weir/limiter\";\n" +
                 "const handler = () => new Response();\n";
-  writeFileSync(join(folder, "main.mts"), TEN_LINES + names + fetchLine);
-  const words = ["--noEmit", "--strict", "--target", "es2022", "--module", "node16",
-                 "--moduleResolution", "node16", "--lib", "es2022,dom"];
-  const { status, stdout } = spawnSync("tsc", [...words, "main.mts"],
+  const program = TEN_LINES + names + fetchLine;
+  const required = "import weir = require(\"@weir/limiter\");\n" +
+                   "const remaining: number = new weir.Limiter({ limit: 5, window: 60 })" +
+                   ".hit(\"\", \"k\").remaining;\nconsole.log(remaining);\n";
+  const programs = { "main.mts": program, "main.cts": program, "plain.ts": program,
+                     "require.cts": required };
+  for (const [file, text] of Object.entries(programs)) writeFileSync(join(folder, file), text);
+  return Object.keys(programs);
+}
+
+// By Debian's tsc, which has made the types.
+function checkTypes(folder, resolution, files) {
+  const module = resolution === "node16" ? "node16" : "commonjs";
+  const words = ["--noEmit", "--strict", "--target", "es2022", "--module", module,
+                 "--moduleResolution", resolution, "--lib", "es2022,dom"];
+  const { status, stdout } = spawnSync("tsc", [...words, ...files],
                                        { cwd: folder, encoding: "utf8" });
   assert.equal(status, 0, stdout);
+}
+
+test("README's lines have the types that they need, imported and required", (t) => {
+  const folder = project(t);
+  checkTypes(folder, "node16", writeTypedPrograms(folder));
 });
 
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
@@ -89,6 +105,9 @@ test("npm install of the tarball, in an empty project", withNpm, (t) => {
   for (const file of ["main.mjs", "main.cjs"]) {
     assert.match(run(process.execPath, [file], empty), SAYS, file);
   }
+  const files = writeTypedPrograms(empty);
+  checkTypes(empty, "node16", files);
+  checkTypes(empty, "node", ["plain.ts"]);  // as before TypeScript knew "exports"
   const installed = JSON.parse(readFileSync(join(empty, "package-lock.json"), "utf8")).packages;
   assert.deepEqual(Object.keys(installed), ["", "node_modules/@weir/limiter"], "no dependencies");
 });

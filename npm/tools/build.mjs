@@ -4,7 +4,7 @@
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -53,12 +53,24 @@ function bundle({ file, platform, format }, script) {
   ], { stdio: "inherit" });
 }
 
+// To TypeScript, `require` of what a .d.ts describes is an import of a module, and refused.
+function writeTypesForRequire(folder) {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) writeTypesForRequire(path);
+    if (!entry.isFile() || !path.endsWith(".d.ts")) continue;
+    const text = readFileSync(path, "utf8").replace(/(["']\.\.?\/[^"']*)\.js(["'])/g, "$1.cjs$2");
+    writeFileSync(path.replace(/\.d\.ts$/, ".d.cts"), text);
+  }
+}
+
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 const script = `${out}.script.js`;
 writeFileSync(script, scriptModule());
 for (const each of BUNDLES) bundle(each, script);
 execFileSync("tsc", ["-p", NPM, "--outDir", join(out, "types")], { stdio: "inherit" });
+writeTypesForRequire(join(out, "types"));
 copyFileSync(wasm, join(out, "weir.wasm"));
 copyFileSync(join(NPM, "package.json"), join(out, "package.json"));
 copyFileSync(join(NPM, "README.md"), join(out, "README.md"));

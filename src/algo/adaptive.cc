@@ -27,10 +27,6 @@ std::int64_t latest_us(const State& state, Instant now) noexcept {
   return std::max(epoch_us(now), state.time_us);
 }
 
-std::int64_t cooldown_end_us(std::int64_t begin_us) noexcept {
-  return ceil_div(begin_us + kCooldown.count(), kCooldownGrainUs) * kCooldownGrainUs;
-}
-
 // Later windows than `state`'s begin at start_us.
 State enter_window(const State& state, std::int64_t window_us, std::int64_t start_us) noexcept {
   const std::int64_t finished = (start_us - state.time_us) / window_us;
@@ -42,47 +38,81 @@ State enter_window(const State& state, std::int64_t window_us, std::int64_t star
   return entered;
 }
 
-// The state as of `now`: what it holds, in the windows that count now. A cooldown that is over
-// is gone.
-State roll(const Quota& quota, const State& state, Instant now) noexcept {
-  const std::int64_t window_us = quota.window().count();
-  State rolled = state;
-  switch (window_age(state.time_us, window_us, epoch_us(now))) {
-    case WindowAge::kCurrent: break;
-    case WindowAge::kPrevious:
-    case WindowAge::kOld:
-      rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
-      break;
-    case WindowAge::kAhead:
-      if (windows_until_fresh(state) > 0) break;
-      [[fallthrough]];
-    case WindowAge::kFuture: rolled.time_us = window_start(window_us, epoch_us(now)); break;
+// What penalty.h asks of a state. A cooldown that is over is gone when it is rolled.
+struct Counts {
+  static std::int64_t cooldown_end_us(const State& rolled, Instant now) noexcept {
+    const std::int64_t end_us = latest_us(rolled, now) + kCooldown.count();
+    return ceil_div(end_us, kCooldownGrainUs) * kCooldownGrainUs;
   }
-  const std::int64_t latest = latest_us(rolled, now);
-  const std::int64_t longest = cooldown_end_us(latest);
-  const bool is_over = rolled.cooldown_until_us <= latest;
-  rolled.cooldown_until_us = is_over ? 0 : std::min(rolled.cooldown_until_us, longest);
-  return rolled;
-}
 
-// Whether rolling corrected what a mistaken clock wrote, which is worth storing.
-bool was_moved(const State& state, const State& rolled) noexcept {
-  const std::int64_t until_us = rolled.cooldown_until_us;
-  return rolled.time_us < state.time_us || (until_us > 0 && until_us < state.cooldown_until_us);
-}
+  static State roll(const Quota& quota, const State& state, Instant now) noexcept {
+    const std::int64_t window_us = quota.window().count();
+    State rolled = state;
+    switch (window_age(state.time_us, window_us, epoch_us(now))) {
+      case WindowAge::kCurrent: break;
+      case WindowAge::kPrevious:
+      case WindowAge::kOld:
+        rolled = enter_window(state, window_us, window_start(window_us, epoch_us(now)));
+        break;
+      case WindowAge::kAhead:
+        if (windows_until_fresh(state) > 0) break;
+        [[fallthrough]];
+      case WindowAge::kFuture: rolled.time_us = window_start(window_us, epoch_us(now)); break;
+    }
+    const std::int64_t longest = cooldown_end_us(rolled, now);
+    const bool is_over = rolled.cooldown_until_us <= latest_us(rolled, now);
+    rolled.cooldown_until_us = is_over ? 0 : std::min(rolled.cooldown_until_us, longest);
+    return rolled;
+  }
 
-// Units that the counts hold. REQUIRES: state is rolled to `now`
-std::int64_t held(const Quota& quota, const State& state, Instant now) noexcept {
-  return state.current + previous_weight(quota, state.counts(), now);
-}
+  static bool was_moved(const State& state, const State& rolled) noexcept {
+    const std::int64_t until_us = rolled.cooldown_until_us;
+    return rolled.time_us < state.time_us || (until_us > 0 && until_us < state.cooldown_until_us);
+  }
 
-bool in_cooldown(const State& rolled) noexcept { return rolled.cooldown_until_us > 0; }
+  static std::int64_t held(const Quota& quota, const State& state, Instant now) noexcept {
+    return state.current + previous_weight(quota, state.counts(), now);
+  }
 
-// What backoff leaves. REQUIRES: state is rolled to `now`
-std::int64_t remaining(const Quota& quota, const State& state, Instant now) noexcept {
-  if (in_cooldown(state)) return 0;
-  return std::max<std::int64_t>(0, halved_limit(quota, state.level) - held(quota, state, now));
-}
+  static bool in_cooldown(const State& rolled, Instant) noexcept {
+    return rolled.cooldown_until_us > 0;
+  }
+
+  static void spend(State& rolled, std::int64_t cost) noexcept { rolled.current += cost; }
+
+  // After the cooldown, when the previous count has faded enough for the level of its window.
+  // Seven windows bring the level to 0 and the counts there, where anything up to the limit fits.
+  static Instant admitted_at(const Quota& quota, const State& state, std::int64_t cost,
+                             Instant now) noexcept {
+    constexpr int kWindows = 1 + kBackoffLevelMax + 2;
+    const std::int64_t window_us = quota.window().count();
+    Instant at = std::max(now, instant_from_epoch_us(state.cooldown_until_us));
+    for (int windows = 0; windows < kWindows; ++windows) {
+      const State then = roll(quota, state, at);
+      if (fits<Counts>(quota, then, cost, at)) break;
+      const std::int64_t room = halved_limit(quota, then.level) - cost - then.current;
+      const std::int64_t faded_us =
+          room < 0 ? window_us : faded_at_us(window_us, then.previous, room);
+      at = instant_from_epoch_us(then.time_us + faded_us);
+      if (faded_us < window_us) break;
+    }
+    return at;
+  }
+
+  static Step<State> give_back(const Quota& quota, const State& state, std::int64_t units,
+                               Instant now) noexcept {
+    State rolled = roll(quota, state, now);
+    bool changed = false;
+    if (rolled.time_us >= state.time_us) {  // else it was moved here from the future
+      const auto counts = algo::give_back(quota, rolled.counts(), units, now);
+      rolled.previous = counts.state.previous;
+      rolled.current = counts.state.current;
+      changed = counts.changed;
+    }
+    const Decision decision = describe<Counts>(quota, rolled, Verdict::kAllowed, now);
+    return {changed ? rolled : state, decision, changed};
+  }
+};
 
 // ---- from one kind to the other ----
 
@@ -118,117 +148,28 @@ State counts_of_bucket(const Quota& quota, const TokenBucketState& bucket, Insta
 
 // REQUIRES: state is rolled to `now`
 std::int64_t not_left(const Quota& quota, const State& state, Instant now) noexcept {
-  return std::max(held(quota, state, now), quota.limit() - remaining(quota, state, now));
+  return std::max(Counts::held(quota, state, now),
+                  quota.limit() - remaining<Counts>(quota, state, now));
 }
 
 State bucket_of_counts(const Quota& quota, const State& counts, Instant now) noexcept {
-  const std::int64_t u = not_left(quota, roll(quota, counts, now), now);
+  const std::int64_t u = not_left(quota, Counts::roll(quota, counts, now), now);
   const Int128 units = std::min(Int128{u}, 2 * Int128{quota.limit()});
   return State::of(settle(quota, units * quota.ticks_per_unit(), Verdict::kAllowed, now).state);
 }
 
 State without_penalty(const Quota& quota, const State& counts, Instant now) noexcept {
-  const State rolled = roll(quota, counts, now);
+  const State rolled = Counts::roll(quota, counts, now);
   const std::int64_t u = not_left(quota, rolled, now);
-  if (u == held(quota, rolled, now)) return State::of(rolled.counts());
+  if (u == Counts::held(quota, rolled, now)) return State::of(rolled.counts());
   return counts_of(quota, u, rolled.current, instant_from_epoch_us(latest_us(rolled, now)));
-}
-
-// ---- backoff on two counts ----
-
-bool fits(const Quota& quota, const State& rolled, std::int64_t cost, Instant now) noexcept {
-  return !in_cooldown(rolled) &&
-         held(quota, rolled, now) + cost <= halved_limit(quota, rolled.level);
-}
-
-// When `cost` would be admitted if nothing else came: after the cooldown, when the previous
-// count has faded enough for the level of its window. Seven windows bring the level to 0 and
-// the counts there, where anything up to the limit fits.
-// REQUIRES: cost <= limit, state is rolled to `now`
-Instant admitted_at(const Quota& quota, const State& state, std::int64_t cost,
-                    Instant now) noexcept {
-  constexpr int kWindows = 1 + kBackoffLevelMax + 2;
-  const std::int64_t window_us = quota.window().count();
-  Instant at = std::max(now, instant_from_epoch_us(state.cooldown_until_us));
-  for (int windows = 0; windows < kWindows; ++windows) {
-    const State then = roll(quota, state, at);
-    if (fits(quota, then, cost, at)) break;
-    const std::int64_t room = halved_limit(quota, then.level) - cost - then.current;
-    const std::int64_t faded_us =
-        room < 0 ? window_us : faded_at_us(window_us, then.previous, room);
-    at = instant_from_epoch_us(then.time_us + faded_us);
-    if (faded_us < window_us) break;
-  }
-  return at;
-}
-
-Decision describe(const Quota& quota, const State& rolled, Verdict verdict, Instant now) noexcept {
-  Decision decision;
-  decision.verdict = verdict;
-  decision.backoff_level = rolled.level;
-  decision.limit = halved_limit(quota, rolled.level);
-  decision.remaining = remaining(quota, rolled, now);
-  decision.reset_after = std::max(Duration{0}, expiry(quota, rolled) - now);
-  return decision;
-}
-
-Decision describe_denial(const Quota& quota, const State& rolled, std::int64_t cost,
-                         Instant now) noexcept {
-  Decision decision = describe(quota, rolled, Verdict::kDenied, now);
-  decision.retry_after = std::max<Duration>(std::chrono::seconds(1 << rolled.level),
-                                            admitted_at(quota, rolled, cost, now) - now);
-  return decision;
-}
-
-// Denies `cost` and remembers it, unless a cooldown is on.
-Step<State> deny(const Quota& quota, const State& state, const State& rolled, std::int64_t cost,
-                 Instant now) noexcept {
-  if (!in_cooldown(rolled)) {
-    State denied = rolled;
-    count_denial(denied, cooldown_end_us(latest_us(rolled, now)));
-    return {denied, describe_denial(quota, denied, cost, now), true};
-  }
-  const bool moved = was_moved(state, rolled);
-  return {moved ? rolled : state, describe_denial(quota, rolled, cost, now), moved};
-}
-
-Step<State> give_back_in_backoff(const Quota& quota, const State& state, std::int64_t units,
-                                 Instant now) noexcept {
-  State rolled = roll(quota, state, now);
-  bool changed = false;
-  if (rolled.time_us >= state.time_us) {  // else it was moved here from the future
-    const auto counts = give_back(quota, rolled.counts(), units, now);
-    rolled.previous = counts.state.previous;
-    rolled.current = counts.state.current;
-    changed = counts.changed;
-  }
-  const Decision decision = describe(quota, rolled, Verdict::kAllowed, now);
-  return {changed ? rolled : state, decision, changed};
-}
-
-Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t cost,
-                           Instant now) noexcept {
-  if (cost < 0) return give_back_in_backoff(quota, state, -cost, now);
-
-  State rolled = roll(quota, state, now);
-  if (cost > quota.limit()) {
-    return {state, describe(quota, rolled, Verdict::kNever, now), false};
-  }
-  if (!fits(quota, rolled, cost, now)) {
-    if (cost == 0) return {state, describe_denial(quota, rolled, cost, now), false};
-    return deny(quota, state, rolled, cost, now);
-  }
-  if (cost == 0) return {state, describe(quota, rolled, Verdict::kAllowed, now), false};
-  rolled.current += cost;
-  rolled.deny_run = 0;
-  return {rolled, describe(quota, rolled, Verdict::kAllowed, now), true};
 }
 
 Step<State> decide_as_active(const Quota& quota, const State& state, std::int64_t cost,
                              Instant now) noexcept {
   switch (quota.active()) {
     case Algorithm::kTokenBucket: return as_adaptive(decide(quota, state.bucket(), cost, now));
-    case Algorithm::kExponentialBackoff: return decide_backoff(quota, state, cost, now);
+    case Algorithm::kExponentialBackoff: return decide_backoff<Counts>(quota, state, cost, now);
     default: return as_adaptive(decide(quota, state.counts(), cost, now));
   }
 }
@@ -256,10 +197,7 @@ Step<State> decide_carried(const Quota& quota, const State& state, std::int64_t 
 }
 
 Step<State> record_denial(const Quota& quota, const State& state, Instant now) noexcept {
-  const State begun = carried(quota, state, now);
-  const State rolled = roll(quota, begun, now);
-  if (quota.limit() == 0) return {state, describe(quota, rolled, Verdict::kNever, now), false};
-  Step<State> step = deny(quota, begun, rolled, 1, now);
+  Step<State> step = deny_unit<Counts>(quota, carried(quota, state, now), now);
   if (!step.changed) step.state = state;
   return step;
 }

@@ -1,4 +1,7 @@
 // weir export: rules for the Worker.
+//
+// What it writes comes from the compiled rules, and not from the YAML: a value of 5 or a list of
+// one is there what the server took it for.
 
 #include "cli/exported_rules.h"
 
@@ -7,6 +10,7 @@
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -93,30 +97,62 @@ json::object key_list_json(const KeyList& list) {
   return {{"keys", std::move(keys)}, {"networks", std::move(networks)}};
 }
 
-// The texts of a field that holds one or several.
-std::vector<std::string_view> texts_of(const json::value* field) {
-  std::vector<std::string_view> texts;
-  if (field == nullptr) return texts;
-  if (const auto* text = field->if_string()) texts.push_back(*text);
-  if (const auto* list = field->if_array()) {
-    for (const json::value& each : *list) texts.push_back(each.as_string());
+// Adds a list to `object`, unless it is empty.
+template <typename T, typename ToJson>
+void add_list(json::object& object, std::string_view name, const std::vector<T>& list,
+              ToJson to_json) {
+  if (list.empty()) return;
+  json::array array;
+  for (const T& each : list) array.push_back(json::value(to_json(each)));
+  object[name] = std::move(array);
+}
+
+json::object property_json(const PropertyMatch& property) {
+  return {{"name", property.name}, {"value", property.value.text}};
+}
+
+json::object match_json(const RequestMatch& match) {
+  json::object object;
+  const auto pattern_json = [](const TextPattern& pattern) { return pattern.text; };
+  const auto network_json = [](const IpPrefix& network) { return network.to_string(); };
+  add_list(object, "method", match.methods, std::identity());
+  add_list(object, "host", match.hosts, pattern_json);
+  add_list(object, "path", match.paths, pattern_json);
+  add_list(object, "country", match.countries, std::identity());
+  add_list(object, "client", match.clients, network_json);
+  add_list(object, "header", match.headers, property_json);
+  add_list(object, "query", match.parameters, property_json);
+  add_list(object, "cookie", match.cookies, property_json);
+  add_list(object, "all", match.all_of, match_json);
+  add_list(object, "any", match.any_of, match_json);
+  add_list(object, "not", match.none_of, match_json);
+  return object;
+}
+
+json::object denial_json(const Denial& denial) {
+  json::object object;
+  if (denial.status != 0) object["status"] = denial.status;
+  if (denial.body) {
+    object["content_type"] = denial.content_type;
+    object["body"] = denial.body->text();
   }
-  return texts;
+  add_list(object, "header", denial.headers, [](const HeaderTemplate& header) {
+    return json::object{{"name", header.name}, {"value", header.value.text()}};
+  });
+  return object;
+}
+
+// Whether the Intl of JavaScript has the zone. The server takes every file of tzdata, which has
+// `localtime` and zones with leap seconds beside them.
+bool is_zone_everywhere(std::string_view zone) {
+  constexpr std::array<std::string_view, 16> kAreas = {
+      "Africa", "America", "Antarctica", "Arctic", "Asia",   "Atlantic", "Australia", "Brazil",
+      "Canada", "Chile",   "Etc",        "Europe", "Indian", "Mexico",   "Pacific",   "US"};
+  return zone == "UTC" || zone == "GMT" || is_one_of(kAreas, zone.substr(0, zone.find('/')));
 }
 
 // Days as bits, times as minutes of the day.
-json::object hours_json(const json::object& active) {
-  Schedule::Spec hours;
-  const auto days = texts_of(active.if_contains("days"));
-  if (!days.empty()) hours.days = 0;
-  for (const std::string_view day : days) hours.days |= parse_days(day).value_or(0);
-  for (const auto from : texts_of(active.if_contains("from"))) {
-    hours.from = parse_time_of_day(from).value_or(hours.from);
-  }
-  for (const auto to : texts_of(active.if_contains("to"))) {
-    hours.to = parse_time_of_day(to).value_or(hours.to);
-  }
-  for (const auto zone : texts_of(active.if_contains("zone"))) hours.zone = zone;
+json::object hours_json(const Schedule::Spec& hours) {
   return {{"days", hours.days},
           {"from", hours.from.count()},
           {"to", hours.to.count()},
@@ -141,6 +177,7 @@ class Exported {
     if (rule_.tier) refuse_claim("tier", *rule_.tier);
     if (rule_.cost_from) refuse("cost", "the Worker takes costs that are whole numbers only");
     refuse_denial();
+    if (rule_.active) refuse_zone(rule_.active->spec().zone);
     refuse_algorithms("algorithm", rule_.own_limits(), store);
     for (const auto& [name, quotas] : rule_.tiers) refuse_algorithms("tiers", quotas, store);
     for (const auto& [name, quotas] : rule_.overrides)
@@ -153,15 +190,19 @@ class Exported {
                       {"shadow", rule_.shadow},
                       {"cost", rule_.cost},
                       {"limits", limits_json(rule_.own_limits())}};
-    for (const std::string_view name : {"match", "key", "tier"}) {
-      if (const auto* value = written_.if_contains(name)) rule[name] = *value;
+    rule["match"] = match_json(*rule_.match);
+    for (const std::string_view name : {"key", "tier"}) {
+      const auto* value = written_.if_contains(name);
+      if (value != nullptr && !value->is_null()) rule[name] = *value;
     }
     if (!rule_.tiers.empty()) rule["tiers"] = named_limits_json(rule_.tiers);
     if (!rule_.overrides.empty()) rule["overrides"] = named_limits_json(rule_.overrides);
     if (!rule_.allow.empty()) rule["allow"] = key_list_json(rule_.allow);
     if (!rule_.deny.empty()) rule["deny"] = key_list_json(rule_.deny);
-    if (rule_.active) rule["active"] = hours_json(*section("active"));
-    if (const auto* denial = section("on_deny")) rule["on_deny"] = denial_json(*denial);
+    if (rule_.active) rule["active"] = hours_json(rule_.active->spec());
+    if (auto denial = denial_json(rule_.denial); !denial.empty()) {
+      rule["on_deny"] = std::move(denial);
+    }
     return rule;
   }
 
@@ -173,16 +214,6 @@ class Exported {
   const json::object* section(std::string_view name) const {
     const auto* value = written_.if_contains(name);
     return value == nullptr ? nullptr : value->if_object();
-  }
-
-  json::object denial_json(const json::object& written) const {
-    json::object denial;
-    if (rule_.denial.status != 0) denial["status"] = rule_.denial.status;
-    if (rule_.denial.body) denial["content_type"] = rule_.denial.content_type;
-    for (const std::string_view name : {"body", "header"}) {
-      if (const auto* value = written.if_contains(name)) denial[name] = *value;
-    }
-    return denial;
   }
 
   void refuse_claim(std::string_view field, const KeyPart& part) {
@@ -202,6 +233,12 @@ class Exported {
     for (const HeaderTemplate& header : rule_.denial.headers) {
       header.value.for_each_part(refuse_part);
     }
+  }
+
+  void refuse_zone(const std::string& zone) {
+    if (is_zone_everywhere(zone)) return;
+    refuse("active",
+           "the Worker has no zone '" + zone + "'; write one such as Europe/Berlin or UTC");
   }
 
   void refuse_algorithms(std::string_view field, std::span<const Quota> quotas, WorkerStore store) {
@@ -260,7 +297,7 @@ std::variant<std::string, ConfigErrors> exported_rules(const Config& config,
     for (auto& [place, message] : exported.refusals) {
       errors.push_back({file, place.line, place.column, rule.id + ": " + std::move(message)});
     }
-    if (rule.enabled) rules.push_back(exported.to_json());
+    if (rule.enabled && exported.refusals.empty()) rules.push_back(exported.to_json());
   }
   std::ranges::stable_sort(
       errors, {}, [](const ConfigError& error) { return std::pair(error.line, error.column); });

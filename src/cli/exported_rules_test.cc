@@ -48,7 +48,7 @@ rules:
       R"({"store":"kv","rules":[{"id":"login","group":"","shadow":false,"cost":2,)"
       R"("limits":[{"algorithm":"sliding_window","limit":5,"window_us":60000000},)"
       R"({"algorithm":"fixed_window","limit":100,"window_us":86400000000}],)"
-      R"("match":{"method":"POST","path":"/login"},"key":["client/24/48","header:X-App"]}]})");
+      R"("match":{"method":["POST"],"path":["/login"]},"key":["client/24/48","header:X-App"]}]})");
 }
 
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {
@@ -68,6 +68,50 @@ rules:
             "rules.yaml:7:12: b: the Worker has no 'path_regex' in 'match'; write 'path' with '*'\n"
             "rules.yaml:10:14: b: the Worker has no 'block' in 'on_deny'\n"
             "rules.yaml:11:11: b: the Worker has no 'mode'\n");
+}
+
+TEST(ExportedRules, HaveTextsWhereYamlHasNumbers) {
+  const std::string text = exported(R"(
+country_header: C
+rules:
+  - id: plain
+    match:
+      host: "1.50"
+      header: [{name: X-A, value: 5}, {name: X-B}]
+      query: [{name: q, value: true}]
+      country: [NO]
+      client: [10.0.0.0/8, "2001:DB8::1"]
+      any: [{cookie: [{name: c, value: 1e3}]}]
+      not: {path: /5}
+    limit: 1
+    window: 1m
+    on_deny: {body: 1.50, header: [{name: X-C, value: "5"}]}
+)");
+  EXPECT_NE(text.find(R"("match":{"host":["1.50"],"country":["NO"],)"
+                      R"("client":["10.0.0.0/8","2001:db8::1/128"],)"
+                      R"("header":[{"name":"X-A","value":"5"},{"name":"X-B","value":"*"}],)"
+                      R"("query":[{"name":"q","value":"true"}],)"
+                      R"("any":[{"cookie":[{"name":"c","value":"1e3"}]}],)"
+                      R"("not":[{"path":["/5"]}]},)"
+                      R"("on_deny":{"content_type":"text/plain","body":"1.50",)"
+                      R"("header":[{"name":"X-C","value":"5"}]}})"),
+            std::string::npos)
+      << text;
+}
+
+TEST(ExportedRules, RefuseTimeZonesThatOnlyThisSystemHas) {
+  const auto in_zone = [](const std::string& zone) {
+    return exported("rules: [{id: a, match: {}, limit: 1, window: 1s, active: {zone: " + zone +
+                    "}}]");
+  };
+  for (const char* zone : {"localtime", "Japan"}) {
+    EXPECT_EQ(in_zone(zone), "rules.yaml:1:58: a: the Worker has no zone '" + std::string(zone) +
+                                 "'; write one such as Europe/Berlin or UTC\n");
+  }
+  for (const char* zone : {"UTC", "Etc/GMT+5", "America/Argentina/Buenos_Aires"}) {
+    EXPECT_NE(in_zone(zone).find(zone), std::string::npos);
+    EXPECT_EQ(in_zone(zone).front(), '{');
+  }
 }
 
 TEST(ExportedRules, RefuseWhateverReadsTokens) {

@@ -27,6 +27,7 @@
 #include "config/config.h"
 #include "net/loop/file_watch.h"
 #include "net/loop/signals.h"
+#include "net/sockets/service_manager.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -57,6 +58,9 @@ Value value_or_fail(std::variant<Value, StartError> result) {
   return std::move(std::get<Value>(result));
 }
 
+// Of values that load() has accepted.
+Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
+
 // Logs each error.
 std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
   auto loaded = load_config_files(options);
@@ -71,7 +75,7 @@ class Serve {
  public:
   Serve(const ServeOptions& options, Config config)
       : options_(options),
-        settings_(value_or_fail(settle(config.settings))),
+        settings_(settled(config.settings)),
         files_(describe_config_files(options, config.settings)) {
     const auto secrets = value_or_fail(read_secrets(options, settings_.values));
     has_token_ = secrets.admin_token.has_value();
@@ -85,6 +89,7 @@ class Serve {
   void run(const Signals& signals) {
     node_->server().start();
     announce();
+    notify_service_manager(ServiceState::kReady);
     using Event = Signals::Event;
     for (;;) {
       const auto awaited = signals.wait(node_->server().stopped(), watch_fd(), patience());
@@ -219,9 +224,7 @@ class Serve {
     auto loaded = load(options_);
     auto* config = std::get_if<Config>(&loaded);
     if (config == nullptr) return std::nullopt;
-    auto settled = settle(config->settings);
-    if (auto* error = std::get_if<StartError>(&settled)) return log_refusal(*error);
-    auto& settings = std::get<Settings>(settled);
+    auto settings = settled(config->settings);
     // The addresses that listen under TLS do so until a restart, and need their certificate.
     if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
     auto in_force = settings;
@@ -280,6 +283,7 @@ class Serve {
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
     const auto patience = settings_.values.get<Duration>("drain_timeout");
+    notify_service_manager(ServiceState::kStopping);
     spdlog::info("stopping, within {}; open connections: {}", format_duration(patience),
                  node_->server().connections().open);
     node_->drain(patience);

@@ -74,24 +74,28 @@ MaybeSecret read_secret(const SecretKind& kind, const std::string& file) {
   return checked_secret(std::move(line), kind, file);
 }
 
+bool is_under_tls(const Listening& place) { return place.option->security == Security::kTls; }
+
 // Whether connections to this address begin with a PROXY header.
 ProxyProtocol proxy_protocol_of(const std::vector<std::string>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end() ? ProxyProtocol::kRequired
                                                        : ProxyProtocol::kNone;
 }
 
-std::optional<StartError> settle_tls(const SettingValues& values, Settings& settings) {
+std::optional<SettingMistake> settle_tls(const SettingValues& values, Settings& settings) {
   settings.tls = {.certificate = values.get<std::string>("tls.certificate"),
                   .key = values.get<std::string>("tls.key"),
                   .client_ca = values.get<std::string>("tls.client_ca")};
-  if (!settings.needs_tls()) return std::nullopt;
+  const auto needs = std::ranges::find_if(settings.listening, is_under_tls);
+  if (needs == settings.listening.end()) return std::nullopt;
   if (!settings.tls.certificate.empty() && !settings.tls.key.empty()) return std::nullopt;
-  return StartError{
+  return SettingMistake{
+      "listen." + std::string(needs->option->name),
       "TLS needs a certificate and its key: give --tls-certificate and --tls-key, or "
       "'tls:' in the file"};
 }
 
-std::optional<StartError> settle_listening(const SettingValues& values, Settings& settings) {
+std::optional<SettingMistake> settle_listening(const SettingValues& values, Settings& settings) {
   const auto behind_proxy = values.get<std::vector<std::string>>("listen.proxy_protocol");
   for (const auto& option : kListenOptions) {
     const auto name = "listen." + std::string(option.name);
@@ -99,7 +103,9 @@ std::optional<StartError> settle_listening(const SettingValues& values, Settings
     const bool by_default = option.name == "http" && !values.is_set("listen.http_tls");
     if (!values.is_set(name) && !by_default) continue;
     auto address = Address::parse(values.get<std::string>(name));
-    if (auto* error = std::get_if<StartError>(&address)) return std::move(*error);
+    if (auto* error = std::get_if<StartError>(&address)) {
+      return SettingMistake{name, std::move(error->message)};
+    }
     settings.listening.push_back({.option = &option,
                                   .address = std::get<Address>(address),
                                   .proxy_protocol = proxy_protocol_of(behind_proxy, option.name)});
@@ -108,21 +114,23 @@ std::optional<StartError> settle_listening(const SettingValues& values, Settings
   for (const auto& name : behind_proxy) {
     const auto is_named = [&](const Listening& place) { return place.option->name == name; };
     if (std::ranges::none_of(settings.listening, is_named)) {
-      return StartError{"proxy_protocol names '" + name + "', but nothing listens under that name"};
+      return SettingMistake{"listen.proxy_protocol", "proxy_protocol names '" + name +
+                                                         "', but nothing listens under that name"};
     }
   }
   return settle_tls(values, settings);
 }
 
-std::optional<StartError> settle_store(const SettingValues& values, Settings& settings) {
+std::optional<SettingMistake> settle_store(const SettingValues& values, Settings& settings) {
   if (!values.is_set("store.redis")) {
     if (!values.is_set("store.mode")) return std::nullopt;
-    return StartError{
+    return SettingMistake{
+        "store.mode",
         "--mode is about a store that is shared: give --redis, or 'store:' in the file"};
   }
   auto parsed = RedisUrl::parse(values.get<std::string>("store.redis"));
   if (const auto* error = std::get_if<RedisUrlError>(&parsed)) {
-    return StartError{"the URL of the Redis: " + error->message};
+    return SettingMistake{"store.redis", "the URL of the Redis: " + error->message};
   }
   auto& fleet = settings.fleet.emplace();
   fleet.url = std::get<RedisUrl>(std::move(parsed));
@@ -133,20 +141,24 @@ std::optional<StartError> settle_store(const SettingValues& values, Settings& se
   return std::nullopt;
 }
 
-// The errors do not repeat the URL, which may be secret.
-std::optional<StartError> settle_webhook(const SettingValues& values, Settings& settings) {
+// The mistakes do not repeat the URL, which may be secret.
+std::optional<SettingMistake> settle_webhook(const SettingValues& values, Settings& settings) {
   if (!values.is_set(kWebhook)) {
     if (!values.is_set(kWebhookTokenFile)) return std::nullopt;
-    return StartError{"unusual_traffic.webhook_token_file is for a webhook: add 'webhook', too"};
+    return SettingMistake{
+        kWebhookTokenFile,
+        "unusual_traffic.webhook_token_file is for a webhook: add 'webhook', too"};
   }
   settings.webhook = WebhookUrl::parse(values.get<std::string>(kWebhook));
   if (!settings.webhook) {
-    return StartError{
+    return SettingMistake{
+        kWebhook,
         "unusual_traffic.webhook must be http:// or https://, a host and a path, such as "
         "https://alerts.example.com/weir"};
   }
   if (!values.is_set(kWebhookTokenFile) || settings.webhook->is_private()) return std::nullopt;
-  return StartError{"the token of unusual_traffic.webhook must not travel in clear: use https://"};
+  return SettingMistake{
+      kWebhook, "the token of unusual_traffic.webhook must not travel in clear: use https://"};
 }
 
 std::vector<IpPrefix> networks_of(const std::vector<std::string>& texts) {
@@ -183,10 +195,7 @@ std::string Listening::url(const Address& bound) const {
   return std::string(option->scheme) + "://" + bound.to_string();
 }
 
-bool Settings::needs_tls() const {
-  return std::ranges::any_of(
-      listening, [](const Listening& place) { return place.option->security == Security::kTls; });
-}
+bool Settings::needs_tls() const { return std::ranges::any_of(listening, is_under_tls); }
 
 Exposure Settings::exposure() const {
   const auto is_for_this_machine = [](const Listening& place) {
@@ -196,11 +205,11 @@ Exposure Settings::exposure() const {
                                                              : Exposure::kNetwork;
 }
 
-std::variant<Settings, StartError> settle(const SettingValues& values) {
+std::variant<Settings, SettingMistake> settle(const SettingValues& values) {
   auto settings = Settings{.values = values};
-  if (auto error = settle_listening(values, settings)) return std::move(*error);
-  if (auto error = settle_store(values, settings)) return std::move(*error);
-  if (auto error = settle_webhook(values, settings)) return std::move(*error);
+  if (auto mistake = settle_listening(values, settings)) return std::move(*mistake);
+  if (auto mistake = settle_store(values, settings)) return std::move(*mistake);
+  if (auto mistake = settle_webhook(values, settings)) return std::move(*mistake);
   if (values.is_set("trusted_proxies")) {
     settings.trusted_proxies =
         TrustedProxies(networks_of(values.get<std::vector<std::string>>("trusted_proxies")));
@@ -249,15 +258,19 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   return sentences;
 }
 
+std::variant<std::optional<std::string>, StartError> read_webhook_token(
+    const SettingValues& settings) {
+  const auto file = settings.get<std::string>(kWebhookTokenFile);
+  return file.empty() ? MaybeSecret(std::nullopt) : read_secret(kWebhookToken, file);
+}
+
 std::variant<Secrets, StartError> read_secrets(const ServeOptions& options,
                                                const SettingValues& settings) {
   auto token = read_secret(kAdminToken, options.admin_token_file);
   if (auto* error = std::get_if<StartError>(&token)) return std::move(*error);
   auto password = read_secret(kRespPassword, options.resp_password_file);
   if (auto* error = std::get_if<StartError>(&password)) return std::move(*error);
-  const auto webhook_file = settings.get<std::string>(kWebhookTokenFile);
-  auto webhook =
-      webhook_file.empty() ? MaybeSecret(std::nullopt) : read_secret(kWebhookToken, webhook_file);
+  auto webhook = read_webhook_token(settings);
   if (auto* error = std::get_if<StartError>(&webhook)) return std::move(*error);
   return Secrets{.admin_token = std::get<0>(std::move(token)),
                  .resp_password = std::get<0>(std::move(password)),

@@ -85,8 +85,14 @@ struct Settings {
   Exposure exposure() const;
 };
 
-// Makes what a node needs from the values. The error says which of them do not go together.
-std::variant<Settings, StartError> settle(const SettingValues& values);
+// What is wrong with a setting, of this full name.
+struct SettingMistake {
+  std::string setting;
+  std::string message;
+};
+
+// Makes what a node needs from the values. The mistake says which of them do not go together.
+std::variant<Settings, SettingMistake> settle(const SettingValues& values);
 
 // What `console:` says, and the console's files.
 ConsoleOptions console_options(const SettingValues& values);
@@ -103,6 +109,10 @@ struct Secrets {
   std::optional<std::string> resp_password;
   std::optional<std::string> webhook_token;
 };
+
+// None if no setting names its file.
+std::variant<std::optional<std::string>, StartError> read_webhook_token(
+    const SettingValues& settings);
 
 // Each from its file, else from the environment, else none. The file of the webhook's token is
 // named by `settings`.

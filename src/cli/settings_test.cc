@@ -112,7 +112,7 @@ TEST(Settings, RefusesAnOptionInTheWordsOfTheFile) {
 }
 
 std::string refusal(const SettingValues& values) {
-  return std::get<StartError>(settle(values)).message;
+  return std::get<SettingMistake>(settle(values)).message;
 }
 
 TEST(Settings, RefusesAnAddressThatIsNone) {

@@ -31,11 +31,13 @@ std::size_t count_rules_in(const ValidateOptions& options) {
     const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
     return static_cast<std::size_t>(std::ranges::count_if(rules, limits));
   }
-  const auto config = value_or_refuse(load_whole_config(options.file), std::cout);
+  auto config = value_or_refuse(load_config_files({.config_file = options.file}), std::cout);
+  const auto rules = config.rules.size();
+  config.rules.resize(config.rule_places.size());  // without those of Envoy's files
   const auto warnings = config_warnings(config, options.file);
   if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
   for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';
-  return config.rules.size();
+  return rules;
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ void read_config(const SectionReader& reader, Config& config) {
 }  // namespace
 
 std::string ConfigError::to_string() const {
+  if (file.empty()) return message;
   if (line == 0) return file + ": " + message;
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message;
 }

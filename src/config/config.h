@@ -65,7 +65,7 @@ struct Config {
 };
 
 struct ConfigError {
-  std::string file;
+  std::string file;        // empty: the command line's mistake
   std::size_t line = 0;    // from 1; 0 when the file could not be read at all
   std::size_t column = 0;  // from 1, in bytes
   std::string message;     // what is wrong and what would be right

@@ -258,8 +258,8 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::boolean("show_keys",
                  "Whether /admin/busiest shows the busiest keys themselves, up to 64 bytes of "
-                 "each, and not only their hashes. With a store, they are in the Redis in clear, "
-                 "too.")
+                 "each, and not only their hashes. Then events of unusual traffic show them, too, "
+                 "with the log and the webhook, and with a store they are in the Redis in clear.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
         .needs_restart(),
     row::choice("console", kConsoleUses,

@@ -1,6 +1,7 @@
 #include "config/config_warnings.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -22,6 +23,10 @@ constexpr std::int64_t kSharedLimitMin = 100;
 
 constexpr std::string_view kHeaderText = "header";
 
+// Entries that Envoy fills with the client's address.
+constexpr std::array<std::string_view, 2> kAddressEntries = {"remote_address",
+                                                             "masked_remote_address"};
+
 // What a client chooses as it likes.
 struct Choice {
   std::string_view what;
@@ -39,7 +44,9 @@ class Warnings {
     for (std::size_t i = 0; i < config_.rules.size() && !found_.full(); ++i) {
       const Rule& rule = config_.rules[i];
       const RulePlaces& places = config_.rule_places[i];
-      if (!rule.match || !rule.enabled) continue;
+      if (!rule.enabled) continue;
+      warn_of_networks(rule, places);
+      if (!rule.match) continue;
       warn_of_match(*rule.match, places);
       warn_of_earlier(i);
       warn_of_choice(i);
@@ -106,6 +113,27 @@ class Warnings {
       std::string text = "no client has the key '" + printable(key) + "'";
       if (request.client) text += "; this one is counted as '" + std::string(counted) + "'";
       warn(places.of("overrides"), text);
+    }
+  }
+
+  // A descriptor names no client, so the networks of lists read the key as an address.
+  void warn_of_networks(const Rule& rule, const RulePlaces& places) {
+    if (!rule.descriptor) return;
+    for (const auto& [field, list] : {std::pair("allow", &rule.allow), {"deny", &rule.deny}}) {
+      if (!list->networks.empty()) warn_of_networks(*rule.descriptor, places.of(field));
+    }
+  }
+  void warn_of_networks(const DescriptorMatch& descriptor, const TextPlace& place) {
+    const auto entry = std::ranges::find_if(descriptor.entries, &DescriptorEntry::is_open);
+    if (descriptor.open_entries() != 1) {
+      warn(place,
+           "no descriptor has an address in these networks: only a single entry whose value "
+           "is left open is read as one");
+    } else if (std::ranges::find(kAddressEntries, entry->key) == kAddressEntries.end()) {
+      warn(place, "the value of the entry '" + printable(entry->key) +
+                      "' is read as an address; a client that fills it is in any network that it "
+                      "likes; use "
+                      "'remote_address', which Envoy fills");
     }
   }
 

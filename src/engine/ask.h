@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/ip_address.h"
 #include "observe/rule_counts.h"
+#include "rules/key_choices.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "weir/decision.h"
@@ -30,6 +32,8 @@ struct Ask {
   std::string_view bucket{};
   std::string_view key{};
   std::string_view tier{};
+  // Of a request that repeats what key or tier are made of: what they may be instead.
+  std::shared_ptr<const KeyChoices> choices{};
   // Whose request it is, if that is known, for lists of networks.
   std::optional<IpAddress> client{};
   // A caller that names the key may mean an address by it. A key made of a request may be a
@@ -43,6 +47,9 @@ struct Ask {
 // The ask of a rule that applies to a request: its key, tier and cost. Refers to the rule, the
 // request and the two scratches.
 Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier);
+
+// A number in a text of the request, which only ever makes it dearer: never 0 or less.
+std::int64_t cost_in(std::string_view text);
 
 struct Answer {
   enum class Cause : std::uint8_t {

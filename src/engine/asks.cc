@@ -16,8 +16,27 @@ std::string_view rule_id(const Ask& ask) {
 }
 
 // For lists of networks. A key is an address where no client is known.
-std::optional<IpAddress> address_of(const Ask& ask) {
-  return ask.client ? ask.client : IpAddress::parse(ask.key);
+std::optional<IpAddress> address_of(const Ask& ask, std::string_view key) {
+  return ask.client ? ask.client : IpAddress::parse(key);
+}
+
+// The key, or any that it may be for the origin.
+bool is_on_deny_list(const Ask& ask) {
+  if (ask.choices != nullptr && ask.choices->are_too_many()) return true;
+  const KeyList& list = ask.rule->deny;
+  if (list.empty()) return false;
+  const auto holds = [&](std::string_view key) { return list.holds(key, address_of(ask, key)); };
+  return ask.choices == nullptr ? holds(ask.key) : std::ranges::any_of(ask.choices->keys, holds);
+}
+
+// Likewise; of several blocks the longest.
+std::optional<Instant> blocked_until(const BlockList& blocks, const Ask& ask, Instant now) {
+  if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
+  std::optional<Instant> until;
+  for (const std::string& key : ask.choices->keys) {
+    until = std::max(until, blocks.until(ask.rule->id, key, now));
+  }
+  return until;
 }
 
 // How soon to ask again after a denial by a rule whose store fails.
@@ -109,7 +128,8 @@ bool Asks::add(const Ask& ask) {
   }
   const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
-    if (item.limits[i].algorithm() == Algorithm::kAdaptive) follow_switches(item);
+    const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
+    if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
     item.hashes[i] = engine_.hash(name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
@@ -128,7 +148,9 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
     item.limits = std::span<const Quota>(&item.ask.quota, 1);
     return;
   }
-  item.limits = ask.rule->limits_for(ask.key, ask.tier);
+  const bool has_choice = ask.choices != nullptr && !ask.choices->are_too_many();
+  item.limits =
+      has_choice ? least_limits(*ask.rule, *ask.choices) : ask.rule->limits_for(ask.key, ask.tier);
   const std::int64_t percent = limit_percent(*ask.rule, engine_);
   if (percent == 100) return;
   item.lowered.clear();
@@ -138,12 +160,14 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
 
 // Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
 void Asks::follow_switches(Item& item) const {
-  if (item.limits.data() == item.followed.data()) return;
   const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
   const ActiveAlgorithm active = engine_.active_for(rule);
-  const std::span followed = std::span(item.followed).first(item.limits.size());
-  for (std::size_t i = 0; i < followed.size(); ++i) followed[i] = item.limits[i].following(active);
-  item.limits = followed;
+  const Quota* limit = item.limits.data();
+  for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
+    followed = *limit++;
+    followed.follow(active);
+  }
+  item.limits = {item.followed.data(), item.limits.size()};
 }
 
 // Answers what needs no counter. True if it did.
@@ -158,19 +182,19 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
-  if (!rule.deny.empty() && rule.deny.holds(ask.key, address_of(ask))) {
+  if (is_on_deny_list(ask)) {
     answer.cause = Answer::Cause::kDenyList;
     answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
     return true;
   }
   const bool names_itself = ask.key_origin == Ask::KeyOrigin::kRequest;
   if (!rule.allow.empty() &&
-      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask))) {
+      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask, ask.key))) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = blocks_.until(rule.id, ask.key, now);
+  const auto until = blocked_until(blocks_, ask, now);
   if (!until) return false;
   answer.cause = Answer::Cause::kBlocked;
   answer.decision = {.verdict = Verdict::kDenied,
@@ -213,6 +237,7 @@ Asks::Progress Asks::decide(Instant now) {
   for (const auto& each : items()) {
     Item& item = *each;
     item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
+    item.ask.choices.reset();
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
     allowed_ = allowed_ && item.answer.allowed();
   }
@@ -413,7 +438,7 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
-      item.answer.quota = item.limits[i];
+      if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
   }
 }

@@ -4,7 +4,8 @@
 // done here, alike for every door, in this order:
 //
 //   not in force, unlimited, exempt  allowed, nothing counted
-//   on the rule's deny list          denied for good, nothing counted
+//   on the rule's deny list          denied for good, nothing counted; of a request that repeats
+//                                    its key, any of the values counts here and for blocks
 //   on its allow list                allowed, nothing counted
 //   blocked                          denied until the block ends, nothing counted
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of

@@ -201,6 +201,38 @@ TEST_F(AsksTest, AKeyThatARequestFilledIsNoAddressThatPasses) {
   EXPECT_EQ(last().cause, Cause::kDenyList);
 }
 
+// "X-Key: foe" and another value beside it had no key, and so passed lists, blocks and limits.
+TEST_F(AsksTest, ARepeatedKeyPassesNoListBlockOrLowerLimit) {
+  const KeyPart part{.property = KeyPart::Property::kHeader, .name = "X-Key"};
+  Rule rule{.id = "r",
+            .quota = quota(5),
+            .overrides = {{"slow", {quota(2)}}, {"vip", {quota(100)}}},
+            .tiers = {{"gold", {quota(50)}}, {"free", {quota(3)}}},
+            .tier = KeyPart{.property = KeyPart::Property::kHeader, .name = "X-Plan"},
+            .key_parts = {part}};
+  rule.deny.keys = {"foe"};
+  blocks_.add({.rule = "r", .key = "blocked", .since = now_, .until = now_ + 1min}, now_);
+  const auto asked = [&](std::vector<NameValue> headers) {
+    const Request request{.headers = headers};
+    std::string scratch;
+    PartScratch tier{};
+    return decide(Operation::kLook, {ask_about(rule, request, scratch, tier)});
+  };
+  EXPECT_EQ(asked({{"X-Key", "a"}, {"X-Key", "b"}}), "+5 ");
+  EXPECT_EQ(asked({{"X-Key", "a"}, {"X-Key", "foe"}}), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kDenyList);
+  EXPECT_EQ(asked({{"X-Key", "blocked, a"}}), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(asked({{"X-Key", "vip"}, {"X-Key", "slow"}}), "+2 ");
+  EXPECT_EQ(asked({{"X-Key", "vip"}, {"X-Key", "a"}}), "+5 ") << "nor gains by one";
+  EXPECT_EQ(asked({{"X-Key", "a"}, {"X-Plan", "gold"}, {"X-Plan", "free"}}), "+3 ");
+  EXPECT_EQ(asked({{"X-Key", "a"}, {"X-Plan", "gold"}, {"X-Plan", "lead"}}), "+5 ");
+  EXPECT_EQ(asked({{"X-Key", "vip"}, {"X-Plan", "gold"}, {"X-Plan", "free"}}), "+100 ");
+  std::string many = "0";
+  for (std::size_t i = 0; i <= KeyChoices::kChoicesMax; ++i) many += "," + std::to_string(i);
+  EXPECT_EQ(asked({{"X-Key", many}}), "-0 ");
+}
+
 TEST_F(AsksTest, DisabledAndUnlimitedRulesCountNothing) {
   const Rule disabled{.id = "r", .quota = quota(0), .enabled = false};
   EXPECT_EQ(hit(disabled), "+0 ");

@@ -216,7 +216,8 @@ void Connection::settle() {
     }
   }
   if (phase_ == Phase::kDead) return owner_.destroy(*this);
-  is_heavy_ = is_heavy_ || blocked_;
+  const bool has_much = session_ != nullptr && session_->input_waiting() >= kTurnInput;
+  is_heavy_ = is_heavy_ || blocked_ || has_much;
   update_interest();
   account();
 }

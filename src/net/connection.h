@@ -8,8 +8,9 @@
 //
 // A turn sends at most about kTurnBytes. One that has more to do, or whose session has, queues
 // for its next turn (ConnectionSet), and so does what then happens to it: the others, whose
-// requests are small, come first. One that read kTurnInput queues next time, too, and so do
-// handshakes, the first bytes of all, and what comes after the end.
+// requests are small, come first. One that read kTurnInput, or has as much of a request waiting
+// for the rest (the next byte may move all of it), queues next time, too, and so do handshakes,
+// the first bytes of all, and what comes after the end.
 //
 // How it ends:
 //   it may not come in        closed; if the handshake failed, TLS has said why

@@ -212,6 +212,45 @@ TEST_F(ServerTest, TurnsTakeAMillisecondInARoundOfTheLoop) {
   server_.reset();
 }
 
+// Has much of a request, and takes a while for each byte of the rest.
+class LadenSession final : public EchoSession {
+ public:
+  LadenSession(ManualClock& clock, int& reads) : clock_(clock), reads_(reads) {}
+  void received(std::size_t size, Instant now) override {
+    ++reads_;
+    clock_.advance(std::chrono::microseconds(400));
+    EchoSession::received(size, now);
+  }
+  std::size_t input_waiting() const override { return Connection::kTurnInput; }
+
+ private:
+  ManualClock& clock_;
+  int& reads_;
+};
+
+// Bodies that came in small pieces were moved, all in one round, as they grew: 25 ms.
+TEST_F(ServerTest, SmallReadsBehindMuchInputTakeTurns) {
+  constexpr int kLaden = 40;
+  auto reads = 0;
+  start(1, [&](const Peer&, Instant) { return std::make_unique<LadenSession>(clock_, reads); });
+  auto laden = std::vector<TestClient>();
+  for (int i = 0; i < kLaden; ++i) {
+    laden.push_back(client());
+    ASSERT_EQ(laden.back().ask("x"), "x");
+  }
+  auto all_sent = std::promise<void>();
+  auto in_a_round = std::promise<int>();
+  server_->post(0, [&] {
+    all_sent.get_future().wait();
+    server_->post(0, [&, before = reads] { in_a_round.set_value(reads - before); });
+  });
+  for (auto& peer : laden) ASSERT_TRUE(peer.send("y"));
+  all_sent.set_value();
+  EXPECT_LE(in_a_round.get_future().get(), 3) << "of 400 us each";
+  for (auto& peer : laden) EXPECT_EQ(peer.receive(1), "y");
+  server_.reset();
+}
+
 TEST(MemoryLimit, IsOfThisMachine) {
   EXPECT_GT(memory_limit(), std::uint64_t{1} << 20);
   EXPECT_EQ(default_buffered_max(0), std::uint64_t{64} << 20);

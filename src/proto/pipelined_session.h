@@ -98,6 +98,8 @@ class PipelinedSession : public Session {
     return bytes;
   }
 
+  std::size_t input_waiting() const final { return in_.size(); }
+
   Instant deadline() const final {
     // A late reply has a deadline of its own.
     const Instant due = waits() ? places_.front().late->due_at() : Instant::max();

@@ -84,6 +84,8 @@ class Session {
   // Bytes of memory that it holds for its peer: input, output, requests under way. Those of
   // our own connections to others do not count.
   virtual std::size_t held() const { return 0; }
+  // Those of input that wait for the rest of a request, one after the other.
+  virtual std::size_t input_waiting() const { return 0; }
 };
 
 // The other end of a connection, as far as the loop knows it.

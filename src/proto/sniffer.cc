@@ -44,6 +44,7 @@ class SniffingSession final : public Session {
   std::unique_ptr<Session> successor(Instant now) override { return session_->successor(now); }
   bool was_flooded() const override { return session_->was_flooded(); }
   std::size_t held() const override { return session_->held(); }
+  std::size_t input_waiting() const override { return session_->input_waiting(); }
 
  private:
   void sniff(std::size_t size, Instant now);

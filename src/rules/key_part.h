@@ -51,9 +51,16 @@ using PartScratch = std::array<char, IpAddress::kTextMax + 5>;
 template <typename Visit>
 void for_each_value(const KeyPart& part, const Request& request, PartScratch& scratch, Visit visit);
 
-// The one value. Empty if the request has no such property, or has it with several values: a
-// client that repeats a header chooses none of them, so no further one is a key of its own.
-std::string_view part_text(const KeyPart& part, const Request& request, PartScratch& scratch);
+// The one value, empty if the request has no such property. Nothing if it has several.
+std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
+                                          PartScratch& scratch);
+
+// The same, and empty as well if there are several values: a client that repeats a header
+// chooses none of them, so no further one is a key of its own.
+inline std::string_view part_text(const KeyPart& part, const Request& request,
+                                  PartScratch& scratch) {
+  return one_value(part, request, scratch).value_or(std::string_view());
+}
 
 // "192.0.2.7", or the network it is in: "2001:db8::/64". Empty if the client is unknown.
 std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,

@@ -26,7 +26,7 @@ inline constexpr std::size_t kMatchDepthMax = 4;
 // A header, parameter, cookie or claim that has to be there.
 struct PropertyMatch {
   std::string name;
-  TextPattern value;  // "*": any value, but not none
+  TextPattern value;  // "*": any value, but not none; a list in a header as joined_values() has it
 };
 
 // An expression of RE2 for the whole path.

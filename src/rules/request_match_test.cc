@@ -95,6 +95,21 @@ TEST(RequestMatch, ALineThatJoinsSeveralIsAsGoodAsThey) {
   EXPECT_FALSE(holds_in("user-agent", "curl, web", "curl"));
 }
 
+// Two lines "a" and "web" were no "a, web", nor was "a,web".
+TEST(RequestMatch, AListIsTheSameInOneLineAndInSeveral) {
+  const auto holds_in = [](std::vector<const char*> lines, const char* value) {
+    std::vector<NameValue> headers;
+    for (const char* line : lines) headers.push_back({"X-App", line});
+    return holds_for({.headers = {{"X-App", TextPattern(value)}}}, {.headers = headers});
+  };
+  for (const auto& lines : {std::vector{"a, web"}, {"a,web"}, {"a", "web"}}) {
+    EXPECT_TRUE(holds_in(lines, "a, web"));
+    EXPECT_TRUE(holds_in(lines, "a*b"));
+    EXPECT_FALSE(holds_in(lines, "a, we"));
+  }
+  EXPECT_FALSE(holds_in({"web", "a"}, "a, web"));
+}
+
 TEST(RequestMatch, ACountryIsOneOfTheList) {
   const RequestMatch match{.countries = {"DE", "FR"}};
   EXPECT_TRUE(holds_for(match, {.country = "FR"}));

@@ -148,6 +148,8 @@ struct Rule {
   // The limits for this key of this tier. At least one, at most kLimitsMax.
   static constexpr std::size_t kLimitsMax = 8;
   std::span<const Quota> limits_for(std::string_view key, std::string_view tier_name) const;
+  // Those of a key without an override.
+  std::span<const Quota> limits_for_tier(std::string_view tier_name) const;
 };
 
 }  // namespace weir

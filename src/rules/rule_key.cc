@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/length_prefix.h"
+#include "rules/key_choices.h"
 #include "rules/rule_set.h"
 #include "rules/text/text_template.h"
 
@@ -52,14 +53,16 @@ std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>
   return {text.data(), end};
 }
 
-std::string_view part_text(const KeyPart& part, const Request& request, PartScratch& scratch) {
+std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
+                                          PartScratch& scratch) {
   std::optional<std::string_view> text;
   bool differ = false;
   for_each_value(part, request, scratch, [&](std::string_view value) {
     differ = differ || (text && value != *text);
     text = value;
   });
-  return text && !differ ? *text : std::string_view();
+  if (differ) return std::nullopt;
+  return text.value_or(std::string_view());
 }
 
 std::optional<KeyPart> parse_key_part(std::string_view text) {
@@ -73,15 +76,20 @@ std::optional<KeyPart> parse_key_part(std::string_view text) {
   return text.starts_with(kNetworkPrefix) ? parse_network_part(text) : std::nullopt;
 }
 
-std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch) {
-  scratch.clear();
+Repeats make_key(const Rule& rule, const Request& request, std::string& key) {
+  key.clear();
   PartScratch client{};
-  if (rule.key_parts.size() == 1) {
-    return scratch.assign(part_text(rule.key_parts.front(), request, client));
-  }
+  Repeats repeats = Repeats::kNothing;
   for (const KeyPart& part : rule.key_parts) {
-    append_with_length(scratch, part_text(part, request, client));
+    const auto text = one_value(part, request, client);
+    if (!text) repeats = Repeats::kSomething;
+    append_part(rule.key_parts, text.value_or(std::string_view()), key);
   }
+  return repeats;
+}
+
+std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch) {
+  make_key(rule, request, scratch);
   return scratch;
 }
 

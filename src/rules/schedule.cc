@@ -45,8 +45,7 @@ std::optional<std::chrono::minutes> parse_time_of_day(std::string_view text) {
   return time <= std::chrono::hours(24) ? std::optional(time) : std::nullopt;
 }
 
-Schedule::Schedule(const Spec& spec, const date::time_zone* zone)
-    : days_(spec.days), from_(spec.from), to_(spec.to), zone_(zone) {}
+Schedule::Schedule(const Spec& spec, const date::time_zone* zone) : spec_(spec), zone_(zone) {}
 
 std::optional<Schedule> Schedule::make(const Spec& spec) {
   try {
@@ -66,10 +65,11 @@ bool Schedule::holds(Instant now) const {
   const auto time = local - day;
   constexpr std::int64_t kThursday = 3;  // 1970-01-01
   const auto weekday = static_cast<unsigned>(((day.count() + kThursday) % 7 + 7) % 7);
-  const bool today = (days_ >> weekday & 1U) != 0;
-  if (from_ < to_) return today && time >= from_ && time < to_;
-  const bool yesterday = (days_ >> (weekday + 6) % 7 & 1U) != 0;
-  return (today && time >= from_) || (yesterday && time < to_);
+  const auto begins_on = [&](unsigned a_day) { return (spec_.days >> a_day & 1U) != 0; };
+  const bool today = begins_on(weekday);
+  if (spec_.from < spec_.to) return today && time >= spec_.from && time < spec_.to;
+  const bool yesterday = begins_on((weekday + 6) % 7);
+  return (today && time >= spec_.from) || (yesterday && time < spec_.to);
 }
 
 }  // namespace weir

@@ -37,12 +37,12 @@ class Schedule {
 
   bool holds(Instant now) const;
 
+  const Spec& spec() const { return spec_; }
+
  private:
   Schedule(const Spec& spec, const date::time_zone* zone);
 
-  std::uint8_t days_;
-  std::chrono::minutes from_;
-  std::chrono::minutes to_;
+  Spec spec_;
   const date::time_zone* zone_;  // lives as long as the program
 };
 

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -229,6 +230,20 @@ class Restarting(unittest.TestCase):
         process.send_signal(signal.SIGHUP)  # it would like to log something now
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=weir_server.DEADLINE_S), 0)
+
+
+class UnderSystemd(unittest.TestCase):
+    def test_the_manager_hears_when_it_serves_and_when_it_stops(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            path = os.path.join(folder, "notify.sock")
+            manager.bind(path)
+            manager.settimeout(weir_server.DEADLINE_S)
+            with Weir(environment={"NOTIFY_SOCKET": path}) as weir:
+                self.assertEqual(manager.recv(64), b"READY=1")
+                weir.signal(signal.SIGTERM)
+                self.assertEqual(manager.recv(64), b"STOPPING=1")
+                self.assertEqual(weir.wait(), 0)
 
 
 if __name__ == "__main__":

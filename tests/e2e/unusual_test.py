@@ -104,6 +104,10 @@ class UnusualTraffic(unittest.TestCase):
         (event,) = self.ask("/admin/events?since=0")["events"]
         self.assertEqual((event["number"], event["event"], event["rule"]), (1, "began", "login"))
         self.assertGreater(event["requests_per_second"], event["band"]["high"])
+        self.assertEqual(len(event["keys"]), 5)
+        for key in event["keys"]:
+            self.assertEqual(set(key), {"hash", "count"})
+            self.assertIn(f"{key['hash']} ({key['count']})", line)
         self.assertEqual(self.ask("/admin/events?since=1")["events"], [])
         self.assertEqual(self.limit_of_login(), 500_000)
         self.assertEqual(self.weir.metric("weir_rule_unusual"), 1)

@@ -8,8 +8,8 @@ import { bytesOf, type Facts } from "./request_facts.js";
 export interface OnDeny {
   status?: number;
   content_type?: string;
-  body?: string | number;
-  header?: { name: string; value: string | number }[];
+  body?: string;
+  header?: { name: string; value: string }[];
 }
 
 /** What an answer is about. */
@@ -81,9 +81,9 @@ function placeNamed(name: string, { escaped, valueMax }: Escape): (denied: Denie
   return ({ facts }) => value(part(facts));
 }
 
-function templateOf(text: string | number, escape: Escape): (denied: Denied) => string {
+function templateOf(text: string, escape: Escape): (denied: Denied) => string {
   // Texts and the names of places, in turn.
-  const pieces = bytesOf(String(text)).split(/\{\{(.*?)\}\}/s);
+  const pieces = bytesOf(text).split(/\{\{(.*?)\}\}/s);
   const places = pieces.map((piece, index) => (index % 2 ? placeNamed(piece, escape) : undefined));
   return (denied) => {
     let filled = "";

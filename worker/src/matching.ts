@@ -2,9 +2,11 @@
 
 import exported from "#rules";
 import { factsOf } from "./request_facts.js";
-import { appliedRules, compileRules, type ExportedRules } from "./rules.js";
+import { appliedRules, compileRules, type ExportedRules, type Rule } from "./rules.js";
 
 export { scheduleOf } from "./schedule.js";
+export { compileRules } from "./rules.js";
+export { factsOf } from "./request_facts.js";
 export { default as worker } from "./worker.js";
 
 const RULES = compileRules(exported as ExportedRules);
@@ -20,8 +22,8 @@ export interface Match {
 const DECIDED_BY = { allow: "not_counted", deny: "deny_list" };
 
 /** The rules that apply, as /v1/explain shows them. */
-export function matching(request: Request, country: string): Match[] {
-  const applied = appliedRules(RULES, factsOf(request, country), Date.now());
+export function matching(request: Request, country: string, rules: Rule[] = RULES): Match[] {
+  const applied = appliedRules(rules, factsOf(request, country), Date.now());
   return applied.map(({ rule, key, tier, list, quotas }) => ({
     rule: rule.id, key, tier, limit: quotas[0]!.capacity,
     decided_by: list === undefined ? "counter" : DECIDED_BY[list],

@@ -68,14 +68,23 @@ function plainHost(host: string): string {
 
 // Lines of one header come joined, and a list in one line is as good as they:
 // src/rules/request/header_values.h.
-const SINGLE = new Set(["authorization", "cookie", "date", "from", "host", "if-modified-since",
-  "if-range", "referer", "if-unmodified-since", "user-agent", "proxy-authorization"]);
+const SINGLE = new Set(["date", "from", "host", "if-modified-since", "if-range", "referer",
+  "if-unmodified-since", "user-agent"]);
+const CREDENTIALS = new Set(["authorization", "proxy-authorization"]);
+const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;  // what can be a header's name
 
-function headerValues(name: string, text: string | null): string[] {
-  if (text === null) return [];
-  const value = bytesOf(text);
-  if (SINGLE.has(name.toLowerCase())) return [value];
-  return value.split(",").map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ""));
+// One line may have commas: "Digest name=value, name=value". Another line begins otherwise.
+const PARAMETER = String.raw`[^\s,="]+=(?:"(?:[^"\\]|\\.)*"|[^\s,="][^\s,"]*)`;
+const PARAMETERS = new RegExp(String.raw`^\S+ +${PARAMETER}(?: *, *${PARAMETER})*$`);
+
+const linesOf = (text: string): string[] => text.split(", ");
+const trimBlanks = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+
+function headerValues(name: string, text: string): string[] {
+  if (SINGLE.has(name)) return [text];
+  if (name === "cookie") return linesOf(text);
+  if (CREDENTIALS.has(name)) return PARAMETERS.test(text) ? [text] : linesOf(text);
+  return text.split(",").map(trimBlanks);
 }
 
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
@@ -90,7 +99,10 @@ export function factsOf(request: Request, country: string): Facts {
     method: request.method,
     host: plainHost(host ?? ""),
     path: normalPath(path ?? "/"),
-    header: (name) => headerValues(name, request.headers.get(name)),
+    header: (name) => {
+      const text = TOKEN.test(name) ? request.headers.get(name) : null;
+      return text === null ? [] : headerValues(name.toLowerCase(), bytesOf(text));
+    },
     parameters: (name) => {
       const decoded = (): [string, string][] =>
         pairs(bytesOf(query ?? ""), "&").map(([key, value]) => [plus(key), plus(value)]);
@@ -98,8 +110,9 @@ export function factsOf(request: Request, country: string): Facts {
       return valuesOf(parameters, name);
     },
     cookies: (name) => {
-      const text = bytesOf(request.headers.get("cookie") ?? "");
-      cookies ??= pairs(text, ";").map(([key, value]) => [key.trim(), value.trim()]);
+      const lines = linesOf(bytesOf(request.headers.get("cookie") ?? ""));
+      cookies ??= lines.flatMap((line) => pairs(line, ";"))
+        .map(([key, value]) => [trimBlanks(key), trimBlanks(value)]);
       return valuesOf(cookies, name);
     },
     client: parseAddress(request.headers.get("cf-connecting-ip") ?? ""),

@@ -4,27 +4,28 @@
 import { Quota, type Algorithm } from "@weir/limiter";
 import { networkHolds, parseAddress, type Address } from "./address.js";
 import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { keyOfParts, listOf, partOf, type PartText, type TextOrTexts } from "./key_parts.js";
+import { choicesOf, keyOfParts, type Choices, type PartText, type TextOrTexts } from
+  "./key_parts.js";
 import { bytesOf, type Facts } from "./request_facts.js";
 import { scheduleOf, type Hours } from "./schedule.js";
 
 interface NamedMatch {
   name: string;
-  value?: string;
+  value: string;
 }
 
 interface MatchText {
-  method?: TextOrTexts;
-  host?: TextOrTexts;
-  path?: TextOrTexts;
-  country?: TextOrTexts;
-  client?: TextOrTexts;
-  header?: NamedMatch | NamedMatch[];
-  query?: NamedMatch | NamedMatch[];
-  cookie?: NamedMatch | NamedMatch[];
+  method?: string[];
+  host?: string[];
+  path?: string[];
+  country?: string[];
+  client?: string[];
+  header?: NamedMatch[];
+  query?: NamedMatch[];
+  cookie?: NamedMatch[];
   all?: MatchText[];
   any?: MatchText[];
-  not?: MatchText;
+  not?: MatchText[];
 }
 
 interface ExportedLimit {
@@ -78,7 +79,9 @@ export interface Rule {
   isInForce: (now: number) => boolean;
   keyOf: PartText;
   tierOf: PartText;
-  quotasFor: (key: string, tier: string) => Quota[];
+  keysOf: Choices;
+  tiersOf: Choices;
+  quotasFor: (keys: string[], tiers: string[]) => Quota[];
   allows: Listed;
   denies: Listed;
   answerTo: (denied: Denied) => DenialAnswer;
@@ -118,8 +121,8 @@ function patternMatches(pattern: string): (text: string) => boolean {
 }
 
 // One of the texts, if there are any.
-function oneOf(patterns: TextOrTexts | undefined, textOf: (facts: Facts) => string): Condition[] {
-  const matches = listOf(patterns).map(patternMatches);
+function oneOf(patterns: string[] = [], textOf: (facts: Facts) => string): Condition[] {
+  const matches = patterns.map(patternMatches);
   if (matches.length === 0) return [];
   return [(facts) => {
     const text = textOf(facts);
@@ -128,16 +131,16 @@ function oneOf(patterns: TextOrTexts | undefined, textOf: (facts: Facts) => stri
 }
 
 // All of the properties.
-function allOf(wanted: NamedMatch | NamedMatch[] | undefined,
+function allOf(wanted: NamedMatch[] = [],
                valuesOf: (facts: Facts, name: string) => string[]): Condition[] {
-  return listOf(wanted).map(({ name, value }) => {
-    const matches = patternMatches(value ?? "*");
+  return wanted.map(({ name, value }) => {
+    const matches = patternMatches(value);
     return (facts) => valuesOf(facts, name).some(matches);
   });
 }
 
-function clientIn(networks: TextOrTexts | undefined): Condition[] {
-  const holds = listOf(networks).map(networkHolds);
+function clientIn(networks: string[] = []): Condition[] {
+  const holds = networks.map(networkHolds);
   if (holds.length === 0) return [];
   return [({ client }) => client !== undefined && holds.some((holdsIt) => holdsIt(client))];
 }
@@ -156,14 +159,12 @@ function conditionOf(match: MatchText): Condition {
     }),
     ...allOf(match.query, (facts, name) => facts.parameters(name)),
     ...allOf(match.cookie, (facts, name) => facts.cookies(name)),
-    ...listOf(match.all).map(conditionOf),
+    ...(match.all ?? []).map(conditionOf),
   ];
-  const any = listOf(match.any).map(conditionOf);
+  const any = (match.any ?? []).map(conditionOf);
   if (any.length > 0) conditions.push((facts) => any.some((holds) => holds(facts)));
-  if (match.not !== undefined) {
-    const not = conditionOf(match.not);
-    conditions.push((facts) => !not(facts));
-  }
+  const none = (match.not ?? []).map(conditionOf);
+  conditions.push((facts) => !none.some((holds) => holds(facts)));
   return (facts) => conditions.every((holds) => holds(facts));
 }
 
@@ -173,7 +174,7 @@ const quotasOf = (limits: ExportedLimit[]): Quota[] =>
   limits.map(({ window_us, ...quota }) => new Quota({ ...quota, window: window_us / 1e6 }));
 
 const quotasByName = (named: NamedLimits[] | undefined): Map<string, Quota[]> =>
-  new Map(listOf(named).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
+  new Map((named ?? []).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
 
 // The key is made of the request, so a client may choose it: it is an address only where that
 // denies.
@@ -193,6 +194,27 @@ function listedIn(addressOf: AddressOf,
   };
 }
 
+// Units a second, and at once: src/rules/key_choices.cc.
+const leastOf = (quotas: Quota[]): [number, number] =>
+  [Math.min(...quotas.map(({ limit, windowUs }) => limit / windowUs)),
+   Math.min(...quotas.map(({ capacity }) => capacity))];
+
+function stricter(one: Quota[], other: Quota[]): Quota[] {
+  const [rate, atOnce] = leastOf(one);
+  const [otherRate, otherAtOnce] = leastOf(other);
+  return otherRate < rate || (otherRate === rate && otherAtOnce < atOnce) ? other : one;
+}
+
+// The strictest limits of those that these keys and tiers have.
+function quotasBy(overrides: Map<string, Quota[]>, tiers: Map<string, Quota[]>, own: Quota[],
+): Rule["quotasFor"] {
+  return (keys, names) => {
+    const found = keys.flatMap((key) => overrides.has(key) ? [overrides.get(key)!] : []);
+    const others = found.length < keys.length ? names.map((name) => tiers.get(name) ?? own) : [];
+    return [...found, ...others].reduce(stricter);
+  };
+}
+
 // ---- rules ----
 
 function compileRule(exported: ExportedRule): Rule {
@@ -205,8 +227,10 @@ function compileRule(exported: ExportedRule): Rule {
     holds: conditionOf(exported.match),
     isInForce: active === undefined ? () => true : scheduleOf(active),
     keyOf: keyOfParts(exported.key),
-    tierOf: tier === undefined ? () => "" : partOf(tier),
-    quotasFor: (key, tierName) => overrides.get(key) ?? tiers.get(tierName) ?? own,
+    tierOf: keyOfParts(tier),
+    keysOf: choicesOf(exported.key),
+    tiersOf: choicesOf(tier),
+    quotasFor: quotasBy(overrides, tiers, own),
     allows: listedIn(clientAlone, exported.allow),
     denies: listedIn(clientOrKey, exported.deny),
     answerTo: denialAnswerOf(exported.on_deny),
@@ -220,9 +244,13 @@ export function compileRules({ rules }: ExportedRules): Rule[] {
 function applied(rule: Rule, facts: Facts): Applied {
   const key = rule.keyOf(facts);
   const tier = rule.tierOf(facts);
-  const isDenied = rule.denies(key, facts.client);
+  const keys = rule.keysOf(facts);
+  const tiers = rule.tiersOf(facts);
+  const areTooMany = keys.length === 0 || tiers.length === 0;
+  const isDenied = areTooMany || keys.some((one) => rule.denies(one, facts.client));
   const list = isDenied ? "deny" : rule.allows(key, facts.client) ? "allow" : undefined;
-  return { rule, key, tier, list, quotas: rule.quotasFor(key, tier) };
+  const quotas = areTooMany ? rule.quotasFor([key], [tier]) : rule.quotasFor(keys, tiers);
+  return { rule, key, tier, list, quotas };
 }
 
 /** Of each group the first that matches and is in force, in the order of the file. */

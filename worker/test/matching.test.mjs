@@ -7,14 +7,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { startNode } from "../../npm/test/world.mjs";
+import { askServer, askWorker } from "./explain.mjs";
 import { buildWorker } from "./world.mjs";
 
 const folder = new URL(".", import.meta.url).pathname;
 const built = buildWorker("matching", { file: join(folder, "matching.yaml"), words: ["--types"] });
 const { matching, scheduleOf } = await import(pathToFileURL(join(built, "matching.js")));
 const tableIn = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
-
-const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule, more]));
 
 // A table says of a rule its key, or some of what there is to say.
 function assertRules(actual, wanted, name) {
@@ -26,32 +25,56 @@ function assertRules(actual, wanted, name) {
   }
 }
 
-function askWorker({ path, method = "GET", host = "other.test", client, country = "", headers }) {
-  const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
-  // The URL stays as it is: parsing it would change its path.
-  const request = { method, url: `https://${host}${path}`, headers: new Headers(fields) };
-  return found(matching(request, country));
-}
-
-async function askServer(url, { country, headers, ...request }) {
-  const told = { ...headers, ...(country === undefined ? {} : { "CF-IPCountry": country }) };
-  const asked = { method: "GET", host: "other.test", headers: told, ...request };
-  const reply = await fetch(`${url}/v1/explain`, { method: "POST", body: JSON.stringify(asked) });
-  const text = await reply.text();
-  if (reply.status !== 200) return `${reply.status} ${text}`;
-  return found(JSON.parse(text).applies);
-}
-
 test("the server and the Worker match alike", async (t) => {
   const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
   for (const { rules, ...request } of tableIn("requests.json")) {
     const name = JSON.stringify(request);
-    assertRules(askWorker(request), rules, `the Worker: ${name}`);
+    assertRules(askWorker(matching, request), rules, `the Worker: ${name}`);
     const server = await askServer(url, request);
     // The server's API refuses what is no address; its doors take it for none.
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);
     else assertRules(server, rules, `the server: ${name}`);
   }
+});
+
+const REPEATED = `rules:
+  - { id: cookie, group: a, match: {}, key: "cookie:s", limit: 1, window: 1m }
+  - { id: whole, group: b, match: {}, key: "header:Cookie", limit: 1, window: 1m }
+  - { id: token, group: c, match: {}, key: "header:Authorization", limit: 1, window: 1m }
+`;
+
+// Headers joins the lines that a client has sent of a name; the server keeps them.
+test("who sends another line of a header has no key of its own", async () => {
+  const folderOfRules = buildWorker("repeated", { text: REPEATED });
+  const { matching: match } = await import(pathToFileURL(join(folderOfRules, "matching.js")));
+  const found = (lines) => {
+    const headers = new Headers();
+    for (const [name, value] of lines) headers.append(name, value);
+    const rules = match({ method: "GET", url: "https://a.test/", headers }, "");
+    return Object.fromEntries(rules.map(({ rule, key, decided_by }) => [rule, [key, decided_by]]));
+  };
+  const counted = (key) => [key, "counter"];
+  for (const join of [", ", "; "]) {  // workerd's way, and that of HTTP/2
+    const { cookie } = found([["Cookie", `s=1${join}s=2`]]);
+    assert.deepEqual(cookie, counted(""), `joined by "${join}"`);
+  }
+  assert.deepEqual(found([["Cookie", "s=1, s=1"]]).cookie, counted("1"));
+  assert.deepEqual(found([["Cookie", "s=1, x"]]).cookie, counted("1"));
+  assert.deepEqual(found([["Cookie", "s=1, x=2"]]).whole, counted(""));
+  assert.deepEqual(found([["Cookie", "s=1; x=2"]]).whole, counted("s=1; x=2"));
+
+  const tokenOf = (...values) => found(values.map((value) => ["Authorization", value])).token[0];
+  assert.equal(tokenOf("Bearer a", "Bearer b"), "");
+  assert.equal(tokenOf("Bearer a", "b"), "");
+  assert.equal(tokenOf("Bearer a=", "b=c"), "");
+  assert.equal(tokenOf("Bearer a", "Bearer a"), "Bearer a");
+  assert.equal(tokenOf("Basic YTpi"), "Basic YTpi");
+  const digest = 'Digest username="a, b", uri="/", qop=auth';
+  assert.equal(tokenOf(digest), digest);
+  const signed = "AWS4-HMAC-SHA256 Credential=a/b/aws4_request, SignedHeaders=host;date, " +
+                 "Signature=1f";
+  assert.equal(tokenOf(signed), signed);
+  assert.equal(tokenOf(signed, "Basic YTpi"), "");
 });
 
 // ExportedRules.KeepTheHours asks the server's part.

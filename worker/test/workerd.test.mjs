@@ -2,6 +2,7 @@
 // Time goes faster for the KV in some.
 
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ask } from "../tools/load.mjs";
@@ -70,6 +71,40 @@ rules:
     assert.equal((await ask(url)).status, 429);
   }
   assert.equal(await metric(url, "weir_worker_errors_total"), 0);
+});
+
+// Of a request with these lines, which no client of node would send.
+function statusOf(url, path, lines) {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, hostname);
+    let reply = "";
+    socket.on("error", reject).setEncoding("latin1").on("data", (more) => (reply += more));
+    socket.on("end", () => resolve(Number(reply.split(" ")[1])));
+    const head = [`GET ${path} HTTP/1.1`, "Host: a.test", "Connection: close", ...lines];
+    socket.write(`${head.join("\r\n")}\r\n\r\n`);
+  });
+}
+
+test("another line of Cookie or Authorization brings no fresh counter", async (t) => {
+  const built = buildWorker("lines", { text: `
+rules:
+  - { id: session, match: { path: /cookie }, key: "cookie:s", limit: 3, window: 1h }
+  - { id: token, match: { path: /token }, key: "header:Authorization", limit: 3, window: 1h }
+  - { id: list, match: { path: /list }, key: "header:X-App", deny: mallory, limit: 9, window: 1h }
+` });
+  const { places: [url] } = await startPlaces(t, workerd, built, 1);
+  const statuses = { "/cookie": [], "/token": [] };
+  for (let i = 0; i < 5; ++i) {
+    const cookies = ["Cookie: s=mine", `Cookie: s=${i}`];
+    const tokens = ["Authorization: Bearer mine", `Authorization: Bearer ${i}`];
+    statuses["/cookie"].push(await statusOf(url, "/cookie", cookies));
+    statuses["/token"].push(await statusOf(url, "/token", tokens));
+  }
+  const wanted = [200, 200, 200, 429, 429];
+  assert.deepEqual(statuses, { "/cookie": wanted, "/token": wanted });
+  assert.equal(await statusOf(url, "/list", ["X-App: alice", "X-App: mallory"]), 429);
+  assert.equal(await statusOf(url, "/list", ["X-App: alice", "X-App: bob"]), 200);
 });
 
 test("Durable Objects: 300 requests by 16 clients, exactly 10 admitted", async (t) => {

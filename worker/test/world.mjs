@@ -7,7 +7,7 @@ import { startWorkerd, workerdIn } from "../tools/workerd.mjs";
 
 export const ROOT = resolve(new URL("../..", import.meta.url).pathname);
 export const BUILD = process.env.WEIR_BUILD_DIR ?? join(ROOT, "build/dev");
-const WEIR = process.env.WEIR_BINARY ?? join(BUILD, "weir");
+export const WEIR = process.env.WEIR_BINARY ?? join(BUILD, "weir");
 const CACHE = join(ROOT, "build/npm-cache");
 
 /** The folder of the Worker for the rules of a YAML file, or of a text. */

@@ -8,7 +8,7 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const WORKER = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const [out, limiter, rules] = process.argv.slice(2, 5).map((path) => resolve(path));
@@ -48,3 +48,6 @@ function checkTypes() {
 }
 
 if (more.includes("--types")) checkTypes();
+
+// A zone, say, that this JavaScript does not have yet: here, and not in front of the origin.
+await import(pathToFileURL(join(out, "matching.js")));

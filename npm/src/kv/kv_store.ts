@@ -14,6 +14,9 @@
 
 import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";
+import {
+  checkOption, checkOptional, checkOptions, hasFunctions, isCount,
+} from "../options.js";
 import { Quota } from "../quota.js";
 import type { AsyncStore } from "../store.js";
 import { randomBytes } from "#platform";
@@ -73,6 +76,25 @@ const STALE_MS = 60_000;
 const TTL_MIN_S = 60;          // KV refuses less
 const RECORDS_MAX = 10_000;
 
+const FORMATS = ["merged", "log", "count"];
+
+function checkKvOptions(options: KvStoreOptions): void {
+  checkOptions(options, "kv");
+  const { kv, format, places, prefix, place } = options;
+  checkOption("kv", kv, hasFunctions(kv, "get", "put", "delete"),
+              "the binding of a KV namespace: env.KV, say");
+  checkOptional("format", format, FORMATS.includes(format as string),
+                `one of ${FORMATS.join(", ")}`);
+  checkOptional("places", places, isCount(places, 1), "a number, 1 at least");
+  for (const name of ["interval", "wait", "staleness", "writeEvery"] as const) {
+    checkOptional(name, options[name], isCount(options[name], 0), "a number of milliseconds");
+  }
+  for (const [name, text] of Object.entries({ prefix, place })) {
+    checkOptional(name, text, typeof text === "string", "a text");
+  }
+  checkOptional("maxKeys", options.maxKeys, isCount(options.maxKeys, 1), "a number, 1 at least");
+}
+
 export class KvStore implements AsyncStore {
   waitUntil: ((work: Promise<unknown>) => void) | undefined;
   /** What KV refused or garbled so far. */
@@ -87,6 +109,7 @@ export class KvStore implements AsyncStore {
   private placesSeen = 1;
 
   constructor(options: KvStoreOptions) {
+    checkKvOptions(options);
     this.options = options;
     this.place = options.place;
     this.waitUntil = options.waitUntil;

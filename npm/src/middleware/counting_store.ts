@@ -8,6 +8,7 @@
 import { Limiter } from "../limiter.js";
 import { MemoryStore, type MemoryStoreOptions } from "../memory_store.js";
 import type { Decision } from "../decision.js";
+import { checkOptional, checkOptions } from "../options.js";
 import type { Store } from "../store.js";
 
 export interface CountingStoreOptions extends MemoryStoreOptions {
@@ -28,6 +29,8 @@ export class CountingStore {
   private limiter: Limiter<Decision | Promise<Decision>>;
 
   constructor(private readonly options: CountingStoreOptions = {}) {
+    checkOptions(options, "store, prefix or maxKeys");
+    checkOptional("prefix", options.prefix, typeof options.prefix === "string", "a text");
     this.prefix = options.prefix ?? "";
     this.localKeys = options.store === undefined;
     this.limiter = this.limiterOf(WINDOW_MS);

@@ -3,6 +3,7 @@
 import type { Decision } from "../decision.js";
 import { headers } from "../headers.js";
 import type { Limiter } from "../limiter.js";
+import { checkLimiter, checkOption, checkOptional, checkOptions, isFunction } from "../options.js";
 
 /** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
@@ -16,6 +17,18 @@ export interface MiddlewareOptions<Request> {
   cost?: (request: Request) => number;
   /** The limit's name in the header fields. */
   policy?: string;
+}
+
+/** Where no framework says who asks, a key must. */
+export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
+                                         keys: "key may be left out" | "key must be there"): void {
+  const needsKey = keys === "key must be there";
+  checkOptions(options, needsKey ? "limiter and key" : "a limiter");
+  const { limiter, key, cost } = options;
+  checkLimiter(limiter);
+  const checkKey = needsKey ? checkOption : checkOptional;
+  checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
+  checkOptional("cost", cost, isFunction(cost), "a function from a request to its cost, a number");
 }
 
 export interface Outcome {

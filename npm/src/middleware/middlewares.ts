@@ -1,7 +1,9 @@
 // One middleware for each framework. They are typed by what they use, so that none of the
 // frameworks has to be installed.
 
-import { DENIAL, limitRequest, type KeyOf, type MiddlewareOptions } from "./limit_request.js";
+import {
+  checkMiddleware, DENIAL, limitRequest, type KeyOf, type MiddlewareOptions,
+} from "./limit_request.js";
 
 const JSON_TYPE = "application/json";
 
@@ -16,6 +18,7 @@ type FetchHandler<More extends unknown[]> =
 export function limitFetch<More extends unknown[]>(
   options: Keyed<Request>, handler: FetchHandler<More>,
 ): (request: Request, ...more: More) => Promise<Response> {
+  checkMiddleware(options, "key must be there");
   return async (request, ...more) => {
     const outcome = await limitRequest(options, request, options.key(request));
     if (outcome?.allowed === false) {
@@ -44,6 +47,7 @@ interface ExpressResponse {
 
 /** Limits by `req.ip` unless `key` says otherwise; see Express's `trust proxy`. */
 export function limitExpress<Request extends ExpressRequest>(options: MiddlewareOptions<Request>) {
+  checkMiddleware(options, "key may be left out");
   return async (request: Request, response: ExpressResponse, next: (error?: unknown) => void) => {
     try {
       const key = options.key === undefined ? request.ip : options.key(request);
@@ -69,6 +73,7 @@ interface HonoContext {
 }
 
 export function limitHono<Context extends HonoContext>(options: Keyed<Context>) {
+  checkMiddleware(options, "key must be there");
   return async (context: Context, next: () => Promise<void>): Promise<Response | void> => {
     const outcome = await limitRequest(options, context, options.key(context));
     for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
@@ -93,6 +98,7 @@ interface FastifyReply {
 
 /** A hook: `fastify.addHook("onRequest", limitFastify({ limiter }))`. */
 export function limitFastify<Request extends FastifyRequest>(options: MiddlewareOptions<Request>) {
+  checkMiddleware(options, "key may be left out");
   return async (request: Request, reply: FastifyReply): Promise<unknown> => {
     const key = options.key === undefined ? request.ip : options.key(request);
     const outcome = await limitRequest(options, request, key);

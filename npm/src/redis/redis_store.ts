@@ -8,6 +8,9 @@ import { Batcher, StoreError } from "../batcher.js";
 import { Core } from "../core.js";
 import type { Decision } from "../decision.js";
 import { FailoverStore, type FailureOptions } from "../failover.js";
+import {
+  checkOption, checkOptional, checkOptions, hasFunctions, isFunction,
+} from "../options.js";
 import type { Quota } from "../quota.js";
 import { OPERATIONS, pack, read, type Charge } from "./charge_call.js";
 import { randomBytes } from "#platform";
@@ -61,11 +64,17 @@ export class RedisStore extends FailoverStore {
   private secret: string | undefined;
 
   constructor(options: RedisStoreOptions) {
+    checkOptions(options, "client");
     super(options);
-    this.send = senderOf(options.client);
-    this.prefix = options.prefix ?? "weir:";
-    if (this.prefix.includes("{")) throw new RangeError("prefix must have no {");
-    const { client } = options;
+    const { client, prefix } = options;
+    const isClient = isFunction(client) || hasFunctions(client, "call") ||
+                     hasFunctions(client, "sendCommand");
+    checkOption("client", client, isClient,
+                "one of ioredis or node-redis, or a function that sends one command");
+    checkOptional("prefix", prefix, typeof prefix === "string" && !prefix.includes("{"),
+                  "a text without {");
+    this.send = senderOf(client);
+    this.prefix = prefix ?? "weir:";
     const isCluster = options.cluster ?? ("isCluster" in client && client.isCluster);
     this.batcher = new Batcher(isCluster ? 1 : CHARGES_MAX, (charges) => this.charge(charges));
   }

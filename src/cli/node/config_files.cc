@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/node/setting_mistakes.h"
 #include "config/config_file.h"
 #include "config/envoy/envoy_config.h"
 #include "config/yaml/yaml_text.h"
@@ -29,6 +30,23 @@ void add_files_below(const fs::path& folder, std::vector<fs::path>& files) {
   for (; entry != end(entry); entry.increment(ignored)) {
     if (entry->is_regular_file(ignored)) files.push_back(entry->path());
   }
+}
+
+// Each at its place in the file, unless the command line has said it. In the order of the file.
+ConfigErrors placed(std::vector<SettingMistake> mistakes, const SettingValues& values,
+                    const ServeOptions& options) {
+  ConfigErrors errors;
+  for (auto& mistake : mistakes) {
+    auto& error = errors.emplace_back(ConfigError{.file = {}, .message = mistake.message});
+    if (!values.is_set(mistake.setting) || options.settings.is_set(mistake.setting)) continue;
+    const auto place = values.place_of(mistake.setting);
+    error.file = options.config_file;
+    error.line = place.line;
+    error.column = place.column;
+  }
+  std::ranges::stable_sort(
+      errors, {}, [](const ConfigError& error) { return std::pair(error.line, error.column); });
+  return errors;
 }
 
 }  // namespace
@@ -78,6 +96,8 @@ std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options
     config = std::get<Config>(std::move(loaded));
   }
   config.settings.override_with(options.settings);
+  auto mistakes = placed(setting_mistakes(config.settings), config.settings, options);
+  if (!mistakes.empty()) return mistakes;
   const auto envoy_files = config.settings.get<std::string>("envoy.config");
   if (envoy_files.empty()) return config;
 

@@ -18,7 +18,8 @@ namespace weir {
 // As load_config(), and checks the URL of the Redis, which src/config cannot.
 std::variant<Config, ConfigErrors> load_whole_config(const std::string& file);
 
-// The configuration with all rules and settings in it; the command line wins over the file.
+// The configuration with all rules and settings in it; the command line wins over the file. It
+// has no setting_mistakes().
 std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options);
 
 // The algorithm of limits in Envoy's files that name none.

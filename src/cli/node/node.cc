@@ -229,8 +229,10 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
             return compile(std::move(rules), std::move(sources));
           },
           [this] { announce_rules(); }),
-      traffic_guard_(guard_options(settings, secrets, name_), recent_traffic_,
-                     [this](RuleNumber rule) { return id_of(rule); }) {
+      traffic_guard_(
+          guard_options(settings, secrets, name_), recent_traffic_,
+          [this](RuleNumber rule) { return id_of(rule); },
+          [this](RuleNumber rule, std::string_view id) { return busiest_keys(rule, id); }) {
   if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
   auto options = HttpNode::Options{
       .info = {.version = std::string(kVersion),
@@ -424,6 +426,14 @@ std::string Node::id_of(RuleNumber number) const {
   const auto& all = rules->rules();
   const auto found = std::ranges::find(all, number, &Rule::number);
   return found == all.end() ? std::string() : found->id;
+}
+
+// Of this node and, as the others have said lately, of all.
+KeyReport Node::busiest_keys(RuleNumber number, std::string_view id) const {
+  const Instant now = clock_.now();
+  KeyReport sum = traffic_.rules().busiest_keys(number, KeysBy::kAsked, now);
+  for (auto& other : fleet_keys_.of(id, KeysBy::kAsked, now)) sum.add(std::move(other.report));
+  return sum;
 }
 
 void Node::drain(Duration patience) {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,6 +90,7 @@ class Node {
   RuleSetPtr compile(std::vector<Rule> rules, RequestSources sources);
   void announce_rules() noexcept;
   std::string id_of(RuleNumber rule) const;
+  KeyReport busiest_keys(RuleNumber rule, std::string_view id) const;
   std::optional<StartError> listen();
   ServerOptions server_options();
   std::optional<StartError> prepare_fleet(ServerOptions& options);

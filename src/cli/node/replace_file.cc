@@ -37,6 +37,16 @@ void sync_folder(const fs::path& folder) {
   if (fd.is_open()) ::fsync(fd.get());
 }
 
+fs::path target_of(const std::string& path) {
+  std::error_code error;
+  const fs::path resolved = fs::canonical(path, error);
+  return error ? fs::path(path) : resolved;
+}
+
+fs::path folder_of(const fs::path& target) {
+  return target.has_parent_path() ? target.parent_path() : fs::path(".");
+}
+
 mode_t mode_of(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0644;
@@ -44,16 +54,22 @@ mode_t mode_of(const fs::path& path) {
 
 }  // namespace
 
-std::optional<std::string> replace_file(const std::string& path, std::string_view text,
-                                        mode_t mode) {
+std::optional<std::string> replacing_fault(const std::string& path) {
   std::error_code error;
-  const fs::path resolved = fs::canonical(path, error);
-  const fs::path target = error ? fs::path(path) : resolved;
+  const fs::path target = target_of(path);
   // A file in the place of a device or a pipe would take it away from all who use it.
   if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
     return "cannot write " + target.string() + ": it is not a regular file";
   }
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  if (::access(folder_of(target).c_str(), W_OK | X_OK) != 0) return failure(target.string());
+  return std::nullopt;
+}
+
+std::optional<std::string> replace_file(const std::string& path, std::string_view text,
+                                        mode_t mode) {
+  if (auto fault = replacing_fault(path)) return fault;
+  const fs::path target = target_of(path);
+  const fs::path folder = folder_of(target);
   const std::string temporary = target.string() + ".new";
   ::unlink(temporary.c_str());
   const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));

@@ -17,6 +17,9 @@ namespace weir {
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kAsBefore = 0;
 
+// Why replace_file() could not, as far as looking says: a sentence, or nothing.
+std::optional<std::string> replacing_fault(const std::string& path);
+
 // Where `path` is a symbolic link, replaces what it leads to; a device, a pipe or a folder it
 // does not replace. Returns nothing if it worked, else a sentence that says why not; then the old
 // file is as it was.

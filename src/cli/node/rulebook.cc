@@ -164,7 +164,10 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant no
   }
   ++next.version;
   next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
-  if (state_.rules == nullptr || !changes.empty() || next.in_force != state_.in_force) {
+  // Who asks for a change hears of its version, and may want to go back to it.
+  const bool is_answered = by == RuleOrigin::kRequest;
+  if (is_answered || state_.rules == nullptr || !changes.empty() ||
+      next.in_force != state_.in_force) {
     remember(next.history, {.version = next.version,
                             .when = now,
                             .by = by,

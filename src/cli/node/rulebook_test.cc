@@ -190,6 +190,15 @@ TEST_F(RulebookTest, ALoadThatChangesNothingIsNoHistory) {
   EXPECT_EQ(book_.history().size(), 1u);
 }
 
+// Its reply named a version that was not in the history, and nobody could go back to.
+TEST_F(RulebookTest, AChangeByRequestThatChangesNothingIsHistory) {
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1}).version, 2u);
+  ASSERT_EQ(book_.history().size(), 2u);
+  EXPECT_EQ(book_.history().back()->version, 2u);
+  EXPECT_THAT(book_.history().back()->changes, IsEmpty());
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 200);
+}
+
 TEST_F(RulebookTest, ItsHistoryIsBounded) {
   for (std::size_t i = 0; i < Rulebook::kHistoryMax; ++i) {
     put("login", R"({"id":"login","window":"1m","limit":)" + std::to_string(10 + i) + "}");

@@ -50,32 +50,49 @@ std::variant<std::vector<Block>, const char*> blocks_in(std::string_view text) {
   return *std::move(blocks);
 }
 
+std::optional<StartError> unless_missing(const std::error_code& error, const std::string& path) {
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  return StartError{"cannot read the state file " + path + ": " + error.message()};
+}
+
+StartError not_kept(const std::string& reason) { return {"blocks cannot be kept: " + reason}; }
+
 }  // namespace
+
+std::optional<StartError> StateFile::check(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const auto read = read_file(path, kName.size());
+  if (const auto* error = std::get_if<std::error_code>(&read)) {
+    if (auto failure = unless_missing(*error, path)) return failure;
+  } else {
+    const auto& begin = std::get<std::string>(read);
+    // Perhaps the configuration, or a device, by mistake: not to be moved.
+    std::error_code ignored;
+    const bool is_file = std::filesystem::is_regular_file(path, ignored);
+    if (!is_file || (!begin.empty() && !begin.starts_with(kName))) {
+      return StartError{path + " is not a state file; name another file, or move this one"};
+    }
+  }
+  if (const auto fault = replacing_fault(path)) return not_kept(*fault);
+  return std::nullopt;
+}
 
 std::optional<StartError> StateFile::load(const Moment& moment) {
   if (!is_used()) return std::nullopt;
+  if (auto error = check(path_)) return error;
   const auto read = read_file(path_, kBytesMax);
   if (const auto* error = std::get_if<std::error_code>(&read)) {
-    if (*error != std::errc::no_such_file_or_directory) {
-      return StartError{"cannot read the state file " + path_ + ": " + error->message()};
-    }
+    if (auto failure = unless_missing(*error, path_)) return failure;
     spdlog::info("{} is not there yet: nobody is blocked", path_);
   } else {
-    const auto& text = std::get<std::string>(read);
-    // Perhaps the configuration, or a device, by mistake: not to be moved.
-    std::error_code ignored;
-    const bool is_file = std::filesystem::is_regular_file(path_, ignored);
-    if (!is_file || (!text.empty() && !text.starts_with(kName))) {
-      return StartError{path_ + " is not a state file; name another file, or move this one"};
-    }
-    auto blocks = blocks_in(text);
+    auto blocks = blocks_in(std::get<std::string>(read));
     if (const auto* reason = std::get_if<const char*>(&blocks)) {
       if (auto failure = move_aside(*reason)) return failure;
     } else {
       add(std::get<std::vector<Block>>(std::move(blocks)), moment);
     }
   }
-  if (const auto error = write(moment)) return StartError{"blocks cannot be kept: " + *error};
+  if (const auto error = write(moment)) return not_kept(*error);
   return std::nullopt;
 }
 

@@ -43,6 +43,9 @@ class StateFile {
 
   bool is_used() const { return !path_.empty(); }
 
+  // Why blocks could not be kept in this file, as far as looking at it says. Changes nothing.
+  static std::optional<StartError> check(const std::string& path);
+
   // Adds the blocks of the file that have not ended, and writes it anew. Logs what it found.
   // An error says why blocks could not be kept in this file.
   std::optional<StartError> load(const Moment& moment);

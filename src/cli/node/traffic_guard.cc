@@ -1,12 +1,16 @@
 #include "cli/node/traffic_guard.h"
 
+#include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
 #include <new>
+#include <string>
 #include <utility>
 
+#include "config/yaml/yaml_text.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/event_json.h"
+#include "server/http/admin/key_json.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -14,11 +18,24 @@ namespace {
 
 constexpr Duration kLookEvery = std::chrono::milliseconds(250);
 
+// Keys are what clients send, so no control character of theirs may reach the log.
+std::string keys_text(const TrafficEvent& event) {
+  std::string text;
+  for (const KeyEstimate& key : event.keys) {
+    text += text.empty() ? "; busiest keys: " : ", ";
+    const std::string shown = printable(key.text);
+    text += shown.empty() ? hash_text(key.hash) : JsonWriter().string(shown).text();
+    text += fmt::format(" ({})", key.low);
+  }
+  return text;
+}
+
 void log_event(const TrafficEvent& event) {
   if (event.kind == TrafficEvent::Kind::kBegan) {
     spdlog::warn(
-        "unusual traffic of rule {} since {}: {:.1f} requests/s; usual are {:.1f} to {:.1f}",
-        event.rule, utc_text(event.since), event.rate, event.band.low, event.band.high);
+        "unusual traffic of rule {} since {}: {:.1f} requests/s; usual are {:.1f} to {:.1f}{}",
+        event.rule, utc_text(event.since), event.rate, event.band.low, event.band.high,
+        keys_text(event));
   } else {
     spdlog::info(
         "the traffic of rule {} is as usual again; it was unusual for {} s, with up to "
@@ -29,11 +46,13 @@ void log_event(const TrafficEvent& event) {
 
 }  // namespace
 
-TrafficGuard::TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of)
+TrafficGuard::TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of,
+                           KeysOf keys_of)
     : node_(options.node),
       host_(options.host),
       traffic_(traffic),
       id_of_(std::move(id_of)),
+      keys_of_(std::move(keys_of)),
       watch_(options.watch) {
   if (!options.webhook) return;
   webhook_origin_ = options.webhook->url.origin();
@@ -82,17 +101,18 @@ void TrafficGuard::look(const TrafficSnapshot& snapshot) {
 
 // An event of a rule that is not in force any more is none.
 void TrafficGuard::take(const TrafficWatch::Found& found, const TrafficSnapshot& snapshot) {
-  using Kind = TrafficEvent::Kind;
+  using Event = TrafficEvent;
   const bool began = found.change == UnusualTraffic::Change::kBegan;
   auto& id = open_[found.rule];
   if (began) id = id_of_(found.rule);
   if (!id.empty()) {
-    const auto event = events_.add({.kind = began ? Kind::kBegan : Kind::kEnded,
+    const auto event = events_.add({.kind = began ? Event::Kind::kBegan : Event::Kind::kEnded,
                                     .rule = id,
                                     .at = found.second,
                                     .since = found.traffic.since(),
                                     .rate = began ? found.traffic.level() : found.traffic.peak(),
-                                    .band = found.traffic.band()});
+                                    .band = found.traffic.band(),
+                                    .keys = keys_of_(found.rule, id).ranked(Event::kKeysMax)});
     log_event(*event);
     if (posts(snapshot)) post(*event);
   }

@@ -20,10 +20,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 
 #include "cli/node/webhook.h"
+#include "observe/keys/key_report.h"
 #include "observe/recent_traffic.h"
 #include "observe/unusual/traffic_events.h"
 #include "observe/unusual/traffic_watch.h"
@@ -41,9 +43,11 @@ class TrafficGuard {
   };
   // The id of the rule of this number; empty if it is not in force.
   using IdOf = std::function<std::string(RuleNumber)>;
+  // How often its keys came of late, as far as this node knows.
+  using KeysOf = std::function<KeyReport(RuleNumber, std::string_view id)>;
 
   // `traffic` must outlive this.
-  TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of);
+  TrafficGuard(const Options& options, const RecentTraffic& traffic, IdOf id_of, KeysOf keys_of);
   ~TrafficGuard() { stop(); }
   TrafficGuard(const TrafficGuard&) = delete;
   TrafficGuard& operator=(const TrafficGuard&) = delete;
@@ -69,6 +73,7 @@ class TrafficGuard {
   const std::string host_;
   const RecentTraffic& traffic_;
   const IdOf id_of_;
+  const KeysOf keys_of_;
   TrafficWatch watch_;  // the thread's
   TrafficEvents events_;
   UnusualRules unusual_rules_;

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/node/webhook_receiver_testing.h"
 
@@ -41,11 +42,15 @@ class TrafficGuardTest : public ::testing::Test {
   TrafficSnapshot snapshot_{.scope = Scope::kFleet, .newest = 1'763'847'300};
   std::string id_ = "login";
   const TrafficGuard::IdOf id_of_ = [this](RuleNumber rule) { return rule == 3 ? id_ : ""; };
+  KeyReport keys_{.total = 70, .rest = 1, .keys = {{.hash = 0xA, .low = 9, .high = 10}}};
+  const TrafficGuard::KeysOf keys_of_ = [this](RuleNumber rule, std::string_view id) {
+    return rule == 3 && id == id_ ? keys_ : KeyReport();
+  };
 };
 
 TEST_F(TrafficGuardTest, TellsOfAnEventFromBeginningToEnd) {
   WebhookReceiver receiver({kOk});
-  TrafficGuard guard(options(receiver), recent_, id_of_);
+  TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
   snapshot_.nodes = {{.name = "b"}, {.name = "c"}};
   see(guard, 300, 100);
   EXPECT_FALSE(guard.unusual_rules().holds(3));
@@ -67,10 +72,34 @@ TEST_F(TrafficGuardTest, TellsOfAnEventFromBeginningToEnd) {
   EXPECT_THAT(receiver.next_request(), HasSubstr(R"("event":"ended")"));
 }
 
+// The log names a key that the node shows, without what would control a terminal.
+TEST_F(TrafficGuardTest, SaysWhichKeysAreBusiest) {
+  WebhookReceiver receiver({kOk});
+  TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
+  for (std::uint64_t i = 1; i <= 6; ++i) {
+    keys_.keys.push_back({.hash = 0x100 + i, .low = 10 * i, .high = 10 * i});
+  }
+  keys_.keys.back().text = "al\x1B[31mice\"";
+  see(guard, 300, 100);
+  ::testing::internal::CaptureStdout();
+  see(guard, 10, 1'000);
+  spdlog::default_logger()->flush();
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(),
+              HasSubstr("; busiest keys: \"al?[31mice\\\"\" (60), 0000000000000105 (50), "
+                        "0000000000000104 (40), 0000000000000103 (30), 0000000000000102 (20)\n"));
+  const auto events = guard.events().since(0).events;
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]->keys, keys_.ranked(5));
+  EXPECT_THAT(
+      receiver.next_request(),
+      HasSubstr(R"("keys":[{"hash":"0000000000000106","key":"al\u001b[31mice\"","count":60},)"
+                R"({"hash":"0000000000000105","count":50},)"));
+}
+
 // All nodes find it, and the receiver hears of it once.
 TEST_F(TrafficGuardTest, TheFirstNodeOfAFleetPosts) {
   WebhookReceiver receiver({kOk});
-  TrafficGuard guard(options(receiver), recent_, id_of_);
+  TrafficGuard guard(options(receiver), recent_, id_of_, keys_of_);
   snapshot_.nodes = {{.name = "a"}, {.name = "b"}};
   see(guard, 300, 100);
   see(guard, 10, 1'000);
@@ -81,7 +110,7 @@ TEST_F(TrafficGuardTest, TheFirstNodeOfAFleetPosts) {
 }
 
 TEST_F(TrafficGuardTest, ARuleThatIsNotInForceHasNoEvents) {
-  TrafficGuard guard({.watch = {.scope = Scope::kFleet, .learn_s = 60}}, recent_, id_of_);
+  TrafficGuard guard({.watch = {.scope = Scope::kFleet, .learn_s = 60}}, recent_, id_of_, keys_of_);
   see(guard, 300, 100);
   id_.clear();
   see(guard, 10, 1'000);
@@ -92,7 +121,7 @@ TEST_F(TrafficGuardTest, ARuleThatIsNotInForceHasNoEvents) {
 }
 
 TEST_F(TrafficGuardTest, StopsWhenItIsTold) {
-  TrafficGuard guard({}, recent_, id_of_);
+  TrafficGuard guard({}, recent_, id_of_, keys_of_);
   guard.start();
   guard.stop();
   guard.stop();

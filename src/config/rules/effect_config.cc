@@ -178,6 +178,13 @@ void read_denial(const SectionReader& reader, Denial& denial) {
                        "' can be filled with numbers only ({{limit}}, {{remaining}}, {{count}}, "
                        "{{retry_after}}, {{reset_after}}), or clients could write code; use JSON");
   }
+  const bool is_markup = escape_for(denial.content_type) == Escape::kHtml;
+  const auto danger = denial.body && is_markup ? denial.body->danger_in_html() : std::string();
+  if (!danger.empty()) {
+    reader.mistake("body", "no text may stand " + danger +
+                               ": clients could write code there; fill it into text or a quoted "
+                               "attribute, or fill in a number");
+  }
   if (!denial.body && reader.is_set("content_type")) {
     reader.mistake("content_type", "'content_type' is that of a 'body'; add one");
   }

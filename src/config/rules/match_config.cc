@@ -1,5 +1,6 @@
 #include "base/decimal.h"
 #include "config/rules/rule_config.h"
+#include "rules/request/header_values.h"
 
 #include <optional>
 #include <string_view>
@@ -50,6 +51,10 @@ class MatchReader {
     read_regexes(reader, match);
     read_clients(reader, match);
     match.headers = read_properties(reader, "header");
+    for (PropertyMatch& header : match.headers) {
+      const NameValue written{.name = header.name, .value = header.value.text};
+      header.value = TextPattern(joined_values({&written, 1}, header.name));
+    }
     match.parameters = read_properties(reader, "query");
     match.cookies = read_properties(reader, "cookie");
     read_claims(reader, match);

@@ -54,9 +54,10 @@ void KeyReport::keep_busiest(std::size_t most) {
   std::ranges::sort(keys, {}, &KeyEstimate::hash);
 }
 
-std::vector<KeyEstimate> KeyReport::ranked() const {
+std::vector<KeyEstimate> KeyReport::ranked(std::size_t most) const {
   std::vector<KeyEstimate> ranked = keys;
   std::ranges::sort(ranked, comes_before);
+  ranked.resize(std::min(ranked.size(), most));
   return ranked;
 }
 

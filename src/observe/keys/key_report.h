@@ -53,8 +53,9 @@ struct KeyReport {
   void add(KeyReport other);
   // Leaves those that came most.
   void keep_busiest(std::size_t most);
-  // From the one that came most: the more often a key came at least, the earlier it stands.
-  std::vector<KeyEstimate> ranked() const;
+  // Those that came most, so many at most: the more often a key came at least, the earlier it
+  // stands.
+  std::vector<KeyEstimate> ranked(std::size_t most) const;
 
   bool operator==(const KeyReport&) const = default;
 };

@@ -27,7 +27,9 @@ TEST(KeyReport, WhatIsCutMayHaveComeAsOftenAsItSaid) {
   EXPECT_EQ(report, (KeyReport{.total = 100, .rest = 30, .keys = {{1, 9, 9}, {4, 9, 10}}}));
   report.keep_busiest(2);
   EXPECT_EQ(report.rest, 30u);
-  EXPECT_EQ(report.ranked().front().hash, 4u);
+  EXPECT_EQ(report.ranked(2).front().hash, 4u);
+  EXPECT_EQ(report.ranked(1).size(), 1u);
+  EXPECT_TRUE(report.ranked(0).empty());
 }
 
 TEST(KeyReport, WithoutSamplingBoundsAreCounts) {

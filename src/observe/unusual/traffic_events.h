@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "observe/keys/key_report.h"
 #include "observe/unusual/unusual_traffic.h"
 
 namespace weir {
@@ -22,6 +23,7 @@ namespace weir {
 // Times are seconds since 1970.
 struct TrafficEvent {
   enum class Kind : std::uint8_t { kBegan, kEnded };
+  static constexpr std::size_t kKeysMax = 5;
 
   std::uint64_t number = 0;
   Kind kind = Kind::kBegan;
@@ -30,6 +32,8 @@ struct TrafficEvent {
   std::int64_t since = 0;  // the first second of the event
   double rate = 0;         // requests/s: at that time, and of an end the highest
   TrafficBand band{};      // as it was when the event began
+  // Of the rule, those that came most, in the minute of `at` and the one before it.
+  std::vector<KeyEstimate> keys{};
 };
 
 class TrafficEvents {

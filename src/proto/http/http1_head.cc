@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/ascii.h"
+#include "proto/http/host.h"
 
 namespace weir::http1 {
 namespace {
@@ -21,13 +22,6 @@ constexpr Refusal kTargetTooLong{414, "The request target is longer than 16 KiB.
 constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 32 KiB."};
 
 std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
-
-// RFC 9110, 7.2 allows a host, and a port. Names outside ASCII, as some clients send them, pass;
-// empty is right where there is no host.
-bool is_host(std::string_view text) {
-  constexpr std::string_view kNever = " \t\"#/<>?@\\^`{|}";
-  return text.find_first_of(kNever) == std::string_view::npos;
-}
 
 // Takes from Beast's parser what we want to know, and refuses what it would let pass.
 class HeadParser final : public beast::http::basic_parser<true> {

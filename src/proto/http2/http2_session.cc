@@ -8,6 +8,11 @@
 #include "base/assert.h"
 
 namespace weir {
+namespace {
+
+constexpr std::array kPlainText = {Http2Field{.name = "content-type", .value = "text/plain"}};
+
+}  // namespace
 
 Http2Session::Http2Session(Http2Door& door, const Peer& peer, Instant closes_at, Instant now)
     : door_(door),
@@ -277,6 +282,9 @@ void Http2Session::head_complete(Http2Stream& stream, const nghttp2_frame& frame
     return require(nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM));
   }
   stream.close_head();
+  if (!stream.names_one_host()) {
+    return stream.answer_constant(400, kPlainText, "There is no host, or more than one.");
+  }
   stream.service_ = &door_.router().route(stream);
   stream.service_->opened(stream, now_);
   end_if_closing(stream);

@@ -33,6 +33,23 @@ TEST_F(Http2SessionTest, AnswersARequest) {
   EXPECT_EQ(reply.closed, NGHTTP2_NO_ERROR);
 }
 
+// A `host` other than the authority was what rules saw, and the proxy's origin the authority.
+TEST_F(Http2SessionTest, RefusesRequestsForNoHostOrTwo) {
+  const auto status = [&](std::string authority, TestFields fields) {
+    const auto stream =
+        peer.ask({.path = "/echo", .authority = std::move(authority), .fields = std::move(fields)});
+    peer.talk(now);
+    return peer.reply(stream).status;
+  };
+  EXPECT_EQ(status("a.example:80", {{"host", "A.Example:80"}}), "200");
+  EXPECT_EQ(status("[::1]:80", {}), "200");
+  EXPECT_EQ(status("a.example", {{"host", "b.example"}}), "400");
+  EXPECT_EQ(status("a.example", {{"host", "a.example:81"}}), "400");
+  EXPECT_EQ(status("user@a.example", {}), "400");
+  EXPECT_EQ(status("a.example,b.example", {}), "400");
+  EXPECT_FALSE(peer.session().finished());
+}
+
 TEST_F(Http2SessionTest, AnEmptyAnswerIsAHeadAlone) {
   const auto stream = peer.ask({.method = "GET", .path = "/nothing"});
   peer.talk(now);

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/assert.h"
+#include "proto/http/host.h"
 #include "proto/http2/http2_session.h"
 
 namespace weir {
@@ -130,6 +132,11 @@ void Http2Stream::close_head() {
   if (!authority_.empty() && field("host").empty()) {
     fields_.push_back({.name = "host", .value = authority_});
   }
+}
+
+bool Http2Stream::names_one_host() const {
+  const std::string_view host = field("host");
+  return is_host(host) && (authority_.empty() || equal_ignoring_case(host, authority_));
 }
 
 void Http2Stream::append_body(std::string_view bytes) {

@@ -103,6 +103,8 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   void allow(Instant deadline);
   void add_field(std::string_view name, std::string_view value);
   void close_head();
+  // RFC 9113, 8.3.1: `host` and the authority are one host.
+  bool names_one_host() const;
   void append_body(std::string_view bytes);
   enum class Texts : std::uint8_t { kConstant, kCopied };
   enum class HasBody : std::uint8_t { kYes, kNo };

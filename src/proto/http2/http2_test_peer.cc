@@ -118,7 +118,7 @@ std::int32_t Http2Peer::ask(const Http2Question& question) {
   TestFields fields = {{":method", question.method},
                        {":scheme", "http"},
                        {":path", question.path},
-                       {":authority", "test"}};
+                       {":authority", question.authority}};
   fields.insert(fields.end(), question.fields.begin(), question.fields.end());
   std::vector<nghttp2_nv> head;
   for (const auto& field : fields) head.push_back(to_nv(field));

@@ -30,6 +30,7 @@ using TestFields = std::vector<std::pair<std::string, std::string>>;
 struct Http2Question {
   std::string method = "POST";
   std::string path = "/";
+  std::string authority = "test";
   TestFields fields{};
   std::string body{};
   bool ends = true;

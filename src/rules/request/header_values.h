@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/ascii.h"
@@ -52,6 +53,17 @@ void for_each_header_value(std::span<const NameValue> headers, std::string_view 
     const auto separators = std::ranges::count(rest, ',');
     for (auto i = separators; i >= 0; --i) visit(trim_blanks(take_until(rest, ',')));
   }
+}
+
+// All of them as one list: "a, web".
+inline std::string joined_values(std::span<const NameValue> headers, std::string_view name) {
+  std::string joined;
+  std::string_view separator;
+  for_each_header_value(headers, name, [&](std::string_view value) {
+    joined.append(separator).append(value);
+    separator = ", ";
+  });
+  return joined;
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 
 #include "base/ascii.h"
 #include "base/decimal.h"
+#include "rules/text/html_reader.h"
 
 namespace weir {
 namespace {
@@ -81,16 +82,27 @@ bool is_script(std::string_view content_type) {
       kScripts, [&](std::string_view name) { return lower.find(name) != std::string::npos; });
 }
 
-bool TextTemplate::has_texts() const {
-  return std::ranges::any_of(pieces_, [](const Piece& piece) {
-    if (!piece.place) return false;
-    const auto* name = std::get_if<Name>(&*piece.place);
-    return name == nullptr || *name == Name::kRule || *name == Name::kKey;
-  });
+bool TextTemplate::is_text(const Piece& piece) {
+  if (!piece.place) return false;
+  const auto* name = std::get_if<Name>(&*piece.place);
+  return name == nullptr || *name == Name::kRule || *name == Name::kKey;
+}
+
+bool TextTemplate::has_texts() const { return std::ranges::any_of(pieces_, is_text); }
+
+std::string TextTemplate::danger_in_html() const {
+  HtmlReader html;
+  for (const Piece& piece : pieces_) {
+    html.read(piece.literal);
+    if (is_text(piece) && !html.danger().empty()) return html.danger();
+    html.filled();
+  }
+  return {};
 }
 
 std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
   TextTemplate made;
+  made.text_ = text;
   while (!text.empty()) {
     const auto open = text.find(kOpen);
     Piece& piece = made.pieces_.emplace_back();

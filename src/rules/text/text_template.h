@@ -60,8 +60,13 @@ class TextTemplate {
     }
   }
 
+  // As it was parsed.
+  const std::string& text() const { return text_; }
+
   // Has places for more than numbers.
   bool has_texts() const;
+  // Where in HTML one of them must not stand (html_reader.h); empty if there is none.
+  std::string danger_in_html() const;
 
   void append(const TemplateValues& values, Escape escape, std::string& out) const;
 
@@ -80,8 +85,10 @@ class TextTemplate {
     std::optional<std::variant<Name, KeyPart>> place{};
   };
 
+  static bool is_text(const Piece& piece);
   static std::optional<std::variant<Name, KeyPart>> place_named(std::string_view name);
 
+  std::string text_;
   std::vector<Piece> pieces_;
 };
 

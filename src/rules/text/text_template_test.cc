@@ -73,6 +73,32 @@ TEST(TextTemplate, EscapesByContentType) {
   EXPECT_EQ(escape_for("text/plain"), Escape::kNone);
 }
 
+// What a client sends was escaped as HTML there, and run all the same.
+TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
+  const auto danger = [](std::string_view text) {
+    return std::get<TextTemplate>(TextTemplate::parse(text)).danger_in_html();
+  };
+  for (const char* safe :
+       {"{{key}}", "<p class=x>{{key}}</p>", "<a title=\"{{key}}\">", "<a title = '{{key}}'>",
+        "a < b {{key}}", "it's {{key}}", "<!-- it's <script> --> {{key}}",
+        "<!doctype html><style>p{}</style>{{key}}", "<script src='x'></script>{{key}}",
+        "<script>f({{limit}})</script>{{key}}", "<a href='/x?k={{key}}'>", "<br/>{{key}}",
+        "<p title='>'>{{key}}", "<a href='{{limit}}/{{key}}'>", "<scripts>{{key}}</scripts>"}) {
+    EXPECT_EQ(danger(safe), "") << safe;
+  }
+  for (const char* code :
+       {"<script>{{key}}", "<SCRIPT type=x>'{{key}}'", "<style>{{key}}", "<script><b>{{key}}",
+        "<script>if (a</b) {{key}}", "</p><script\n>{{key}}", "<a title={{key}}>", "<a {{key}}>",
+        "<{{key}}>", "<a title='x' {{key}}>", "<a onclick='f(\"{{key}}\")'>",
+        "<a title='x'OnLoad=\"{{key}}\">", "<p style='{{key}}'>", "<iframe srcdoc='{{key}}'>",
+        "<a href='{{key}}'>", "<a\nHREF = \"{{header:X-Url}}\">", "<img/src='{{key}}'>",
+        "{{key}}<p>{{limit}}<script>{{limit}}{{key}}", "<!x><script>{{key}}"}) {
+    EXPECT_NE(danger(code), "") << code;
+  }
+  EXPECT_EQ(danger("<script>{{key}}"), "within <script>");
+  EXPECT_EQ(danger("<p onclick='{{key}}'>"), "in the attribute 'onclick', which is code");
+}
+
 TEST(TextTemplate, KnowsScriptsAndWhetherItHasTexts) {
   for (const char* script : {"text/javascript", "application/x-JavaScript; charset=utf-8",
                              "text/css", "application/ecmascript"}) {

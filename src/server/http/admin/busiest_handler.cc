@@ -2,8 +2,6 @@
 // Weir denies most, on this node or on all.
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "base/decimal.h"
 #include "observe/keys/fleet_keys.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/key_json.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
@@ -48,13 +47,6 @@ std::optional<Problem> read_wanted(const HttpCore& core, std::string_view query,
   return std::nullopt;
 }
 
-std::string hash_text(std::uint64_t hash) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
-  const auto size = static_cast<std::size_t>(end - digits.data());
-  return std::string(digits.size() - size, '0').append(digits.data(), size);
-}
-
 // This node's report first.
 std::vector<FleetKeys::Contribution> contributions(HttpNode& node, const Wanted& wanted,
                                                    Instant now) {
@@ -71,9 +63,7 @@ std::vector<FleetKeys::Contribution> contributions(HttpNode& node, const Wanted&
 
 void write_key(JsonWriter& json, const KeyEstimate& key, const KeyReport& sum,
                const std::vector<FleetKeys::Contribution>& all) {
-  json.begin_object().key("hash").string(hash_text(key.hash));
-  if (!key.text.empty()) json.key("key").string(as_utf8(key.text));
-  json.key("count").number(key.low);
+  write_key_begin(json, key);
   json.key("at_least").number(least_of(key.low, sum.weight));
   json.key("at_most").number(most_of(key.high, sum.weight));
   json.key("share").number(static_cast<double>(key.low) /
@@ -110,9 +100,7 @@ void handle_busiest(HttpCore& core, Exchange& exchange) {
     json.key("total").number(one.report.total).end_object();
   }
   json.end_array().key("keys").begin_array();
-  auto ranked = sum.ranked();
-  ranked.resize(std::min(ranked.size(), wanted.limit));
-  for (const KeyEstimate& key : ranked) write_key(json, key, sum, all);
+  for (const KeyEstimate& key : sum.ranked(wanted.limit)) write_key(json, key, sum, all);
   json.end_array();
   const FleetKeys* const others = core.node().options().fleet_keys;
   if (const auto trouble = others == nullptr ? std::string() : others->trouble();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "server/http/admin/key_json.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -33,6 +34,12 @@ void write_event(JsonWriter& json, const TrafficEvent& event) {
   json.key("median").number(tenths(event.band.median));
   json.key("high").number(tenths(event.band.high)).end_object();
   json.key("times_high").number(tenths(event.rate / event.band.high));
+  json.key("keys").begin_array();
+  for (const KeyEstimate& key : event.keys) {
+    write_key_begin(json, key);
+    json.end_object();
+  }
+  json.end_array();
 }
 
 }  // namespace weir

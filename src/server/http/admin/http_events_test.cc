@@ -18,7 +18,9 @@ TrafficEvent event(TrafficEvent::Kind kind) {
           .at = 1'763'847'606,
           .since = 1'763'847'600,
           .rate = 812.44,
-          .band = {.low = 25, .median = 100, .high = 203.1}};
+          .band = {.low = 25, .median = 100, .high = 203.1},
+          .keys = {{.hash = 0xBEEF, .low = 700, .high = 704, .text = "alice"},
+                   {.hash = 7, .low = 20, .high = 21}}};
 }
 
 TEST(HttpEvents, AreShownFromANumberOn) {
@@ -30,7 +32,8 @@ TEST(HttpEvents, AreShownFromANumberOn) {
             R"({"last":2,"events":[{"number":2,"event":"ended","rule":"login",)"
             R"("since":"2025-11-22T21:40:00Z","at":"2025-11-22T21:40:06Z",)"
             R"("requests_per_second":812.4,"band":{"low":25,"median":100,"high":203.1},)"
-            R"("times_high":4}]})");
+            R"("times_high":4,"keys":[{"hash":"000000000000beef","key":"alice","count":700},)"
+            R"({"hash":"0000000000000007","count":20}]}]})");
   EXPECT_NE(door.ask(get("/admin/events?since=0")).body.find("began"), std::string::npos);
   for (const char* wrong : {"?since=-1", "?since=x", "?since="}) {
     EXPECT_EQ(door.ask(get(std::string(kPath) + wrong)).status, 400) << wrong;

@@ -111,6 +111,18 @@ TEST_F(HttpExplain, TakesTheFirstOfARepeatedParameter) {
   EXPECT_EQ(explained("rule=named&key=a&key=b&rule=off"), explained("rule=named&key=a"));
 }
 
+TEST_F(HttpExplain, AListIsAHeaderSeveralTimes) {
+  Rule web = rule("web", "/login");
+  web.match->headers = {{.name = "X-App", .value = TextPattern("web")}};
+  TestDoor door({.rules = {web}, .access = {}});
+  const auto applies = [&](std::string_view body) {
+    return door.ask(post("/v1/explain", body)).body.find(R"("applies":[{"rule":"web")") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(applies(R"({"path":"/login","headers":{"X-App":["a","web"]}})"));
+  EXPECT_FALSE(applies(R"({"path":"/login","headers":{"X-App":["a","b"]}})"));
+}
+
 TEST_F(HttpExplain, SaysWhyADescriptorLeadsNowhere) {
   EXPECT_EQ(explain(R"({"domain":"edge","entries":{"key":"a"}})"),
             R"({"mode":"local","applies":[],"because":"no descriptor leads there"})");
@@ -121,8 +133,8 @@ TEST_F(HttpExplain, SaysWhyADescriptorLeadsNowhere) {
 TEST_F(HttpExplain, RefusesWhatMakesNoSense) {
   for (const std::string_view body :
        {"", "{}", R"({"path":1})", R"({"path":"/","client":"me"})", R"({"path":"/","headers":[]})",
-        R"({"path":"/","headers":{"a":1}})", R"({"domain":"d","entries":{}})",
-        R"({"rule":"named"})", R"({"pth":"/"})"}) {
+        R"({"path":"/","headers":{"a":1}})", R"({"path":"/","headers":{"a":["b",1]}})",
+        R"({"domain":"d","entries":{}})", R"({"rule":"named"})", R"({"pth":"/"})"}) {
     EXPECT_EQ(door_->ask(post("/v1/explain", body)).status, 400) << body;
   }
   EXPECT_EQ(door_->ask(post("/v1/explain", R"({"rule":"x","key":"a"})")).status, 404);

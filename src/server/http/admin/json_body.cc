@@ -67,14 +67,18 @@ std::vector<NameValue> JsonBody::texts(std::string_view field) {
   const json::value* const value = find(field);
   if (value == nullptr) return texts;
   const json::object* const object = value->if_object();
-  const auto is_text = [](const auto& item) { return item.value().is_string(); };
-  if (object == nullptr || object->size() > kTextsMax || !std::ranges::all_of(*object, is_text)) {
-    reject(field, "an object of up to 256 texts");
-    return texts;
-  }
-  for (const auto& item : *object) {
-    texts.push_back({.name = item.key(), .value = item.value().get_string()});
-  }
+  bool fits = object != nullptr;
+  const auto take = [&](std::string_view name, const json::value& text) {
+    fits = fits && text.is_string() && texts.size() < kTextsMax;
+    if (fits) texts.push_back({.name = name, .value = text.get_string()});
+  };
+  const auto take_item = [&](const json::key_value_pair& item) {
+    const json::array* const list = item.value().if_array();
+    if (list == nullptr) return take(item.key(), item.value());
+    for (const json::value& text : *list) take(item.key(), text);
+  };
+  if (object != nullptr) std::ranges::for_each(*object, take_item);
+  if (!fits) reject(field, "an object of up to 256 texts, or lists of texts");
   return texts;
 }
 

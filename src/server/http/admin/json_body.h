@@ -39,7 +39,7 @@ class JsonBody {
   std::string_view text(std::string_view field);
   // One that may be missing.
   std::string_view text_or(std::string_view field, std::string_view otherwise);
-  // An object of up to 256 texts, which may be missing.
+  // An object of up to 256 texts, which may be missing; a list has several of one name.
   std::vector<NameValue> texts(std::string_view field);
   // A whole number from 1 up that must be there.
   std::uint64_t number(std::string_view field);

@@ -158,6 +158,12 @@ TEST(OpenApi, NamesWhatIsSaidOfBusyKeys) {
   EXPECT_EQ(names_of(at("/components/schemas/BusiestKeys/properties")), names_of(busiest));
   EXPECT_EQ(names_of(at("/components/schemas/BusyKey/properties")),
             names_of(busiest.at("keys").at(0)));
+  door.events.add({.rule = "login", .keys = {{.hash = 1, .low = 2, .text = "alice"}}});
+  const json::value events = json::parse(door.ask(get("/admin/events")).body);
+  const json::value& event = events.at("events").at(0);
+  EXPECT_EQ(names_of(at("/components/schemas/Event/properties")), names_of(event));
+  EXPECT_EQ(names_of(at("/components/schemas/Event/properties/keys/items/properties")),
+            names_of(event.at("keys").at(0)));
 }
 
 TEST(OpenApi, NamesTheHeaders) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/ascii.h"
+#include "proto/http/host.h"
 #include "rules/request/request_path.h"
 #include "server/http/query.h"
 
@@ -178,6 +179,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
     uri.remove_prefix(host.size());
   } else if (profile.host_header.empty()) {
     return silent_proxy(profile.uri_header);
+  }
+  if (!is_host(host)) {
+    return http_problem(400, "The request that the proxy holds is for no host, or for several.");
   }
   set_target(uri, host, described);
   return std::nullopt;

@@ -340,6 +340,24 @@ TEST(ForwardAuth, AWholeUrlEvadesNoRule) {
   EXPECT_EQ(status("*"), 200);
 }
 
+// "a@example.com", "example.com/x" and "a.example, example.com" were hosts that no rule knew.
+TEST(ForwardAuth, RefusesWhatIsNoHost) {
+  TestDoor door(one_login_a_minute());
+  for (const std::string host : {"a@example.com", "example.com/x", "a b", "a.example,example.com",
+                                 "a.example, example.com", "<a>"}) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-Host"] = host;
+    EXPECT_EQ(door.ask(ask_auth("/auth", fields)).status, 400) << host;
+  }
+  for (const std::string uri : {"http://a@example.com/login", "http://a:b@example.com/login",
+                                "https://a,b/login", "https://a b/login"}) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-Uri"] = uri;
+    EXPECT_EQ(door.ask(ask_auth("/auth", fields)).status, 400) << uri;
+  }
+  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
+}
+
 // Where one of several would do, the origin could take another than the rules.
 TEST(ForwardAuth, RefusesHeadersThatMustNotBeRepeated) {
   Rule rule = per_client("login", at_path("/login"), 100);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
+constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
+
 std::int64_t milliseconds(Duration duration) {
   return std::chrono::ceil<std::chrono::milliseconds>(duration).count();
 }
@@ -29,6 +31,11 @@ std::string bytes_of(const HashSecret& secret) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> clock_us(const resp::Reply& told) {
+  const auto us = told.integer();
+  return us >= 0 && us <= kClockMaxUs ? us : std::nullopt;
+}
 
 // ---- nodes ----
 
@@ -109,7 +116,8 @@ std::string BlocksField::hear(const resp::Reply& told, Instant now) {
 // read.
 void BlocksField::learn(const resp::Reply& told, Instant now) {
   heard_ = 0;
-  const std::int64_t redis_now_ms = told[0].integer().value_or(0);
+  const std::int64_t redis_now_ms =
+      std::clamp<std::int64_t>(told[0].integer().value_or(0), 0, kClockMaxUs / 1'000);
   std::array<std::string_view, 4> entry;
   std::size_t filled = 0;
   for (const resp::Reply text : told) {
@@ -125,7 +133,9 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     auto blocks = blocks_from_text(entry[2]);
     const auto left_ms = number_in(entry[3]);
     if (!blocks || !left_ms) continue;
-    const auto left = std::clamp(*left_ms - (redis_now_ms - *told_ms), std::int64_t{0}, kLeftMaxMs);
+    const auto passed = std::clamp(redis_now_ms - *told_ms, -kLeftMaxMs, kLeftMaxMs);
+    const auto left =
+        std::clamp(std::min(*left_ms, kLeftMaxMs) - passed, std::int64_t{0}, kLeftMaxMs);
     for (Block& block : *blocks) {
       block.until = now + std::chrono::milliseconds(left);
       blocks_.learn(std::move(block), now);

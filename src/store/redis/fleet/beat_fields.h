@@ -23,6 +23,9 @@
 
 namespace weir {
 
+// Microseconds by Redis's clock. Nothing if no clock shows them: sums of what it returns fit.
+std::optional<std::int64_t> clock_us(const resp::Reply& told);
+
 class BeatField {
  public:
   // The name of its function in beat.lua, and the end of its key's name.

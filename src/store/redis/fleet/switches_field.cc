@@ -69,12 +69,12 @@ void SwitchesField::say(std::vector<std::string>& words, Instant) {
 std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
   switches_.answered();
   heard_ = 0;
-  const auto redis_now_us = told[0].integer();
+  const auto redis_now_us = clock_us(told[0]);
   if (!redis_now_us) {
     warn_of_garbage(told.text().empty() ? "it answers something else" : told.text());
     return {};
   }
-  const Instant redis_now = instant_from_epoch_us(std::max<std::int64_t>(0, *redis_now_us));
+  const Instant redis_now = instant_from_epoch_us(*redis_now_us);
   lead_ = redis_now - now;
   if (told[1].text() != epoch_) switches_.say_all_again();
   epoch_ = told[1].text();

@@ -61,7 +61,7 @@ std::vector<RuleTraffic> TrafficField::sent_rules(const TrafficSnapshot& known,
 }
 
 std::string TrafficField::hear(const resp::Reply& told, Instant now) {
-  const auto redis_us = told[0].integer();
+  const auto redis_us = clock_us(told[0]);
   if (!redis_us) return {};
   const auto taken = told[1].integer();
   if (!taken) warn(Trouble::kRefused, told[1].text());
@@ -73,7 +73,9 @@ std::string TrafficField::hear(const resp::Reply& told, Instant now) {
   follow_clock(*redis_us, now);
   const std::int64_t read_before = last_read_;
   for (std::size_t i = 2; i + 1 < told.size(); i += 2) {
-    if (const auto second = told[i].integer()) learn(*second, told[i + 1], now);
+    const auto second = told[i].integer();
+    const bool has_been = second >= 0 && second <= *redis_us / kSecondUs;
+    if (second && has_been) learn(*second, told[i + 1], now);
   }
   // Not all fitted into the answer.
   if (last_read_ > read_before && last_read_ < *redis_us / kSecondUs - 2) due_from_ = 0;

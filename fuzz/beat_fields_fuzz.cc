@@ -1,0 +1,83 @@
+// What a node may find in Redis as another's words, in every field of the beat: it is read or
+// ignored, and what the node says next stays within its bounds.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "engine/adaptive/rule_switches.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
+#include "observe/traffic.h"
+#include "proto/resp/reply_reader.h"
+#include "store/redis/fleet/beat_fields.h"
+#include "store/redis/fleet/busiest_field.h"
+#include "store/redis/fleet/switches_field.h"
+#include "store/redis/fleet/traffic_field.h"
+
+namespace weir {
+namespace {
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'000'000'000'000);
+constexpr Duration kBeat = std::chrono::milliseconds(700);
+
+struct Silent final : FleetListener {
+  void health_changed(const FleetHealth&) override {}
+  void fleet_warned(const std::string&) override {}
+  void secret_found(const HashSecret&, Instant) override {}
+};
+
+// One node, and what its fields know.
+class Node {
+ public:
+  // Each field hears of one reply, in turn.
+  void hear(const resp::Reply& told) {
+    BeatField& field = *fields_[turn_++ % fields_.size()];
+    static_cast<void>(field.hear(told, now_));
+    now_ += kBeat;
+    std::vector<std::string> words;
+    field.say(words, now_);
+    WEIR_ASSERT(words.size() <= 5 * SwitchesField::kSwitchesMax + 2);
+    if (field.due()) WEIR_ASSERT(*field.due() < now_ + std::chrono::hours(1));
+    WEIR_ASSERT(blocks_.list("", 64, now_).size() <= 64 && nodes_.count() >= 1);
+  }
+
+ private:
+  Instant now_ = kStart;
+  std::size_t turn_ = 0;
+  Silent listener_;
+  Traffic traffic_;
+  RecentTraffic recent_{traffic_, kStart};
+  ActiveAlgorithms active_;
+  RuleSwitches switches_{{}, active_, {}};
+  FleetKeys keys_{KeyTexts::kShown};
+  KeyHasher hasher_{HashSecret{}};
+  BlockList blocks_{hasher_, 64};
+  NodesField nodes_{"me"};
+  SecretField secret_{"weir:secret", HashSecret{}};
+  BlocksField blocks_field_{"me", blocks_};
+  SwitchesField switches_field_{"weir:switches", switches_, listener_};
+  TrafficField traffic_field_{"me", recent_, listener_};
+  BusiestField busiest_field_{"me", traffic_.rules(), keys_};
+  std::array<BeatField*, 6> fields_{&blocks_field_,  &switches_field_, &traffic_field_,
+                                    &busiest_field_, &secret_,         &nodes_};
+};
+
+}  // namespace
+}  // namespace weir
+
+// Replies of Redis, one after the other.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  weir::Node node;
+  weir::resp::ReplyReader reader;
+  while (reader.read(bytes) == weir::resp::ReplyReader::Status::kReply) {
+    node.hear(reader.reply());
+    bytes.remove_prefix(reader.size());
+  }
+  return 0;
+}

@@ -1,0 +1,56 @@
+// Options are checked where a program passes them: its mistake has a name there, and not at the
+// first request.
+
+const SHOWN_MAX = 40;  // characters of a text
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.slice(0, SHOWN_MAX));
+  if (typeof value === "function") return "a function";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  return typeof value === "bigint" ? `${value}n` : String(value);
+}
+
+/** `needed`: the names of those that must be there. */
+export function checkOptions(options: unknown, needed: string): void {
+  if (typeof options === "object" && options !== null) return;
+  throw new TypeError(`options must be an object with ${needed}, not ${shown(options)}`);
+}
+
+/** A TypeError for what is missing, a RangeError for what is wrong. */
+export function checkOption(name: string, value: unknown, isRight: boolean,
+                            expected: string): void {
+  if (isRight) return;
+  if (value === undefined) throw new TypeError(`${name} is missing; it must be ${expected}`);
+  throw new RangeError(`${name} must be ${expected}, not ${shown(value)}`);
+}
+
+/** Of one that may be left out. */
+export function checkOptional(name: string, value: unknown, isRight: boolean,
+                              expected: string): void {
+  if (value !== undefined) checkOption(name, value, isRight, expected);
+}
+
+export const isFunction = (value: unknown): boolean => typeof value === "function";
+
+/** Whether it has all of these functions. */
+export function hasFunctions(value: unknown, ...names: string[]): boolean {
+  const object = value as Record<string, unknown> | null | undefined;
+  return names.every((name) => isFunction(object?.[name]));
+}
+
+/** Milliseconds, for instance. */
+export const isCount = (value: unknown, least: number): boolean =>
+  typeof value === "number" && value >= least && value < Infinity;
+
+const KEYS_MIN = 1024;
+const KEYS_MAX = 1 << 24;
+export function checkMaxKeys(maxKeys: unknown): void {
+  checkOptional("maxKeys", maxKeys, isCount(maxKeys, KEYS_MIN) && (maxKeys as number) <= KEYS_MAX,
+                "a number from 1,024 to 16,777,216");
+}
+
+export function checkLimiter(limiter: unknown): void {
+  checkOption("limiter", limiter, hasFunctions(limiter, "hit"),
+              "a Limiter, such as new Limiter({ limit: 5, window: \"1m\" })");
+}

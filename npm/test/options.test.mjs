@@ -1,0 +1,122 @@
+// A mistake in options: which one, and what would be right, where the program makes it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  binding, CountingStore, DurableStore, KvStore, limitExpress, Limiter, limitFastify, limitFetch,
+  limitHono, MemoryStore, Quota, RedisStore, RemoteStore,
+} from "@weir/limiter";
+
+const QUOTA = { limit: 5, window: "1m" };
+const kv = { get() {}, put() {}, delete() {} };
+const limiter = new Limiter(QUOTA);
+const client = async () => {};
+const url = "http://node:8080";
+const namespace = { idFromName() {}, get() {} };
+
+// What is missing is a TypeError.
+const MISSING = [
+  ["options must be an object with limit and window, not undefined", () => new Limiter()],
+  ["options must be an object with limit and window, not null", () => new Limiter(null)],
+  ["options must be an object with limit and window, not 5", () => new Limiter(5)],
+  ["limit is missing; it must be a whole number", () => new Limiter({})],
+  ["limit is missing", () => new Quota({ window: 60 })],
+  ["window is missing; it must be from 1 ms to 366 days: seconds, or a text such as \"1m\"",
+    () => new Limiter({ limit: 5, windowMs: 60_000 })],
+  ["options must be an object with cost, limit or window, not 3",
+    () => limiter.hit("b", "k", 3)],
+  ["options must be an object with cost, limit or window, not null",
+    () => limiter.hit("b", "k", null)],
+  ["options must be an object with maxKeys, not 5000", () => new MemoryStore(5000)],
+  ["options must be an object with client", () => new RedisStore()],
+  ["client is missing; it must be one of ioredis or node-redis", () => new RedisStore({})],
+  ["options must be an object with url, not \"http://node\"", () => new RemoteStore("http://node")],
+  ["url is missing; it must be where a node is", () => new RemoteStore({})],
+  ["options must be an object with namespace", () => new DurableStore()],
+  ["namespace is missing; it must be the binding of the class WeirCounter",
+    () => new DurableStore({ namespace: undefined })],
+  ["options must be an object with kv", () => new KvStore()],
+  ["kv is missing; it must be the binding of a KV namespace", () => new KvStore({})],
+  ["options must be an object with store, prefix or maxKeys, not null",
+    () => new CountingStore(null)],
+  ["limiter is missing; it must be a Limiter, such as new Limiter({ limit: 5, window: \"1m\" })",
+    () => binding()],
+  ["options must be an object with a limiter, not undefined", () => limitExpress()],
+  ["limiter is missing", () => limitExpress({})],
+  ["limiter is missing", () => limitFastify({})],
+  ["key is missing; it must be a function from a request to its key", () => limitHono({ limiter })],
+  ["key is missing", () => limitFetch({ limiter }, () => new Response())],
+];
+
+// What is wrong is a RangeError.
+const WRONG = [
+  ["limit must be a whole number from 0 to 1,000,000,000,000, not \"5\"",
+    () => new Limiter({ limit: "5", window: 60 })],
+  ["limit must be a whole number from 0 to 1,000,000,000,000, not 5n",
+    () => new Limiter({ limit: 5n, window: 60 })],
+  ["window must be from 1 ms to 366 days: seconds, or a text such as \"1m\", not \"1 minute\"",
+    () => new Limiter({ limit: 5, window: "1 minute" })],
+  ["window must be from 1 ms", () => new Limiter({ limit: 5, window: Symbol("1m") })],
+  ["window must be from 1 ms", () => new Limiter({ limit: 5, window: [60] })],
+  ["algorithm must be one of fixed_window, sliding_log, sliding_window, token_bucket, " +
+   "exponential_backoff, not \"leaky\"", () => new Limiter({ ...QUOTA, algorithm: "leaky" })],
+  ["algorithm must be one of", () => new Limiter({ ...QUOTA, algorithm: 3 })],
+  ["burst must be a whole number", () =>
+    new Limiter({ ...QUOTA, algorithm: "token_bucket", burst: "9" })],
+  ["clock must be a function, as Date.now is, not 17", () => new Limiter({ ...QUOTA, clock: 17 })],
+  ["store must be a Store, such as new RedisStore({ client }), not a function",
+    () => new Limiter(QUOTA, RedisStore)],
+  ["store must be a Store", () => new Limiter(QUOTA, {})],
+  ["store must be a Store", () => new Limiter(QUOTA, null)],
+  ["maxKeys must be a number from 1,024 to 16,777,216, not 10",
+    () => new Limiter({ ...QUOTA, maxKeys: 10 })],
+  ["maxKeys must be a number", () => new MemoryStore({ maxKeys: "5000" })],
+  ["client must be one of ioredis or node-redis, or a function that sends one command, not " +
+   "\"redis://localhost\"", () => new RedisStore({ client: "redis://localhost" })],
+  ["client must be", () => new RedisStore({ client: { get() {} } })],
+  ["prefix must be a text without {, not \"a{\"", () => new RedisStore({ client, prefix: "a{" })],
+  ["onFailure must be one of local, allow, deny, throw, not \"open\"",
+    () => new RedisStore({ client, onFailure: "open" })],
+  ["deadline must be a number of milliseconds, 1 at least, not \"250ms\"",
+    () => new RemoteStore({ url, deadline: "250ms" })],
+  ["deadline must be", () => new RemoteStore({ url, deadline: NaN })],
+  ["url must be where a node is: \"http://10.0.0.7:8080\", not \"node:8080\"",
+    () => new RemoteStore({ url: "node:8080" })],
+  ["url must be where a node is", () => new RemoteStore({ url: "http://" })],
+  ["fetch must be a function", () => new RemoteStore({ url, fetch: "fetch" })],
+  ["namespace must be the binding", () => new DurableStore({ namespace: "COUNTER" })],
+  ["deadline must be", () => new DurableStore({ namespace, deadline: 0 })],
+  ["kv must be the binding of a KV namespace: env.KV, say, not \"KV\"",
+    () => new KvStore({ kv: "KV" })],
+  ["format must be one of merged, log, count", () => new KvStore({ kv, format: "json" })],
+  ["places must be a number, 1 at least, not \"2\"", () => new KvStore({ kv, places: "2" })],
+  ["places must be", () => new KvStore({ kv, places: NaN })],
+  ["staleness must be a number of milliseconds", () => new KvStore({ kv, staleness: "60s" })],
+  ["place must be a text", () => new KvStore({ kv, place: 7 })],
+  ["prefix must be a text", () => new CountingStore({ prefix: 7 })],
+  ["limiter must be a Limiter", () => binding({})],
+  ["limiter must be a Limiter", () => limitExpress({ limiter: QUOTA })],
+  ["key must be a function from a request to its key, a string, not \"ip\"",
+    () => limitFastify({ limiter, key: "ip" })],
+  ["cost must be a function from a request to its cost, a number, not 2",
+    () => limitExpress({ limiter, cost: 2 })],
+];
+
+for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {
+  for (const [begins, make] of list) {
+    test(`${name}: ${make.toString().slice(6)}`, () => {
+      assert.throws(make, (error) => {
+        assert.equal(error.name, name, error.message);
+        assert.ok(error.message.startsWith(begins), error.message);
+        return true;
+      });
+    });
+  }
+}
+
+test("the longest fill time is compared in whole numbers", () => {
+  const longest = { limit: 683_060_109, window: "1d", algorithm: "token_bucket" };
+  const burst = 1464 * longest.limit;
+  new Quota({ ...longest, burst });
+  assert.throws(() => new Quota({ ...longest, burst: burst + 1 }), /^RangeError: burst/);
+});

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Tries what `./dev package` has made, where nothing else of Weir is: in a fresh Debian.
+
+    ./dev package --test [word]     those trials whose names have the word
+
+Needs root, and a mirror of Debian; what it downloads stays in build/package/cache.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import image
+from tree import Failed, Skipped, Tree, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = ROOT / "build" / "package"
+CACHE = BUILT / "cache"
+
+# It runs as nobody, since systemd is not there to make up a user. Three checks against a limit of
+# two, the same by `weir check`, then the signals that the unit sends.
+SERVE = """
+command=$(sed -n 's/^ExecStart=//p' /lib/systemd/system/weir.service)
+sed -i '/^state_file:/d' /etc/weir/weir.yaml
+setpriv --reuid=nobody --regid=nogroup --clear-groups --no-new-privs $command &
+ask() {
+  curl -fsS --retry 20 --retry-delay 1 --retry-connrefused -d '{"key":"k","limit":2,"window":60}' \
+    http://127.0.0.1:8080/check
+}
+ask; ask; ask
+weir check k --limit 2 --window 1m && exit 1
+for signal in HUP TERM; do kill -$signal $!; done
+wait $!
+"""
+
+
+def package(name):
+    (found,) = BUILT.glob(f"{name}_*.deb")
+    return found
+
+
+def try_server():
+    """The server is installed, answers as its unit starts it, and goes without a trace."""
+    with Tree(CACHE) as tree:
+        tree.install(package("weir"))
+        said = tree.run_alone(SERVE)
+        expect(said.count('"allowed":true') == 2, said)
+        expect(said.count('"allowed":false') == 1, said)
+        check_unit(tree)
+        tree.run("zcat /usr/share/man/man1/weir-serve.1.gz | grep -q admin.*token.*file")
+        tree.run("apt-get purge -y -q weir")
+        expect(not (tree.path / "etc" / "weir").exists(), "/etc/weir outlives its package")
+
+
+def check_unit(tree):
+    unit = "/lib/systemd/system/weir.service"
+    if shutil.which("systemd-analyze") is None:
+        print("    skipped: the unit, without systemd-analyze")
+        return
+    said = run("systemd-analyze", "security", "--offline=yes", f"--root={tree.path}",
+               "--threshold=25", unit)
+    print(f"    {said.strip().splitlines()[-1].strip()}")
+
+
+def try_library():
+    """A program is built against the library of the package, and runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        run("dpkg", "-x", package("libweir-dev"), folder / "tree")
+        program = ROOT / "examples" / "library"
+        run("cmake", "-S", program, "-B", folder / "cmake",
+            f"-DCMAKE_PREFIX_PATH={folder}/tree/usr", "-DCMAKE_LIBRARY_ARCHITECTURE=" + multiarch())
+        run("cmake", "--build", folder / "cmake")
+        expect("login 6: denied" in run(folder / "cmake" / "library_example"), "no denial")
+        packages = folder / "tree" / "usr" / "lib" / multiarch() / "pkgconfig"
+        flags = run("pkg-config", "--cflags", "--libs", "weir",
+                    env={**os.environ, "PKG_CONFIG_PATH": str(packages)}).split()
+        run("c++", "-std=c++20", program / "main.cc", "-o", folder / "example", *flags)
+        expect("login 6: denied" in run(folder / "example"), "no denial")
+
+
+def multiarch():
+    return run("dpkg-architecture", "-qDEB_HOST_MULTIARCH").strip()
+
+
+def try_image():
+    """The Dockerfile's image is built, and its node answers a check."""
+    image.try_image(CACHE)
+
+
+def try_compose():
+    """The compose file is right, and names the image."""
+    image.try_compose()
+
+
+def expect(holds, otherwise):
+    if not holds:
+        raise Failed(otherwise)
+
+
+def main():
+    word = sys.argv[1] if len(sys.argv) > 1 else ""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    failed = False
+    for trial in (try_server, try_library, try_compose, try_image):
+        if word not in trial.__name__:
+            continue
+        print(f"==> {trial.__doc__}", flush=True)
+        try:
+            trial()
+        except Skipped as why:
+            print(f"    skipped: {why}")
+        except (Failed, subprocess.TimeoutExpired) as why:
+            print(f"    failed: {why}")
+            failed = True
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()

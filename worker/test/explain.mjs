@@ -1,0 +1,24 @@
+// One question, asked of the server and of the Worker: which rules apply to a request, and how.
+
+const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule, more]));
+
+/** By `matching` of matching.js, with its own rules or those that are given. */
+export function askWorker(matching, question, rules) {
+  const { path, method = "GET", host = "other.test", client, country = "", headers } = question;
+  const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
+  const lines = Object.entries(fields ?? {}).flatMap(([name, value]) =>
+    [value].flat().map((line) => [name, line]));
+  // The URL stays as it is: parsing it would change its path.
+  const request = { method, url: `https://${host}${path}`, headers: new Headers(lines) };
+  return found(matching(request, country, rules));
+}
+
+/** Of a server whose `country_header` is CF-IPCountry. A text where it refuses the request. */
+export async function askServer(url, { country, headers, ...request }) {
+  const told = { ...headers, ...(country === undefined ? {} : { "CF-IPCountry": country }) };
+  const asked = { method: "GET", host: "other.test", headers: told, ...request };
+  const reply = await fetch(`${url}/v1/explain`, { method: "POST", body: JSON.stringify(asked) });
+  const text = await reply.text();
+  if (reply.status !== 200) return `${reply.status} ${text}`;
+  return found(JSON.parse(text).applies);
+}
