@@ -20,6 +20,8 @@ export interface Ask {
   readonly unasked?: boolean;
 }
 
+export const UNASKED: Ask = { unasked: true };
+
 /** Told when the server wants somebody to sign in. */
 export const api = new EventTarget();
 

@@ -1,6 +1,6 @@
 // Keys: the busiest of a rule, who is denied, who is blocked, and what to do about one.
 
-import { ask, query } from "./api";
+import { type Ask, UNASKED, ask, query } from "./api";
 import { badge, button, field, fill, h, offer, row, say, table } from "./dom";
 import { algorithm, count, share, span } from "./format";
 import * as json from "./json";
@@ -53,23 +53,23 @@ export class KeysTab extends Tab {
       return this.load();
     });
     window.clearInterval(this.timer);
-    this.timer = window.setInterval(() => void this.load(), REFRESH_MS);
+    this.timer = window.setInterval(() => void this.load(UNASKED), REFRESH_MS);
   }
 
   protected override closed(): void {
     window.clearInterval(this.timer);
   }
 
-  private async load(): Promise<void> {
+  private async load(how: Ask = {}): Promise<void> {
     if (document.hidden) return;
-    await Promise.all([this.loadBusiest("asked", this.asked),
-      this.loadBusiest("denied", this.denied), this.loadBlocks()]);
+    await Promise.all([this.loadBusiest("asked", this.asked, how),
+      this.loadBusiest("denied", this.denied, how), this.loadBlocks(how)]);
   }
 
-  private async loadBusiest(by: string, place: HTMLElement): Promise<void> {
+  private async loadBusiest(by: string, place: HTMLElement, how: Ask): Promise<void> {
     const rule = this.rule.value;
     if (!rule) return fill(place, h("p", { class: "empty" }, "There is no rule yet."));
-    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }));
+    const reply = await ask(query("/admin/busiest", { rule, by, limit: SHOWN }), how);
     if (rule !== this.rule.value) return;
     if (!reply.ok) return fill(place, h("p", { class: "problem" }, reply.problem));
     const keys = json.objects(reply.body.keys);
@@ -94,8 +94,8 @@ export class KeysTab extends Tab {
     return row(KEY_COLUMNS, [name, count(json.number(amount)), share(json.number(part)), act]);
   }
 
-  private async loadBlocks(): Promise<void> {
-    const reply = await ask("/admin/blocks?limit=100");
+  private async loadBlocks(how: Ask = {}): Promise<void> {
+    const reply = await ask("/admin/blocks?limit=100", how);
     if (!reply.ok) return fill(this.blocks, h("p", { class: "problem" }, reply.problem));
     const blocks = json.objects(reply.body.blocks);
     if (blocks.length === 0) {

@@ -2,7 +2,7 @@
 // Events: "message" (state.last is new), "status" (state.status is new), "history",
 // "ended" (the server says that the session is over).
 
-import { ask } from "./api";
+import { UNASKED, ask } from "./api";
 import { type Live, type Second, readLive, readSeconds } from "./message";
 import * as json from "./json";
 import { POLL_EVERY_MS, planAfter, pollWaitMs } from "./reconnect";
@@ -101,7 +101,7 @@ class LiveFeed extends EventTarget {
 
   private async poll(): Promise<void> {
     window.clearTimeout(this.polling);
-    const reply = await ask("/console/live.json", { unasked: true });
+    const reply = await ask("/console/live.json", UNASKED);
     if (!this.running || this.status === "live" && this.failures === 0) return;
     const message = reply.ok ? readLive(reply.body) : undefined;
     this.pollFailures = message ? 0 : this.pollFailures + 1;
@@ -134,7 +134,7 @@ class LiveFeed extends EventTarget {
   }
 
   private async loadHistory(): Promise<void> {
-    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`, { unasked: true });
+    const reply = await ask(`/console/live.json?seconds=${HISTORY_S}`, UNASKED);
     if (!reply.ok) return;
     const newest = readSeconds(reply.body);
     const first = newest[0]?.t ?? Infinity;

@@ -129,7 +129,9 @@ function wantSignIn(): void {
 async function start(): Promise<void> {
   startTheme();
   showTheme();
-  for (const name of TABS) tabOf(name).prepend(icon(tabOf(name).dataset.icon as IconName));
+  for (const name of TABS) {
+    tabOf(name).querySelector(".icon")!.replaceWith(icon(tabOf(name).dataset.icon as IconName));
+  }
   element("tabs").addEventListener("keydown", moveBetweenTabs);
   element("theme").addEventListener("click", switchTheme);
   element("sign").addEventListener("click", () => void signInOrOut());

@@ -1,6 +1,6 @@
 // Rules: the list with its figures, the editor, the history.
 
-import { ask, query } from "./api";
+import { type Ask, UNASKED, ask, query } from "./api";
 import { badge, button, fill, h, say } from "./dom";
 import { algorithm, count, share } from "./format";
 import * as json from "./json";
@@ -71,7 +71,9 @@ export class RulesTab extends Tab {
     if (!last) return;
     for (const line of last.rules) this.showFigures(line);
     const version = String(last.rulesVersion ?? "");
-    if (version !== this.heard && this.heard !== "" && version !== this.version) void this.load();
+    if (version !== this.heard && this.heard !== "" && version !== this.version) {
+      void this.load(UNASKED);
+    }
     this.heard = version;
   }
 
@@ -83,8 +85,8 @@ export class RulesTab extends Tab {
     if (line.adaptive) say(shown.algorithm, `adaptive, now ${algorithm(line.algorithm)}`);
   }
 
-  private async load(): Promise<void> {
-    const reply = await ask("/admin/rules");
+  private async load(how: Ask = {}): Promise<void> {
+    const reply = await ask("/admin/rules", how);
     if (!reply.ok) {
       say(this.message, reply.problem);
       return fill(this.body);

@@ -158,6 +158,7 @@ void RecentTraffic::publish(Instant now) {
     snapshot->sum = fleet_.sum;
     for (const Member& one : fleet_.members) {
       snapshot->nodes.push_back(one.traffic);
+      snapshot->nodes.back().silent_seconds = *fleet_.newest - one.last_second;
       snapshot->totals += one.traffic.totals;
     }
   } else {

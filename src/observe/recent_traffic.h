@@ -42,6 +42,8 @@ struct NodeTraffic {
   std::string name{};  // as it is in Redis; empty: this node, alone
   TrafficWindow window{};
   TrafficTotals totals{};
+  // Since the last second that it has written, by the fleet's newest; 0 of one alone.
+  std::int64_t silent_seconds = 0;
 };
 
 // The figures of one moment. Does not change.

@@ -160,7 +160,9 @@ TEST_F(RecentTrafficTest, ANodeThatHasGoneIsTakenOutOfTheSecondsBefore) {
   hear(500, {node("a", {.all = {5, 0}}), node("b", {.all = {10, 0}, .rules = {{0, {10, 0}}}})});
   for (std::int64_t second = 501; second < 505; ++second) hear(second, {node("a", {})});
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{15, 0}));
-  EXPECT_EQ(recent_.snapshot()->nodes.size(), 2u);
+  ASSERT_EQ(recent_.snapshot()->nodes.size(), 2u);
+  EXPECT_EQ(recent_.snapshot()->nodes[0].silent_seconds, 0);
+  EXPECT_EQ(recent_.snapshot()->nodes[1].silent_seconds, 4);
   hear(505, {node("a", {})});
   EXPECT_EQ(recent_.snapshot()->sum.all(), (TrafficCounts{5, 0}));
   EXPECT_EQ(recent_.snapshot()->sum.of(0), TrafficCounts{});

@@ -34,11 +34,24 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
   return false;
 }
 
-// A value of a field Cookie.
-std::string_view cookie_in(std::string_view cookies, std::string_view name) {
+constexpr std::string_view kCookieName = "weir_console";
+
+std::string_view port_of(std::string_view host) {
+  const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);
+  return colon == std::string_view::npos ? std::string_view() : host.substr(colon + 1);
+}
+
+bool is_cookie_of(std::string_view name, std::string_view port) {
+  if (!name.starts_with(kCookieName)) return false;
+  name.remove_prefix(kCookieName.size());
+  return port.empty() ? name.empty() : name.starts_with('_') && name.substr(1) == port;
+}
+
+// The value of the console's cookie in a field Cookie.
+std::string_view session_in(std::string_view cookies, std::string_view port) {
   while (!cookies.empty()) {
     std::string_view value = trim_blanks(take_until(cookies, ';'));
-    if (take_until(value, '=') == name) return value;
+    if (is_cookie_of(take_until(value, '='), port)) return value;
   }
   return {};
 }
@@ -83,19 +96,17 @@ AccessClaim read_claim(const http1::RequestHead& head, std::span<const NameValue
                     .fetch_site = field("sec-fetch-site"),
                     .console = field("x-weir-console"),
                     .websocket = field("sec-websocket-key")};
-  const std::string name = cookie_name(head.host);
+  const std::string_view port = port_of(head.host);
   for (const NameValue& one : fields) {
     if (!claim.session.empty() || !equal_ignoring_case(one.name, "cookie")) continue;
-    claim.session = cookie_in(one.value, name);
+    claim.session = session_in(one.value, port);
   }
   return claim;
 }
 
 std::string cookie_name(std::string_view host) {
-  const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);
-  const std::string_view port =
-      colon == std::string_view::npos ? std::string_view() : host.substr(colon + 1);
-  return port.empty() ? "weir_console" : "weir_console_" + std::string(port);
+  const std::string_view port = port_of(host);
+  return std::string(kCookieName) + (port.empty() ? "" : "_") + std::string(port);
 }
 
 std::optional<AccessRefusal> host_refusal(const HttpAccess& access, std::string_view host) {

@@ -115,8 +115,7 @@ bool HttpCore::refuse_access(Exchange& exchange) {
   const HttpAccess& access = node_.options().access;
   const bool shows_token = access.admin_token && !exchange.head.authorization.empty();
   if (shows_token && refuse_guess(exchange)) return true;
-  std::vector<NameValue> room;
-  const AccessClaim claim = read_claim(exchange.head, headers_of(exchange, room));
+  const AccessClaim claim = read_claim(exchange.head, headers_of(exchange, header_room_));
   if (!shows_token && session_of(node_, claim, exchange.now)) return false;
   const auto refusal = access_refusal(access, claim);
   LoginGuard* const guard = shows_token ? node_.options().logins : nullptr;

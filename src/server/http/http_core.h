@@ -189,6 +189,7 @@ class HttpCore {
 
   Post post_ = [](const std::function<void()>& action) { action(); };
   std::string key_scratch_;
+  std::vector<NameValue> header_room_;
   Pool<DescribedRequest> described_;
   std::unique_ptr<char[]> scratch_;
   std::size_t scratch_size_ = 0;

@@ -60,6 +60,8 @@ void add_block(HttpCore& core, const Exchange& exchange) {
   block.until = exchange.now + *length;
   JsonWriter json;
   write_block(json, block, exchange.now);
+  core.node().live().tell("block", block.rule,
+                          "a key is blocked for " + std::string(body.text("for")));
   core.blocks().add(std::move(block), exchange.now);
   core.reply_json(exchange, json.text());
 }
@@ -73,6 +75,7 @@ void lift_block(HttpCore& core, const Exchange& exchange) {
   if (!core.blocks().lift(rule, key)) {
     return core.reply_problem(exchange, http_problem(404, "This key of this rule is not blocked."));
   }
+  core.node().live().tell("block", std::string(rule), "a block is lifted");
   JsonWriter json;
   json.begin_object().key("lifted").boolean(true).end_object();
   core.reply_json(exchange, json.text());

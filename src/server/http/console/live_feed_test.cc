@@ -37,9 +37,9 @@ struct World {
 
   json::object message() { return json::parse(feed.message()->json()).as_object(); }
 
-  TestDoor door;
+  TestDoor door{{.rules = {{.id = "login", .quota = *Quota::make({.limit = 5, .window = 60s})}}}};
   RecentTraffic recent{door.traffic, door.now};
-  LiveFeed feed{door.node};
+  LiveFeed& feed = door.node.live();
 };
 
 double number(const json::value& value) { return value.to_number<double>(); }
@@ -112,6 +112,17 @@ TEST(LiveFeed, TellsUnusualTrafficAndWhatOthersTell) {
   EXPECT_EQ(events[2].at("text"), "as usual again, after up to 50.0 requests/s");
   world.pass(1);
   EXPECT_EQ(world.message().at("events").as_array().size(), 3u) << "each is told once";
+}
+
+// All consoles get the same, those of the public, too.
+TEST(LiveFeed, SaysThatAKeyIsBlockedAndNotWhich) {
+  World world;
+  const std::string body = R"({"rule":"login","key":"private@example.com","for":"5m"})";
+  world.door.ask(post("/admin/blocks", body));
+  world.pass(1);
+  const LiveMessagePtr said = world.feed.message();
+  EXPECT_NE(said->json().find("a key is blocked for 5m"), std::string_view::npos);
+  EXPECT_EQ(said->json().find("private"), std::string_view::npos);
 }
 
 TEST(LiveFeed, KeepsTheNewestEvents) {

@@ -117,7 +117,7 @@ void write_nodes(JsonWriter& json, const HttpNode& node, const LivePicture& pict
   for (const NodeTraffic& one : picture.traffic->nodes) {
     const bool here = one.name.empty() || one.name == own;
     json.begin_object().key("name").string(as_utf8(here ? own : one.name));
-    json.key("here").boolean(here);
+    json.key("here").boolean(here).key("age").number(one.silent_seconds);
     write_counts(json, one.window.second(0).all);
     if (here && shared) {
       json.key("mode").string(shared->mode);
