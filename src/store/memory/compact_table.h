@@ -7,8 +7,7 @@
 // cache lines fetched, all four at once. room.h says which slot a new key takes: so that
 // four of five keys are found in the first set, and yet with 1/kLoadMax slots a key the
 // table fills to max_keys without an eviction (simulated up to 16 M slots: the first pair
-// of sets overflows at a load of 0.65 or more. A reserve of three had one eviction in 30
-// million keys).
+// of sets overflows at a load of 0.65 or more).
 //
 //   hash ──┬─ first set   │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 0..7
 //          └─ second set  │s0│s1│s2│s3│s4│s5│s6│s7│   candidates 8..15
@@ -27,20 +26,18 @@
 //              claim up. Another claim for the key: the one in the earlier candidate
 //              survives. Nothing: exchange the claim for the first state.
 //
-// Anyone who meets a claim settles it himself, with his own charge; nobody waits. Who
-// made a claim and then finds the key elsewhere gives the claim up before going on. Why
-// no two slots of one key ever both get a state: suppose both did. Each was claimed
-// before its settler looked at the other, and neither saw the other there, so each
-// settler looked before the other's claim; but each claim came before its own
-// settler's look: a circle. This needs one order of all loads and exchanges that every
-// thread agrees on, which Atomic128 gives (sequential consistency), and it needs the
-// final exchange to fail if the claim was given up in between, for which its number is.
+// Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that
+// made a claim and then finds the key elsewhere gives the claim up first. Why no two slots of
+// one key ever both get a state: suppose both did. Each was claimed before its settler looked
+// at the other, and neither saw the other there, so each settler looked before the other's
+// claim; but each claim came before its own settler's look: a circle. This needs one order of
+// all loads and exchanges that every thread agrees on, which Atomic128 gives (sequential
+// consistency), and an exchange that fails if the claim was given up: hence its number.
 //
 // room.h also says which key goes when all sixteen candidates are in use. A claim counts
 // as a plain key that never expires; the thread that loses one starts over.
 //
-// Processes may share a table: its slots and its Counts are then in memory that all of them map.
-// One that is killed leaves at worst a claim, which the next one who meets it settles.
+// Processes may share a table, its slots and Counts. One that is killed leaves at worst a claim.
 //
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
 //
