@@ -30,7 +30,7 @@ bool is_on_deny_list(const Ask& ask) {
 }
 
 // Likewise; of several blocks the longest.
-std::optional<Instant> blocked_until(const BlockList& blocks, const Ask& ask, Instant now) {
+std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
   if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
   std::optional<Instant> until;
   for (const std::string& key : ask.choices->keys) {
@@ -204,7 +204,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = blocked_until(blocks_, ask, now);
+  const auto until = longest_block(blocks_, ask, now);
   if (!until) return false;
   answer.cause = Answer::Cause::kBlocked;
   answer.decision = blocked_until(*until, quota, now);
