@@ -166,7 +166,7 @@ def instructions_of(bench, contender):
 
 def counted(bench, contender, requests):
     with tempfile.NamedTemporaryFile() as report:
-        prefix = ["valgrind", "--tool=cachegrind", "--cache-sim=no",
+        prefix = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "-q",
                   f"--cachegrind-out-file={report.name}"]
         with running(bench, contender, prefix, master="off") as server:
             ask(server, requests)

@@ -13,7 +13,8 @@
 namespace weir::nginx {
 namespace {
 
-constexpr std::string_view kShareable = "use sliding_window, token_bucket or fixed_window";
+constexpr std::string_view kShareable =
+    "use sliding_window, token_bucket, fixed_window or exponential_backoff";
 
 // Settings of `weir serve` that change what a request is answered, and that workers lack.
 struct Lacking {
@@ -51,13 +52,8 @@ std::optional<Refusal> refusal_of(const Rule& rule) {
       refusal = {"algorithm", "nothing in nginx's workers switches algorithms for 'adaptive'; " +
                                   std::string(kShareable)};
     } else if (!is_shareable(quota)) {
-      const bool is_wide = quota.algorithm() == Algorithm::kSlidingLog ||
-                           quota.algorithm() == Algorithm::kExponentialBackoff;
-      refusal = {"algorithm", is_wide ? "nginx's workers cannot share counters of '" + name +
-                                            "'; " + std::string(kShareable)
-                                      : "nginx's workers cannot share counters of so large a "
-                                        "limit in so short a window; lower the limit, or make "
-                                        "the window longer"};
+      refusal = {"algorithm", "nginx's workers cannot share counters of '" + name + "'; " +
+                                  std::string(kShareable)};
     }
   });
   if (!refusal && rule.surge_percent != 100) {

@@ -28,7 +28,7 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       zone_(zone),
       place_(zone.take_place(::getpid(), figures.size())),
       hasher_(zone.secret()),
-      store_(make_shared_memory_store(zone.table(), clock.now())),
+      store_(make_shared_memory_store(zone.table())),
       log_(zone.blocks()),
       blocks_(hasher_, std::min(log_.blocks_max(), BlockList::kBlocksMax)),
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),

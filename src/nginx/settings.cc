@@ -98,7 +98,7 @@ char* read_zone(ngx_conf_t* conf, MainSettings& settings) {
   if (static_cast<std::size_t>(size) < 2 * Zone::kBytesMin) {
     return refuse(conf, "weir_zone is too small; it needs at least " +
                             std::to_string(2 * Zone::kBytesMin / 1024) +
-                            "k, and 27 bytes for each key beyond some thousands");
+                            "k, and 36 bytes for each key beyond some thousands");
   }
   settings.zone =
       ngx_shared_memory_add(conf, &word[1], static_cast<std::size_t>(size), &ngx_http_weir_module);

@@ -23,6 +23,11 @@ rules:
     limit: 1
     window: 1h
     on_deny: {block: 1h}
+  - id: backoff
+    match: {path: /backoff}
+    algorithm: exponential_backoff
+    limit: 10
+    window: 1h
 """
 
 SERVER = "weir on; location / { proxy_pass http://origin; }"
@@ -50,7 +55,7 @@ class ReloadTest(unittest.TestCase):
 
     def test_workers_that_are_killed_under_load_take_no_count_with_them(self):
         with Nginx(RULES, SERVER) as nginx:
-            with Load(nginx, ["/whole", "/free"]) as load:
+            with Load(nginx, ["/whole", "/free", "/backoff"]) as load:
                 for number in range(RELOADS):
                     worker = nginx.serving()[number % 2]
                     os.kill(worker, signal.SIGKILL)
@@ -67,6 +72,7 @@ class ReloadTest(unittest.TestCase):
     def test_counters_and_blocks_outlive_a_reload_and_all_workers(self):
         with Nginx(RULES, SERVER) as nginx:
             self.assertEqual(remaining(nginx.ask("/whole")), 499)
+            self.assertEqual(remaining(nginx.ask("/backoff")), 9)
             self.assertEqual(nginx.ask("/login").status, 200)
             self.assertEqual(nginx.ask("/login").status, 429)
             nginx.reload()
@@ -76,6 +82,7 @@ class ReloadTest(unittest.TestCase):
                 wait_until(lambda: worker not in nginx.workers(), "it is gone")
             wait_until(lambda: len(nginx.serving()) == 2, "there are others")
             self.assertEqual(remaining(nginx.ask("/whole")), 497)
+            self.assertEqual(remaining(nginx.ask("/backoff")), 8)
             # The counter would say so as well; a rule that has a greater limit now does not.
             nginx.write_rules(RULES.replace("limit: 1\n", "limit: 9\n"))
             nginx.reload()

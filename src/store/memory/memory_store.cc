@@ -64,14 +64,32 @@ struct alignas(64) LatestTime {
 
 // What is in front of a shared table. Valid as zeros.
 struct SharedHead {
-  std::atomic<std::int64_t> start_us{0};  // 0: nobody has begun
+  std::int64_t start_us = 0;
   LatestTime latest;
   CompactTable<>::Counts counts;
 };
 static_assert(alignof(SharedHead) == kSharedStoreAlignment);
 
-constexpr MemoryStoreOptions kWideKeysOfOne = {
-    .max_keys = kKeysMin, .max_wide_keys = kKeysMin, .log_entries_max = 16 * kKeysMin};
+// A share of the memory is for keys that need more than a slot.
+constexpr std::size_t kWideShare = 8;
+
+// What is where in the memory that processes share.
+struct SharedParts {
+  explicit SharedParts(std::span<std::byte> memory)
+      : head(*reinterpret_cast<SharedHead*>(memory.data())) {
+    WEIR_ASSERT(memory.size() >= kSharedStoreMin);
+    WEIR_ASSERT(reinterpret_cast<std::uintptr_t>(memory.data()) % kSharedStoreAlignment == 0);
+    const std::size_t wide_size =
+        memory.size() / kWideShare / alignof(SharedHead) * alignof(SharedHead);
+    wide = memory.subspan(sizeof(SharedHead), wide_size);
+    const auto table = memory.subspan(sizeof(SharedHead) + wide_size);
+    slots = std::span(reinterpret_cast<Atomic128*>(table.data()), table.size() / sizeof(Atomic128));
+  }
+
+  SharedHead& head;
+  std::span<std::byte> wide;
+  std::span<Atomic128> slots;
+};
 
 class MemoryStoreImpl final : public MemoryStore {
  public:
@@ -80,11 +98,11 @@ class MemoryStoreImpl final : public MemoryStore {
         table_(options.max_keys, start - kSlackBeforeStart),
         wide_(options.max_wide_keys, options.log_entries_max) {}
 
-  MemoryStoreImpl(SharedHead& head, std::span<Atomic128> slots, Instant start)
-      : start_(start),
-        table_(slots, head.counts, start - kSlackBeforeStart),
-        wide_(kWideKeysOfOne.max_wide_keys, kWideKeysOfOne.log_entries_max),
-        latest_(&head.latest) {}
+  explicit MemoryStoreImpl(const SharedParts& shared)
+      : start_(instant_from_epoch_us(shared.head.start_us)),
+        table_(shared.slots, shared.head.counts, start_ - kSlackBeforeStart),
+        wide_(shared.wide),
+        latest_(&shared.head.latest) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
     WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
@@ -247,19 +265,16 @@ std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options
   return std::make_unique<MemoryStoreImpl>(checked(options), start);
 }
 
-std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory, Instant start) {
-  WEIR_ASSERT(memory.size() >= kSharedStoreMin);
-  WEIR_ASSERT(reinterpret_cast<std::uintptr_t>(memory.data()) % kSharedStoreAlignment == 0);
-  // Zeros are a head and empty slots; making them writes nothing.
-  auto& head = *reinterpret_cast<SharedHead*>(memory.data());
-  const auto table = memory.subspan(sizeof(SharedHead));
-  const auto slots =
-      std::span(reinterpret_cast<Atomic128*>(table.data()), table.size() / sizeof(Atomic128));
-  std::int64_t start_us = 0;
-  if (head.start_us.compare_exchange_strong(start_us, epoch_us(start))) start_us = epoch_us(start);
-  return std::make_unique<MemoryStoreImpl>(head, slots, instant_from_epoch_us(start_us));
+void format_shared_memory_store(std::span<std::byte> memory, Instant start) {
+  const SharedParts shared(memory);
+  shared.head.start_us = epoch_us(start);
+  WideStore::format(shared.wide);
 }
 
-bool is_shareable(const Quota& quota) { return Packing::fits(quota); }
+std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory) {
+  return std::make_unique<MemoryStoreImpl>(SharedParts(memory));
+}
+
+bool is_shareable(const Quota& quota) { return quota.algorithm() != Algorithm::kSlidingLog; }
 
 }  // namespace weir

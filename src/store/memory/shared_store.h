@@ -2,9 +2,9 @@
 // nginx, before and after a reload.
 //
 // In the memory is the time at which the store began, which all processes need to read the table
-// alike, the latest time that any of them has seen, and the table. Keys that need more than a slot
-// of it (wide_store.h) cannot be shared: each process has its own. So who shares a store refuses
-// quotas that is_shareable() refuses.
+// alike, the latest time that any of them has seen, the table, and the records of keys that need
+// more than a slot of it (wide_store.h). Sliding logs need memory that grows, which there is none
+// of: who shares a store refuses quotas that is_shareable() refuses.
 //
 // Thread rule: any thread of any process, concurrently. Tested by shared_store_test.cc.
 
@@ -22,12 +22,14 @@ namespace weir {
 
 inline constexpr std::size_t kSharedStoreAlignment = 64;
 // Too little for the fewest keys that a store may have.
-inline constexpr std::size_t kSharedStoreMin = std::size_t{64} << 10;
+inline constexpr std::size_t kSharedStoreMin = std::size_t{512} << 10;
 
-// `memory` was zeros before the first call about it, and outlives the store. The first call says
-// when the store starts, as make_memory_store(); others take part in it.
-// REQUIRES: aligned to kSharedStoreAlignment, at least kSharedStoreMin bytes
-std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory, Instant start);
+// Makes zeros the memory of a store that starts as that of make_memory_store(), before any process
+// takes part in it. REQUIRES: aligned to kSharedStoreAlignment, at least kSharedStoreMin bytes
+void format_shared_memory_store(std::span<std::byte> memory, Instant start);
+
+// Takes part in it. `memory` outlives the store.
+std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory);
 
 // Whether counters of this quota are in the shared memory.
 bool is_shareable(const Quota& quota);

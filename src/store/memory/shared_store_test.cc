@@ -1,6 +1,7 @@
 #include "store/memory/shared_store.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,14 +26,14 @@ class SharedMemory {
       : memory_(
             ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
     if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    format_shared_memory_store(bytes(), kStart);
   }
   ~SharedMemory() { ::munmap(memory_, kBytes); }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  std::unique_ptr<MemoryStore> store(Instant start) const {
-    return make_shared_memory_store({static_cast<std::byte*>(memory_), kBytes}, start);
-  }
+  std::unique_ptr<MemoryStore> store() const { return make_shared_memory_store(bytes()); }
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), kBytes}; }
 
  private:
   void* memory_;
@@ -55,8 +56,8 @@ bool spend(MemoryStore& store, std::uint64_t key, const Quota& quota, Instant no
 
 TEST(SharedStore, CountsForAllWhoMapIt) {
   const SharedMemory memory;
-  const auto one = memory.store(kStart);
-  const auto other = memory.store(kStart + std::chrono::hours(1));
+  const auto one = memory.store();
+  const auto other = memory.store();
   const Quota quota = per_minute(2);
   EXPECT_TRUE(spend(*one, 7, quota, kStart));
   EXPECT_TRUE(spend(*other, 7, quota, kStart));
@@ -72,10 +73,10 @@ TEST(SharedStore, WhoComesLaterReadsTimesAsTheFirstWroteThem) {
   const SharedMemory memory;
   const Quota quota = per_minute(1);
   {
-    const auto first = memory.store(kStart);
+    const auto first = memory.store();
     EXPECT_TRUE(spend(*first, 7, quota, kStart + std::chrono::hours(48)));
   }
-  const auto later = memory.store(kStart + std::chrono::hours(48));
+  const auto later = memory.store();
   EXPECT_FALSE(spend(*later, 7, quota, kStart + std::chrono::hours(48)));
 }
 
@@ -84,14 +85,14 @@ TEST(SharedStore, ProcessesThatChargeAtOnceAdmitTheLimit) {
   constexpr std::uint64_t kKeys = 500;
   constexpr int kRounds = 10;
   const SharedMemory memory;
-  const auto before = memory.store(kStart);
+  const auto before = memory.store();
   const Quota quota = per_minute(5, Algorithm::kFixedWindow);
   int admitted = 0;
   for (int process = 0; process < kProcesses; ++process) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child != 0) continue;
-    const auto store = memory.store(kStart);
+    const auto store = memory.store();
     for (int round = 0; round < kRounds; ++round) {
       for (std::uint64_t key = 1; key <= kKeys; ++key) spend(*store, key, quota, kStart);
     }
@@ -108,12 +109,47 @@ TEST(SharedStore, ProcessesThatChargeAtOnceAdmitTheLimit) {
   EXPECT_EQ(before->stats().evictions, 0u);
 }
 
+TEST(SharedStore, CountsForAllWhatNeedsMoreThanASlot) {
+  const SharedMemory memory;
+  const auto one = memory.store();
+  const Quota huge = per_minute(1'000'000'000'000, Algorithm::kTokenBucket);
+  const Quota backoff = per_minute(2, Algorithm::kExponentialBackoff);
+  EXPECT_TRUE(spend(*one, 7, backoff, kStart));
+  EXPECT_TRUE(spend(*one, 8, huge, kStart));
+  const auto other = memory.store();
+  EXPECT_EQ(other->count_live(kStart), 2u);
+  EXPECT_TRUE(spend(*other, 7, backoff, kStart));
+  EXPECT_FALSE(spend(*one, 7, backoff, kStart));
+  EXPECT_FALSE(spend(*other, 7, backoff, kStart));
+}
+
+// A lock of one process would never be passed on, and all others would wait for ever.
+TEST(SharedStore, GoesOnWhenAProcessDiesInTheMiddleOfACharge) {
+  const SharedMemory memory;
+  const auto survivor = memory.store();
+  const Quota backoff = per_minute(1'000'000, Algorithm::kExponentialBackoff);
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto store = memory.store();
+      for (;;) spend(*store, 7, backoff, kStart);
+    }
+    for (int i = 0; i < 1'000; ++i) spend(*survivor, 7, backoff, kStart);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(spend(*survivor, 9, backoff, kStart));
+    spend(*survivor, 7, backoff, kStart);
+  }
+}
+
 TEST(SharedStore, SaysWhichQuotasItCannotShare) {
   EXPECT_TRUE(is_shareable(per_minute(100)));
   EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kTokenBucket)));
   EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kFixedWindow)));
   EXPECT_FALSE(is_shareable(per_minute(100, Algorithm::kSlidingLog)));
-  EXPECT_FALSE(is_shareable(per_minute(100, Algorithm::kExponentialBackoff)));
+  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kExponentialBackoff)));
 }
 
 }  // namespace

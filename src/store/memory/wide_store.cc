@@ -4,16 +4,21 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <span>
 #include <type_traits>
 
 #include "algo/exponential_backoff.h"
 #include "algo/sliding_log.h"
+#include "base/assert.h"
 #include "store/memory/with_state.h"
 
 namespace weir {
 namespace {
 
 constexpr std::size_t kShardsMax = 64;
+
+// At most twice as many, in a shard of memory that is shared, before there is another shard.
+constexpr std::size_t kSharedRecords = 512;
 
 template <typename State>
 State unpack(const StateBytes& bytes) {
@@ -50,11 +55,56 @@ WideStore::WideStore(std::size_t max_keys, std::size_t log_entries_max)
     : shard_count_(shards_for(max_keys)),
       records_per_shard_(records_for(max_keys / shard_count_)),
       records_(shard_count_ * records_per_shard_),
-      shards_(shard_count_) {
+      own_shards_(shard_count_),
+      shards_(own_shards_) {
   for (Shard& shard : shards_) shard.budget.entries_max = log_entries_max / shard_count_;
 }
 
+std::size_t WideStore::shards_in(std::span<std::byte> memory) {
+  return std::clamp<std::size_t>(
+      std::bit_floor(memory.size() / (kSharedRecords * sizeof(Record)) + 1), 1, kShardsMax);
+}
+
+// Shards, and behind them the records.
+WideStore::WideStore(std::span<std::byte> memory)
+    : shard_count_(shards_in(memory)),
+      records_per_shard_((memory.size() - shard_count_ * sizeof(Shard)) / sizeof(Record) /
+                         shard_count_ / kSetPlaces * kSetPlaces),
+      records_(std::span(reinterpret_cast<Record*>(memory.data() + shard_count_ * sizeof(Shard)),
+                         shard_count_ * records_per_shard_)),
+      shards_(reinterpret_cast<Shard*>(memory.data()), shard_count_) {
+  WEIR_ASSERT(records_per_shard_ >= 2 * kSetPlaces);
+}
+
+void WideStore::format(std::span<std::byte> memory) {
+  for (Shard& shard : std::span(reinterpret_cast<Shard*>(memory.data()), shards_in(memory))) {
+    shard.mutex.share();
+  }
+}
+
+// Holds a shard, whose last holder may have died with it.
+class WideStore::Lock {
+ public:
+  Lock(WideStore& store, Shard& shard) noexcept : shard_(shard) {
+    if (shard.mutex.lock() == ShardMutex::State::kDamaged) store.forget(shard);
+  }
+  ~Lock() { shard_.mutex.unlock(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  Shard& shard_;
+};
+
+// REQUIRES: the shard is shared, so that no record has a ring with memory of its own
+void WideStore::forget(const Shard& shard) noexcept {
+  const auto number = static_cast<std::size_t>(&shard - shards_.data());
+  Record* const first = &records_[number * records_per_shard_];
+  std::fill(first, first + records_per_shard_, Record{});
+}
+
 WideStore::~WideStore() {
+  if (own_shards_.empty()) return;
   for (std::size_t index = 0; index < records_.size(); ++index) {
     Shard& shard = shards_[index / records_per_shard_];
     // Reading a record that was never used would take memory for it from the system.
@@ -147,7 +197,7 @@ Decision WideStore::charge(const Charge& charge, Instant now) noexcept {
 Decision WideStore::enter(const Charge& charge, Entry entry, Instant now,
                           WideChange* change) noexcept {
   const Place place = place_of(charge.key);
-  const std::lock_guard lock(place.shard.mutex);
+  const Lock lock(*this, place.shard);
   return charge.quota->algorithm() == Algorithm::kSlidingLog
              ? enter_log(charge, entry, place, now, change)
              : enter_state(charge, entry, place, now, change);
@@ -201,7 +251,7 @@ Decision WideStore::enter_log(const Charge& charge, Entry entry, const Place& pl
 Decision WideStore::look(const Charge& charge, Instant now) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
-  const std::lock_guard lock(place.shard.mutex);
+  const Lock lock(*this, place.shard);
   Record* record = find(place, charge.key, now);
   if (quota.algorithm() != Algorithm::kSlidingLog) {
     return with_state(quota.algorithm(), [&]<typename State>(std::type_identity<State>) {
@@ -218,7 +268,7 @@ Decision WideStore::look(const Charge& charge, Instant now) noexcept {
 
 void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
   const Place place = place_of(charge.key);
-  const std::lock_guard lock(place.shard.mutex);
+  const Lock lock(*this, place.shard);
   Record* record = find(place, charge.key, now);
   if (!counts_denials(*charge.quota)) {
     if (record != nullptr) rank(place, *record, {.verdict = Verdict::kDenied}, now);
@@ -239,7 +289,7 @@ void WideStore::record_denial(const Charge& charge, Instant now) noexcept {
 void WideStore::undo(const Charge& charge, const WideChange& change, Instant now) noexcept {
   const Quota& quota = *charge.quota;
   const Place place = place_of(charge.key);
-  const std::lock_guard lock(place.shard.mutex);
+  const Lock lock(*this, place.shard);
   Record* record = find(place, charge.key, now);
   if (record == nullptr) return;
   if (quota.algorithm() == Algorithm::kSlidingLog) {
@@ -260,14 +310,14 @@ void WideStore::undo(const Charge& charge, const WideChange& change, Instant now
 
 void WideStore::erase(KeyHash key) noexcept {
   const Place place = place_of(key);
-  const std::lock_guard lock(place.shard.mutex);
+  const Lock lock(*this, place.shard);
   if (Record* record = find(place, key, Instant{})) clear(place.shard, *record);
 }
 
 std::uint64_t WideStore::sum_of(std::uint64_t Shard::*figure) noexcept {
   std::uint64_t sum = 0;
   for (Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
+    const Lock lock(*this, shard);
     sum += shard.*figure;
   }
   return sum;
@@ -276,7 +326,7 @@ std::uint64_t WideStore::sum_of(std::uint64_t Shard::*figure) noexcept {
 std::uint64_t WideStore::log_entries() noexcept {
   std::uint64_t sum = 0;
   for (Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
+    const Lock lock(*this, shard);
     sum += shard.budget.entries;
   }
   return sum;
@@ -285,7 +335,7 @@ std::uint64_t WideStore::log_entries() noexcept {
 std::uint64_t WideStore::count_live(Instant now) noexcept {
   std::uint64_t live = 0;
   for (std::size_t index = 0; index < records_.size(); ++index) {
-    const std::lock_guard lock(shards_[index / records_per_shard_].mutex);
+    const Lock lock(*this, shards_[index / records_per_shard_]);
     const Record& record = records_[index];
     if (record.used && record.expiry_us > epoch_us(now)) ++live;
   }

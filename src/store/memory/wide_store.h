@@ -10,7 +10,11 @@
 // oldest entries into the later one: those units then count up to one entry longer than
 // they should, so the log may deny too early but never admits too much.
 //
-// Thread rule: any thread, concurrently. Tested by memory_store_test.cc,
+// Processes may share records and shards, in memory that all of them map. A ring cannot grow there,
+// so each log has one entry: who shares the store refuses sliding logs. If a process dies in the
+// middle of a change, its shard forgets its keys.
+//
+// Thread rule: any thread, concurrently. Tested by memory_store_test.cc, shared_store_test.cc,
 // memory_store_race_test.cc and tests/conformance.
 
 #pragma once
@@ -18,11 +22,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/huge_array.h"
 #include "store/memory/room.h"
+#include "store/memory/shard_lock.h"
 #include "store/memory/time_ring.h"
 #include "weir/key.h"
 #include "weir/store.h"
@@ -45,6 +50,13 @@ class WideStore {
   static constexpr std::size_t kRecordsPerKey = 2;
 
   WideStore(std::size_t max_keys, std::size_t log_entries_max);
+
+  // Makes zeros the memory of a store that processes share, before any of them uses it.
+  // REQUIRES: aligned to a cache line, room for kSharedMin bytes
+  static constexpr std::size_t kSharedMin = std::size_t{16} << 10;
+  static void format(std::span<std::byte> memory);
+  // Takes part in it.
+  explicit WideStore(std::span<std::byte> memory);
   ~WideStore();
   WideStore(const WideStore&) = delete;
   WideStore& operator=(const WideStore&) = delete;
@@ -84,13 +96,15 @@ class WideStore {
   };
 
   struct alignas(64) Shard {
-    std::mutex mutex;  // guards the shard's records and what follows
+    ShardMutex mutex;  // guards the shard's records and what follows
     RingBudget budget;
     std::uint64_t evictions = 0;
     std::uint64_t freed = 0;    // those of them that had nothing left of their limit
     std::uint64_t refused = 0;  // new keys that were denied for want of room
     bool used = false;          // one of its records has been, once
   };
+
+  class Lock;
 
   // Where one key may be.
   struct Place {
@@ -123,10 +137,14 @@ class WideStore {
   static void rank(const Place& place, Record& record, const Decision& decision,
                    Instant now) noexcept;
 
+  static std::size_t shards_in(std::span<std::byte> memory);
+  void forget(const Shard& shard) noexcept;
+
   std::size_t shard_count_;
   std::size_t records_per_shard_;
   HugeArray<Record> records_;
-  std::vector<Shard> shards_;
+  std::vector<Shard> own_shards_;  // none: they are shared
+  std::span<Shard> shards_;
 };
 
 }  // namespace weir

@@ -1,0 +1,18 @@
+// The lock of a shard in a program with one thread, which needs none.
+//
+// Thread rule: one thread. Tested by wasm/module_test.mjs.
+
+#pragma once
+
+namespace weir {
+
+class ShardMutex {
+ public:
+  enum class State : unsigned char { kWhole, kDamaged };
+
+  void share() {}
+  State lock() { return State::kWhole; }
+  void unlock() {}
+};
+
+}  // namespace weir
