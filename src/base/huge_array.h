@@ -1,4 +1,5 @@
-// HugeArray: a large array of zeros, taken from the system page by page as it is used.
+// HugeArray: a large array of zeros, taken from the system page by page as it is used; or one in
+// memory that others have, such as what several processes map.
 //
 // For tables much larger than a processor's caches: it asks for huge pages, because
 // with 4 KiB pages a random access to a table of hundreds of megabytes misses the TLB
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 namespace weir {
@@ -26,7 +28,12 @@ class HugeArray {
  public:
   explicit HugeArray(std::size_t size)
       : data_(static_cast<T*>(allocate_pages(size * sizeof(T)))), size_(size) {}
-  ~HugeArray() { free_pages(data_, bytes()); }
+  // `given` outlives this.
+  explicit HugeArray(std::span<T> given)
+      : data_(given.data()), size_(given.size()), is_given_(true) {}
+  ~HugeArray() {
+    if (!is_given_) free_pages(data_, bytes());
+  }
   HugeArray(const HugeArray&) = delete;
   HugeArray& operator=(const HugeArray&) = delete;
 
@@ -42,6 +49,7 @@ class HugeArray {
  private:
   T* data_;
   std::size_t size_;
+  bool is_given_ = false;
 };
 
 }  // namespace weir

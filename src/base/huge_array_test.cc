@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <span>
 
 namespace weir {
 namespace {
@@ -20,6 +22,16 @@ TEST(HugeArray, StartsAsZerosAndKeepsWhatIsWritten) {
 TEST(HugeArray, MayBeEmpty) {
   HugeArray<std::uint64_t> array(0);
   EXPECT_EQ(array.begin(), array.end());
+}
+
+TEST(HugeArray, LeavesGivenMemoryToItsOwner) {
+  std::array<std::uint64_t, 4> memory{};
+  {
+    HugeArray<std::uint64_t> array{std::span(memory)};
+    EXPECT_EQ(array.size(), 4u);
+    array[3] = 7;
+  }
+  EXPECT_EQ(memory[3], 7u);
 }
 
 }  // namespace

@@ -7,15 +7,6 @@
 namespace weir {
 namespace {
 
-// A number in a header, which only ever makes a request dearer: never 0 or less.
-std::int64_t cost_in(std::string_view text) {
-  std::int64_t cost = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
-  if (end != text.data() + text.size() || text.empty()) return 1;
-  if (error == std::errc::result_out_of_range) return text.front() == '-' ? 1 : kCostMax;
-  return std::clamp<std::int64_t>(cost, 1, kCostMax);
-}
-
 // The largest, if the request repeats it.
 std::int64_t cost_of(const Rule& rule, const Request& request) {
   if (!rule.cost_from) return rule.cost;
@@ -27,6 +18,14 @@ std::int64_t cost_of(const Rule& rule, const Request& request) {
 }
 
 }  // namespace
+
+std::int64_t cost_in(std::string_view text) {
+  std::int64_t cost = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cost);
+  if (end != text.data() + text.size() || text.empty()) return 1;
+  if (error == std::errc::result_out_of_range) return text.front() == '-' ? 1 : kCostMax;
+  return std::clamp<std::int64_t>(cost, 1, kCostMax);
+}
 
 Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier) {
   Ask ask{.rule = &rule,

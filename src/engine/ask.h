@@ -44,6 +44,9 @@ struct Ask {
 // request and the two scratches.
 Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartScratch& tier);
 
+// A number in a text of the request, which only ever makes it dearer: never 0 or less.
+std::int64_t cost_in(std::string_view text);
+
 struct Answer {
   enum class Cause : std::uint8_t {
     kCounted,

@@ -34,10 +34,11 @@ class Lines {
 // Writes values only, and notes where each is.
 class Values {
  public:
-  Values(TextWriter& writer, std::span<NameValue> fields) : writer_(writer), fields_(fields) {}
+  Values(TextWriter& writer, std::span<NameValue> fields, FieldNames names)
+      : writer_(writer), fields_(fields), names_(names) {}
 
-  TextWriter& begin(std::string_view, std::string_view lower_name) {
-    fields_[size_].name = lower_name;
+  TextWriter& begin(std::string_view usual_name, std::string_view lower_name) {
+    fields_[size_].name = names_ == FieldNames::kLower ? lower_name : usual_name;
     value_ = writer_.end();
     return writer_;
   }
@@ -49,6 +50,7 @@ class Values {
  private:
   TextWriter& writer_;
   std::span<NameValue> fields_;
+  const FieldNames names_;
   std::size_t size_ = 0;
   const char* value_ = nullptr;
 };
@@ -97,9 +99,9 @@ void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit) {
   put_fields(lines, limit);
 }
 
-RateLimitFields::RateLimitFields(const RateLimit& limit, char* room) {
+RateLimitFields::RateLimitFields(const RateLimit& limit, char* room, FieldNames names) {
   TextWriter writer(room, rate_limit_headers_max(limit));
-  Values values(writer, fields_);
+  Values values(writer, fields_, names);
   put_fields(values, limit);
   size_ = values.size();
 }

@@ -54,13 +54,15 @@ constexpr std::size_t rate_limit_headers_max(const RateLimit& limit) {
 // As lines of HTTP/1.1.
 void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit);
 
-// As HTTP/2 has them: their names in lower case.
+// How their names are written: HTTP/2 has them in lower case.
+enum class FieldNames : std::uint8_t { kLower, kUsual };
+
 class RateLimitFields {
  public:
   static constexpr std::size_t kFieldsMax = 7;
 
   // `room` holds rate_limit_headers_max(limit) bytes and outlives this.
-  RateLimitFields(const RateLimit& limit, char* room);
+  RateLimitFields(const RateLimit& limit, char* room, FieldNames names = FieldNames::kLower);
 
   std::span<const NameValue> fields() const { return std::span(fields_).first(size_); }
 

@@ -39,6 +39,9 @@
 // room.h also says which key goes when all sixteen candidates are in use. A claim counts
 // as a plain key that never expires; the thread that loses one starts over.
 //
+// Processes may share a table: its slots and its Counts are then in memory that all of them map.
+// One that is killed leaves at worst a claim, which the next one who meets it settles.
+//
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
 //
 // Thread rule: any thread, concurrently. Progress: lock-free.
@@ -51,6 +54,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <type_traits>
 
 #include "algo/adaptive.h"
@@ -90,10 +94,25 @@ class CompactTable {
   // Keys per slot up to which no live key has to make room.
   static constexpr double kLoadMax = 0.6;
 
+  // They change only when a new key moves in, on lines of their own. Valid as zeros.
+  struct Counts {
+    alignas(64) std::atomic<std::uint64_t> claims{0};
+    alignas(64) std::atomic<std::uint64_t> evictions{0};
+    std::atomic<std::uint64_t> freed{0};    // those of them that had nothing left of their limit
+    std::atomic<std::uint64_t> refused{0};  // new keys that were denied for want of room
+  };
+
   CompactTable(std::size_t max_keys, Instant base)
       : slots_(kSetSlots * sets_for(max_keys)),
         set_count_(slots_.size() / kSetSlots),
         packing_(base) {}
+  // A table that others may have, too: all must give the same `base`. Both outlive this. `slots`
+  // are zeros before the first one.
+  // REQUIRES: at least 2 * kSetPlaces slots; what is left over of a whole set stays unused
+  CompactTable(std::span<Atomic128> slots, Counts& counts, Instant base)
+      : slots_(slots), set_count_(slots.size() / kSetSlots), packing_(base), counts_(&counts) {}
+  CompactTable(const CompactTable&) = delete;
+  CompactTable& operator=(const CompactTable&) = delete;
 
   // Fetches the key's cache lines ahead of a call about it. Always inlined, because GCC
   // 12 takes a function that only prefetches for one without effect and drops the call.
@@ -130,11 +149,13 @@ class CompactTable {
     return static_cast<std::size_t>(static_cast<double>(slots_.size()) * kLoadMax);
   }
   std::size_t bytes() const noexcept { return slots_.bytes(); }
-  std::uint64_t evictions() const noexcept { return evictions_.load(std::memory_order_relaxed); }
-  // Those of them that had nothing left of their limit.
-  std::uint64_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
-  // New keys that were denied for want of room.
-  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t evictions() const noexcept {
+    return counts_->evictions.load(std::memory_order_relaxed);
+  }
+  std::uint64_t freed() const noexcept { return counts_->freed.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const noexcept {
+    return counts_->refused.load(std::memory_order_relaxed);
+  }
   std::uint64_t count_live(Instant now) const noexcept;
   // Slots taken for a key that has no state yet. None while no thread is in spend().
   std::uint64_t count_claims() const noexcept;
@@ -203,12 +224,8 @@ class CompactTable {
   mutable HugeArray<Atomic128> slots_;  // a reader of a const table still gets Atomic128&
   std::size_t set_count_;
   Packing packing_;
-
-  // They change only when a new key moves in, on lines of their own.
-  alignas(64) std::atomic<std::uint64_t> claims_{0};
-  alignas(64) std::atomic<std::uint64_t> evictions_{0};
-  std::atomic<std::uint64_t> freed_{0};
-  std::atomic<std::uint64_t> refused_{0};
+  Counts own_counts_;
+  Counts* const counts_ = &own_counts_;
 };
 
 template <typename Probe>
@@ -419,17 +436,17 @@ auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now)
     return tenant_of(words[candidate], now);
   });
   if (on_full == OnFull::kDeny && room.frees_somebody()) {
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    counts_->refused.fetch_add(1, std::memory_order_relaxed);
     return {.word = {}, .is_refused = true};
   }
   // Relaxed, as only the numbers' being different matters.
-  const std::uint64_t number = claims_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t number = counts_->claims.fetch_add(1, std::memory_order_relaxed);
   const SlotWord word = SlotWord::claim(place.fingerprint, number);
   Probe::reached(TablePoint::kBeforeClaim);
   if (!exchange(place[room.candidate], words[room.candidate], word)) return {};
   // Statistics: they order nothing.
-  if (!room.is_free) evictions_.fetch_add(1, std::memory_order_relaxed);
-  if (room.frees_somebody()) freed_.fetch_add(1, std::memory_order_relaxed);
+  if (!room.is_free) counts_->evictions.fetch_add(1, std::memory_order_relaxed);
+  if (room.frees_somebody()) counts_->freed.fetch_add(1, std::memory_order_relaxed);
   return {.candidate = room.candidate, .word = word};
 }
 

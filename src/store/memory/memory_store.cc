@@ -17,10 +17,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
+#include <span>
 #include <stdexcept>
 
 #include "base/assert.h"
 #include "store/memory/compact_table.h"
+#include "store/memory/shared_store.h"
 #include "store/memory/wide_store.h"
 #include "store/memory/with_state.h"
 
@@ -55,12 +58,33 @@ struct Change {
   WideChange wide;
 };
 
+struct alignas(64) LatestTime {
+  std::atomic<std::int64_t> us{0};
+};
+
+// What is in front of a shared table. Valid as zeros.
+struct SharedHead {
+  std::atomic<std::int64_t> start_us{0};  // 0: nobody has begun
+  LatestTime latest;
+  CompactTable<>::Counts counts;
+};
+static_assert(alignof(SharedHead) == kSharedStoreAlignment);
+
+constexpr MemoryStoreOptions kWideKeysOfOne = {
+    .max_keys = kKeysMin, .max_wide_keys = kKeysMin, .log_entries_max = 16 * kKeysMin};
+
 class MemoryStoreImpl final : public MemoryStore {
  public:
   MemoryStoreImpl(const MemoryStoreOptions& options, Instant start)
       : start_(start),
         table_(options.max_keys, start - kSlackBeforeStart),
         wide_(options.max_wide_keys, options.log_entries_max) {}
+
+  MemoryStoreImpl(SharedHead& head, std::span<Atomic128> slots, Instant start)
+      : start_(start),
+        table_(slots, head.counts, start - kSlackBeforeStart),
+        wide_(kWideKeysOfOne.max_wide_keys, kWideKeysOfOne.log_entries_max),
+        latest_(&head.latest) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
     WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
@@ -93,11 +117,11 @@ class MemoryStoreImpl final : public MemoryStore {
  private:
   Instant not_late(Instant now) noexcept {
     // Relaxed: it is a time and tells nothing about other memory.
-    std::int64_t latest_us = latest_us_.load(std::memory_order_relaxed);
+    std::int64_t latest_us = latest_->us.load(std::memory_order_relaxed);
     const Instant latest = instant_from_epoch_us(latest_us);
     if (now < latest && latest - now < kLateMax) return latest;
     if (now < latest || now - latest >= kLatestGrain) {
-      latest_us_.compare_exchange_strong(latest_us, epoch_us(now), std::memory_order_relaxed);
+      latest_->us.compare_exchange_strong(latest_us, epoch_us(now), std::memory_order_relaxed);
     }
     return now;
   }
@@ -197,7 +221,8 @@ class MemoryStoreImpl final : public MemoryStore {
   Instant start_;
   CompactTable<> table_;
   mutable WideStore wide_;  // looking takes its locks
-  alignas(64) std::atomic<std::int64_t> latest_us_{0};
+  LatestTime own_latest_;
+  LatestTime* const latest_ = &own_latest_;
 };
 
 }  // namespace
@@ -205,5 +230,20 @@ class MemoryStoreImpl final : public MemoryStore {
 std::unique_ptr<MemoryStore> make_memory_store(const MemoryStoreOptions& options, Instant start) {
   return std::make_unique<MemoryStoreImpl>(checked(options), start);
 }
+
+std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory, Instant start) {
+  WEIR_ASSERT(memory.size() >= kSharedStoreMin);
+  WEIR_ASSERT(reinterpret_cast<std::uintptr_t>(memory.data()) % kSharedStoreAlignment == 0);
+  // Zeros are a head and empty slots; making them writes nothing.
+  auto& head = *reinterpret_cast<SharedHead*>(memory.data());
+  const auto table = memory.subspan(sizeof(SharedHead));
+  const auto slots =
+      std::span(reinterpret_cast<Atomic128*>(table.data()), table.size() / sizeof(Atomic128));
+  std::int64_t start_us = 0;
+  if (head.start_us.compare_exchange_strong(start_us, epoch_us(start))) start_us = epoch_us(start);
+  return std::make_unique<MemoryStoreImpl>(head, slots, instant_from_epoch_us(start_us));
+}
+
+bool is_shareable(const Quota& quota) { return Packing::fits(quota); }
 
 }  // namespace weir

@@ -1,14 +1,11 @@
 // The handler of /auth: may the request that a proxy holds pass?
 
-#include <cstddef>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "engine/asks.h"
 #include "server/http/check/check_reply.h"
+#include "server/http/check/denial_text.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
@@ -17,61 +14,20 @@ namespace weir {
 namespace {
 
 constexpr int kTooManyRequests = 429;
-constexpr const char* kTooManyText = "Too many requests.";
 
 using DescribedPtr = Pool<DescribedRequest>::Ptr;
-
-// The ask that the client should learn about: none of a rule in shadow.
-std::optional<std::size_t> most_pressing(const Asks& asks) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const Answer& answer = asks.answer(i);
-    if (asks.ask(i).rule->shadow || answer.cause == Answer::Cause::kNotCounted) continue;
-    if (!found || presses_more(answer.decision, asks.answer(*found).decision)) found = i;
-  }
-  return found;
-}
-
-// The fields that a rule adds to its denials, with the values that they have for one.
-class DenialFields {
- public:
-  DenialFields(const Denial& denial, const TemplateValues& values) {
-    texts_.resize(denial.headers.size());
-    for (std::size_t i = 0; i < texts_.size(); ++i) {
-      denial.headers[i].value.append(values, Escape::kHeader, texts_[i]);
-      fields_.push_back({.name = denial.headers[i].name, .value = texts_[i]});
-    }
-  }
-  std::span<const NameValue> fields() const { return fields_; }
-
- private:
-  std::vector<std::string> texts_;
-  std::vector<NameValue> fields_;
-};
 
 // A denial is answered as its rule says, as far as the proxy understands it.
 void write_denial(HttpCore& core, const Recipient& to, const AuthTerms& auth,
                   const TemplateValues& values, const Denial& denial, const RateLimit& limit) {
-  const DenialFields own(denial, values);
   const bool free_choice = auth.deny == kTooManyRequests;
-  Reply reply{.status = denial.status != 0 && free_choice ? denial.status : auth.deny,
-              .content_type = kProblemContentType,
-              .limit = &limit,
-              .fields = own.fields()};
-  std::string body;
-  if (denial.body) {
-    denial.body->append(values, escape_for(denial.content_type), body);
-    reply.content_type = denial.content_type;
-    reply.body = body;
-  } else if (reply.status == kTooManyRequests) {
-    // The one that attackers get, so it is made once.
-    static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
-    reply.body = kTooMany;
-  } else {
-    body = to_json(http_problem(reply.status, kTooManyText));
-    reply.body = body;
-  }
-  core.write(to, reply);
+  const int status = denial.status != 0 && free_choice ? denial.status : auth.deny;
+  const DenialText text(denial, values, status);
+  core.write(to, {.status = status,
+                  .content_type = text.content_type(),
+                  .limit = &limit,
+                  .fields = text.fields(),
+                  .body = text.body()});
 }
 
 void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, const Asks& asks,

@@ -1,0 +1,17 @@
+// Which system headers there are: what nginx's configure writes, for Debian.
+//
+// Thread rule: constants. Tested by the static_assert in src/nginx/module.cc.
+
+#pragma once
+
+#define NGX_LINUX 1
+#define NGX_HAVE_UNISTD_H 1
+#define NGX_HAVE_INTTYPES_H 1
+#define NGX_HAVE_LIMITS_H 1
+#define NGX_HAVE_SYS_PARAM_H 1
+#define NGX_HAVE_SYS_MOUNT_H 1
+#define NGX_HAVE_SYS_STATVFS_H 1
+#define NGX_HAVE_CRYPT_H 1
+#define NGX_HAVE_SYS_PRCTL_H 1
+#define NGX_HAVE_SYS_VFS_H 1
+#define NGX_HAVE_SYS_EVENTFD_H 1

@@ -1,0 +1,138 @@
+#include "nginx/admin.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/waker.h"
+#include "server/http/admin/rule_desk.h"
+#include "server/http/problem.h"
+#include "weir/version.h"
+
+namespace weir::nginx {
+
+// The rules as the file says them.
+class RulesInFile final : public RuleDesk {
+ public:
+  explicit RulesInFile(const Gateway& gateway) {
+    auto view = RulesView{.version = gateway.version()};
+    for (const RuleSource& rule : gateway.texts()) {
+      view.rules.push_back({.id = rule.id, .json = rule.json});
+    }
+    view_ = std::make_shared<const RulesView>(std::move(view));
+  }
+
+  std::shared_ptr<const RulesView> view() const override { return view_; }
+  RuleHistory history() const override { return {}; }
+  void change(RuleChange, Done done, Instant) override {
+    done({.status = 409,
+          .detail =
+              "nginx reads its rules from the file that weir_config names: change them there, "
+              "and reload nginx",
+          .version = view_->version});
+  }
+
+ private:
+  std::shared_ptr<const RulesView> view_;
+};
+
+namespace {
+
+constexpr int kRoundsMax = 1'000'000;  // of a session that always has more to say
+
+constexpr std::array<std::string_view, 3> kForAnybody = {"/metrics", "/health", "/openapi.json"};
+constexpr std::array<std::string_view, 3> kForThisMachine = {"/", "/v1/explain", "/v1/reset"};
+constexpr std::string_view kAdminPages = "/admin/";
+
+// Notes that the session wants to go on.
+class Flag final : public Waker {
+ public:
+  void wake() noexcept override { is_up_ = true; }
+  bool take() { return std::exchange(is_up_, false); }
+
+ private:
+  bool is_up_ = false;
+};
+
+std::string refusal(int status, std::string_view detail) {
+  const std::string body = to_json(http_problem(status, detail));
+  return "HTTP/1.1 " + std::to_string(status) +
+         " \r\nContent-Type: " + std::string(kProblemContentType) + "\r\n\r\n" + body;
+}
+
+// Nothing if the client may go on.
+std::optional<std::string> refuse(const Admin::Request& request) {
+  const auto path = request.target.substr(0, request.target.find('?'));
+  if (std::ranges::find(kForAnybody, path) != kForAnybody.end()) return std::nullopt;
+  const bool is_page = path.starts_with(kAdminPages) ||
+                       std::ranges::find(kForThisMachine, path) != kForThisMachine.end();
+  if (!is_page) return refusal(404, "There is no such page here.");
+  const bool is_here = !request.client || request.client->is_loopback();
+  if (is_here) return std::nullopt;
+  return refusal(403, "This page is for clients on the machine of nginx.");
+}
+
+// Sends the bytes, and collects all that the session has to say.
+std::string converse(Session& session, std::string_view bytes, Instant now) {
+  Flag flag;
+  session.attach(flag);
+  std::string reply;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const auto room = session.input_space();
+    const std::size_t size = std::min(room.size(), bytes.size());
+    if (size > 0) {
+      std::memcpy(room.data(), bytes.data(), size);
+      bytes.remove_prefix(size);
+      session.received(size, now);
+    } else if (flag.take()) {
+      session.woken(now);
+    } else if (session.output().empty()) {
+      break;
+    }
+    session.stamp(Duration::zero());
+    const std::string_view said = session.output();
+    reply.append(said);
+    session.sent(said.size(), now);
+  }
+  return reply;
+}
+
+HttpNode::Options options(RulesInFile& rules, const Judge& judge, std::size_t workers,
+                          Instant started) {
+  return {.info = {.version = std::string(kVersion),
+                   .started = started,
+                   .threads = static_cast<int>(workers),
+                   .max_keys = judge.store().stats().capacity},
+          .access = {.exposure = Exposure::kLoopback, .admin_token = {}},
+          .figures = [&judge] { return NodeFigures{.store = judge.store().stats()}; },
+          .rule_desk = &rules};
+}
+
+}  // namespace
+
+Admin::Admin(Judge& judge, const Gateway& gateway, std::size_t workers, Instant started)
+    : judge_(judge),
+      rules_(std::make_unique<RulesInFile>(gateway)),
+      node_(options(*rules_, judge, workers, started), judge.traffic()),
+      door_(node_, judge.engine(), judge.blocks(), gateway.sets().front()) {}
+
+Admin::~Admin() = default;
+
+std::string Admin::answer(const Request& request, Instant now) {
+  if (auto refused = refuse(request)) return *std::move(refused);
+  std::string bytes;
+  bytes.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
+  bytes.append(request.fields);
+  if (!request.body.empty()) {
+    bytes.append("Content-Length: ").append(std::to_string(request.body.size())).append("\r\n");
+  }
+  bytes.append("Connection: close\r\n\r\n").append(request.body);
+  judge_.learn(now);
+  const auto session = door_.make_session({.address = request.client}, now);
+  std::string reply = converse(*session, bytes, now);
+  judge_.tell(now);
+  return reply;
+}
+
+}  // namespace weir::nginx

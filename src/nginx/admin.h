@@ -1,0 +1,56 @@
+// Admin: the pages of one nginx, as its HTTP door has them: metrics, health, blocks, rules,
+// explanations. Any worker answers for all of them.
+//
+//   /metrics, /health, /openapi.json              anybody whom nginx lets in
+//   /, /admin/..., /v1/explain, /v1/reset         clients on this machine
+//
+// Rules are shown, and changed in their file alone. What a request blocks or lifts holds in every
+// worker from its next request on.
+//
+// Thread rule: the worker's only thread. Tested by admin_test.cc and tests/nginx/admin_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/ip_address.h"
+#include "nginx/gateway.h"
+#include "nginx/judge.h"
+#include "server/http/http_door.h"
+#include "server/http/http_node.h"
+#include "weir/time.h"
+
+namespace weir::nginx {
+
+class RulesInFile;
+
+class Admin {
+ public:
+  // All must outlive this.
+  Admin(Judge& judge, const Gateway& gateway, std::size_t workers, Instant started);
+  ~Admin();
+  Admin(const Admin&) = delete;
+  Admin& operator=(const Admin&) = delete;
+
+  struct Request {
+    std::string_view method;
+    std::string_view target;  // path and query below the place of the pages; begins with '/'
+    std::string_view fields;  // lines of the head, but those about the body and the connection
+    std::string_view body;
+    std::optional<IpAddress> client;
+  };
+  // The whole reply, as HTTP/1.1 has it.
+  std::string answer(const Request& request, Instant now);
+
+ private:
+  Judge& judge_;
+  std::unique_ptr<RulesInFile> rules_;
+  HttpNode node_;
+  HttpDoor door_;
+};
+
+}  // namespace weir::nginx

@@ -1,0 +1,99 @@
+#include "nginx/admin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nginx/judge_testing.h"
+
+namespace weir::nginx {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kLocal = "Host: localhost\r\n";
+
+class AdminTest : public Workers {
+ protected:
+  std::string get(std::string_view target, std::string_view fields = kLocal) {
+    return admin_.answer(
+        {.method = "GET", .target = target, .fields = fields, .body = {}, .client = client_},
+        clock_.time);
+  }
+  std::string send(std::string_view method, std::string_view target, std::string_view body) {
+    const std::string fields = std::string(kLocal) + "Content-Type: application/json\r\n";
+    return admin_.answer(
+        {.method = method, .target = target, .fields = fields, .body = body, .client = client_},
+        clock_.time);
+  }
+
+  std::unique_ptr<Judge> one_ = worker();
+  std::unique_ptr<Judge> other_ = worker();
+  Admin admin_{*one_, *loaded_.gateway, 2, clock_.time};
+  std::optional<IpAddress> client_ = IpAddress::parse("127.0.0.1");
+};
+
+TEST_F(AdminTest, MetricsAreThoseOfAllWorkers) {
+  ask(*one_);
+  ask(*other_);
+  ask(*other_);
+  const std::string metrics = get("/metrics", "Host: localhost\r\nAccept: text/plain\r\n");
+  EXPECT_THAT(metrics,
+              HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"allowed\"} 2"));
+  EXPECT_THAT(metrics, HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 1"));
+}
+
+TEST_F(AdminTest, ABlockByHandHoldsInEveryWorkerFromItsNextRequestOn) {
+  EXPECT_FALSE(ask(*other_).is_denied());
+  EXPECT_THAT(send("POST", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1","for":"1h"})"),
+              StartsWith("HTTP/1.1 20"));
+  EXPECT_EQ(ask(*other_).answer->cause, Answer::Cause::kBlocked);
+  EXPECT_THAT(get("/admin/blocks"), HasSubstr("192.0.2.1"));
+  EXPECT_THAT(send("DELETE", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1"})"),
+              StartsWith("HTTP/1.1 20"));
+  EXPECT_FALSE(ask(*other_).is_denied());
+}
+
+TEST_F(AdminTest, RulesAreShownAndChangedInTheirFileAlone) {
+  EXPECT_THAT(get("/admin/rules"), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"login\"")));
+  EXPECT_THAT(send("PUT", "/admin/rules/login", R"({"id":"login","limit":9,"window":"1m"})"),
+              AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("reload nginx")));
+  EXPECT_THAT(send("DELETE", "/admin/rules/login", ""), StartsWith("HTTP/1.1 409"));
+}
+
+TEST_F(AdminTest, ExplainsWhatWouldHappenToARequest) {
+  EXPECT_THAT(get("/v1/explain?method=POST&path=/login&client=192.0.2.1"),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"login\"")));
+}
+
+TEST_F(AdminTest, OthersThanThisMachineSeeFiguresAlone) {
+  client_ = IpAddress::parse("192.0.2.7");
+  EXPECT_THAT(get("/metrics"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(get("/health"), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(get("/admin/blocks"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get("/admin/blocks?x=/metrics"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get("/"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get("/v1/explain"), StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(AdminTest, WebPagesAndOtherNamesOfThisMachineAreRefused) {
+  EXPECT_THAT(get("/admin/blocks", "Host: localhost\r\nOrigin: https://evil.example\r\n"),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get("/admin/blocks", "Host: evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(AdminTest, SpendsNothing) {
+  for (const std::string_view path : {"/check", "/v1/check", "/v1/look", "/auth", "/json", "/x"}) {
+    EXPECT_THAT(send("POST", path, R"({"key":"k","limit":1,"window":60})"),
+                StartsWith("HTTP/1.1 404"))
+        << path;
+  }
+}
+
+}  // namespace
+}  // namespace weir::nginx

@@ -1,0 +1,170 @@
+#include "nginx/block_log.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace weir::nginx {
+namespace {
+
+constexpr int kSizeBits = 32;
+
+// In front of the texts of a block.
+struct RecordHead {
+  std::int64_t since_us;
+  std::int64_t until_us;
+  std::uint32_t rule_size;
+  std::uint32_t key_size;
+  BlockReason reason;
+};
+
+std::uint32_t generation_of(std::uint64_t state) {
+  return static_cast<std::uint32_t>(state >> kSizeBits);
+}
+std::size_t size_of(std::uint64_t state) { return static_cast<std::uint32_t>(state); }
+
+std::size_t bytes_of(const Block& block) {
+  return sizeof(RecordHead) + block.rule.size() + block.key.size();
+}
+
+Block block_in(std::span<const std::byte> bytes) {
+  RecordHead record;
+  std::memcpy(&record, bytes.data(), sizeof(record));
+  const auto* const texts = reinterpret_cast<const char*>(bytes.data() + sizeof(record));
+  return {.rule = std::string(texts, record.rule_size),
+          .key = std::string(texts + record.rule_size, record.key_size),
+          .since = instant_from_epoch_us(record.since_us),
+          .until = instant_from_epoch_us(record.until_us),
+          .reason = record.reason};
+}
+
+}  // namespace
+
+// Passes on what a process held that is no more: all that the lock guards is complete.
+class BlockLog::Lock {
+ public:
+  explicit Lock(Head& head) : mutex_(head.mutex) {
+    const int error = ::pthread_mutex_lock(&mutex_);
+    if (error == EOWNERDEAD) ::pthread_mutex_consistent(&mutex_);
+    WEIR_ASSERT(error == 0 || error == EOWNERDEAD);
+  }
+  ~Lock() { ::pthread_mutex_unlock(&mutex_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+void BlockLog::format(std::span<std::byte> memory) {
+  WEIR_ASSERT(memory.size() >= kBytesMin);
+  auto& head = *reinterpret_cast<Head*>(memory.data());
+  pthread_mutexattr_t attributes;
+  ::pthread_mutexattr_init(&attributes);
+  ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  WEIR_ASSERT(::pthread_mutex_init(&head.mutex, &attributes) == 0);
+  ::pthread_mutexattr_destroy(&attributes);
+}
+
+BlockLog::BlockLog(std::span<std::byte> memory)
+    : head_(*reinterpret_cast<Head*>(memory.data())),
+      bytes_(memory.subspan(sizeof(Head))
+                 .first(std::min<std::size_t>(memory.size() - sizeof(Head),
+                                              std::numeric_limits<std::uint32_t>::max()))) {}
+
+std::span<std::byte> BlockLog::half(std::uint32_t generation) const {
+  const std::size_t size = bytes_.size() / 2;
+  return bytes_.subspan(generation % 2 * size, size);
+}
+
+void BlockLog::publish(std::uint32_t generation, std::size_t size) {
+  const std::uint64_t state = (std::uint64_t{generation} << kSizeBits) | size;
+  head_.state.store(state, std::memory_order_release);
+  seen_ = state;
+}
+
+void BlockLog::catch_up(BlockList& blocks, Instant now) {
+  const Lock lock(head_);
+  learn(blocks, now);
+}
+
+// REQUIRES: the lock
+void BlockLog::learn(BlockList& blocks, Instant now) {
+  const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
+  const std::uint32_t generation = generation_of(state);
+  const bool goes_on = seen_ && generation_of(*seen_) == generation;
+  std::size_t place = goes_on ? size_of(*seen_) : 0;
+  std::vector<Block> told;
+  while (place < size_of(state)) {
+    told.push_back(block_in(half(generation).subspan(place)));
+    place += bytes_of(told.back());
+  }
+  if (seen_ && !goes_on) lift_unknown(blocks, told, now);
+  for (Block& block : told) blocks.learn(std::move(block), now);
+  seen_ = state;
+}
+
+// What was lifted before the log started over is no longer in it.
+void BlockLog::lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now) {
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (const Block& block : known) names.emplace(block.rule, block.key);
+  for (Block& own : blocks.list({}, BlockList::kBlocksMax, now)) {
+    if (names.contains({own.rule, own.key})) continue;
+    own.until = Instant{};
+    blocks.learn(std::move(own), now);
+  }
+}
+
+bool BlockLog::append(std::uint32_t generation, std::size_t& size, const Block& block) {
+  const auto room = half(generation).subspan(size);
+  if (bytes_of(block) > room.size()) return false;
+  const RecordHead record{.since_us = epoch_us(block.since),
+                          .until_us = epoch_us(block.until),
+                          .rule_size = static_cast<std::uint32_t>(block.rule.size()),
+                          .key_size = static_cast<std::uint32_t>(block.key.size()),
+                          .reason = block.reason};
+  std::byte* const texts = room.data() + sizeof(record);
+  std::memcpy(room.data(), &record, sizeof(record));
+  std::memcpy(texts, block.rule.data(), block.rule.size());
+  std::memcpy(texts + block.rule.size(), block.key.data(), block.key.size());
+  size += bytes_of(block);
+  return true;
+}
+
+// Writes what holds now into the other half. REQUIRES: the lock
+void BlockLog::start_over(BlockList& blocks, Instant now) {
+  const std::uint32_t next = generation_of(head_.state.load(std::memory_order_relaxed)) + 1;
+  std::size_t size = 0;
+  std::uint64_t dropped = 0;
+  for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
+    dropped += append(next, size, block) ? 0 : 1;
+  }
+  head_.dropped.fetch_add(dropped, std::memory_order_relaxed);
+  publish(next, size);
+}
+
+void BlockLog::write(BlockList& blocks, Instant now) {
+  const auto news = blocks.take_news(BlockList::kNewsMax);
+  if (news.empty()) return;
+  const Lock lock(head_);
+  const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
+  if (seen_ != state) {
+    learn(blocks, now);
+    for (const Block& block : news) blocks.learn(block, now);  // in the order of the log
+  }
+  std::size_t size = size_of(state);
+  for (const Block& block : news) {
+    if (!append(generation_of(state), size, block)) return start_over(blocks, now);
+  }
+  publish(generation_of(state), size);
+}
+
+}  // namespace weir::nginx

@@ -1,0 +1,77 @@
+// BlockLog: what the workers of one nginx tell each other about blocks, in memory that all of them
+// map.
+//
+// Each worker has all blocks in a BlockList of its own, which its requests ask. What it blocks or
+// lifts it appends here, and it learns what others have appended before it decides the next
+// request: one load, while there is nothing new. A worker that starts reads all of it, so blocks
+// outlive reloads and workers that are killed.
+//
+//   half 0  │ block │ block │ lifted │ block │        <- size
+//   half 1  │                                         the next log, when this half is full
+//
+// A full half is replaced by what still holds of it, in the other half. What a writer leaves half
+// done is behind `size`, or in the half that nobody reads, so a worker may be killed at any time;
+// its lock is then passed on.
+//
+// Thread rule: one thread of each process. Tested by block_log_test.cc.
+
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/block_list.h"
+#include "weir/time.h"
+
+namespace weir::nginx {
+
+class BlockLog {
+ public:
+  static constexpr std::size_t kBytesMin = std::size_t{64} << 10;
+
+  // Once, before any process uses it. REQUIRES: zeros, at least kBytesMin, aligned for any type
+  static void format(std::span<std::byte> memory);
+
+  // `memory` has been formatted, and outlives this.
+  explicit BlockLog(std::span<std::byte> memory);
+
+  // Teaches `blocks` what others have told since the last call.
+  void read_into(BlockList& blocks, Instant now) {
+    if (head_.state.load(std::memory_order_acquire) != seen_) catch_up(blocks, now);
+  }
+
+  // Tells the others what is new in `blocks`, which share() their news.
+  void write(BlockList& blocks, Instant now);
+
+  // Blocks that found no room, so that the others do not know them.
+  std::uint64_t dropped() const { return head_.dropped.load(std::memory_order_relaxed); }
+
+ private:
+  struct Head {
+    pthread_mutex_t mutex;
+    // The generation, whose lowest bit says which half is read, and the bytes in that half.
+    std::atomic<std::uint64_t> state;
+    std::atomic<std::uint64_t> dropped;
+  };
+  class Lock;
+
+  void catch_up(BlockList& blocks, Instant now);
+  void learn(BlockList& blocks, Instant now);
+  void lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now);
+  void start_over(BlockList& blocks, Instant now);
+  bool append(std::uint32_t generation, std::size_t& size, const Block& block);
+  std::span<std::byte> half(std::uint32_t generation) const;
+  void publish(std::uint32_t generation, std::size_t size);
+
+  Head& head_;
+  const std::span<std::byte> bytes_;  // of both halves
+  std::optional<std::uint64_t> seen_;
+};
+
+}  // namespace weir::nginx

@@ -1,0 +1,156 @@
+#include "nginx/block_log.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+
+namespace weir::nginx {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+
+constexpr Instant kNow = Instant(hours(24 * 365 * 55));
+constexpr std::size_t kBytes = BlockLog::kBytesMin;
+
+// Memory that a fork shares, with a log in it.
+class LogMemory {
+ public:
+  LogMemory()
+      : memory_(
+            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+    BlockLog::format(bytes());
+  }
+  ~LogMemory() { ::munmap(memory_, kBytes); }
+  LogMemory(const LogMemory&) = delete;
+  LogMemory& operator=(const LogMemory&) = delete;
+  std::span<std::byte> bytes() const { return {static_cast<std::byte*>(memory_), kBytes}; }
+
+ private:
+  void* memory_;
+};
+
+// One worker, as far as blocks go.
+struct Worker {
+  explicit Worker(const LogMemory& memory) : log(memory.bytes()) {
+    blocks.share();
+    learn();
+  }
+  void learn() { log.read_into(blocks, kNow); }
+  void block(const std::string& key, Duration lasting = hours(1)) {
+    blocks.add({.rule = "login", .key = key, .since = kNow, .until = kNow + lasting}, kNow);
+    log.write(blocks, kNow);
+  }
+  void lift(const std::string& key) {
+    blocks.lift("login", key);
+    log.write(blocks, kNow);
+  }
+  bool blocks_key(const std::string& key) {
+    learn();
+    return blocks.until("login", key, kNow).has_value();
+  }
+
+  KeyHasher hasher{HashSecret{}};
+  BlockList blocks{hasher};
+  BlockLog log;
+};
+
+TEST(BlockLog, TellsTheOthersWhoIsBlockedAndWhoNoLonger) {
+  const LogMemory memory;
+  Worker one(memory);
+  Worker other(memory);
+  one.block("ada");
+  EXPECT_TRUE(other.blocks_key("ada"));
+  other.lift("ada");
+  EXPECT_FALSE(one.blocks_key("ada"));
+  other.block("bob");
+  EXPECT_TRUE(one.blocks_key("bob"));
+}
+
+TEST(BlockLog, AWorkerThatStartsKnowsAllBlocks) {
+  const LogMemory memory;
+  {
+    Worker former(memory);
+    former.block("ada");
+    former.block("bob");
+    former.lift("bob");
+  }
+  Worker later(memory);
+  EXPECT_TRUE(later.blocks_key("ada"));
+  EXPECT_FALSE(later.blocks_key("bob"));
+}
+
+TEST(BlockLog, WhatStillHoldsStaysWhenTheLogStartsOver) {
+  const LogMemory memory;
+  Worker one(memory);
+  Worker reader(memory);
+  Worker sleeper(memory);  // reads nothing for long
+  one.block("first");
+  EXPECT_TRUE(sleeper.blocks_key("first"));
+  one.block("lifted");
+  EXPECT_TRUE(sleeper.blocks_key("lifted"));
+  one.lift("lifted");
+  // Far more than fits in, of which little holds at a time.
+  for (int i = 0; i < 2'000; ++i) {
+    const auto key = "key " + std::to_string(i);
+    one.block(key);
+    EXPECT_TRUE(reader.blocks_key(key));
+    one.lift(key);
+    EXPECT_FALSE(reader.blocks_key(key));
+  }
+  for (Worker* worker : {&one, &reader, &sleeper}) {
+    EXPECT_TRUE(worker->blocks_key("first"));
+    EXPECT_FALSE(worker->blocks_key("lifted"));
+    EXPECT_EQ(worker->blocks.size(), 1u);
+  }
+  EXPECT_EQ(one.log.dropped(), 0u);
+}
+
+TEST(BlockLog, CountsBlocksThatFindNoRoom) {
+  const LogMemory memory;
+  Worker one(memory);
+  for (int i = 0; i < 2'000; ++i) one.block("key " + std::to_string(i));
+  EXPECT_GT(one.log.dropped(), 0u);
+  Worker later(memory);
+  EXPECT_GT(later.blocks.size(), 400u);
+}
+
+// Each holds the lock most of the time, so that the kill finds it held.
+TEST(BlockLog, AWorkerThatIsKilledLeavesALogThatOthersGoOnWith) {
+  const LogMemory memory;
+  Worker survivor(memory);
+  for (int round = 0; round < 10; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      Worker worker(memory);
+      for (int i = 0;; ++i) {
+        const auto key = std::to_string(i % 100);
+        worker.block(key);
+        worker.lift(key);
+      }
+    }
+    const auto mine = "mine " + std::to_string(round);
+    survivor.block(mine);
+    while (survivor.blocks.changes() < 50u * static_cast<unsigned>(round + 1)) survivor.learn();
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(survivor.blocks_key(mine));
+    Worker later(memory);
+    EXPECT_TRUE(later.blocks_key(mine));
+  }
+}
+
+}  // namespace
+}  // namespace weir::nginx

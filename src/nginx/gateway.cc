@@ -1,0 +1,165 @@
+#include "nginx/gateway.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/nearest_name.h"
+#include "config/config_warnings.h"
+#include "store/memory/shared_store.h"
+#include "weir/quota.h"
+
+namespace weir::nginx {
+namespace {
+
+constexpr std::string_view kShareable = "use sliding_window, token_bucket or fixed_window";
+
+// Settings of `weir serve` that change what a request is answered, and that workers lack.
+struct Lacking {
+  std::string_view setting;
+  std::string_view reason;
+};
+constexpr Lacking kLacking[] = {
+    {.setting = "store.redis",
+     .reason = "'redis' is for weir serve: the nginx module counts in the memory that nginx's own "
+               "workers share; remove 'store', or let nginx ask weir serve by auth_request"},
+    {.setting = "envoy.config",
+     .reason = "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it"},
+};
+
+// All limits that the rule may apply.
+template <typename Visit>
+void for_each_quota(const Rule& rule, Visit visit) {
+  std::ranges::for_each(rule.own_limits(), visit);
+  for (const auto* limits : {&rule.overrides, &rule.tiers}) {
+    for (const auto& [name, quotas] : *limits) std::ranges::for_each(quotas, visit);
+  }
+}
+
+// Why a worker cannot apply the rule, and the field that says so; nothing if it can.
+struct Refusal {
+  std::string_view field;
+  std::string reason;
+};
+std::optional<Refusal> refusal_of(const Rule& rule) {
+  std::optional<Refusal> refusal;
+  for_each_quota(rule, [&](const Quota& quota) {
+    if (refusal) return;
+    const auto name = std::string(algorithm_name(quota.algorithm()));
+    if (quota.algorithm() == Algorithm::kAdaptive) {
+      refusal = {"algorithm", "nothing in nginx's workers switches algorithms for 'adaptive'; " +
+                                  std::string(kShareable)};
+    } else if (!is_shareable(quota)) {
+      const bool is_wide = quota.algorithm() == Algorithm::kSlidingLog ||
+                           quota.algorithm() == Algorithm::kExponentialBackoff;
+      refusal = {"algorithm", is_wide ? "nginx's workers cannot share counters of '" + name +
+                                            "'; " + std::string(kShareable)
+                                      : "nginx's workers cannot share counters of so large a "
+                                        "limit in so short a window; lower the limit, or make "
+                                        "the window longer"};
+    }
+  });
+  if (!refusal && rule.surge_percent != 100) {
+    refusal = {"on_surge", "nothing in nginx's workers watches for unusual traffic; remove it"};
+  }
+  return refusal;
+}
+
+void refuse(const std::string& file, const TextPlace& place, std::string reason,
+            Gateway::Sentences& mistakes) {
+  mistakes.push_back(ConfigError{
+      .file = file, .line = place.line, .column = place.column, .message = std::move(reason)}
+                         .to_string());
+}
+
+Gateway::Sentences sentences_of(const ConfigErrors& errors) {
+  Gateway::Sentences sentences;
+  for (const ConfigError& error : errors) sentences.push_back(error.to_string());
+  return sentences;
+}
+
+Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
+  Gateway::Sentences mistakes;
+  for (const Lacking& lacking : kLacking) {
+    if (!config.settings.is_set(lacking.setting)) continue;
+    refuse(file, config.settings.place_of(lacking.setting), std::string(lacking.reason), mistakes);
+  }
+  for (std::size_t i = 0; i < config.rules.size(); ++i) {
+    auto refusal = refusal_of(config.rules[i]);
+    if (!refusal) continue;
+    refuse(file, config.rule_places[i].of(refusal->field),
+           "rule '" + config.rules[i].id + "': " + std::move(refusal->reason), mistakes);
+  }
+  return mistakes;
+}
+
+}  // namespace
+
+RuleNumber RuleIds::number_of(const std::string& id) {
+  if (const auto known = numbers_.find(id); known != numbers_.end()) return known->second;
+  if (ids_.size() == RuleCounts::kRulesMax) return kNoRuleNumber;
+  const auto number = static_cast<RuleNumber>(ids_.size());
+  ids_.push_back(id);
+  numbers_.emplace(id, number);
+  return number;
+}
+
+std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
+                                                                         RuleIds& ids) {
+  auto loaded = load_config(file);
+  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) return sentences_of(*errors);
+  auto& config = std::get<Config>(loaded);
+  if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;
+
+  auto gateway = std::unique_ptr<Gateway>(new Gateway());
+  gateway->version_ = ids.next_version();
+  gateway->texts_ = config_sources(config.text).rules;
+  gateway->warnings_ = sentences_of(config_warnings(config, file));
+  for (Rule& rule : config.rules) rule.number = ids.number_of(rule.id);
+  gateway->sets_.push_back(std::make_shared<const RuleSet>(config.rules, config.sources));
+  gateway->rules_ = std::move(config.rules);
+  gateway->sources_ = std::move(config.sources);
+  return gateway;
+}
+
+std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {
+  std::vector<std::string_view> key(names.begin(), names.end());
+  if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+
+  std::vector<std::string_view> unknown(key);
+  std::vector<Rule> rules;
+  for (const Rule& rule : rules_) {
+    const bool is_named = std::ranges::find(key, rule.id) != key.end();
+    const bool is_in_group = !rule.group.empty() && std::ranges::find(key, rule.group) != key.end();
+    if (!is_named && !is_in_group) continue;
+    std::erase(unknown, rule.id);
+    if (!rule.group.empty()) std::erase(unknown, rule.group);
+    Rule& chosen = rules.emplace_back(rule);
+    if (!is_named || chosen.match) continue;
+    chosen.match.emplace();
+    chosen.key_parts = {KeyPart{}};
+    if (chosen.group.empty()) chosen.group = chosen.id;  // beside the others that are named
+  }
+  if (!unknown.empty()) {
+    std::vector<std::string_view> ids;
+    for (const Rule& rule : rules_) ids.push_back(rule.id);
+    const std::string_view near = nearest_name(unknown.front(), ids);
+    return "no rule or group is named '" + std::string(unknown.front()) + "'" +
+           (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?");
+  }
+  std::set<std::string_view> groups;
+  for (const Rule& rule : rules) groups.insert(rule.group);
+  if (groups.size() > kGroupsMax) {
+    return "no more than " + std::to_string(kGroupsMax) + " rules or groups can apply at once";
+  }
+  std::vector<std::string_view> kept;
+  for (const std::string_view name : key) {
+    kept.push_back(*names_.emplace_back(std::make_unique<std::string>(name)));
+  }
+  sets_.push_back(std::make_shared<const RuleSet>(std::move(rules), sources_));
+  chosen_.emplace(std::move(kept), sets_.size() - 1);
+  return sets_.size() - 1;
+}
+
+}  // namespace weir::nginx

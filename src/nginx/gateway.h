@@ -1,0 +1,83 @@
+// Gateway: the rules of one nginx configuration, read from the file that `weir serve` takes, and
+// checked for what nginx's workers can do.
+//
+// Some parts of a configuration may choose among the rules (`weir_rules`): each choice is a rule
+// set of its own, by number. Number 0 is all rules that match requests.
+//
+// Thread rule: load() and choose() while nginx reads its configuration; then immutable.
+// Tested by gateway_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/text_hash.h"
+#include "config/config.h"
+#include "config/rules/rule_sources.h"
+#include "rules/rule.h"
+#include "rules/rule_set.h"
+
+namespace weir::nginx {
+
+// Gives each id a number under which its answers count, the same through all reloads.
+class RuleIds {
+ public:
+  RuleNumber number_of(const std::string& id);
+  // By number.
+  const std::vector<std::string>& all() const { return ids_; }
+
+  // 1 for the first rules that are read, 2 for those of the next reload.
+  std::uint64_t next_version() { return ++version_; }
+
+ private:
+  std::uint64_t version_ = 0;
+  std::unordered_map<std::string, RuleNumber, TextHash, std::equal_to<>> numbers_;
+  std::vector<std::string> ids_;
+};
+
+class Gateway {
+ public:
+  // Sentences with file, line and column.
+  using Sentences = std::vector<std::string>;
+
+  static std::variant<std::unique_ptr<Gateway>, Sentences> load(const std::string& file,
+                                                                RuleIds& ids);
+
+  // What the file says and probably does not mean.
+  const Sentences& warnings() const { return warnings_; }
+
+  // The number of the set of these rules, and of all rules of these groups. One that is named by
+  // its id applies even if it matches no requests: to all, for each client. The error is a
+  // sentence.
+  std::variant<std::size_t, std::string> choose(std::span<const std::string_view> names);
+
+  std::uint64_t version() const { return version_; }
+  // As they stand in the file.
+  const std::vector<RuleSource>& texts() const { return texts_; }
+
+  // By number.
+  const std::vector<RuleSetPtr>& sets() const { return sets_; }
+
+ private:
+  Gateway() = default;
+
+  std::uint64_t version_ = 0;
+  std::vector<RuleSource> texts_;
+  std::vector<Rule> rules_;
+  RequestSources sources_;
+  Sentences warnings_;
+  std::vector<RuleSetPtr> sets_;
+  std::map<std::vector<std::string_view>, std::size_t> chosen_;  // views of `names_`
+  std::vector<std::unique_ptr<std::string>> names_;
+};
+
+}  // namespace weir::nginx

@@ -1,0 +1,120 @@
+#include "nginx/gateway.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "nginx/gateway_testing.h"
+
+namespace weir::nginx {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kRules = R"(rules:
+  - id: site
+    match: {path: "/*"}
+    limit: 100
+    window: 1m
+  - id: login
+    limit: 5
+    window: 1m
+  - id: search
+    group: heavy
+    match: {path: /search}
+    limit: 10
+    window: 1m
+)";
+
+std::vector<std::string> ids_of(const RuleSet& rules) {
+  std::vector<std::string> ids;
+  for (const Rule& rule : rules.rules()) ids.push_back(rule.id);
+  return ids;
+}
+
+class Choices : public testing::Test {
+ protected:
+  using Names = std::vector<std::string_view>;
+
+  std::variant<std::size_t, std::string> choose(const Names& names) {
+    return loaded_.gateway->choose(names);
+  }
+
+  RuleIds ids_;
+  LoadedText loaded_{kRules, ids_};
+};
+
+TEST_F(Choices, AreRulesAndGroupsByName) {
+  ASSERT_NE(loaded_.gateway, nullptr) << loaded_.mistakes;
+  EXPECT_EQ(std::get<std::size_t>(choose({"heavy", "login"})), 1u);
+  EXPECT_EQ(std::get<std::size_t>(choose({"site"})), 2u);
+  EXPECT_EQ(std::get<std::size_t>(choose({"heavy", "login"})), 1u) << "the same again";
+  EXPECT_EQ(ids_of(*loaded_.gateway->sets()[1]), (std::vector<std::string>{"login", "search"}));
+}
+
+TEST_F(Choices, OfANamedRuleApplyEvenWithoutAMatch) {
+  choose({"login"});
+  Request request{.method = "GET", .path = "/anything"};
+  MatchScratch scratch;
+  EXPECT_EQ(loaded_.gateway->sets()[1]->match(request, scratch, Instant{}).size(), 1u);
+  const auto of_all = loaded_.gateway->sets()[0]->match(request, scratch, Instant{});
+  ASSERT_EQ(of_all.size(), 1u);
+  EXPECT_EQ(of_all[0]->id, "site");
+}
+
+TEST_F(Choices, OfAnUnknownNameSayWhichWasPerhapsMeant) {
+  EXPECT_EQ(std::get<std::string>(choose({"site", "lgoin"})),
+            "no rule or group is named 'lgoin'; did you mean 'login'?");
+}
+
+TEST(Gateway, RulesKeepTheirNumbersThroughReloads) {
+  RuleIds ids;
+  const LoadedText first(
+      "rules:\n  - {id: a, limit: 1, window: 1m}\n"
+      "  - {id: b, limit: 1, window: 1m}\n",
+      ids);
+  const LoadedText second(
+      "rules:\n  - {id: c, limit: 1, window: 1m}\n"
+      "  - {id: b, limit: 1, window: 1m}\n",
+      ids);
+  ASSERT_NE(second.gateway, nullptr) << second.mistakes;
+  EXPECT_EQ(second.gateway->sets()[0]->find("b")->number,
+            first.gateway->sets()[0]->find("b")->number);
+  EXPECT_EQ(second.gateway->sets()[0]->find("c")->number, 2u);
+  EXPECT_EQ(ids.all(), (std::vector<std::string>{"a", "b", "c"}));
+}
+
+std::string mistakes_in(std::string_view text) {
+  RuleIds ids;
+  return LoadedText(text, ids).mistakes;
+}
+
+TEST(Gateway, RefusesWhatWorkersCannotDoWithItsPlaceAndTheRemedy) {
+  EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: sliding_log\n"
+                          "    limit: 5\n    window: 1m\n"),
+              testing::AllOf(StartsWith("3:"), HasSubstr("rule 'log'"), HasSubstr("'sliding_log'"),
+                             HasSubstr("use sliding_window")));
+  EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: exponential_backoff\n"
+                          "    limit: 5\n    window: 1m\n"),
+              HasSubstr("use sliding_window"));
+  EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: adaptive\n"
+                          "    limit: 5\n    window: 1m\n"),
+              HasSubstr("switches algorithms"));
+  EXPECT_THAT(mistakes_in("rules:\n  - id: big\n    limit: 1000000000000\n    window: 1s\n"),
+              HasSubstr("lower the limit"));
+  EXPECT_THAT(mistakes_in("store:\n  redis: redis://localhost\n"),
+              testing::AllOf(StartsWith("2:"), HasSubstr("for weir serve")));
+}
+
+TEST(Gateway, SaysWhatIsWrongInTheFile) {
+  EXPECT_THAT(mistakes_in("rules:\n  - id: a\n    window: 1m\n    limti: 5\n"),
+              HasSubstr("4:5: unknown key 'limti'; did you mean 'limit'?"));
+}
+
+}  // namespace
+}  // namespace weir::nginx

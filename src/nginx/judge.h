@@ -1,0 +1,108 @@
+// Judge: decides the requests of one worker, from counters that it shares with the others.
+//
+//   nginx's request -> Question -> rules, blocks, counters -> Judgement -> nginx's response
+//
+// Thread rule: the worker's only thread. Tested by judge_test.cc and tests/nginx.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/asks_pool.h"
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "net/loop/wall_clock.h"
+#include "nginx/block_log.h"
+#include "nginx/gateway.h"
+#include "nginx/zone.h"
+#include "observe/traffic.h"
+#include "server/http/check/forward_auth.h"
+#include "weir/clock.h"
+#include "weir/key.h"
+#include "weir/memory_store.h"
+
+namespace weir::nginx {
+
+// A request, and what the place in nginx's configuration says that it came to.
+struct Question {
+  DescribedRequest& described;
+  std::size_t rules = 0;  // the number of a set of the gateway
+  // Instead of what the rules make of the request.
+  std::optional<std::string_view> key{};
+  std::optional<std::string_view> tier{};
+  std::optional<std::string_view> cost{};
+};
+
+struct Judgement {
+  enum class Kind : std::uint8_t {
+    kNothing,         // no rule applies
+    kDecided,         // as `ask` and `answer` say
+    kRepeatedHeader,  // the header `field` has to say one thing, and says several
+    kTooManyLimits,   // more apply at once than can be decided together
+  };
+
+  Kind kind = Kind::kNothing;
+  Instant at{};
+  const Ask* ask = nullptr;  // these two until the next request is judged
+  const Answer* answer = nullptr;
+  std::uint64_t key_hash = 0;  // the same for a key as long as there is the zone
+  std::string_view field{};
+
+  bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
+};
+
+class Judge {
+ public:
+  // All must outlive the judge. `figures`: the counters of all places, zeros at first.
+  Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> figures,
+        const RuleIds& ids, const Clock& clock);
+  ~Judge();
+  Judge(const Judge&) = delete;
+  Judge& operator=(const Judge&) = delete;
+
+  Judgement judge(const Question& question);
+
+  // Blocks of the other workers that are new, and to them those of this one.
+  void learn(Instant now);
+  void tell(Instant now);
+
+  // Memory for one request at a time.
+  DescribedRequest& scratch() { return scratch_; }
+
+  Engine& engine() { return engine_; }
+  BlockList& blocks() { return blocks_; }
+  const MemoryStore& store() const { return *store_; }
+  const Traffic& traffic() const { return traffic_; }
+
+ private:
+  Judgement decide(const Question& question, Instant now);
+  Judgement read(const Asks& asks, Instant now) const;
+  void follow_wall_clock(Instant now);
+
+  const Clock& clock_;
+  const WallClock wall_clock_;
+  Instant wall_seen_{};
+  const Zone zone_;
+  const std::optional<std::size_t> place_;  // none: this worker counts for itself
+  const KeyHasher hasher_;
+  std::unique_ptr<MemoryStore> store_;
+  BlockList blocks_;
+  BlockLog log_;
+  std::uint64_t told_ = 0;  // changes of the blocks that the log has
+  Traffic traffic_;
+  CoreTraffic& counts_;
+  Engine engine_;
+  std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
+  AsksPtr asks_;                                  // of the last request
+  DescribedRequest scratch_;
+  std::string key_scratch_;
+};
+
+}  // namespace weir::nginx

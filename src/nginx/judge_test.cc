@@ -1,0 +1,80 @@
+#include "nginx/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "nginx/judge_testing.h"
+
+namespace weir::nginx {
+namespace {
+
+TEST_F(Workers, WorkersCountTogether) {
+  const auto one = worker();
+  const auto other = worker();
+  EXPECT_EQ(ask(*one).answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*other).answer->decision.remaining, 0);
+  EXPECT_TRUE(ask(*one).is_denied());
+  EXPECT_FALSE(ask(*one, "/login", "192.0.2.2").is_denied());
+}
+
+TEST_F(Workers, CountersAndBlocksOutliveTheWorkers) {
+  {
+    const auto former = worker();
+    ask(*former);
+    ask(*former);
+    EXPECT_TRUE(ask(*former).is_denied());
+  }
+  const auto later = worker();
+  const Judgement judgement = ask(*later);
+  EXPECT_TRUE(judgement.is_denied());
+  EXPECT_EQ(judgement.answer->cause, Answer::Cause::kBlocked);
+}
+
+TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
+  const auto one = worker();
+  const auto other = worker();
+  for (int i = 0; i < 3; ++i) ask(*one);
+  clock_.time += std::chrono::minutes(2);  // the window is over, the block is not
+  const Judgement judgement = ask(*other);
+  EXPECT_EQ(judgement.answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(judgement.answer->decision.retry_after, std::chrono::minutes(3));
+}
+
+TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {
+  const auto judge = worker();
+  EXPECT_EQ(ask(*judge, "/elsewhere").kind, Judgement::Kind::kNothing);
+}
+
+TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
+  const auto judge = worker();
+  const auto ask_for = [&](std::string_view key, std::string_view cost) {
+    Question question{.described = judge->scratch(), .rules = named_, .key = key, .cost = cost};
+    question.described.request = {.method = "GET"};
+    set_target("/", "example.com", question.described);
+    return judge->judge(question);
+  };
+  EXPECT_EQ(ask_for("ada", "2").answer->decision.remaining, 1);
+  EXPECT_TRUE(ask_for("ada", "2").is_denied());
+  EXPECT_EQ(ask_for("bob", "1").answer->decision.remaining, 2);
+  EXPECT_EQ(ask_for("bob", "-5").answer->decision.remaining, 1) << "nothing is given back";
+  EXPECT_EQ(ask_for("ada", "1").key_hash, ask_for("ada", "1").key_hash);
+  EXPECT_NE(ask_for("ada", "1").key_hash, ask_for("bob", "1").key_hash);
+}
+
+TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {
+  auto one = worker();
+  const auto other = worker();
+  ask(*one);
+  ask(*other);
+  one.reset();
+  one = worker();
+  ask(*one);
+  EXPECT_EQ(one->traffic().summary(clock_.time).total_allowed(), 2u);
+  EXPECT_EQ(one->traffic().summary(clock_.time).total_denied(), 1u);
+}
+
+}  // namespace
+}  // namespace weir::nginx

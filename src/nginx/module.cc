@@ -1,0 +1,120 @@
+// ngx_http_weir_module: what nginx finds when it loads the module, and calls when it starts and
+// ends.
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <exception>
+
+#include "nginx/admin.h"
+#include "nginx/admin_request.h"
+#include "nginx/judge.h"
+#include "nginx/nginx_api.h"
+#include "nginx/request.h"
+#include "nginx/settings.h"
+#include "nginx/zone.h"
+#include "observe/traffic.h"
+
+// nginx refuses a module of another signature or version when it loads it; the build does so first.
+static_assert(std::string_view(NGX_MODULE_SIGNATURE) == WEIR_NGINX_SIGNATURE,
+              "the headers of src/nginx/abi describe another nginx than the one installed");
+static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
+              "nginx-dev and nginx are of different versions");
+
+namespace weir::nginx {
+namespace {
+
+std::unique_ptr<Judge> the_judge;
+std::unique_ptr<Admin> the_admin;
+
+// Other modules have pushed their handlers before this one, and the last one pushed runs first. So
+// it goes to the front: behind realip, which says who the client is, and limit_req, which may
+// have denied the request.
+ngx_int_t add_handler(ngx_conf_t* conf) noexcept {
+  auto* const core = static_cast<ngx_http_core_main_conf_t*>(
+      ngx_http_conf_get_module_main_conf(conf, ngx_http_core_module));
+  ngx_array_t& handlers = core->phases[NGX_HTTP_PREACCESS_PHASE].handlers;
+  if (ngx_array_push(&handlers) == nullptr) return NGX_ERROR;
+  const auto all = std::span(static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts);
+  for (std::size_t i = all.size() - 1; i > 0; --i) all[i] = all[i - 1];
+  all[0] = handle_request;
+  return NGX_OK;
+}
+
+const MainSettings* main_settings(ngx_cycle_t* cycle) {
+  return static_cast<MainSettings*>(
+      ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module));
+}
+
+// In a worker, and not in the processes that look after caches.
+ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
+  if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE) return NGX_OK;
+  if (cycle->conf_ctx[ngx_http_module.index] == nullptr) return NGX_OK;
+  const MainSettings* const settings = main_settings(cycle);
+  if (settings == nullptr || settings->gateway == nullptr || settings->zone == nullptr) {
+    return NGX_OK;
+  }
+  try {
+    auto* const figures = static_cast<CoreTraffic*>(settings->figures->data);
+    const Zone zone(static_cast<std::byte*>(settings->zone->data));
+    the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
+                                        rule_ids(), zone_clock());
+    const auto* const core =
+        reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
+    the_admin =
+        std::make_unique<Admin>(*the_judge, *settings->gateway,
+                                static_cast<std::size_t>(core->worker_processes), zone.started());
+    use_judge(the_judge.get());
+    use_admin(the_admin.get());
+    return NGX_OK;
+  } catch (const std::exception& error) {
+    ngx_log_error(NGX_LOG_EMERG, cycle->log, 0, "weir: a worker cannot start: %s", error.what());
+    return NGX_ERROR;
+  }
+}
+
+void end_worker(ngx_cycle_t*) noexcept {
+  use_admin(nullptr);
+  use_judge(nullptr);
+  the_admin.reset();
+  the_judge.reset();
+}
+
+ngx_http_module_t hooks = {
+    add_variables,         // before the configuration is read
+    add_handler,           // after it
+    make_main_settings,    //
+    nullptr,               // no more to do when all is read
+    nullptr,               // nothing is said of a server alone
+    nullptr,               //
+    make_place_settings,   //
+    merge_place_settings,  //
+};
+
+}  // namespace
+}  // namespace weir::nginx
+
+extern "C" {
+
+ngx_module_t ngx_http_weir_module = {
+    NGX_MODULE_V1,
+    &weir::nginx::hooks,
+    weir::nginx::kCommands,
+    NGX_HTTP_MODULE,
+    nullptr,                    // init_master, which nginx never calls
+    nullptr,                    // init_module
+    weir::nginx::begin_worker,  // init_process
+    nullptr,                    // init_thread
+    nullptr,                    // exit_thread
+    weir::nginx::end_worker,    // exit_process
+    nullptr,                    // exit_master
+    NGX_MODULE_V1_PADDING,
+};
+
+// What nginx looks for in a dynamic module; exports.map exports nothing else.
+ngx_module_t* ngx_modules[] = {&ngx_http_weir_module, nullptr};
+char* ngx_module_names[] = {const_cast<char*>("ngx_http_weir_module"), nullptr};
+extern char* ngx_module_order[];
+char* ngx_module_order[] = {nullptr};
+}

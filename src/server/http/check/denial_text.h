@@ -1,0 +1,45 @@
+// What doors in front of an origin answer to requests that rules have decided: which of the answers
+// the client learns, and what a rule says to those it denies.
+//
+// Thread rule: any; most_pressing() the core of the asks. Tested by http_auth_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/name_value.h"
+#include "engine/asks.h"
+#include "rules/rule.h"
+#include "rules/text/text_template.h"
+
+namespace weir {
+
+// The ask that the client should learn about: none of a rule in shadow.
+std::optional<std::size_t> most_pressing(const Asks& asks);
+
+// The body and the further fields of one denial, with the values that it has.
+class DenialText {
+ public:
+  // `status`: of the reply. All must outlive this.
+  DenialText(const Denial& denial, const TemplateValues& values, int status);
+  DenialText(const DenialText&) = delete;
+  DenialText& operator=(const DenialText&) = delete;
+
+  std::string_view content_type() const { return content_type_; }
+  std::string_view body() const { return body_; }
+  std::span<const NameValue> fields() const { return fields_; }
+
+ private:
+  std::string_view content_type_;
+  std::string own_body_;
+  std::string_view body_;
+  std::vector<std::string> texts_;
+  std::vector<NameValue> fields_;
+};
+
+}  // namespace weir

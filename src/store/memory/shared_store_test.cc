@@ -1,0 +1,120 @@
+#include "store/memory/shared_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace weir {
+namespace {
+
+constexpr Instant kStart = Instant(std::chrono::hours(24 * 365 * 55));
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+// Memory that a fork shares.
+class SharedMemory {
+ public:
+  SharedMemory()
+      : memory_(
+            ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (memory_ == MAP_FAILED) throw std::bad_alloc();
+  }
+  ~SharedMemory() { ::munmap(memory_, kBytes); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  std::unique_ptr<MemoryStore> store(Instant start) const {
+    return make_shared_memory_store({static_cast<std::byte*>(memory_), kBytes}, start);
+  }
+
+ private:
+  void* memory_;
+};
+
+Quota per_minute(std::int64_t limit, Algorithm algorithm = Algorithm::kSlidingWindow) {
+  return *Quota::make({.algorithm = algorithm, .limit = limit, .window = std::chrono::minutes(1)});
+}
+
+bool spend(MemoryStore& store, std::uint64_t key, const Quota& quota, Instant now) {
+  const Charge charge{.key = {.high = key * 0xd6e8feb86659fd93U, .low = key * 0x9e3779b97f4a7c15U},
+                      .quota = &quota};
+  Decision decision;
+  Batch batch{.charges = std::span(&charge, 1),
+              .decisions = std::span(&decision, 1),
+              .on_done = [](Batch&) noexcept {}};
+  store.decide(batch, now);
+  return decision.allowed();
+}
+
+TEST(SharedStore, CountsForAllWhoMapIt) {
+  const SharedMemory memory;
+  const auto one = memory.store(kStart);
+  const auto other = memory.store(kStart + std::chrono::hours(1));
+  const Quota quota = per_minute(2);
+  EXPECT_TRUE(spend(*one, 7, quota, kStart));
+  EXPECT_TRUE(spend(*other, 7, quota, kStart));
+  EXPECT_FALSE(spend(*one, 7, quota, kStart));
+  EXPECT_FALSE(spend(*other, 7, quota, kStart));
+  EXPECT_EQ(one->count_live(kStart), 1u);
+  EXPECT_EQ(other->count_live(kStart), 1u);
+}
+
+// The base of packed times was each process's own start: what an earlier one had counted was
+// then read as hours old.
+TEST(SharedStore, WhoComesLaterReadsTimesAsTheFirstWroteThem) {
+  const SharedMemory memory;
+  const Quota quota = per_minute(1);
+  {
+    const auto first = memory.store(kStart);
+    EXPECT_TRUE(spend(*first, 7, quota, kStart + std::chrono::hours(48)));
+  }
+  const auto later = memory.store(kStart + std::chrono::hours(48));
+  EXPECT_FALSE(spend(*later, 7, quota, kStart + std::chrono::hours(48)));
+}
+
+TEST(SharedStore, ProcessesThatChargeAtOnceAdmitTheLimit) {
+  constexpr int kProcesses = 4;
+  constexpr std::uint64_t kKeys = 500;
+  constexpr int kRounds = 10;
+  const SharedMemory memory;
+  const auto before = memory.store(kStart);
+  const Quota quota = per_minute(5, Algorithm::kFixedWindow);
+  int admitted = 0;
+  for (int process = 0; process < kProcesses; ++process) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child != 0) continue;
+    const auto store = memory.store(kStart);
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::uint64_t key = 1; key <= kKeys; ++key) spend(*store, key, quota, kStart);
+    }
+    ::_exit(0);
+  }
+  for (int process = 0; process < kProcesses; ++process) {
+    int status = -1;
+    ::wait(&status);
+    EXPECT_EQ(status, 0);
+  }
+  for (std::uint64_t key = 1; key <= kKeys; ++key) admitted += spend(*before, key, quota, kStart);
+  EXPECT_EQ(admitted, 0) << "all had been charged " << kProcesses * kRounds << " times";
+  EXPECT_EQ(before->count_live(kStart), kKeys);
+  EXPECT_EQ(before->stats().evictions, 0u);
+}
+
+TEST(SharedStore, SaysWhichQuotasItCannotShare) {
+  EXPECT_TRUE(is_shareable(per_minute(100)));
+  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kTokenBucket)));
+  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kFixedWindow)));
+  EXPECT_FALSE(is_shareable(per_minute(100, Algorithm::kSlidingLog)));
+  EXPECT_FALSE(is_shareable(per_minute(100, Algorithm::kExponentialBackoff)));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,82 @@
+"""The pages of an nginx: metrics of all workers, blocks by hand, rules as they are in the file."""
+
+import json
+import re
+import unittest
+
+from nginx_server import Nginx, field
+
+RULES = """
+rules:
+  - id: login
+    match: {path: /login}
+    key: client
+    limit: 5
+    window: 1h
+"""
+
+SERVER = """
+    location / { weir on; proxy_pass http://origin; }
+    location /weir/ { weir_admin; }
+    location /real/ { set_real_ip_from 127.0.0.0/8; weir_admin; }
+"""
+
+
+class AdminTest(unittest.TestCase):
+    def setUp(self):
+        self.nginx = self.enterContext(Nginx(RULES, SERVER))
+
+    def counts(self):
+        reply = self.nginx.ask("/weir/metrics", fields="Accept: text/plain\r\n")
+        self.assertEqual(reply.status, 200)
+        return {outcome: int(count) for outcome, count in re.findall(
+            r'weir_rule_requests_total{rule="login",decision="(\w+)"} (\d+)', reply.text)}
+
+    def test_metrics_are_those_of_all_workers_before_and_after_a_reload(self):
+        for _ in range(8):
+            self.nginx.ask("/login")
+        counts = self.counts()
+        self.assertEqual((counts["allowed"], counts["denied"]), (5, 3), counts)
+        self.nginx.reload()
+        self.nginx.ask("/login")
+        counts = self.counts()
+        self.assertEqual((counts["allowed"], counts["denied"]), (5, 4))
+
+    def test_a_block_by_hand_holds_in_every_worker(self):
+        body = json.dumps({"rule": "login", "key": "127.0.0.9", "for": "1h"}).encode()
+        json_field = "Content-Type: application/json\r\n"
+        reply = self.nginx.ask("/weir/admin/blocks", "POST", json_field, body)
+        self.assertIn(reply.status, (200, 201), reply.text)
+        for _ in range(8):  # as many connections find both workers
+            denied = self.nginx.ask("/login", client="127.0.0.9")
+            self.assertEqual(denied.status, 429)
+        self.assertIn(field(denied, "Retry-After"), ("3599", "3600"))
+        self.nginx.reload()
+        self.assertEqual(self.nginx.ask("/login", client="127.0.0.9").status, 429)
+        body = json.dumps({"rule": "login", "key": "127.0.0.9"}).encode()
+        self.assertIn(self.nginx.ask("/weir/admin/blocks", "DELETE", json_field, body).status,
+                      (200, 204))
+        for _ in range(5):
+            self.assertEqual(self.nginx.ask("/login", client="127.0.0.9").status, 200)
+
+    def test_rules_are_shown_with_the_version_that_a_reload_changes(self):
+        first = self.nginx.ask("/weir/admin/rules")
+        self.assertEqual(json.loads(first.text)["rules"][0]["id"], "login")
+        self.nginx.write_rules(RULES.replace("limit: 5", "limit: 7"))
+        self.nginx.reload()
+        second = self.nginx.ask("/weir/admin/rules")
+        self.assertEqual(json.loads(second.text)["rules"][0]["rule"]["limit"], 7)
+        self.assertNotEqual(field(first, "ETag"), field(second, "ETag"))
+
+    def test_what_is_not_for_everybody(self):
+        self.assertEqual(self.nginx.ask("/weir/check", "POST", body=b"{}").status, 404)
+        far = "X-Real-IP: 192.0.2.1\r\n"
+        self.assertEqual(self.nginx.ask("/real/admin/blocks", fields=far).status, 403)
+        self.assertEqual(self.nginx.ask("/real/health", fields=far).status, 200)
+        self.assertEqual(self.nginx.ask("/weir/health", "HEAD").status, 200)
+        self.assertEqual(self.nginx.ask("/weir/admin/blocks", "POST", body=200_000 * b" ").status,
+                         413)
+
+
+if __name__ == "__main__":
+    unittest.main()

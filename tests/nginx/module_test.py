@@ -1,0 +1,224 @@
+"""The module in Debian's nginx: what requests are answered, what directives and variables do."""
+
+import re
+import subprocess
+import unittest
+
+from nginx_server import DEADLINE_S, Client, Nginx, field, remaining, request, wait_until
+
+RULES = """
+rules:
+  - id: login
+    match: {path: /api/login, method: POST}
+    key: client
+    limit: 5
+    window: 1m
+    on_deny: {block: 5m}
+  - id: named
+    limit: 3
+    window: 1m
+    tiers: [{name: gold, limit: 30, window: 1m}]
+  - id: odd
+    match: {path: /odd}
+    limit: 0
+    window: 1m
+    on_deny:
+      status: 418
+      content_type: application/json
+      body: '{"wait":"{{rule}}","who":"{{header:x-name}}"}'
+      header: [{name: X-Why, value: "{{rule}}"}]
+  - id: quiet
+    match: {path: /quiet}
+    limit: 1
+    window: 1m
+"""
+
+SERVER = """
+    weir on;
+    location / { proxy_pass http://origin; }
+    location /off { weir off; proxy_pass http://origin; }
+    location /named {
+      weir_rules named;
+      weir_key $arg_key tier=$arg_tier cost=$arg_cost;
+      proxy_pass http://origin;
+    }
+    location /plain { weir_rules named; weir_status 403; proxy_pass http://origin; }
+    location /dry { weir dry_run; weir_rules named; proxy_pass http://origin; }
+    location /page {
+      weir_rules named;
+      error_page 429 /too_many.txt;
+      proxy_pass http://origin;
+    }
+    location = /too_many.txt { internal; return 200 "the operator's page"; }
+    location /real {
+      set_real_ip_from 127.0.0.0/8;
+      weir_rules named;
+      proxy_pass http://origin;
+    }
+"""
+
+FIVE = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit",
+        "RateLimit-Policy")
+
+
+class ModuleTest(unittest.TestCase):
+    def setUp(self):
+        self.nginx = self.enterContext(Nginx(RULES, SERVER))
+
+    def test_five_logins_pass_and_then_none_for_five_minutes(self):
+        replies = [self.nginx.ask("/api/login", "POST") for _ in range(10)]
+        self.assertEqual([reply.status for reply in replies], 5 * [200] + 5 * [429])
+        self.assertEqual([remaining(reply) for reply in replies[:5]], [4, 3, 2, 1, 0])
+        for reply in replies:
+            for name in FIVE:
+                self.assertIsNotNone(field(reply, name), reply.head)
+        self.assertEqual(field(replies[0], "RateLimit-Policy"), '"login";q=5;w=60')
+        self.assertIsNone(field(replies[0], "Retry-After"))
+        self.assertIn(field(replies[-1], "Retry-After"), ("299", "300"))
+        self.assertEqual(field(replies[-1], "Content-Type"), "application/problem+json")
+        self.assertEqual(self.nginx.ask("/api/login", "POST", client="127.0.0.2").status, 200)
+        self.assertEqual(self.nginx.ask("/api/login", "GET").status, 200)
+
+    def test_paths_are_compared_as_everywhere(self):
+        for _ in range(5):
+            self.nginx.ask("/api/login", "POST")
+        for path in ("/api//login", "/x/..%2Fapi/login", "/%61pi/login", "/api/login?x=1"):
+            self.assertEqual(self.nginx.ask(path, "POST").status, 429, path)
+
+    def test_a_denial_is_answered_as_its_rule_says(self):
+        reply = self.nginx.ask("/odd", fields='X-Name: "}\r\n')
+        self.assertEqual(reply.status, 418)
+        self.assertEqual(reply.text, r'{"wait":"odd","who":"\"}"}')
+        self.assertEqual(field(reply, "Content-Type"), "application/json")
+        self.assertEqual(field(reply, "X-Why"), "odd")
+
+    def test_nginx_says_whom_to_count_and_how(self):
+        def left(query):
+            return remaining(self.nginx.ask("/named?" + query))
+
+        self.assertEqual(left("key=ada"), 2)
+        self.assertEqual(left("key=ada&cost=2"), 0)
+        self.assertEqual(self.nginx.ask("/named?key=ada").status, 429)
+        self.assertEqual(left("key=bob"), 2)
+        self.assertEqual(left("key=eve&tier=gold"), 29)
+
+    def test_a_place_may_be_off_dry_or_have_another_status(self):
+        self.assertIsNone(field(self.nginx.ask("/off"), "RateLimit"))
+        for _ in range(3):
+            self.assertEqual(self.nginx.ask("/plain").status, 200)
+        self.assertEqual(self.nginx.ask("/plain").status, 403)
+        dry = self.nginx.ask("/dry")
+        self.assertEqual(dry.status, 200)
+        self.assertIsNone(field(dry, "RateLimit"))
+        wait_until(lambda: self.nginx.access_log()[-1][0] == "/dry", "it is logged")
+        self.assertEqual(self.nginx.access_log()[-1][1:4], ["200", "denied_dry_run", "named"])
+
+    def test_the_operator_may_have_a_page_of_his_own(self):
+        for _ in range(3):
+            self.nginx.ask("/page")
+        reply = self.nginx.ask("/page")
+        self.assertEqual((reply.status, reply.text), (429, "the operator's page"))
+        self.assertEqual(remaining(reply), 0)
+        self.assertIsNotNone(field(reply, "Retry-After"))
+
+    def test_logs_say_what_was_decided(self):
+        self.nginx.ask("/named?key=ada")
+        self.nginx.ask("/")
+        for _ in range(3):
+            self.nginx.ask("/named?key=ada")
+        wait_until(lambda: len(self.nginx.access_log()) >= 5, "all is logged")
+        lines = [line for line in self.nginx.access_log() if line[0] == "/named"]
+        lines.sort(key=lambda line: int(line[9]))  # workers write in any order
+        for line, left in zip(lines[:3], "210"):
+            self.assertEqual(line[1:4] + line[5:9], ["200", "allowed", "named", "3", left, "-",
+                                                    "local"])
+        self.assertEqual(lines[3][2], "denied")
+        self.assertRegex(lines[3][7], r"^\d+$")
+        hashes = {line[4] for line in lines}
+        self.assertEqual(len(hashes), 1)
+        self.assertRegex(hashes.pop(), "^[0-9a-f]{16}$")
+        nothing = next(line for line in self.nginx.access_log() if line[0] == "/")
+        self.assertEqual(nothing[2:9], 7 * ["-"])
+
+    def test_the_client_is_the_one_that_realip_names(self):
+        for number in range(4):
+            reply = self.nginx.ask("/real", fields=f"X-Real-IP: 192.0.2.{number}\r\n")
+            self.assertEqual(remaining(reply), 2)
+        reply = self.nginx.ask("/real", fields="X-Real-IP: 192.0.2.0\r\n")
+        self.assertEqual(remaining(reply), 1)
+
+    def test_a_header_that_must_not_be_repeated_is_refused(self):
+        self.nginx.write_rules(RULES + """
+  - id: plan
+    match: {path: /plan, jwt: [{claim: plan, value: free}]}
+    limit: 9
+    window: 1m
+jwt: {secret_file: FOLDER/secret}
+""".replace("FOLDER", str(self.nginx.folder)))
+        (self.nginx.folder / "secret").write_text("0123456789abcdef0123456789abcdef")
+        self.nginx.reload()
+        twice = 2 * "Authorization: Bearer a\r\n"
+        self.assertEqual(self.nginx.ask("/", fields=twice).status, 400)
+
+    def test_pipelines_and_bodies_of_denied_requests_keep_their_places(self):
+        with Client(self.nginx.port) as client:
+            client.send(4 * request("/plain"))
+            self.assertEqual([client.read_reply().status for _ in range(4)], [200, 200, 200, 403])
+            denied = client.ask(request("/odd", "POST", body=100_000 * b"x"))
+            self.assertEqual(denied.status, 418)
+            self.assertEqual(client.ask(request("/quiet")).status, 200)
+
+    def test_http_2(self):
+        self.nginx.write_config(http="server { listen unix:FOLDER/h2 http2; location / "
+                                     "{ weir on; weir_rules named; proxy_pass http://origin; } }")
+        self.nginx.reload()
+        heads = []
+        for _ in range(4):
+            done = subprocess.run(
+                ["curl", "-s", "-o", "/dev/null", "-D", "-", "--http2-prior-knowledge",
+                 "--unix-socket", self.nginx.folder / "h2", "http://localhost/"],
+                capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+            heads.append(done.stdout)
+        self.assertEqual([head.split()[1] for head in heads], 3 * ["200"] + ["429"])
+        self.assertIn("ratelimit: ", heads[3])
+        self.assertIn("retry-after: ", heads[3])
+
+
+class ConfigurationTest(unittest.TestCase):
+    def refusal(self, rules=RULES, server=SERVER, **more):
+        with Nginx(rules, server, start=False, **more) as nginx:
+            code, said = nginx.test()
+            self.assertNotEqual(code, 0, said)
+            return said
+
+    def test_a_good_one_is_accepted(self):
+        with Nginx(RULES, SERVER, start=False) as nginx:
+            code, said = nginx.test()
+            self.assertEqual(code, 0, said)
+
+    def test_mistakes_in_the_rules_are_named_with_their_places(self):
+        said = self.refusal(RULES.replace("limit: 3", "limti: 3"))
+        self.assertRegex(said, r"rules\.yaml:10:5: unknown key 'limti'; did you mean 'limit'")
+        said = self.refusal(RULES.replace("limit: 3\n", "limit: 3\n    algorithm: sliding_log\n"))
+        self.assertRegex(said, r"rules\.yaml:11:16: rule 'named'.*use sliding_window")
+        said = self.refusal(RULES + "store: {redis: 'redis://localhost'}\n")
+        self.assertRegex(said, r"rules\.yaml:\d+:\d+: 'redis' is for weir serve")
+
+    def test_mistakes_in_directives_are_named_with_their_remedies(self):
+        self.assertIn("did you mean 'named'?",
+                      self.refusal(server="weir on; weir_rules nmaed;"))
+        self.assertIn("from 400 to 599", self.refusal(server="weir_status 200;"))
+        self.assertIn("invalid value", self.refusal(server="weir perhaps;"))
+        self.assertIn("takes a key, tier=VALUE", self.refusal(server="weir_key $uri $args;"))
+        self.assertIn("too small", self.refusal(zone="64k"))
+        self.assertIn("there already", self.refusal(http="weir_zone other 8m;"))
+
+    def test_weir_on_needs_a_zone_and_rules(self):
+        with Nginx(RULES, SERVER, start=False) as nginx:
+            path = nginx.folder / "nginx.conf"
+            path.write_text(re.sub(r"weir_config \S+;", "", path.read_text()))
+            self.assertIn('needs "weir_zone NAME SIZE;" and "weir_config FILE;"', nginx.test()[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
