@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
   weir::add_validate_command(app);
   weir::add_docs_command(app);
   weir::add_export_command(app);
+  weir::add_gateway_command(app);
   weir::add_bench_command(app);
   weir::add_compare_command(app);
   app.add_subcommand("schema", "Print the JSON Schema of the configuration file")->callback([] {

@@ -1,6 +1,5 @@
 // weir serve: the server.
 
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +18,7 @@
 
 #include "base/duration_text.h"
 #include "cli/commands.h"
+#include "cli/log.h"
 #include "cli/node/config_files.h"
 #include "cli/node/node.h"
 #include "cli/node/state_file.h"
@@ -38,13 +38,6 @@ constexpr int kExitFailed = 1;
 // A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
 constexpr Duration kReportEvery = std::chrono::minutes(1);
-
-// UTC, so that the logs of machines in several places can be merged by sorting.
-void set_up_log() {
-  auto logger = spdlog::stderr_logger_mt("weir");
-  logger->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  spdlog::set_default_logger(std::move(logger));
-}
 
 // Ends the command: the operator has to do something before it can run.
 [[noreturn]] void fail(const std::string& message) {

@@ -1,24 +1,11 @@
 """`./dev fleet`: three nodes behind nginx count together, and go when they are told."""
 
-import contextlib
-import random
 import signal
-import socket
 import subprocess
 import unittest
 
 import weir_server
-from weir_server import DEADLINE_S, ROOT, Connection, get, wait_until
-
-
-def free_ports(count):
-    """The first of so many in a row that nobody listens on, below those the system gives."""
-    while True:
-        first = random.randrange(20_000, 30_000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            for port in range(first, first + count):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
+from weir_server import DEADLINE_S, ROOT, Connection, free_ports, get, wait_until
 
 
 class DevFleet(unittest.TestCase):

@@ -5,9 +5,11 @@ stopped by its test. Nothing here waits for a fixed time: it waits for something
 so, and DEADLINE_S says when to give up.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
@@ -328,6 +330,16 @@ def wait_until(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"it never became so: {what}"
         os.sched_yield()
+
+
+def free_ports(count):
+    """The first of so many in a row that nobody listens on, below those the system gives."""
+    while True:
+        first = random.randrange(20_000, 30_000)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            for port in range(first, first + count):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 def main():

@@ -86,9 +86,11 @@ def build(images, cache):
     volumes = [f"--volume={downloads}:/var/cache/apt/archives"]
     if compiled.is_dir():
         volumes.append(f"--volume={compiled}:/root/.cache/ccache")
-    images.run("bud", "--isolation=chroot", "--format=docker", *images.policy, "--pull-never",
-               *volumes, "--ignorefile", FLEET / "Dockerfile.dockerignore", "-t", IMAGE,
-               "-f", FLEET / "Dockerfile", ROOT, timeout=BUILD_MAX_S)
+    # With processes and mounts of its own, which go with it however it ends.
+    run("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *images.command,
+        "bud", "--isolation=chroot", "--format=docker", *images.policy, "--pull-never", *volumes,
+        "--ignorefile", FLEET / "Dockerfile.dockerignore", "-t", IMAGE,
+        "-f", FLEET / "Dockerfile", ROOT, timeout=BUILD_MAX_S)
 
 
 def try_compose():

@@ -36,6 +36,31 @@ for signal in HUP TERM; do kill -$signal $!; done
 wait $!
 """
 
+# nginx itself and a gateway before it: of three requests each, a limit of two leaves two.
+NGINX = """
+cat >/tmp/rules.yaml <<'END'
+rules: [{id: all, limit: 2, window: 366d, match: {path: /*}, key: client}]
+END
+cat >/etc/nginx/conf.d/weir.conf <<'END'
+weir_zone weir 4m;
+weir_config /tmp/rules.yaml;
+server { listen 127.0.0.1:9000; root /var/www/html; weir on; }
+server { listen 127.0.0.1:9001; root /var/www/html; }
+END
+rm -f /etc/nginx/sites-enabled/default
+nginx
+weir gateway --origin http://127.0.0.1:9001 --config /tmp/rules.yaml --access-log off &
+for port in 9000 8080; do
+  for request in 1 2 3; do
+    curl -sS --retry 20 --retry-delay 1 --retry-connrefused -o /dev/null \
+      -w "$port: %{http_code}\\n" \
+      http://127.0.0.1:$port/index.nginx-debian.html
+  done
+done
+kill -TERM $!
+wait $!
+"""
+
 
 def package(name):
     (found,) = BUILT.glob(f"{name}_*.deb")
@@ -63,6 +88,18 @@ def check_unit(tree):
     said = run("systemd-analyze", "security", "--offline=yes", f"--root={tree.path}",
                "--threshold=25", unit)
     print(f"    {said.strip().splitlines()[-1].strip()}")
+
+
+def try_nginx():
+    """Debian's nginx takes the module, and a gateway runs."""
+    if not list(BUILT.glob("libnginx-mod-http-weir_*.deb")):
+        raise Skipped("the module was not built")
+    with Tree(CACHE) as tree:
+        tree.install(package("weir"), package("libnginx-mod-http-weir"))
+        said = tree.run_alone(NGINX).splitlines()
+        for port in (9000, 8080):
+            answers = [line for line in said if line.startswith(f"{port}: ")]
+            expect(answers == [f"{port}: {status}" for status in (200, 200, 429)], said)
 
 
 def try_library():
@@ -105,7 +142,7 @@ def main():
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     CACHE.mkdir(parents=True, exist_ok=True)
     failed = False
-    for trial in (try_server, try_library, try_compose, try_image):
+    for trial in (try_server, try_nginx, try_library, try_compose, try_image):
         if word not in trial.__name__:
             continue
         print(f"==> {trial.__doc__}", flush=True)

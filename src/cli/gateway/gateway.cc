@@ -1,0 +1,273 @@
+// weir gateway: nginx, with Weir in its workers, in front of an origin.
+
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/duration_text.h"
+#include "cli/commands.h"
+#include "cli/gateway/nginx_config.h"
+#include "cli/gateway/nginx_process.h"
+#include "cli/log.h"
+#include "cli/node/config_files.h"
+#include "cli/value_or_refuse.h"
+#include "config/config.h"
+#include "net/loop/file_watch.h"
+#include "net/loop/gate.h"
+#include "net/loop/signals.h"
+#include "net/process_limits.h"
+
+namespace weir {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+constexpr int kExitFailed = 1;
+constexpr Duration kQuiet = 200ms;               // files that have not changed for as long are read
+constexpr Duration kDrain = 10s;                 // what requests under way have at a stop
+constexpr Duration kPatience = 24h;              // nothing to do but wait
+constexpr std::int64_t kMemoryMin = 1536 << 10;  // the module takes no less
+constexpr const char* kModuleName = "ngx_http_weir_module.so";
+
+struct CommandLine {
+  GatewayOptions gateway;
+  std::string nginx;
+  std::string timeout = "60s";
+  bool print = false;
+};
+
+[[noreturn]] void fail(const std::string& message) {
+  std::cerr << "weir: " << message << '\n';
+  throw CLI::RuntimeError(kExitFailed);
+}
+
+// The first of these files that is there.
+std::string first_of(const std::vector<fs::path>& files, const std::string& remedy) {
+  std::string places;
+  for (const auto& file : files) {
+    auto error = std::error_code();
+    if (fs::exists(file, error)) return file;
+    places += (places.empty() ? "" : ", ") + file.string();
+  }
+  fail("there is no " + places + "; " + remedy);
+}
+
+std::string find_nginx(const std::string& named) {
+  if (!named.empty()) return first_of({fs::absolute(named)}, "name nginx with --nginx");
+  return first_of({"/usr/sbin/nginx", "/usr/local/sbin/nginx", "/usr/bin/nginx"},
+                  "install nginx, or name it with --nginx");
+}
+
+// Beside the program in a build, else where packages and `cmake --install` put it.
+std::string find_module(const std::string& named) {
+  if (!named.empty()) return first_of({fs::absolute(named)}, "name the module with --module");
+  const auto here = fs::read_symlink("/proc/self/exe").parent_path();
+  return first_of(
+      {here / "nginx" / kModuleName, here.parent_path() / "lib/nginx/modules" / kModuleName,
+       fs::path("/usr/lib/nginx/modules") / kModuleName},
+      "install libnginx-mod-http-weir, or name the module with --module");
+}
+
+// A folder for nginx's own files, which goes with its owner. Workers of another user pass it.
+class Folder {
+ public:
+  Folder() : path_((fs::temp_directory_path() / "weir-gateway-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr || ::chmod(path_.c_str(), 0711) != 0) {
+      fail("cannot make a folder " + path_ + ": " + std::generic_category().message(errno));
+    }
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    auto error = std::error_code();
+    fs::remove_all(path_, error);
+  }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+std::string config_text(const GatewayOptions& options) {
+  auto text = nginx_config(options);
+  if (const auto* error = std::get_if<StartError>(&text)) fail(error->message);
+  return std::get<std::string>(std::move(text));
+}
+
+// One run of nginx, from its start to its end.
+class Gateway {
+ public:
+  Gateway(const GatewayOptions& options, const std::string& nginx, const std::string& config)
+      : options_(options),
+        files_(watched(options)),
+        watch_(files_),
+        seen_(fingerprint(files_)),
+        nginx_({.program = nginx, .folder = options.folder, .config = config}) {}
+
+  int run(const Signals& signals) {
+    using Event = Signals::Event;
+    for (;;) {
+      const auto awaited = signals.wait(never_, watch_.fd(), patience());
+      if (const auto code = nginx_.exit_code()) return *code;
+      if (awaited.event == Event::kSignal) handle(awaited.signal);
+      if (awaited.event == Event::kReadable) {
+        watch_.drain();
+        changing_ = true;
+      }
+      if (awaited.event == Event::kTime) look();
+    }
+  }
+
+ private:
+  static std::vector<std::string> watched(const GatewayOptions& options) {
+    auto files = std::vector{options.config_file};
+    if (!options.http_tls.empty()) files.insert(files.end(), {options.certificate, options.key});
+    return files;
+  }
+
+  Duration patience() const { return changing_ ? kQuiet : stopping_ ? kDrain : kPatience; }
+
+  void handle(int signal) {
+    if (signal == SIGCHLD) return;
+    if (signal == SIGHUP) return reload();
+    if (signal == SIGUSR1) return nginx_.signal(SIGUSR1);  // opens its log again
+    const bool again = std::exchange(stopping_, true);
+    spdlog::info("{}", again ? "stopping at once" : "stopping, within 10s");
+    nginx_.signal(again ? SIGTERM : SIGQUIT);
+  }
+
+  void look() {
+    if (std::exchange(changing_, false)) {
+      const auto seen = std::exchange(seen_, fingerprint(files_));
+      if (seen != seen_ && !stopping_) reload();
+    } else if (stopping_) {
+      nginx_.signal(SIGTERM);
+    }
+  }
+
+  // nginx reads all again, and keeps what it has if that is wrong; the file's mistakes come first.
+  void reload() {
+    const auto loaded = load_whole_config(options_.config_file);
+    if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
+      for (const auto& error : *errors) spdlog::error("{}", error.to_string());
+      return spdlog::error("{} not reloaded: the rules in force stay", options_.config_file);
+    }
+    spdlog::info("nginx reads {} again", options_.config_file);
+    nginx_.signal(SIGHUP);
+  }
+
+  const GatewayOptions& options_;
+  const std::vector<std::string> files_;
+  const Gate never_;
+  FileWatch watch_;
+  std::uint64_t seen_;
+  bool changing_ = false;
+  bool stopping_ = false;
+  NginxProcess nginx_;
+};
+
+// Reads the rules, so that their mistakes are found before nginx is started.
+void use_rules(GatewayOptions& options) {
+  const auto config = value_or_refuse(load_whole_config(options.config_file), std::cerr);
+  options.trusted_proxies =
+      config.settings.is_set("trusted_proxies")
+          ? config.settings.get<std::vector<std::string>>("trusted_proxies")
+          : std::vector<std::string>{"127.0.0.0/8", "::1"};  // as those of `weir serve`
+}
+
+// What the command line names from the folder it is typed in.
+void make_absolute(GatewayOptions& options) {
+  for (auto* file : {&options.config_file, &options.certificate, &options.key}) {
+    if (!file->empty()) *file = fs::absolute(*file).lexically_normal();
+  }
+  if (options.access_log != "off") options.access_log = fs::absolute(options.access_log);
+}
+
+int run(const CommandLine& line, GatewayOptions options) {
+  const auto nginx = find_nginx(line.nginx);
+  const auto folder = Folder();
+  options.folder = folder.path();
+  const auto text = config_text(options);
+  const auto config = folder.path() + "/nginx.conf";
+  std::ofstream(config) << text;
+
+  set_up_log();
+  raise_open_files_limit();  // nginx's workers inherit it
+  const auto signals = Signals({SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGCHLD});
+  for (const auto& address : {options.http, options.http_tls}) {
+    if (!address.empty()) spdlog::info("{} -> {}", address, options.origin);
+  }
+  return Gateway(options, nginx, config).run(signals);
+}
+
+void gateway(const CommandLine& line) {
+  auto options = line.gateway;
+  make_absolute(options);
+  const auto timeout = parse_duration(line.timeout);
+  if (!timeout || *timeout < 1ms) fail("--origin-timeout: write a duration such as 30s");
+  options.origin_timeout = *timeout;
+  if (options.http.empty() && options.http_tls.empty()) options.http = "127.0.0.1:8080";
+  if (options.user.empty() && ::geteuid() == 0) options.user = "www-data";
+  use_rules(options);
+  options.module_file = find_module(options.module_file);
+  if (!line.print) throw CLI::RuntimeError(run(line, options));
+  options.folder = (fs::temp_directory_path() / "weir-gateway").string();
+  std::cout << config_text(options);
+}
+
+}  // namespace
+
+void add_gateway_command(CLI::App& app) {
+  auto* command = app.add_subcommand("gateway", "Run nginx with Weir in it, in front of an origin");
+  const auto line = std::make_shared<CommandLine>();
+  auto& to = line->gateway;
+  to.origin_ca = "/etc/ssl/certs/ca-certificates.crt";
+  to.access_log = "/dev/stdout";
+  to.body_max = 16 << 20;
+  to.memory = 64 << 20;
+  command->add_option("--origin", to.origin, "Whom it stands in front of: http[s]://HOST[:PORT]")
+      ->required();
+  command->add_option("--config", to.config_file, "YAML file with the rules")->required();
+  command->add_option("--http", to.http, "HOST:PORT or unix:/path [127.0.0.1:8080]");
+  command->add_option("--http-tls", to.http_tls, "The same under TLS, with HTTP/2");
+  command->add_option("--tls-certificate", to.certificate, "PEM file of the certificate");
+  command->add_option("--tls-key", to.key, "PEM file of its key");
+  command->add_option("--origin-ca", to.origin_ca, "Authorities of an https origin")
+      ->capture_default_str();
+  command->add_option("--origin-timeout", line->timeout, "For each step of the origin")
+      ->capture_default_str();
+  command->add_option("--access-log", to.access_log, "A file, or off")->capture_default_str();
+  command->add_option("--max-body", to.body_max, "Bytes of a request's body")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--memory", to.memory, "Bytes for counters, for all workers")
+      ->check(CLI::Range(kMemoryMin, std::int64_t{1} << 40))
+      ->capture_default_str();
+  command->add_option("--workers", to.workers, "How many [one for each core]")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--user", to.user, "Whom workers run as, if root starts it [www-data]");
+  command->add_option("--nginx", line->nginx, "The nginx to run");
+  command->add_option("--module", to.module_file, "ngx_http_weir_module.so, built for that nginx");
+  command->add_flag("--print", line->print, "Print nginx's configuration, and end");
+  command->callback([line] { gateway(*line); });
+}
+
+}  // namespace weir

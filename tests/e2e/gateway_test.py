@@ -1,0 +1,303 @@
+"""weir gateway: nginx with Weir in it, in front of an origin of our own."""
+
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import weir_server
+from certificates import Authority
+from weir_server import DEADLINE_S, ROOT, WEIR, Connection, free_ports, get, post, run_weir, \
+    wait_until
+
+MODULE = pathlib.Path(WEIR).parent / "nginx" / "ngx_http_weir_module.so"
+EDGE_RULES = (ROOT / "examples" / "edge" / "rules.yaml").read_text(encoding="utf-8")
+RULES = "rules: [{id: all, limit: %d, window: 366d, match: {}, key: client}]\n"
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        if self.headers.get("Upgrade") == "websocket":
+            return self.echo()
+        body = json.dumps(dict(self.headers)).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        return self.wfile.write(body)
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def echo(self):
+        """A WebSocket as far as a proxy can tell: both sides send as they like."""
+        self.send_response(101)
+        self.send_header("Upgrade", "websocket")
+        self.send_header("Connection", "upgrade")
+        self.end_headers()
+        while line := self.rfile.readline():
+            self.wfile.write(line)
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+class Gateway:
+    """A running gateway with its origin. A context manager; leaving it ends both."""
+
+    def __init__(self, rules, *arguments):
+        self._undo = contextlib.ExitStack()
+        self.folder = pathlib.Path(
+            self._undo.enter_context(tempfile.TemporaryDirectory(prefix="weir-gateway-test-")))
+        self.origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin)
+        self.origin.asked = []
+        self.origin.daemon_threads = True
+        self._undo.callback(self.origin.server_close)
+        threading.Thread(target=self.origin.serve_forever, daemon=True).start()
+        self._undo.callback(self.origin.shutdown)
+        self.rules = self.folder / "rules.yaml"
+        self.rules.write_text(rules, encoding="utf-8")
+        self.port = free_ports(1)
+        log = self._undo.enter_context(open(self.folder / "log", "wb"))
+        temporary = self.folder / "tmp"
+        temporary.mkdir()
+        self.folder.chmod(0o755)
+        self.process = subprocess.Popen(
+            [WEIR, "gateway", "--origin", f"http://127.0.0.1:{self.origin.server_port}",
+             "--config", str(self.rules), "--http", f"127.0.0.1:{self.port}", "--workers", "2",
+             "--memory", "4194304", "--access-log", str(self.folder / "access.log"),
+             *map(str, arguments)],
+            stdout=log, stderr=log, env={**os.environ, "TMPDIR": str(temporary)})
+
+    def __enter__(self):
+        wait_until(self.is_up, "the gateway listens")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(DEADLINE_S)
+        wait_until(lambda: not self.listens(), "nginx has gone")
+        self._undo.close()
+
+    def is_up(self):
+        assert self.process.poll() is None, self.log()
+        return self.listens()
+
+    def listens(self):
+        try:
+            Connection(self.port).socket.close()
+            return True
+        except OSError:
+            return False
+
+    def log(self):
+        return (self.folder / "log").read_text(encoding="utf-8")
+
+    def ask(self, request):
+        with Connection(self.port) as connection:
+            return connection.ask(request)
+
+    def get(self, path="/", fields=""):
+        return self.ask(get(path, fields))
+
+    def admits(self, times, fields=""):
+        return [self.get("/", fields).status for _ in range(times)].count(200)
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(DEADLINE_S)
+
+
+@unittest.skipUnless(MODULE.exists(), f"there is no {MODULE}")
+class TheGateway(unittest.TestCase):
+    def test_of_ten_logins_five_reach_the_origin(self):
+        with Gateway(EDGE_RULES) as gateway:
+            replies = [gateway.ask(post("/api/login", b"{}")) for _ in range(10)]
+            self.assertEqual([reply.status for reply in replies], [200] * 5 + [429] * 5)
+            self.assertEqual(gateway.origin.asked, ["/api/login"] * 5)
+            denial = replies[-1]
+            self.assertEqual(json.loads(denial.text),
+                             {"error": "Too Many Requests", "errorCode": 429})
+            for field in ("Retry-After: ", "RateLimit: ", "RateLimit-Policy: ", "Count: 5",
+                          "IP: 127.0.0.1", "Cache-Control: max-age=3",
+                          "Access-Control-Allow-Origin: *"):
+                self.assertIn(f"\r\n{field}", denial.head)
+            self.assertGreater(int(re.search(r"Retry-After: (\d+)", denial.head)[1]), 200)
+            self.assertEqual(gateway.get("/api/data").status, 200)
+
+    def test_the_access_log_says_what_was_decided(self):
+        with Gateway(RULES % 1) as gateway:
+            self.assertEqual(gateway.admits(2), 1)
+            self.assertEqual(gateway.stop(), 0)
+            lines = (gateway.folder / "access.log").read_text(encoding="utf-8").splitlines()
+            self.assertEqual(len(lines), 2)
+            self.assertIn('"GET / HTTP/1.1" 200', lines[0])
+            self.assertRegex(lines[1], r" 429 .* rule all .* limit 1 remaining 0 ")
+
+    def test_it_counts_whom_trusted_proxies_name(self):
+        with Gateway(RULES % 1) as gateway:  # loopback is trusted unless the file says otherwise
+            for client in ("192.0.2.1", "192.0.2.2"):
+                self.assertEqual(gateway.admits(2, f"X-Forwarded-For: {client}\r\n"), 1)
+
+    def test_it_does_not_believe_strangers(self):
+        with Gateway("trusted_proxies: []\n" + RULES % 1) as gateway:
+            said = gateway.get("/", "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n")
+            self.assertEqual(said.json()["X-Forwarded-Proto"], "http")
+            self.assertEqual(gateway.admits(2, "X-Forwarded-For: 192.0.2.2\r\n"), 0)
+
+    def test_a_changed_file_is_in_force_and_a_broken_one_is_not(self):
+        with Gateway(RULES % 2) as gateway:
+            self.assertEqual(gateway.admits(3), 2)
+            gateway.rules.write_text(RULES % 0 + "oops", encoding="utf-8")
+            wait_until(lambda: "the rules in force stay" in gateway.log(), "it is refused")
+            self.assertRegex(gateway.log(), r"rules\.yaml:2:\d+: ")
+            gateway.rules.write_text(RULES % 4, encoding="utf-8")
+            wait_until(lambda: gateway.get().status == 200, "the new limit holds")
+            self.assertEqual(gateway.admits(3), 1, "what was spent stays spent")
+
+    def test_sighup_reads_the_file_again(self):
+        with Gateway(RULES % 1) as gateway:
+            self.assertEqual(gateway.admits(2), 1)
+            for number in (1, 2):
+                gateway.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: gateway.log().count("again") == number, "it hears of it")
+            self.assertEqual(gateway.admits(5), 0, "a reload gives nothing back")
+
+    def test_websockets_pass_and_other_changes_of_protocol_do_not(self):
+        with Gateway(RULES % 9) as gateway:
+            with Connection(gateway.port) as connection:
+                connection.send(get("/", "Upgrade: websocket\r\nConnection: Upgrade\r\n"))
+                stream = connection.socket.makefile("rb")
+                self.assertIn(b" 101 ", stream.readline())
+                while stream.readline() != b"\r\n":
+                    pass
+                for line in (b"hello\n", b"there\n"):
+                    connection.send(line)
+                    self.assertEqual(stream.readline(), line)
+            said = gateway.get("/", "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n")
+            self.assertNotIn("Upgrade", said.json())
+
+    def test_tls_and_http2(self):
+        with Authority() as authority:
+            certificate, key = authority.issue("localhost")
+            port = free_ports(1)
+            with Gateway(RULES % 1, "--http-tls", f"127.0.0.1:{port}", "--tls-certificate",
+                         certificate, "--tls-key", key):
+                said = [subprocess.run(
+                    ["curl", "-sS", "--http2", "--cacert", authority.certificate, "-o", "/dev/null",
+                     "-w", "%{http_version} %{http_code}", f"https://127.0.0.1:{port}/"],
+                    capture_output=True, text=True, check=True).stdout for _ in range(2)]
+                self.assertEqual(said, ["2 200", "2 429"])
+
+    def test_an_origin_under_tls_has_to_be_who_it_says(self):
+        with Gateway(RULES % 9, "--origin-ca", "/etc/ssl/certs/ca-certificates.crt") as gateway:
+            said = subprocess.run(
+                [WEIR, "gateway", "--print", "--origin", "https://localhost:1", "--config",
+                 str(gateway.rules)], capture_output=True, text=True, check=True).stdout
+            self.assertIn("proxy_ssl_verify on;", said)
+
+    def test_a_stop_lets_requests_finish_and_leaves_nothing(self):
+        with Gateway(RULES % 9) as gateway, Connection(gateway.port) as connection:
+            connection.send(get("/", "Upgrade: websocket\r\nConnection: Upgrade\r\n"))
+            stream = connection.socket.makefile("rb")
+            self.assertIn(b" 101 ", stream.readline())
+            gateway.process.terminate()
+            wait_until(lambda: not gateway.listens(), "it stops listening")
+            self.assertIsNone(gateway.process.poll(), "a connection is open")
+            connection.send(b"still here\n")
+            while b"still here" not in stream.readline():
+                pass
+            gateway.process.terminate()  # again: at once
+            self.assertEqual(gateway.process.wait(DEADLINE_S), 0)
+            self.assertEqual(list((gateway.folder / "tmp").iterdir()), [])
+
+    def test_nginx_ends_with_a_gateway_that_is_killed(self):
+        with Gateway(RULES % 9) as gateway:
+            gateway.process.kill()
+            wait_until(lambda: not gateway.listens(), "nginx has gone")
+
+    def test_a_port_in_use_is_the_end(self):
+        with Gateway(RULES % 9) as gateway:
+            code, _, said = run_weir(
+                "gateway", "--origin", "http://127.0.0.1:1", "--config", str(gateway.rules),
+                "--http", f"127.0.0.1:{gateway.port}")
+            self.assertEqual(code, 1)
+            self.assertIn("Address already in use", said)
+
+
+class ItsCommandLine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.rules = self.folder / "rules.yaml"
+        self.rules.write_text(RULES % 1, encoding="utf-8")
+
+    def printed(self, *arguments, origin="http://127.0.0.1:9000", rules=None):
+        return run_weir("gateway", "--print", "--origin", origin, "--config",
+                        str(rules or self.rules), "--module", "/dev/null", *arguments)
+
+    def test_it_prints_what_nginx_would_read(self):
+        code, said, _ = self.printed("--http", "localhost:3000")
+        self.assertEqual(code, 0)
+        self.assertIn(f'weir_config "{self.rules}";', said)
+        self.assertIn('listen "127.0.0.1:3000";', said)
+
+    def test_names_that_nginx_would_misread_are_refused(self):
+        for name in ('a";b.yaml', "a$b.yaml", "a\nb.yaml", "a;b.yaml"):
+            rules = self.folder / name
+            rules.write_text(RULES % 1, encoding="utf-8")
+            code, said, why = self.printed(rules=rules)
+            self.assertEqual((code, said), (1, ""))
+            self.assertIn("--config: nginx would misread", why)
+
+    def test_mistakes_are_named(self):
+        for arguments, words in (
+                ({"origin": "127.0.0.1:9000"}, "write http://HOST[:PORT]"),
+                ({"origin": "http://a;b"}, "write http://HOST[:PORT]"),
+                ({"rules": "/no/such.yaml"}, "/no/such.yaml")):
+            code, _, why = self.printed(**arguments)
+            self.assertEqual(code, 1)
+            self.assertIn(words, why)
+        for words in (["--origin-timeout", "soon"], ["--http", "127.0.0.1:0"],
+                      ["--http-tls", "127.0.0.1:1"]):
+            code, _, why = self.printed(*words)
+            self.assertEqual(code, 1)
+            self.assertIn(words[0], why)
+
+
+@unittest.skipUnless(MODULE.exists(), f"there is no {MODULE}")
+class DevGateway(unittest.TestCase):
+    def test_the_example_denies_half_of_ten_logins(self):
+        port = free_ports(1)
+        with subprocess.Popen(["/usr/bin/python3", ROOT / "scripts" / "gateway.py", "--port",
+                               str(port), "--access-log", "off"], stdout=subprocess.PIPE,
+                              text=True) as example:
+            try:
+                self.assertIn("/api/login", example.stdout.readline())
+                said = subprocess.run(
+                    ["curl", "-s", "--retry", "9", "--retry-connrefused", "--retry-max-time",
+                     str(DEADLINE_S), f"localhost:{port}/api/data"],
+                    capture_output=True, text=True, check=True).stdout
+                self.assertEqual(json.loads(said)["path"], "/api/data")
+                with Connection(port) as connection:
+                    statuses = [connection.ask(post("/api/login", b"")).status for _ in range(10)]
+                self.assertEqual(statuses, [200] * 5 + [429] * 5)
+            finally:
+                example.terminate()
+            self.assertEqual(example.wait(DEADLINE_S), 0)
+
+
+if __name__ == "__main__":
+    weir_server.main()
