@@ -16,7 +16,8 @@ import tempfile
 
 import brotli
 
-LICENSE = "/*! Chart.js 3.9.1, MIT License, https://www.chartjs.org; Weir, Apache License 2.0 */"
+LICENSE = ("/*! With Chart.js, (c) 2014-2022 Chart.js Contributors, and @kurkle/color, "
+           "(c) 2018-2022 Jukka Kurkela, under the MIT License. Weir: Apache License 2.0. */")
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
          ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 COLUMNS = 96
