@@ -36,8 +36,17 @@ struct Ask {
   // header of the client's own choice.
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
   std::int64_t cost = 1;
+  // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
+  // it: for work that is done.
+  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways };
+  Counting counting = Counting::kAsTheRuleSays;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
+
+  bool counts_always(std::int64_t units) const {
+    if (units <= 0 || counting == Counting::kIfItFits) return false;
+    return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
+  }
 };
 
 // The ask of a rule that applies to a request: its key, tier and cost. Refers to the rule, the

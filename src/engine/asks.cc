@@ -90,10 +90,11 @@ Asks::~Asks() = default;
 // ---- what is asked ----
 
 void Asks::begin(Operation operation) {
-  WEIR_ASSERT(open_ == 0);
+  WEIR_ASSERT(open_ == 0 && operation != Operation::kCharge);  // an ask says so
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
+  any_counts_always_ = false;
   modes_in_use_ = {};
 }
 
@@ -103,7 +104,9 @@ bool Asks::add(const Ask& ask) {
   Item& item = *items_[size_];
   item.ask = ask;
   take_limits(item, ask);
-  if (operation_ == Operation::kSpendAll && !item.is_shadow()) {
+  const bool always = counts_always(ask);
+  any_counts_always_ = any_counts_always_ || always;
+  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !always) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
@@ -180,8 +183,13 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   return true;
 }
 
+bool Asks::counts_always(const Ask& ask) const {
+  return is_hit(operation_) && ask.counts_always(ask.cost);
+}
+
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
+  if (any_counts_always_ && counts_always(item.ask)) return Role::kAlways;
   const bool cannot_be_undone = item.ask.cost < 0 && modes_in_use_.several();
   if (operation_ != Operation::kSpendAll || item.is_shadow() || cannot_be_undone) {
     return Role::kAlone;
@@ -217,6 +225,7 @@ Asks::Progress Asks::decide(Instant now) {
     allowed_ = allowed_ && item.answer.allowed();
   }
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kAlone;
+  if (any_counts_always_) stage_ = Stage::kAlways;
   return run(now);
 }
 
@@ -267,13 +276,25 @@ void Asks::answered(Instant now) {
 
 void Asks::ask_next(Instant now) {
   switch (stage_) {
+    case Stage::kAlways: return ask_always(now);
     case Stage::kTogether: stage_ = Stage::kAlone; return ask_together(now);
     case Stage::kAlone: stage_ = Stage::kDone; return ask_alone(now);
     case Stage::kDone: break;
   }
 }
 
+// Each by itself: the others need not wait for the answers.
+void Asks::ask_always(Instant now) {
+  stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kDone;
+  ask_each(members(Role::kAlways), Operation::kCharge, now);
+  if (stage_ == Stage::kDone) ask_alone(now);
+}
+
 void Asks::ask_together(Instant now) {
+  for (const auto& item : items()) {
+    const bool denies = item->role == Role::kAlways && !item->is_shadow();
+    allowed_ = allowed_ && (!denies || item->answer.allowed());
+  }
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
   if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
   decide_here(members(Role::kHere), joint_, Sign::kSpend, now);

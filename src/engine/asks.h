@@ -10,6 +10,7 @@
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,
 //                                    and a denial by one charges none
+//   overdraft                        the cost counts, whether or not it fits; a denial says so
 //   shadow                           a denial counts as one and lets pass
 //   a denial                         may block the key
 //
@@ -19,7 +20,8 @@
 // allowed, or denied.
 //
 // Each ask is decided by itself (kSpendEach), or all or nothing (kSpendAll), where an ask of
-// a shadow rule neither denies nor is charged if others do. Everything is asked before
+// a shadow rule neither denies nor is charged if others do. What counts always is charged first,
+// whatever the others say; if it denies, no other is charged. Everything is asked before
 // anything is waited for. Two modes, all or nothing, over a Redis 5 ms away:
 //
 //      0 ms  decide(): local rules are charged in memory; the others leave in one batch, in
@@ -106,11 +108,12 @@ class Asks final : Engine::Asker {
 
   enum class Role : std::uint8_t {
     kUncounted,  // answered without a counter
+    kAlways,     // counted whether or not it fits
     kHere,       // counted together with others in this node's memory
     kShared,     // counted together with others by the store of a mode
     kAlone,      // counted by itself; of all or nothing, when the others are decided
   };
-  enum class Stage : std::uint8_t { kTogether, kAlone, kDone };
+  enum class Stage : std::uint8_t { kAlways, kTogether, kAlone, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   struct Item {
@@ -145,12 +148,14 @@ class Asks final : Engine::Asker {
   void take_limits(Item& item, const Ask& ask) const;
   void follow_switches(Item& item) const;
   bool settle_uncounted(Item& item, Instant now) const;
+  bool counts_always(const Ask& ask) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;
   bool all_allowed(Role role) const;
 
   // Each stage asks all that it has to ask; the next begins when all is answered.
   void ask_next(Instant now);
+  void ask_always(Instant now);
   void ask_together(Instant now);
   void ask_alone(Instant now);
 
@@ -173,7 +178,7 @@ class Asks final : Engine::Asker {
   void record(const Item& item, Instant now);
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
-  void report_admitted_alone(Instant now);
+  void report_counted_alone(Instant now);
 
   Engine& engine_;
   BlockList& blocks_;
@@ -188,6 +193,7 @@ class Asks final : Engine::Asker {
   std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
+  bool any_counts_always_ = false;
   Modes modes_in_use_;
 
   Progress progress_ = Progress::kAnswered;

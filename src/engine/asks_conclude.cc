@@ -75,7 +75,7 @@ void Asks::conclude(Instant now) {
     record(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
   }
-  if (engine_.fleet() != nullptr && has_charged()) report_admitted_alone(now);
+  if (engine_.fleet() != nullptr) report_counted_alone(now);
 }
 
 void Asks::record(const Item& item, Instant now) {
@@ -115,19 +115,23 @@ void Asks::record_ruleless(const Item& item, Instant now) {
   engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now);
 }
 
-// Whether counters have changed: not by a look, nor if one of all denied.
+// Whether those counters have changed that count what fits: not by a look, nor if one of all
+// denied.
 bool Asks::has_charged() const {
   if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
   return std::ranges::none_of(
       items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
 }
 
-// Tells the fleet what this node's counters have admitted while its store failed.
-void Asks::report_admitted_alone(Instant now) {
+// Tells the fleet what this node's counters have counted while its store failed.
+void Asks::report_counted_alone(Instant now) {
+  if (!spends(operation_)) return;
+  const bool others_count = has_charged();
   for (const auto& each : items()) {
     const Item& item = *each;
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
-    if (!alone || item.answer.over || !spends(operation_)) continue;
+    const bool counts = item.role == Role::kAlways || (others_count && !item.answer.over);
+    if (!alone || !counts) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
       const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
       engine_.fleet()->admitted_alone(charge, now);

@@ -402,5 +402,35 @@ TEST_F(AsksModesTest, ANodeThatDecidesAloneBlocksNobody) {
   EXPECT_FALSE(blocks_.until("r", "k", kNow));
 }
 
+TEST_F(AsksModesTest, WhatCountsAlwaysIsPushedWhateverANodeAloneHasSaid) {
+  Rule rule = rule_of("r", 10);
+  rule.overdraft = Rule::Overdraft::kAll;
+  shared_.break_down();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(decide(Operation::kSpendEach, {{.rule = &rule, .key = "k", .cost = 7}}));
+  }
+  EXPECT_FALSE(asks_.answer(0).allowed());
+  EXPECT_EQ(fleet_.alone, 14);
+}
+
+TEST_F(AsksModesTest, WhatCountsAlwaysIsAskedBeforeTheOthersAndNotWithThem) {
+  const Rule rule = rule_of("r", 10);
+  Rule overdraft = rule_of("overdraft", 1);
+  overdraft.overdraft = Rule::Overdraft::kAll;
+  const auto both = [&] {
+    ASSERT_TRUE(decide(Operation::kSpendAll,
+                       {{.rule = &rule, .key = "k"}, {.rule = &overdraft, .key = "k"}}));
+  };
+  both();
+  EXPECT_EQ(trips_, 2);
+  EXPECT_EQ(asks_.answer(0).decision.remaining, 9);
+  both();
+  EXPECT_FALSE(asks_.answer(1).allowed());
+  EXPECT_EQ(asks_.answer(0).decision.remaining, 9);
+  ASSERT_TRUE(decide(Operation::kSpendEach,
+                     {{.rule = &rule, .key = "k"}, {.rule = &overdraft, .key = "k"}}));
+  EXPECT_EQ(trips_, 1);
+}
+
 }  // namespace
 }  // namespace weir

@@ -124,6 +124,10 @@ struct Rule {
   std::optional<Mode> mode{};  // none: the node's
   OnStoreFailure on_store_failure = OnStoreFailure::kLocal;
   OnFull on_full = OnFull::kAllow;
+  // Which costs count whether or not they fit. kEnvoy: as Envoy's reference service does, which
+  // counts before it compares. Under its algorithm, a fixed window, that prolongs no denial. Under
+  // others it would, so that only costs above one do: those of work that is done.
+  enum class Overdraft : std::uint8_t { kNone, kEnvoy, kAll } overdraft = Overdraft::kNone;
   RuleNumber number = kNoRuleNumber;  // under which its answers are counted
 
   std::string name{};  // for people; empty: none
@@ -136,6 +140,12 @@ struct Rule {
 
   std::optional<DescriptorMatch> descriptor{};
   DescriptorPolicy policy{};
+
+  // REQUIRES: units > 0
+  bool counts_always(std::int64_t units) const {
+    if (overdraft != Overdraft::kEnvoy) return overdraft == Overdraft::kAll;
+    return units > 1 || quota.algorithm() == Algorithm::kFixedWindow;
+  }
 
   // Else it allows everything and counts nothing, and matches no request.
   bool in_force(Instant wall_time) const {

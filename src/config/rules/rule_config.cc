@@ -131,6 +131,8 @@ Rule read_rule(const SectionReader& reader, const Config& config, RulesSeen& see
             .on_store_failure = *store_failure_from_name(
                 reader.get<std::string>("on_store_failure").value_or("local")),
             .on_full = *on_full_from_name(reader.get<std::string>("on_full").value_or("allow")),
+            .overdraft = reader.get<bool>("overdraft").value_or(false) ? Rule::Overdraft::kAll
+                                                                       : Rule::Overdraft::kNone,
             .name = reader.get<std::string>("name").value_or(""),
             .group = reader.get<std::string>("group").value_or("")};
   read_applications(reader, config, rule, seen);

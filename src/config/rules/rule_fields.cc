@@ -271,6 +271,10 @@ constexpr Field kRuleFields[] = {
                 "key that has nothing left of its limit: allow (the new key is counted in "
                 "its place) or deny (the new key is denied, and nobody is forgotten).")
         .defaults_to("allow"),
+    row::boolean("overdraft",
+                 "Whether costs count whether or not they fit: for work whose cost is known when "
+                 "it is done. A key that goes beyond its limit is denied until the debt is paid, "
+                 "and owes twice its limit at most; denials count, too."),
     row::id("group",
             "In each group, the first rule that matches a request applies. "
             "Without it, the group of all rules that have none. At most 16 groups."),

@@ -26,6 +26,8 @@ constexpr Command kCommands[] = {
      "Spends from up to 16 keys: all or nothing, or each for itself", handle_hit_many, 3},
     {"weir.look", -3, "rule key [cost]", "What WEIR.HIT would answer; spends nothing", handle_look,
      2},
+    {"weir.charge", -3, "rule key [cost]", "Counts work that is done, whether or not it fits",
+     handle_charge, 2},
     {"weir.reset", 3, "rule key", "Forgets what a key has spent", handle_reset_key, 2, kAdmin},
     {"throttle", -5, kThrottleUsage, "Spends from the key's token bucket, as throttlecrab does",
      handle_throttle, 1},

@@ -73,6 +73,17 @@ TEST(RespRules, LookAndReset) {
   EXPECT_EQ(door.hear("WEIR.HIT login a"), "[5] 0 3 2 -1 10");
 }
 
+TEST(RespRules, ChargesCountWhetherOrNotTheyFit) {
+  Door door;
+  EXPECT_EQ(door.hear("WEIR.CHARGE login a 2"), "[5] 0 3 1 -1 10");
+  EXPECT_EQ(door.hear("weir.charge login a 2"), "[5] 1 3 0 10 10");
+  EXPECT_EQ(door.hear("WEIR.LOOK login a 0"), "[5] 1 3 0 10 10");
+  EXPECT_EQ(door.hear("WEIR.CHARGE login b"), "[5] 0 3 2 -1 10");
+  EXPECT_EQ(door.hear("WEIR.CHARGE login a -1"), "[5] 0 3 0 -1 10");
+  EXPECT_EQ(door.hear("WEIR.CHARGE login a x"),
+            "-ERR cost must be an integer from -1000000000000 to 1000000000000");
+}
+
 TEST(RespRules, ADisabledRuleAllowsAndCountsNothing) {
   Door door;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(door.hear("WEIR.HIT off a 2"), "[5] 0 3 3 -1 0");

@@ -1,4 +1,5 @@
-// WEIR.HIT, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the configuration.
+// WEIR.HIT, WEIR.CHARGE, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the
+// configuration.
 
 #include <string>
 #include <utility>
@@ -70,6 +71,13 @@ void decide_single(RespCore& core, const RespRequest& request, Operation operati
 void handle_hit(RespCore& core, RespRequest& request) {
   Ask ask;
   if (make_single(core, request, ask)) core.queue(request, ask, ReplyForm::kWeir);
+}
+
+void handle_charge(RespCore& core, RespRequest& request) {
+  Ask ask;
+  if (!make_single(core, request, ask)) return;
+  ask.counting = Ask::Counting::kAlways;
+  core.queue(request, ask, ReplyForm::kWeir);
 }
 
 void handle_look(RespCore& core, RespRequest& request) {

@@ -25,6 +25,7 @@ bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& pr
   ask = {.bucket = spec.bucket,
          .key = spec.key,
          .cost = spec.cost,
+         .counting = spec.counting,
          .mode = spec.mode,
          .echo = spec.key_json};
   if (spec.has(CheckField::kRule)) {

@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "the id of a rule",
     "a string of up to 4096 bytes",
     "one of local, async, leased, strict",
+    "fits or always",
 };
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
@@ -142,6 +143,7 @@ class CheckReader::Pass {
   bool read_window(od::value value, Duration& window);
   bool read_algorithm(od::value value, Algorithm& algorithm);
   bool read_mode(od::value value, std::optional<Mode>& mode);
+  bool read_charge(od::value value, Ask::Counting& counting);
 
   bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
   bool mark(CheckField field, CheckSpec& spec);
@@ -283,6 +285,7 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
     case CheckField::kRule: return read_name(field, value, spec.rule);
     case CheckField::kTier: return read_name(field, value, spec.tier);
     case CheckField::kMode: return read_mode(value, spec.mode);
+    case CheckField::kCharge: return read_charge(value, spec.counting);
   }
   return false;
 }
@@ -329,6 +332,13 @@ bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
   std::string_view name;
   if (!value.get_string().get(name)) mode = mode_from_name(name);
   return mode.has_value() || fail(CheckField::kMode);
+}
+
+bool CheckReader::Pass::read_charge(od::value value, Ask::Counting& counting) {
+  std::string_view name;
+  if (value.get_string().get(name)) return fail(CheckField::kCharge);
+  counting = name == "always" ? Ask::Counting::kAlways : Ask::Counting::kIfItFits;
+  return name == "always" || name == "fits" || fail(CheckField::kCharge);
 }
 
 bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {

@@ -22,6 +22,7 @@
 #include <span>
 #include <string_view>
 
+#include "engine/ask.h"
 #include "rules/mode.h"
 #include "server/http/problem.h"
 #include "weir/quota.h"
@@ -41,9 +42,12 @@ enum class CheckField : std::uint8_t {
   kRule,
   kTier,
   kMode,
+  kCharge,
 };
-inline constexpr std::array<std::string_view, 10> kCheckFieldNames = {
-    "key", "limit", "window", "bucket", "cost", "burst", "algorithm", "rule", "tier", "mode"};
+inline constexpr std::array<std::string_view, 11> kCheckFieldNames = {
+    "key",       "limit", "window", "bucket", "cost",   "burst",
+    "algorithm", "rule",  "tier",   "mode",   "charge",
+};
 
 // Those of a body with several checks.
 inline constexpr std::array<std::string_view, 2> kCheckListFieldNames = {"checks", "atomic"};
@@ -64,7 +68,8 @@ struct CheckSpec {
   std::int64_t burst = 0;
   Algorithm algorithm = Algorithm::kSlidingWindow;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
-  std::uint16_t present = 0;   // a bit for each CheckField
+  Ask::Counting counting = Ask::Counting::kAsTheRuleSays;
+  std::uint16_t present = 0;  // a bit for each CheckField
 
   bool has(CheckField field) const { return (present >> static_cast<unsigned>(field) & 1) != 0; }
 };

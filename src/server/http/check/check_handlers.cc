@@ -31,9 +31,13 @@ void queue_single(HttpCore& core, const Exchange& exchange) {
   if (make_single(core, exchange, ask)) core.queue(exchange, ask);
 }
 
+// REQUIRES: the operation charges nothing
 void decide_single(HttpCore& core, const Exchange& exchange, Operation operation) {
   Ask ask;
   if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, ask)) return;
+  if (ask.counting == Ask::Counting::kAlways) {
+    return core.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
+  }
   AsksPtr asks = core.begin_asks(exchange, operation);
   asks->add(ask);
   core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {

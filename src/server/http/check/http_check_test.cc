@@ -279,5 +279,42 @@ TEST(HttpCheck, AnOutageIsNotADenial) {
   EXPECT_EQ(door.ask(post("/check", single)).status, 200);
 }
 
+TEST(HttpCheck, AChargeAlwaysCountsIfItSaysSo) {
+  TestDoor door(with_rules());
+  const auto allowed = [&](std::string_view path, std::string_view more) {
+    const std::string body =
+        answer(door, path,
+               R"({"key":"a","limit":10,"window":86400,"algorithm":"fixed_window",)" +
+                   std::string(more) + "}");
+    return body.find(R"("allowed":true)") != std::string::npos;
+  };
+  for (const std::string_view path : {"/check", "/v1/check"}) {
+    int through = 0;
+    for (int i = 0; i < 10; ++i) {
+      if (!allowed("/v1/look", R"("cost":0)")) continue;
+      ++through;
+      EXPECT_EQ(allowed(path, R"("cost":7,"charge":"always")"), through == 1);
+    }
+    EXPECT_EQ(through, 2);
+    EXPECT_EQ(door.ask(post("/v1/reset", R"({"key":"a","limit":10,"window":86400,)"
+                                         R"("algorithm":"fixed_window"})"))
+                  .status,
+              200);
+  }
+  EXPECT_TRUE(allowed("/check", R"("cost":7,"charge":"fits")"));
+  EXPECT_FALSE(allowed("/check", R"("cost":7,"charge":"fits")"));
+  EXPECT_TRUE(allowed("/v1/look", R"("cost":0)"));
+}
+
+TEST(HttpCheck, NothingIgnoresAChargeThatIsToCountAlways) {
+  TestDoor door(with_rules());
+  for (const std::string_view path : {"/v1/look", "/v1/reset"}) {
+    const TestReply reply = door.ask(post(path, R"({"key":"a","rule":"login","charge":"always"})"));
+    EXPECT_EQ(reply.status, 400) << path;
+    EXPECT_NE(reply.body.find("charge"), std::string::npos);
+  }
+  EXPECT_EQ(door.ask(post("/check", R"({"key":"a","rule":"login","charge":"never"})")).status, 400);
+}
+
 }  // namespace
 }  // namespace weir

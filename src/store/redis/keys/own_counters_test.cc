@@ -48,6 +48,14 @@ TEST_F(OwnCountersTest, EntersWhatWasAllowed) {
   EXPECT_EQ(remaining(other_.key), 10);
 }
 
+TEST_F(OwnCountersTest, EntersWhatCountsAlwaysThoughItWasDenied) {
+  enter(Operation::kCharge, {one_, other_}, {Verdict::kDenied, Verdict::kAllowed});
+  EXPECT_EQ(remaining(one_.key), 7);
+  EXPECT_EQ(remaining(other_.key), 6);
+  for (int i = 0; i < 3; ++i) enter(Operation::kCharge, {one_}, {Verdict::kDenied});
+  EXPECT_EQ(remaining(one_.key), 0);
+}
+
 // Three nodes have used all of it together.
 TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
   constexpr std::int64_t kNodes = 3;

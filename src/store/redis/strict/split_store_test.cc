@@ -108,6 +108,18 @@ TEST_F(SplitStoreTest, EachSlotDecidesItsOwn) {
   EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2");
 }
 
+TEST_F(SplitStoreTest, GivesNothingBackOfWhatCountsAlways) {
+  inner_->denied = 1;
+  inner_->failing = 2;
+  ask({charge(1), charge(2), charge(3)}, Operation::kCharge);
+  inner_->answer_all();
+  EXPECT_EQ(answers_, 1);
+  EXPECT_EQ(batch_.error, StoreError::kUnavailable);
+  reactor_.run(kStart);
+  inner_->answer_all();
+  EXPECT_EQ(inner_->taken(), "1:2 2:2 3:2");
+}
+
 TEST_F(SplitStoreTest, GivesBackWhereAnotherSlotHasDenied) {
   inner_->denied = 2;
   ask({charge(1), charge(2), charge(3)}, Operation::kSpendAll);

@@ -1,0 +1,132 @@
+// Asks whose costs count whether or not they fit.
+
+#include "engine/asks.h"
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "weir/memory_store.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
+
+Quota quota(std::int64_t limit, Duration window = 1min) {
+  return *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = window});
+}
+
+class AsksOverdraft : public testing::Test {
+ protected:
+  // The answers as text: + allowed, - denied, with what remains.
+  std::string decide(Operation operation, std::initializer_list<Ask> asks) {
+    asks_.begin(operation);
+    for (const Ask& ask : asks) EXPECT_TRUE(asks_.add(ask));
+    EXPECT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
+    std::string text;
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      const Answer& answer = asks_.answer(i);
+      text += (answer.allowed() ? "+" : "-") + std::to_string(answer.decision.remaining) + " ";
+    }
+    return text;
+  }
+  std::string hit(const Rule& rule, std::string_view key = "a", std::int64_t cost = 1) {
+    return decide(Operation::kSpendEach, {{.rule = &rule, .key = key, .cost = cost}});
+  }
+
+  const Instant now_ = kStart;
+  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kStart);
+  KeyHasher hasher_{HashSecret{}};
+  Traffic traffic_;
+  Engine engine_{*store_, hasher_, traffic_.add_core()};
+  BlockList blocks_{hasher_, 64};
+  Asks asks_{engine_, blocks_};
+};
+
+TEST_F(AsksOverdraft, TenLooksAndChargesOfSevenAgainstTenLetTwoThrough) {
+  const Rule plain{.id = "plain", .quota = quota(10)};
+  Rule overdraft{.id = "overdraft", .quota = quota(10)};
+  overdraft.overdraft = Rule::Overdraft::kAll;
+  const auto through = [&](const Rule& rule, Ask::Counting counting) {
+    int looks = 0;
+    for (int i = 0; i < 10; ++i) {
+      if (decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}})[0] == '-') continue;
+      ++looks;
+      decide(Operation::kSpendEach, {{.rule = &rule, .key = "a", .cost = 7, .counting = counting}});
+    }
+    return looks;
+  };
+  EXPECT_EQ(through(plain, Ask::Counting::kAsTheRuleSays), 10) << "what the rule does not ask for";
+  EXPECT_EQ(through(overdraft, Ask::Counting::kAsTheRuleSays), 2);
+  decide(Operation::kReset, {{.rule = &plain, .key = "a"}});
+  EXPECT_EQ(through(plain, Ask::Counting::kAlways), 2);
+  decide(Operation::kReset, {{.rule = &overdraft, .key = "a"}});
+  EXPECT_EQ(through(overdraft, Ask::Counting::kIfItFits), 10);
+}
+
+TEST_F(AsksOverdraft, AsEnvoyCountsOneUnitOfASlidingWindowHasToFit) {
+  Rule rule{.id = "r", .quota = quota(3)};
+  rule.overdraft = Rule::Overdraft::kEnvoy;
+  EXPECT_EQ(hit(rule, "a", 2), "+1 ");
+  EXPECT_EQ(hit(rule, "a", 2), "-0 ");
+  EXPECT_EQ(hit(rule, "b", 3), "+0 ");
+  EXPECT_EQ(hit(rule, "b"), "-0 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "b", .cost = 0}}), "-0 ");
+  rule.quota = *Quota::make({.limit = 3, .window = 1min});
+  EXPECT_EQ(hit(rule, "c", 3), "+0 ");
+  EXPECT_EQ(hit(rule, "c"), "-0 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "c", .cost = 0}}), "+0 ");
+  EXPECT_EQ(hit(rule, "c", 2), "-0 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "c", .cost = 0}}), "-0 ");
+}
+
+TEST_F(AsksOverdraft, TogetherWhatCountsAlwaysIsChargedFirstAndDeniesTheOthers) {
+  const Rule rule{.id = "r", .quota = quota(5)};
+  Rule overdraft{.id = "overdraft", .quota = quota(2)};
+  overdraft.overdraft = Rule::Overdraft::kAll;
+  const auto both = [&] {
+    return decide(Operation::kSpendAll,
+                  {{.rule = &rule, .key = "a"}, {.rule = &overdraft, .key = "a"}});
+  };
+  EXPECT_EQ(both(), "+4 +1 ");
+  EXPECT_EQ(both(), "+3 +0 ");
+  EXPECT_EQ(both(), "+3 -0 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a"}}), "+3 ");
+  overdraft.shadow = true;
+  EXPECT_EQ(both(), "+2 +0 ");
+  hit(rule, "a", 2);
+  overdraft.shadow = false;
+  decide(Operation::kReset, {{.rule = &overdraft, .key = "a"}});
+  EXPECT_EQ(both(), "-0 +1 ");
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &overdraft, .key = "a"}}), "+1 ")
+      << "counted, though the other rule denies";
+}
+
+TEST_F(AsksOverdraft, ManyThatCountAlwaysNeedNoRoomTogether) {
+  Rule overdraft{.id = "overdraft", .quota = quota(100)};
+  overdraft.overdraft = Rule::Overdraft::kAll;
+  asks_.begin(Operation::kSpendAll);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(asks_.add({.rule = &overdraft, .key = "a"}));
+  EXPECT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
+  EXPECT_EQ(asks_.answer(19).decision.remaining, 80);
+}
+
+TEST_F(AsksOverdraft, OfSeveralLimitsEachIsCharged) {
+  Rule rule{.id = "r", .quota = quota(10), .limits = {quota(10), quota(100, 1h)}};
+  const Ask charge{.rule = &rule, .key = "a", .cost = 7, .counting = Ask::Counting::kAlways};
+  EXPECT_EQ(decide(Operation::kSpendEach, {charge}), "+3 ");
+  EXPECT_EQ(decide(Operation::kSpendEach, {charge}), "-0 ");
+  rule.limits = {quota(100, 1h), quota(10)};
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "-0 ");
+  rule = {.id = "r", .quota = quota(100, 1h)};
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+86 ");
+}
+
+}  // namespace
+}  // namespace weir
