@@ -80,12 +80,13 @@ std::optional<ServiceError> find_excess(std::string_view message) {
 
 }  // namespace
 
-// A look at a quota that has nothing left is over: the next unit would be. What a shadow
-// lets pass is not.
+// A look at a quota that has nothing left is over, as the next unit would be; not where that
+// unit would count, which the look after it finds. What a shadow lets pass is not over either.
 bool RateLimitCall::Limit::is_over() const {
   if (kind != Kind::kCounted) return false;
   const bool has_shadow = rule() != nullptr && rule()->shadow;
-  const bool nothing_left = ask.cost == 0 && answer.decision.remaining == 0;
+  const bool would_count = ask.counts_always(1) && answer.quota.limit() > 0;
+  const bool nothing_left = ask.cost == 0 && answer.decision.remaining == 0 && !would_count;
   return !answer.allowed() || (nothing_left && !has_shadow);
 }
 
@@ -196,6 +197,7 @@ std::optional<ServiceError> RateLimitCall::take_inline(const Descriptor& descrip
   if (!quota) return kNoUnit;
   limit.kind = Kind::kCounted;
   limit.ask.quota = *quota;
+  if (!service_->options().all_or_nothing) limit.ask.counting = Ask::Counting::kAlways;
   limit.ask.bucket = descriptor.domain;
   limit.ask.key = joined_entries(descriptor.entries, key_room(limit));
   return std::nullopt;
@@ -210,7 +212,12 @@ void RateLimitCall::take_rule(const Descriptor& descriptor, const Rule& rule, Li
     return;
   }
   limit.kind = Kind::kCounted;
-  if (service_->options().all_or_nothing && rule.policy.quota_mode) limit.group = Group::kOther;
+  if (service_->options().all_or_nothing) {
+    if (rule.policy.quota_mode) limit.group = Group::kOther;
+    // What is denied is to charge nothing, unless the rule says otherwise.
+    const bool is_said = rule.overdraft == Rule::Overdraft::kAll;
+    limit.ask.counting = is_said ? Ask::Counting::kAlways : Ask::Counting::kIfItFits;
+  }
   limit.ask.key = key_of(rule, descriptor, key_room(limit));
 }
 

@@ -210,6 +210,55 @@ TEST(RateLimitService, ALookAtAnExhaustedQuotaIsOver) {
   EXPECT_EQ(world.told({look}), "OVER over:0");
 }
 
+Rule as_read(Rule rule) {
+  rule.overdraft = Rule::Overdraft::kEnvoy;
+  return rule;
+}
+
+// What the reference's integration-test/scripts/token-quota.sh and multiservice-tokenquota.sh
+// expect of limits of 2 and 1 a minute.
+TEST(RateLimitService, LooksThenChargesOfOneAreAsInTheReferencesScripts) {
+  for (const std::int64_t limit : {2, 1}) {
+    World world({as_read(rule("r", limit, {"service"}))});
+    const auto service = of({{"service", "1"}});
+    for (std::int64_t request = 0; request <= limit; ++request) {
+      EXPECT_TRUE(world.told({with_hits(service, 0)}).starts_with("OK ")) << request;
+      world.told({with_hits(service, 1)});
+    }
+    EXPECT_EQ(world.told({with_hits(service, 0)}), "OVER over:0");
+    world.now += 37s;  // the next minute
+    EXPECT_TRUE(world.told({with_hits(service, 0)}).starts_with("OK "));
+  }
+}
+
+TEST(RateLimitService, TenLooksAndChargesOfSevenAgainstTenLetTwoThrough) {
+  World world({as_read(rule("r", 10, {"user"})), rule("plain", 10, {"plain"}),
+               as_read(rule("zero", 0, {"zero"}))});
+  const auto through = [&](const RequestDescriptor& descriptor) {
+    int looks = 0;
+    for (int i = 0; i < 10; ++i) {
+      if (world.told({with_hits(descriptor, 0)}).starts_with("OVER")) continue;
+      ++looks;
+      world.told({with_hits(descriptor, 7)});
+    }
+    return looks;
+  };
+  EXPECT_EQ(through(of({{"user", "a"}})), 2);
+  EXPECT_EQ(through(with_limit(of({{"user", "a"}}), 10)), 2) << "an inline limit";
+  EXPECT_EQ(through(of({{"zero", ""}})), 0);
+  EXPECT_EQ(through(of({{"plain", ""}})), 10) << "a rule of Weir's own says when it is to";
+}
+
+TEST(RateLimitService, AllOrNothingChargesNothingUnlessTheRuleSaysSo) {
+  Rule always = rule("always", 10, {"always"});
+  always.overdraft = Rule::Overdraft::kAll;
+  World world({as_read(rule("r", 10, {"user"})), always}, {.all_or_nothing = true});
+  EXPECT_EQ(world.told({with_hits(of({{"user", "a"}}), 12)}), "OVER over:0");
+  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 9");
+  EXPECT_EQ(world.told({with_hits(of({{"always", ""}}), 12)}), "OVER over:0");
+  EXPECT_EQ(world.told({with_hits(of({{"always", ""}}), 0)}), "OVER over:0");
+}
+
 TEST(RateLimitService, NegativeHitsAreGivenBack) {
   World world({rule("r", 5, {"user"})});
   const auto user = of({{"user", "a"}});

@@ -35,9 +35,10 @@ class SetClock final : public Clock {
 };
 
 // One rule that is reached by its name, by requests and by descriptors.
-Rule login_rule(const Quota& quota) {
+Rule login_rule(const Quota& quota, Rule::Overdraft overdraft) {
   return {.id = "login",
           .quota = quota,
+          .overdraft = overdraft,
           .match = RequestMatch(),
           .key_parts = {{.property = KeyPart::Property::kClient}},
           .descriptor = DescriptorMatch{.domain = "edge", .entries = {{.key = "remote_address"}}}};
@@ -53,10 +54,10 @@ std::string converse(SessionFactory& door, std::string_view bytes, Instant now) 
 // A node with all its doors, and a program that shares its store.
 class World {
  public:
-  explicit World(const QuotaSpec& spec)
+  explicit World(const QuotaSpec& spec, Rule::Overdraft overdraft = Rule::Overdraft::kNone)
       : spec_(spec),
-        rules_(std::make_shared<const RuleSet>(std::vector<Rule>{login_rule(*Quota::make(spec))})) {
-  }
+        rules_(std::make_shared<const RuleSet>(
+            std::vector<Rule>{login_rule(*Quota::make(spec), overdraft)})) {}
 
   bool by_http(const std::string& key) {
     const auto reply =
@@ -93,6 +94,41 @@ class World {
 
   bool by_library(const std::string& key) {
     return limiter_.hit("", key, {.rule = "login"})->allowed();
+  }
+
+  // A look or a charge, as each door has them.
+  bool pay_by_http(const std::string& key, int units) {
+    const std::string fields = R"({"rule":"login","key":")" + key + R"(","cost":)";
+    const auto reply = converse(
+        http_,
+        units == 0 ? post("/v1/look", fields + "0}")
+                   : post("/check", fields + std::to_string(units) + R"(,"charge":"always"})"),
+        clock.at);
+    return reply.find(R"("allowed":true)") != std::string::npos;
+  }
+  bool pay_by_resp(const std::string& key, int units) {
+    const std::string name = units == 0 ? "WEIR.LOOK" : "WEIR.CHARGE";
+    return converse(resp_, command({name, "login", key, std::to_string(units)}), clock.at)
+        .starts_with("*5\r\n:0\r\n");
+  }
+  bool pay_by_grpc(const std::string& key, int units) {
+    rls::Request request = request_about("remote_address", key);
+    request.mutable_descriptors(0)->mutable_hits_addend()->set_value(
+        static_cast<std::uint64_t>(units));
+    Http2Peer peer(http2_, clock.at);
+    const auto stream = peer.ask({.path = "/envoy.service.ratelimit.v3.RateLimitService/"
+                                          "ShouldRateLimit",
+                                  .fields = kGrpcFields,
+                                  .body = framed(request)});
+    peer.talk(clock.at);
+    rls::Response response;
+    EXPECT_TRUE(response.ParseFromString(peer.reply(stream).body.substr(5)));
+    return response.overall_code() == rls::Response::OK;
+  }
+  bool pay_by_library(const std::string& key, int units) {
+    const HitOptions options{.cost = units, .rule = "login"};
+    return (units == 0 ? limiter_.look("", key, options) : limiter_.charge("", key, options))
+        ->allowed();
   }
 
   SetClock clock;
@@ -160,6 +196,29 @@ TEST(Doors, GiveTheSameAnswersWithEveryAlgorithm) {
     EXPECT_NE(expected.find('-'), std::string::npos);
     for (const NamedDoor& door : kDoors) {
       EXPECT_EQ(answers(door, spec), expected) << door.name << " " << algorithm_name(algorithm);
+    }
+  }
+}
+
+// Look, work, charge: what Envoy's apply_on_stream_done and gateways of language models do.
+TEST(Doors, TenLooksAndChargesOfSevenAgainstTenADayLetTwoThrough) {
+  using Pay = bool (World::*)(const std::string&, int);
+  const std::pair<const char*, Pay> doors[] = {{"http", &World::pay_by_http},
+                                               {"resp", &World::pay_by_resp},
+                                               {"grpc", &World::pay_by_grpc},
+                                               {"library", &World::pay_by_library}};
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    World world({.algorithm = static_cast<Algorithm>(i), .limit = 10, .window = 24h},
+                Rule::Overdraft::kEnvoy);
+    for (const auto& [name, pay] : doors) {
+      int through = 0;
+      for (int turn = 0; turn < 10; ++turn) {
+        if (!(world.*pay)(name, 0)) continue;
+        ++through;
+        EXPECT_EQ((world.*pay)(name, 7), through == 1) << name;
+      }
+      EXPECT_EQ(through, 2) << name << " " << i;
+      for (const auto& [other, looks] : doors) EXPECT_FALSE((world.*looks)(name, 0)) << other;
     }
   }
 }

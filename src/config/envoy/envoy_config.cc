@@ -129,8 +129,15 @@ class EnvoyReader {
     return entry;
   }
 
+  static Rule::Overdraft read_overdraft(const SectionReader& reader) {
+    const auto said = reader.get<bool>("overdraft");
+    if (!said) return Rule::Overdraft::kEnvoy;
+    return *said ? Rule::Overdraft::kAll : Rule::Overdraft::kNone;
+  }
+
   static Rule read_rule(const SectionReader& reader) {
-    Rule rule{.shadow = reader.get<bool>("shadow_mode").value_or(false)};
+    Rule rule{.shadow = reader.get<bool>("shadow_mode").value_or(false),
+              .overdraft = read_overdraft(reader)};
     rule.policy.quota_mode = reader.get<bool>("quota_mode").value_or(false);
     rule.policy.detailed_metric = reader.get<bool>("detailed_metric").value_or(false);
     rule.policy.value_to_metric = reader.get<bool>("value_to_metric").value_or(false);

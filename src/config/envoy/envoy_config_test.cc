@@ -234,5 +234,24 @@ TEST(EnvoyConfig, LoadsFoldersWithOneFileADomain) {
   EXPECT_THAT(std::get<ConfigErrors>(loaded()).front().to_string(), HasSubstr("cannot be read"));
 }
 
+TEST(EnvoyConfig, HitsCountAsInTheReferenceUnlessTheLimitSaysOtherwise) {
+  const auto rules = load(R"(
+domain: mesh
+descriptors:
+  - {key: a, rate_limit: {unit: day, requests_per_unit: 10}}
+  - {key: b, algorithm: sliding_window, rate_limit: {unit: day, requests_per_unit: 10}}
+  - {key: c, overdraft: false, rate_limit: {unit: day, requests_per_unit: 10}}
+  - {key: d, overdraft: true, algorithm: sliding_log, rate_limit: {unit: day, requests_per_unit: 1}}
+)");
+  ASSERT_EQ(rules.size(), 5U);
+  const auto counts = [&](std::size_t index) {
+    return std::pair(rules[index].counts_always(1), rules[index].counts_always(2));
+  };
+  EXPECT_EQ(counts(1), std::pair(true, true));
+  EXPECT_EQ(counts(2), std::pair(false, true));
+  EXPECT_EQ(counts(3), std::pair(false, false));
+  EXPECT_EQ(counts(4), std::pair(true, true));
+}
+
 }  // namespace
 }  // namespace weir

@@ -39,6 +39,9 @@ constexpr Field kDescriptorFields[] = {
     row::duration("window", kWindowRange, "Weir's own: the window, instead of rate_limit.unit."),
     row::integer("burst", {1, kLimitMax},
                  "Weir's own, for token_bucket: the most that can be spent at once."),
+    row::boolean("overdraft",
+                 "Weir's own: whether hits count whether or not they fit. Without it, those of a "
+                 "fixed window do, and of another algorithm more than one at a time."),
 };
 
 }  // namespace
