@@ -149,6 +149,13 @@ void Asks::follow_switches(Item& item) const {
   item.limits = followed;
 }
 
+Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = until - now,
+          .reset_after = until - now};
+}
+
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;
@@ -176,10 +183,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   const auto until = blocks_.until(rule.id, ask.key, now);
   if (!until) return false;
   answer.cause = Answer::Cause::kBlocked;
-  answer.decision = {.verdict = Verdict::kDenied,
-                     .limit = quota.capacity(),
-                     .retry_after = *until - now,
-                     .reset_after = *until - now};
+  answer.decision = blocked_until(*until, quota, now);
   return true;
 }
 

@@ -12,7 +12,7 @@
 //                                    and a denial by one charges none
 //   overdraft                        the cost counts, whether or not it fits; a denial says so
 //   shadow                           a denial counts as one and lets pass
-//   a denial                         may block the key
+//   a denial                         may block the key, and then says how long
 //
 // The mode says where the counters are: the call's mode, else the rule's, else the node's.
 // If the store of a mode fails, the rule says what happens: this node decides by its share
@@ -147,6 +147,7 @@ class Asks final : Engine::Asker {
 
   void take_limits(Item& item, const Ask& ask) const;
   void follow_switches(Item& item) const;
+  static Decision blocked_until(Instant until, const Quota& quota, Instant now);
   bool settle_uncounted(Item& item, Instant now) const;
   bool counts_always(const Ask& ask) const;
   Role role_of(const Item& item) const;
@@ -176,6 +177,7 @@ class Asks final : Engine::Asker {
   // Draws the consequences of the answers, once: figures, blocks, reports to the fleet.
   void conclude(Instant now);
   void record(const Item& item, Instant now);
+  void block_for_denial(Item& item, Instant now);
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_counted_alone(Instant now);

@@ -73,6 +73,7 @@ void Asks::conclude(Instant now) {
     Item& item = *each;
     item.answer.over = !item.answer.allowed();
     record(item, now);
+    block_for_denial(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
   }
   if (engine_.fleet() != nullptr) report_counted_alone(now);
@@ -98,14 +99,23 @@ void Asks::record(const Item& item, Instant now) {
     }
   }
   if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
+}
+
+// The answer is that of the block from then on: waiting for the limit alone would be in vain.
+void Asks::block_for_denial(Item& item, Instant now) {
+  const Ask& ask = item.ask;
+  Answer& answer = item.answer;
+  if (!answer.over || ask.rule == nullptr || ask.rule->denial.blocks.empty()) return;
+  const Rule& rule = *ask.rule;
   // A node that decides alone has but its share, and a stranger without a place has done
   // nothing: that is no reason to block on all.
   const bool by_own_doing = !answer.is_alone && !answer.decision.is_store_full;
-  const bool may_block = answer.cause == Answer::Cause::kCounted && answer.over && by_own_doing &&
-                         !rule.shadow && spends(operation_) && ask.cost > 0;
-  if (may_block && !rule.denial.blocks.empty()) {
-    block_denied(engine_, blocks_, rule, ask.key, now);
-  }
+  const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing && !rule.shadow &&
+                         spends(operation_) && ask.cost > 0;
+  if (!may_block) return;
+  block_denied(engine_, blocks_, rule, ask.key, now);
+  const auto until = blocks_.until(rule.id, ask.key, now);
+  if (until) answer.decision = blocked_until(*until, answer.quota, now);
 }
 
 // Adaptive charges without a rule switch together, by what they have in common.

@@ -270,6 +270,8 @@ TEST_F(AsksTest, ADenialBlocksTheKey) {
   EXPECT_EQ(hit(rule), "+0 ");
   EXPECT_EQ(hit(rule), "-0 ");
   EXPECT_EQ(last().cause, Cause::kCounted);
+  EXPECT_EQ(last().decision.retry_after, 5min) << "the denial that starts a block says how long";
+  EXPECT_EQ(last().decision.reset_after, 5min);
   now_ += 1min;
   EXPECT_EQ(hit(rule), "-0 ");
   EXPECT_EQ(last().cause, Cause::kBlocked);
@@ -278,6 +280,34 @@ TEST_F(AsksTest, ADenialBlocksTheKey) {
   EXPECT_EQ(hit(rule, "b"), "+0 ");
   now_ += 4min;
   EXPECT_EQ(hit(rule), "+0 ");
+}
+
+TEST_F(AsksTest, ACostBeyondTheLimitThatStartsABlockSaysSo) {
+  Rule rule{.id = "r", .quota = quota(3)};
+  rule.denial.blocks = {5min};
+  EXPECT_EQ(hit(rule, "a", 4), "-0 ");
+  EXPECT_EQ(last().decision.verdict, Verdict::kDenied);
+  EXPECT_EQ(last().decision.retry_after, 5min);
+  rule.denial.block_after = 3;
+  for (int i = 1; i <= 3; ++i) {
+    hit(rule, "b", 4);
+    EXPECT_EQ(last().decision.verdict, i < 3 ? Verdict::kNever : Verdict::kDenied);
+  }
+  EXPECT_EQ(last().decision.retry_after, 5min);
+}
+
+TEST_F(AsksTest, ADenialThatStartsABlockPressesMoreThanAnother) {
+  Rule blocking{.id = "blocking", .quota = quota(1)};
+  blocking.denial.blocks = {5min};
+  const Rule daily{.id = "daily", .quota = quota(1, 10min)};
+  const auto both = [&] {
+    return decide(Operation::kSpendEach,
+                  {{.rule = &blocking, .key = "a"}, {.rule = &daily, .key = "a"}});
+  };
+  both();
+  EXPECT_EQ(both(), "-0 -0 ");
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 5min);
+  EXPECT_EQ(asks_.answer(1).decision.retry_after, 10min);
 }
 
 TEST_F(AsksTest, ADenialBlocksAKeyOfAnyLength) {
