@@ -180,6 +180,13 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
           .reset_after = until - now};
 }
 
+Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = until - now,
+          .reset_after = until - now};
+}
+
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;

@@ -96,6 +96,10 @@ Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
   std::int64_t& spent = spent_[charge.key.low];
   if (operation == Operation::kReset) spent = 0;
   const std::int64_t capacity = charge.quota->capacity();
+  if (operation == Operation::kCharge) {
+    spent = std::min(spent + charge.cost, charge.quota->debt_max());
+    return decide_one({.key = charge.key, .quota = charge.quota, .cost = 0}, Operation::kLook);
+  }
   const bool fits = operation == Operation::kReset || spent + charge.cost <= capacity;
   if (fits && spends(operation)) spent = std::max<std::int64_t>(0, spent + charge.cost);
 

@@ -267,7 +267,10 @@ TEST(ForwardAuth, ADenialBlocksTheClient) {
   TestDoor door({.rules = {rule}, .access = {}});
   const auto ask = [&] { return door.ask(ask_auth("/auth", kForwarded)); };
   EXPECT_EQ(ask().status, 200);
-  EXPECT_EQ(ask().status, 429);
+  const TestReply first = ask();
+  EXPECT_EQ(first.status, 429);
+  EXPECT_EQ(first.fields.at("retry-after"), "300") << "the denial that starts the block";
+  EXPECT_EQ(first.fields.at("ratelimit"), R"("login";r=0;t=300)");
   const int batches = door.store.batches;
   EXPECT_EQ(ask().fields.at("retry-after"), "300");
   EXPECT_EQ(door.store.batches, batches) << "a block is found before any counter";
