@@ -17,7 +17,28 @@ std::int64_t cost_of(const Rule& rule, const Request& request) {
   return cost;
 }
 
+// For lists of networks. A key is an address where no client is known.
+std::optional<IpAddress> address_of(const Ask& ask, std::string_view key) {
+  return ask.client ? ask.client : IpAddress::parse(key);
+}
+
 }  // namespace
+
+bool Ask::is_on_deny_list() const {
+  if (choices != nullptr && choices->are_too_many()) return true;
+  const KeyList& list = rule->deny;
+  if (list.empty()) return false;
+  const auto holds = [&](std::string_view text) {
+    return list.holds(text, address_of(*this, text));
+  };
+  return choices == nullptr ? holds(key) : std::ranges::any_of(choices->keys, holds);
+}
+
+bool Ask::is_on_allow_list() const {
+  const KeyList& list = rule->allow;
+  const bool names_itself = key_origin == KeyOrigin::kRequest;
+  return !list.empty() && list.holds(key, names_itself ? client : address_of(*this, key));
+}
 
 std::int64_t cost_in(std::string_view text) {
   std::int64_t cost = 0;

@@ -51,6 +51,11 @@ struct Ask {
     if (units <= 0 || counting == Counting::kIfItFits) return false;
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
   }
+
+  // The rule's lists. Of a request that repeats its key, any value may be on the deny list.
+  // REQUIRES: rule != nullptr
+  bool is_on_deny_list() const;
+  bool is_on_allow_list() const;
 };
 
 // The ask of a rule that applies to a request: its key, tier and cost. Refers to the rule, the

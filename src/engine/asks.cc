@@ -15,21 +15,7 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// For lists of networks. A key is an address where no client is known.
-std::optional<IpAddress> address_of(const Ask& ask, std::string_view key) {
-  return ask.client ? ask.client : IpAddress::parse(key);
-}
-
-// The key, or any that it may be for the origin.
-bool is_on_deny_list(const Ask& ask) {
-  if (ask.choices != nullptr && ask.choices->are_too_many()) return true;
-  const KeyList& list = ask.rule->deny;
-  if (list.empty()) return false;
-  const auto holds = [&](std::string_view key) { return list.holds(key, address_of(ask, key)); };
-  return ask.choices == nullptr ? holds(ask.key) : std::ranges::any_of(ask.choices->keys, holds);
-}
-
-// Likewise; of several blocks the longest.
+// Of several keys that it may be, the longest.
 std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
   if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
   std::optional<Instant> until;
@@ -180,13 +166,6 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
           .reset_after = until - now};
 }
 
-Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
-  return {.verdict = Verdict::kDenied,
-          .limit = quota.capacity(),
-          .retry_after = until - now,
-          .reset_after = until - now};
-}
-
 // Answers what needs no counter. True if it did.
 bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Ask& ask = item.ask;
@@ -199,14 +178,12 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
-  if (is_on_deny_list(ask)) {
+  if (ask.is_on_deny_list()) {
     answer.cause = Answer::Cause::kDenyList;
     answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
     return true;
   }
-  const bool names_itself = ask.key_origin == Ask::KeyOrigin::kRequest;
-  if (!rule.allow.empty() &&
-      rule.allow.holds(ask.key, names_itself ? ask.client : address_of(ask, ask.key))) {
+  if (ask.is_on_allow_list()) {
     answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
     return true;
   }
