@@ -32,6 +32,9 @@ class RulesInFile final : public RuleDesk {
               "and reload nginx",
           .version = view_->version});
   }
+  void judge(RuleTrial, Judged done) override {
+    done({.status = 409, .detail = "nginx does not judge rules here: use nginx -t"});
+  }
 
  private:
   std::shared_ptr<const RulesView> view_;

@@ -84,7 +84,7 @@ struct RuleFinding {
 };
 
 struct RuleVerdict {
-  int status = 200;      // 503: not now
+  int status = 200;      // 409: not here; 503: not now
   std::string detail{};  // of a refusal
   std::vector<RuleFinding> findings{};
   std::vector<std::string> changes{};  // what it would change, a line each
