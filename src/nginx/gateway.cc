@@ -73,12 +73,6 @@ Gateway::Sentences sentences_of(const ConfigErrors& errors) {
   return sentences;
 }
 
-// A mode alone is a mistake in other words than those of a command line.
-std::string reason_of(const SettingMistake& mistake) {
-  if (mistake.setting != "store.mode") return mistake.message;
-  return "'mode' is about a store that is shared: add 'redis' to 'store', or remove 'mode'";
-}
-
 Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
   Gateway::Sentences mistakes;
   for (const Lacking& lacking : kLacking) {
@@ -129,7 +123,7 @@ Gateway::Sentences Gateway::read_store(const Config& config, const std::string& 
   Sentences mistakes;
   auto settings = fleet_settings(config.settings);
   if (const auto* mistake = std::get_if<SettingMistake>(&settings)) {
-    refuse(file, config.settings.place_of(mistake->setting), reason_of(*mistake), mistakes);
+    refuse(file, config.settings.place_of(mistake->setting), mistake->message, mistakes);
     return mistakes;
   }
   fleet_ = std::get<0>(std::move(settings));

@@ -118,8 +118,6 @@ TEST(Gateway, ReadsWhichRedisItShares) {
 TEST(Gateway, NamesWhatIsWrongWithItsStore) {
   EXPECT_THAT(mistakes_in("store:\n  redis: http://localhost\n"),
               testing::AllOf(StartsWith("2:"), HasSubstr("the URL of the Redis")));
-  EXPECT_THAT(mistakes_in("store:\n  mode: leased\n"),
-              testing::AllOf(StartsWith("2:"), HasSubstr("add 'redis'")));
   EXPECT_THAT(mistakes_in("store:\n  redis: rediss://localhost?ca_file=/nowhere\n"),
               testing::AllOf(StartsWith("2:"), HasSubstr("/nowhere")));
 }
