@@ -127,8 +127,10 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
+    // One without Origin that a browser calls same-origin or none is of our own page or a person's.
+    const std::string_view site = claim.fetch_site;
     const bool is_from_page =
-        !claim.origin.empty() || (!claim.fetch_site.empty() && claim.fetch_site != "none");
+        !claim.origin.empty() || !(site.empty() || site == "none" || site == "same-origin");
     if (is_from_page && !claim.is_from_own_page()) return web_page_refusal();
     return host_refusal(access, claim.host);
   }

@@ -179,6 +179,8 @@ TEST(HttpConsoleSession, WithoutATokenTheConsoleMayDoWhatItsMachineMay) {
   EXPECT_EQ(stats(door, kPage + kOwnOrigin + "Sec-Fetch-Site: same-origin\r\n"), 200);
   EXPECT_EQ(stats(door, kPage), 200);
   EXPECT_EQ(stats(door, "Sec-Fetch-Site: none\r\n"), 200) << "typed by a person";
+  EXPECT_EQ(stats(door, "Sec-Fetch-Site: same-origin\r\n"), 200) << "a link of our page";
+  EXPECT_EQ(stats(door, "Sec-Fetch-Site: same-site\r\n"), 403);
   EXPECT_EQ(stats(door, kOwnOrigin), 403) << "a form could send this";
   EXPECT_EQ(stats(door, "Sec-Fetch-Site: cross-site\r\n"), 403);
   EXPECT_EQ(stats(door, kPage + "Origin: http://localhost:3000\r\n"), 403);
