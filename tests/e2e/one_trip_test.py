@@ -143,6 +143,21 @@ def ask_resp(node, keys):
         return [answer[2] for answer in client.ask("WEIR.MHIT", "EACH", *words)]
 
 
+def ask_transaction(node, keys):
+    said = [command("MULTI"), *(command("WEIR.HIT", "r", key) for key in keys), command("EXEC")]
+    with node.client() as client:
+        client.send(b"".join(said))
+        return [answer[2] for answer in [client.read() for _ in said][-1]]
+
+
+def ask_atomic_transaction(node, keys):
+    said = [command("MULTI"), command("WEIR.ATOMIC"),
+            *(command("WEIR.HIT", "r", key) for key in keys), command("EXEC")]
+    with node.client() as client:
+        client.send(b"".join(said))
+        return [answer[2] for answer in [client.read() for _ in said][-1][1:]]
+
+
 class OneTrip(unittest.TestCase):
     def expect_one_trip(self, ask, parts):
         with World() as world:
@@ -174,6 +189,12 @@ class OneTrip(unittest.TestCase):
 
     def test_16_keys_of_one_redis_command(self):
         self.expect_one_trip(ask_resp, 16)
+
+    def test_100_checks_of_a_transaction(self):
+        self.expect_one_trip(ask_transaction, 100)
+
+    def test_16_checks_that_are_charged_all_or_not_at_all(self):
+        self.expect_one_trip(ask_atomic_transaction, 16)
 
 
 class TripsTest(unittest.TestCase):
