@@ -121,10 +121,7 @@ void RespCore::reply_late(const RespRequest& request, std::string_view error, Du
 
 void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {
   if (request.rehearsal != nullptr) return request.rehearsal->take(ask, form);
-  // In one batch, what counts always would be charged before what stands in front of it.
-  const bool counts_always = ask.counts_always(ask.cost);
-  if (counts_always != queued_count_always_) flush(request.line, request.now);
-  queued_count_always_ = counts_always;
+  if (!queue_.keeps_order(ask)) flush(request.line, request.now);
   queue_.add(ask, form);
   if (queue_.is_full()) flush(request.line, request.now);
 }

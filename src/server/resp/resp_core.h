@@ -163,7 +163,6 @@ class RespCore {
   Quota last_quota_;
 
   CheckQueue<ReplyForm> queue_{asks_};
-  bool queued_count_always_ = false;
 };
 
 // The five integers of a decision.
