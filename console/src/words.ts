@@ -112,15 +112,19 @@ function counter(rule: json.Fields): string {
   const limit = json.number(rule.limit) ?? 0;
   const window = json.number(rule.window_seconds);
   const cost = json.number(rule.cost) ?? 1;
-  const left = `${exact(remaining)} of ${exact(limit)} per ${span(window)}`;
+  const refill = json.number(rule.per_window);
+  const left = refill === undefined
+    ? `${exact(remaining)} of ${exact(limit)} per ${span(window)} left`
+    : `${exact(remaining)} of a burst of ${exact(limit)} left and gets ${exact(refill)} per ` +
+      span(window);
   const name = `The counter of key '${json.text(rule.key) ?? ""}'`;
   if (rule.would !== "deny" && rule.over !== true) {
-    return `${name} has ${left} left, so a cost of ${exact(cost)} fits.`;
+    return `${name} has ${left}, so a cost of ${exact(cost)} fits.`;
   }
   const next = limit - remaining + 1;
   const which = cost === 1 && remaining === 0 && limit > 0
     ? ` This would be number ${exact(next)}` : ` A cost of ${exact(cost)} would be too much`;
-  return `${name} has ${left} left.${which}; ${again(rule)}.`;
+  return `${name} has ${left}.${which}; ${again(rule)}.`;
 }
 
 function again(rule: json.Fields): string {

@@ -33,6 +33,15 @@ test("what would be allowed", () => {
   assert.match(verdict({ applies: [] }).text, /no rule applies/);
 });
 
+test("a burst is not what comes each window", () => {
+  const rule = { ...DENIED, would: "allow", over: false, limit: 30, per_window: 10,
+    window_seconds: 1, remaining: 30, algorithm: "token_bucket" };
+  assert.equal(because(rule)[0], "The counter of key 'visitor-1' has 30 of a burst of 30 left " +
+    "and gets 10 per 1 s, so a cost of 1 fits.");
+  assert.match(because({ ...rule, would: "deny", over: true, remaining: 0 })[0],
+    /has 0 of a burst of 30 left and gets 10 per 1 s\. This would be number 31;/);
+});
+
 test("other reasons than the counter", () => {
   const said = (fields) => because({ ...DENIED, ...fields }).join(" ");
   assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
