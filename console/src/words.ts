@@ -1,6 +1,6 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
-import { algorithm, count, exact, latency, plural, ratio, share, span } from "./format";
+import { algorithm, count, exact, plural, ratio, share, span } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -58,8 +58,7 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   const why = [redis.reason, since].filter(Boolean).join(", ");
   if (redis.state === "down") return { level: "bad", value: "down", text: why || "disconnected" };
   if (redis.reason) return { level: "warn", value: "up", text: why };
-  const trip = redis.roundTripP99 === undefined ? "" : `p99 ${latency(redis.roundTripP99)}`;
-  const text = [redis.mode, trip || since].filter(Boolean).join(", ");
+  const text = [redis.mode, since].filter(Boolean).join(", ");
   return { level: "good", value: "up", text };
 }
 

@@ -72,8 +72,7 @@ test("figures have a level and a word", () => {
   assert.equal(keysState({ keys: 99, maxKeys: 100 }).level, "bad");
   assert.deepEqual(redisState({ state: "down", since: 40 }, 100),
     { level: "bad", value: "down", text: "for 1 min" });
-  assert.equal(redisState({ state: "up", mode: "strict", roundTripP99: 0.001 }, 1).text,
-    "strict, p99 1 ms");
+  assert.equal(redisState({ state: "up", mode: "strict", since: 1 }, 4).text, "strict, for 3 s");
 });
 
 test("limits as a cell", () => {
