@@ -57,6 +57,9 @@ TEST(HttpConsoleSession, TheCookieIsOfThisPortAndOfTls) {
   EXPECT_TRUE(cookie("[::1]:8443", "https://[::1]:8443").starts_with("weir_console_8443="));
   EXPECT_TRUE(cookie("[::1]", "https://[::1]").ends_with("; Secure"));
   EXPECT_FALSE(cookie("[::1]", "http://[::1]").ends_with("; Secure"));
+  for (const std::string host : {"localhost:1;x", "localhost:80:90", "localhost:123456"}) {
+    EXPECT_TRUE(cookie(host, "http://" + host).starts_with("weir_console=")) << host;
+  }
 
   const std::string name = sign_in(door).substr(21);
   const auto at_port = [&](const std::string& cookies) {
