@@ -174,6 +174,13 @@ class TheGateway(unittest.TestCase):
                 wait_until(lambda: gateway.log().count("again") == number, "it hears of it")
             self.assertEqual(gateway.admits(5), 0, "a reload gives nothing back")
 
+    def test_a_reload_believes_whom_the_file_trusts_now(self):
+        with Gateway("trusted_proxies: []\n" + RULES % 1) as gateway:
+            self.assertEqual(gateway.admits(2), 1)
+            gateway.rules.write_text(RULES % 1, encoding="utf-8")
+            wait_until(lambda: gateway.admits(1, "X-Forwarded-For: 192.0.2.1\r\n") == 1,
+                       "this machine is trusted")
+
     def test_websockets_pass_and_other_changes_of_protocol_do_not(self):
         with Gateway(RULES % 9) as gateway:
             with Connection(gateway.port) as connection:
