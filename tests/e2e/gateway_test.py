@@ -234,6 +234,14 @@ class TheGateway(unittest.TestCase):
             gateway.process.kill()
             wait_until(lambda: not gateway.listens(), "nginx has gone")
 
+    def test_workers_end_with_an_nginx_that_is_killed(self):
+        with Gateway(RULES % 9) as gateway:
+            self.assertEqual(gateway.admits(1), 1, "a worker serves")
+            (file,) = (gateway.folder / "tmp").glob("weir-gateway-*/nginx.pid")
+            os.kill(int(file.read_text(encoding="utf-8")), signal.SIGKILL)
+            self.assertEqual(gateway.process.wait(DEADLINE_S), 128 + signal.SIGKILL)
+            wait_until(lambda: not gateway.listens(), "its workers have gone")
+
     def test_a_port_in_use_is_the_end(self):
         with Gateway(RULES % 9) as gateway:
             code, _, said = run_weir(
