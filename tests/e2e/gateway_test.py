@@ -269,6 +269,13 @@ class ItsCommandLine(unittest.TestCase):
         self.assertIn(f'weir_config "{self.rules}";', said)
         self.assertIn('listen "127.0.0.1:3000";', said)
 
+    def test_files_are_named_from_where_it_is_typed(self):
+        code, said, _ = self.printed("--origin-ca", "ca.pem", "--access-log", "a.log",
+                                     origin="https://localhost:1")
+        self.assertEqual(code, 0)
+        for directive in ("proxy_ssl_trusted_certificate", "access_log"):
+            self.assertRegex(said, directive + ' "/.*(ca.pem|a.log)"')
+
     def test_names_that_nginx_would_misread_are_refused(self):
         for name in ('a";b.yaml', "a$b.yaml", "a\nb.yaml", "a;b.yaml"):
             rules = self.folder / name
@@ -285,7 +292,7 @@ class ItsCommandLine(unittest.TestCase):
             code, _, why = self.printed(**arguments)
             self.assertEqual(code, 1)
             self.assertIn(words, why)
-        for words in (["--origin-timeout", "soon"], ["--http", "127.0.0.1:0"],
+        for words in (["--origin-timeout", "soon"], ["--http", "127.0.0.1:0"], ["--access-log", ""],
                       ["--http-tls", "127.0.0.1:1"]):
             code, _, why = self.printed(*words)
             self.assertEqual(code, 1)

@@ -208,10 +208,11 @@ void use_rules(GatewayOptions& options) {
 
 // What the command line names from the folder it is typed in.
 void make_absolute(GatewayOptions& options) {
-  for (auto* file : {&options.config_file, &options.certificate, &options.key}) {
-    if (!file->empty()) *file = fs::absolute(*file).lexically_normal();
+  for (auto* file : {&options.config_file, &options.certificate, &options.key, &options.origin_ca,
+                     &options.access_log}) {
+    const bool is_switch = file == &options.access_log && *file == "off";
+    if (!file->empty() && !is_switch) *file = fs::absolute(*file).lexically_normal();
   }
-  if (options.access_log != "off") options.access_log = fs::absolute(options.access_log);
 }
 
 int run(const CommandLine& line, GatewayOptions options) {
