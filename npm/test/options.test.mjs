@@ -46,6 +46,8 @@ const MISSING = [
   ["limiter is missing", () => limitFastify({})],
   ["key is missing; it must be a function from a request to its key", () => limitHono({ limiter })],
   ["key is missing", () => limitFetch({ limiter }, () => new Response())],
+  ["handler is missing; it must be a function from a request to its response",
+    () => limitFetch({ limiter, key: () => "k" })],
 ];
 
 // What is wrong is a RangeError.
@@ -100,6 +102,8 @@ const WRONG = [
     () => limitFastify({ limiter, key: "ip" })],
   ["cost must be a function from a request to its cost, a number, not 2",
     () => limitExpress({ limiter, cost: 2 })],
+  ["bucket must be a text, not 7", () => limitExpress({ limiter, bucket: 7 })],
+  ["policy must be a text, not 7", () => limitExpress({ limiter, policy: 7 })],
 ];
 
 for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {
