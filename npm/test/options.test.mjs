@@ -94,6 +94,7 @@ const WRONG = [
   ["places must be a number, 1 at least, not \"2\"", () => new KvStore({ kv, places: "2" })],
   ["places must be", () => new KvStore({ kv, places: NaN })],
   ["staleness must be a number of milliseconds", () => new KvStore({ kv, staleness: "60s" })],
+  ["waitUntil must be a function", () => new KvStore({ kv, waitUntil: Promise.resolve() })],
   ["place must be a text", () => new KvStore({ kv, place: 7 })],
   ["prefix must be a text", () => new CountingStore({ prefix: 7 })],
   ["limiter must be a Limiter", () => binding({})],
