@@ -220,6 +220,16 @@ test("format log: an array of times, expired ones dropped from the front", async
   assert.equal(store.bound(limiter.quota).hard, Infinity, "it says so");
 });
 
+test("formats log and count: a limit has to fit into one value", async () => {
+  for (const [format, most] of [["log", 65_536], ["count", 1_048_576]]) {
+    const { limiter } = placeOn(mapKv(), { format }, { limit: most, window: 60 });
+    const hit = (options) => limiter.hit("", "k", options);
+    assert.equal((await hit({ cost: most })).allowed, true);
+    assert.equal((await hit()).allowed, false, `${format}: what was written is read`);
+    await assert.rejects(() => hit({ limit: most + 1 }), /^RangeError: limits by format/);
+  }
+});
+
 test("format count: a number", async () => {
   const kv = mapKv();
   const { limiter } = placeOn(kv, { format: "count" }, { limit: 2, window: 60 });
