@@ -142,6 +142,7 @@ class TheGateway(unittest.TestCase):
             self.assertEqual(gateway.stop(), 0)
             lines = (gateway.folder / "access.log").read_text(encoding="utf-8").splitlines()
             self.assertEqual(len(lines), 2)
+            lines.sort(key=lambda line: line.rpartition("time ")[2])  # two workers write them
             self.assertIn('"GET / HTTP/1.1" 200', lines[0])
             self.assertRegex(lines[1], r" 429 .* rule all .* limit 1 remaining 0 ")
 
@@ -163,8 +164,9 @@ class TheGateway(unittest.TestCase):
             wait_until(lambda: "the rules in force stay" in gateway.log(), "it is refused")
             self.assertRegex(gateway.log(), r"rules\.yaml:2:\d+: ")
             gateway.rules.write_text(RULES % 4, encoding="utf-8")
-            wait_until(lambda: gateway.get().status == 200, "the new limit holds")
-            self.assertEqual(gateway.admits(3), 1, "what was spent stays spent")
+            for _ in range(2):  # former workers may still answer some
+                wait_until(lambda: gateway.get().status == 200, "the new limit holds")
+            self.assertEqual(gateway.admits(3), 0, "what was spent stays spent")
 
     def test_sighup_reads_the_file_again(self):
         with Gateway(RULES % 1) as gateway:
