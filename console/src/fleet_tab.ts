@@ -45,9 +45,10 @@ function card(node: NodeLine, now: number): HTMLElement {
   const { requests, denied } = node;
   const rate = requests ? (denied ?? 0) / requests : requests === 0 ? 0 : undefined;
   const beat = node.age === undefined ? undefined : `${span(node.age)} ago`;
+  const leases = node.leases === undefined ? undefined : count(node.leases);
   const facts: [string, string | undefined][] = [
     ["Mode", node.mode], ["Requests/s", count(requests)], ["Denied", share(rate)],
-    ["Last beat", beat],
+    ["Leases requested", leases], ["Last beat", beat],
   ];
   return h("article", { class: `card node ${level}` },
     h("h2", {}, h("span", {}, node.name), badge(word, level),

@@ -41,6 +41,8 @@ export interface NodeLine {
   readonly requests?: number;
   readonly denied?: number;
   readonly mode?: string;
+  /** How many it has requested of Redis since its start. */
+  readonly leases?: number;
   readonly degraded?: string;
   readonly since?: number;
 }
@@ -158,6 +160,7 @@ function readNode(from: json.Fields): NodeLine[] {
     requests: json.number(from.requests),
     denied: json.number(from.denied),
     mode: json.text(from.mode),
+    leases: json.number(from.leases),
     degraded: json.text(from.degraded),
     since: json.number(from.since),
   }];
