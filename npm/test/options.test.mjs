@@ -14,7 +14,7 @@ const client = async () => {};
 const url = "http://node:8080";
 const namespace = { idFromName() {}, get() {} };
 
-// What is missing is a TypeError.
+// A missing option is a TypeError.
 const MISSING = [
   ["options must be an object with limit and window, not undefined", () => new Limiter()],
   ["options must be an object with limit and window, not null", () => new Limiter(null)],
@@ -50,7 +50,7 @@ const MISSING = [
     () => limitFetch({ limiter, key: () => "k" })],
 ];
 
-// What is wrong is a RangeError.
+// A wrong option is a RangeError.
 const WRONG = [
   ["limit must be a whole number from 0 to 1,000,000,000,000, not \"5\"",
     () => new Limiter({ limit: "5", window: 60 })],
