@@ -156,9 +156,8 @@ class HttpNode {
   ConsoleSessions& sessions() { return sessions_; }
   LiveFeed& live() { return live_; }
   ConsoleFigures console_figures() const {
-    return {.listening = live_.consoles(),
-            .dropped = live_.dropped(),
-            .sessions = sessions_.size()};
+    return {
+        .listening = live_.consoles(), .dropped = live_.dropped(), .sessions = sessions_.size()};
   }
   NodeFigures figures() const { return options_.figures ? options_.figures() : NodeFigures{}; }
 
