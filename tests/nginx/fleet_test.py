@@ -1,5 +1,6 @@
 """Several nginx that share a Redis: one limit, one list of blocks, and what happens without it."""
 
+import contextlib
 import json
 import os
 import re
@@ -30,6 +31,12 @@ rules:
     window: 1h
     mode: local
     on_deny: {{block: 1h}}
+  - id: api
+    match: {{method: POST, path: /api/login}}
+    key: client
+    limit: 5
+    window: 1m
+    on_deny: {{block: 5m}}
   - {{id: here, match: {{path: /here}}, limit: 4, window: 1h}}
   - {{id: open, match: {{path: /open}}, limit: 0, window: 1h, on_store_failure: allow}}
   - {{id: shut, match: {{path: /shut}}, limit: 9, window: 1h, on_store_failure: deny}}
@@ -92,29 +99,40 @@ class FleetTest(unittest.TestCase):
 
 
 class TogetherTest(FleetTest):
-    def admitted_by_two(self, path):
-        one, two = self.nginx(), self.nginx()
-        with Load(one, [path]) as first, Load(two, [path]) as second:
-            for load in (first, second):
+    """Three nginx with two workers each."""
+
+    def admitted_by_three(self, path):
+        """How many requests, and the lines of all logs about them in the order of deciding."""
+        nodes = [self.nginx() for _ in range(3)]
+        with contextlib.ExitStack() as loads:
+            under = [loads.enter_context(Load(nginx, [path], clients=2)) for nginx in nodes]
+            for load in under:
                 while load.count(path, 429) < 50:
                     load.wait_for_replies(20)
-        self.assertEqual(first.lost + second.lost, [])
-        for nginx in (one, two):
+        self.assertEqual([load.lost for load in under], [[], [], []])
+        for nginx in nodes:
             self.assertEqual(nginx.stop(), 0)
-            self.assertNotIn("[alert]", nginx.log())
             self.assertNotIn("[error]", nginx.log())
-        return first.count(path, 200) + second.count(path, 200)
+        lines = [line for nginx in nodes for line in nginx.access_log() if line[0] == path]
+        lines.sort(key=lambda line: int(line[9]))
+        return sum(load.count(path, 200) for load in under), lines
 
-    def test_two_nginx_admit_exactly_the_limit(self):
-        self.assertEqual(self.admitted_by_two("/whole"), LIMIT)
+    def test_strict_admits_exactly_the_limit(self):
+        self.assertEqual(self.admitted_by_three("/whole")[0], LIMIT)
 
-    def test_leases_never_admit_more_than_the_limit(self):
-        admitted = self.admitted_by_two("/leased")
+    def test_leases_never_exceed_the_limit_and_come_back(self):
+        admitted, _ = self.admitted_by_three("/leased")
         self.assertLessEqual(admitted, LIMIT)
         self.assertGreater(admitted, LIMIT // 2)
+        last = self.nginx(workers=1)
+        statuses = [last.ask("/leased").status for _ in range(LIMIT - admitted + 1)]
+        self.assertEqual(statuses, (LIMIT - admitted) * [200] + [429])
 
-    def test_copies_of_counts_are_exchanged(self):
-        self.assertGreaterEqual(self.admitted_by_two("/async"), LIMIT)
+    def test_async_exceeds_the_limit_by_what_comes_before_counts_are_exchanged(self):
+        admitted, lines = self.admitted_by_three("/async")
+        self.assertGreaterEqual(admitted, LIMIT)
+        passed = [int(line[9]) for line in lines if line[1] == "200"]
+        self.assertLess(passed[-1] - passed[LIMIT - 1], 1_000_000, "microseconds")
 
     def test_reloads_and_killed_workers_under_load_admit_no_more(self):
         nginx = self.nginx()
@@ -143,16 +161,40 @@ class TogetherTest(FleetTest):
         body = json.dumps(who | {"for": "1h"}).encode()
         self.assertEqual(one.ask("/weir/admin/blocks", "POST", JSON, body).status, 200)
         # The rule counts in each nginx by itself: only a block denies the first of a client.
-        wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"]) == 2,
-                   "the other nginx has heard of both")
+        self.wait_for_blocks(two, 2)
         for client in ("127.0.0.1", "127.0.0.9"):
             for _ in range(6):  # as many connections find both workers
                 self.assertEqual(two.ask("/login", client=client).status, 429)
         body = json.dumps(who).encode()
         self.assertEqual(two.ask("/weir/admin/blocks", "DELETE", JSON, body).status, 200)
-        wait_until(lambda: len(json.loads(one.ask("/weir/admin/blocks").text)["blocks"]) == 1,
-                   "the first has heard that it is lifted")
+        self.wait_for_blocks(one, 1)
         self.assertEqual(one.ask("/login", client="127.0.0.9").status, 200)
+
+    def test_ten_logins_are_five_and_whom_they_block_all_nginx_refuse(self):
+        one, two = self.nginx(), self.nginx()
+        replies = [one.ask("/api/login", "POST") for _ in range(10)]
+        self.assertEqual([reply.status for reply in replies], 5 * [200] + 5 * [429])
+        for reply in replies[5:]:
+            self.assertIn(field(reply, "Retry-After"), ("299", "300"))
+        self.wait_for_blocks(two, 1)
+        for _ in range(6):
+            denied = two.ask("/api/login", "POST")
+            self.assertEqual(denied.status, 429)
+            self.assertIn(field(denied, "Retry-After"), map(str, range(280, 301)))
+        self.assertEqual(two.ask("/api/login", "POST", client="127.0.0.2").status, 200)
+
+    def test_a_redis_that_is_replaced_learns_of_blocks_again(self):
+        one = self.nginx()
+        one.ask("/login")
+        self.assertEqual(one.ask("/login").status, 429)
+        self.redis.kill()
+        self.redis.start()
+        self.wait_for_blocks(self.nginx(), 1)
+
+    @staticmethod
+    def wait_for_blocks(nginx, count):
+        wait_until(lambda: len(json.loads(nginx.ask("/weir/admin/blocks").text)["blocks"])
+                   == count, "the nginx has heard of the blocks")
 
     def test_blocks_are_told_by_another_worker_when_one_is_killed_or_a_reload_replaces_all(self):
         one, two = self.nginx(), self.nginx()
@@ -161,8 +203,7 @@ class TogetherTest(FleetTest):
             one.ask("/login", client=client)
             self.assertEqual(one.ask("/login", client=client).status, 429)
             change()
-            wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"])
-                       == number + 1, "the other nginx has heard of it")
+            self.wait_for_blocks(two, number + 1)
             self.assertEqual(two.ask("/login", client=client).status, 429)
 
     @staticmethod
