@@ -56,6 +56,7 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
   Engine& engine = world_.judge.engine();
   fleet_ = std::make_unique<RedisFleet>(options_, place(), loop_.now());
   answers_ = loop_.make_alarm([&engine](Instant then) { engine.go_on(then); });
+  engine.await_hasher();
   engine.join(*fleet_, [&alarm = *answers_] { alarm.set(Instant{}); });
   looks_ = loop_.make_alarm([this](Instant then) {
     looks_->set(then + kLookEvery);
@@ -135,8 +136,9 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
 
 void FleetMember::use_secret(const HashSecret& secret, Instant now) {
   secret_ = secret;
-  world_.judge.engine().use_hasher(hashers_.emplace_back(secret));
-  fleet_->use_secret(now);
+  const KeyHasher& hasher = hashers_.emplace_back(secret);
+  world_.judge.engine().use_hasher(hasher);
+  fleet_->use_secret(hasher, now);
 }
 
 void FleetMember::retire() {
