@@ -1,6 +1,7 @@
 """Several nginx that share a Redis: one limit, one list of blocks, and what happens without it."""
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from redis_world import Redis  # noqa: E402
 
 LIMIT = 500
+CALM = 1_000_000  # so much that counts are pushed seldom
 
 RULES = f"""
 rules:
@@ -24,6 +26,8 @@ rules:
   - {{id: held, match: {{path: /held}}, limit: 100, window: 1h}}
   - {{id: leased, match: {{path: /leased}}, limit: {LIMIT}, window: 1h, mode: leased}}
   - {{id: async, match: {{path: /async}}, limit: {LIMIT}, window: 1h, mode: async}}
+  - {{id: calm, match: {{path: /calm}}, limit: {CALM}, window: 1h, mode: async}}
+  - {{id: many, match: {{path: /many}}, limit: {CALM}, window: 1h}}
   - id: login
     match: {{path: /login}}
     key: client
@@ -212,6 +216,32 @@ class TogetherTest(FleetTest):
             os.kill(worker, signal.SIGKILL)
             wait_until(lambda: worker not in nginx.workers(), "it is gone")
         wait_until(lambda: len(nginx.serving()) == 2, "there are others")
+
+    def test_what_a_killed_worker_has_admitted_is_counted(self):
+        nginx = self.nginx(workers=1)
+        for _ in range(100):
+            nginx.ask("/calm")
+        worker = nginx.serving()[0]
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: nginx.serving() not in ([], [worker]), "there is another")
+        self.wait_until_counted(nginx, "/calm", CALM - 100)
+
+    @staticmethod
+    def wait_until_counted(nginx, path, left):
+        """Nobody else asks."""
+        asked = itertools.count(1)
+        wait_until(lambda: remaining(nginx.ask(path)) == left - next(asked), "all is counted")
+
+    def test_what_an_nginx_has_admitted_alone_outlives_a_reload(self):
+        nginx = self.nginx(deadline="100ms")
+        self.redis.kill()
+        for _ in range(20):
+            nginx.ask("/many")
+        nginx.reload()
+        wait_until(lambda: len(nginx.workers()) == 2, "the old workers have gone")
+        self.redis.start()
+        self.wait_until_shared(nginx, times=2)  # before another nginx brings a secret of its own
+        self.wait_until_counted(self.nginx(workers=1), "/many", CALM - 20)
 
     def test_one_nginx_is_one_node_through_reloads_and_killed_workers(self):
         one, two = self.nginx(), self.nginx(workers=3)

@@ -41,10 +41,11 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
                   reactor, listener);
-  async_.emplace(
-      AsyncStoreOptions{
-          .redis = redis_options, .interval = options_.sync_interval, .stores = stores},
-      *strict_, *client_, reactor, listener);
+  async_.emplace(AsyncStoreOptions{.redis = redis_options,
+                                   .interval = options_.sync_interval,
+                                   .stores = stores,
+                                   .owed = core_.owed},
+                 *strict_, *client_, reactor, listener);
   const bool beats = options_.beat == RedisFleetOptions::Beat::kFirstCore && core_.number == 0;
   if (beats) {
     begin_beat({.secret = options_.secret, .blocks_read = std::string(BlocksField::kFromTheStart)},
@@ -98,6 +99,10 @@ void RedisFleet::admitted_alone(const Charge& charge, Instant now) {
 void RedisFleet::admitted_early(const KeyName& name, std::span<const Quota> limits,
                                 std::int64_t cost, Instant now) {
   early_.note(name, limits, cost, now);
+}
+
+void RedisFleet::owe(const Charge& charge, std::int64_t entered, Instant now) {
+  if (has_secret_) async_->owe(charge, entered, now);
 }
 
 bool RedisFleet::decides() const {
