@@ -32,7 +32,8 @@ namespace weir {
 class Rulebook {
  public:
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  // Tells all cores that there are other rules. Must not throw: they are in force.
+  // Hands all cores the other rules, and waits for them a while. Must not throw: the rules are in
+  // force.
   using Apply = std::function<void()>;
 
   // Bounds of the history: versions, and bytes of their rules. The last version stays.

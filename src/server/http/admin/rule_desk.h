@@ -122,8 +122,8 @@ class RuleDesk {
   virtual RuleHistory history() const = 0;
 
   // Calls `done` once: on the thread that makes the changes, when this one has been made or
-  // refused; but at once, here, if it cannot even wait for its turn. Cores have the new rules
-  // a moment later.
+  // refused; but at once, here, if it cannot even wait for its turn. By then every core has the
+  // new rules, unless one has been busy for a second.
   virtual void change(RuleChange change, Done done, Instant now) = 0;
 
   // The same, but changes nothing: what would become of it now.
