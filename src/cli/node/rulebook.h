@@ -94,7 +94,7 @@ class Rulebook {
   Draft draft_of(const RuleChange& change) const;
   Draft former_rules(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
-  RuleSource read_rule(const RuleChange& change) const;
+  RuleSource read_rule(const std::string& id, const std::string& text) const;
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;

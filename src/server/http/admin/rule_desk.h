@@ -45,15 +45,14 @@ struct RulesView {
 };
 
 struct RuleChange {
-  enum class Kind : std::uint8_t { kPut, kSwitch, kRemove, kGoBack };
+  enum class Kind : std::uint8_t { kPut, kPatch, kRemove, kGoBack };
   enum class Keep : std::uint8_t { kUntilReload, kInFile };
 
   Kind kind = Kind::kPut;
   std::string id;
-  std::string text{};  // of kPut: the rule, as YAML or JSON
-  // Of kSwitch: what the rule is to say; nothing: what it says now.
-  std::optional<bool> enabled{};
-  std::optional<bool> shadow{};
+  // Of kPut: the rule, as YAML or JSON. Of kPatch: the fields that are to change, as a JSON object
+  // (RFC 7396): null drops a field, and a section is changed field by field.
+  std::string text{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
   Keep keep = Keep::kUntilReload;
