@@ -140,7 +140,7 @@ class TogetherTest(FleetTest):
 
     def test_reloads_and_killed_workers_under_load_admit_no_more(self):
         nginx = self.nginx()
-        with Load(nginx, ["/whole"]) as load:
+        with Load(nginx, ["/whole", "/leased"]) as load:
             for number in range(6):
                 if number % 2 == 0:
                     nginx.reload()
@@ -150,12 +150,15 @@ class TogetherTest(FleetTest):
                     wait_until(lambda: worker not in nginx.serving()
                                and len(nginx.serving()) == 2, "there is another")
                 load.wait_for_replies(20)
-            while load.count("/whole", 429) < 50:
+            while min(load.count("/whole", 429), load.count("/leased", 429)) < 50:
                 load.wait_for_replies(20)
         # A request that was charged when its worker was killed has no reply.
         admitted = load.count("/whole", 200)
         self.assertLessEqual(admitted, LIMIT)
         self.assertGreaterEqual(admitted, LIMIT - 30)
+        # What killed workers held leased is spent by nobody.
+        self.assertLessEqual(load.count("/leased", 200), LIMIT)
+        self.assertGreater(load.count("/leased", 200), LIMIT // 4)
 
     def test_whom_one_blocks_the_other_refuses(self):
         one, two = self.nginx(), self.nginx()
@@ -359,6 +362,17 @@ class OutageTest(FleetTest):
         self.redis.pause()
         self.falls_back(nginx)  # answered while it still stands
         self.redis.resume()
+
+    def test_a_redis_that_comes_and_goes_under_load_fails_no_request(self):
+        nginx = self.nginx(deadline="100ms")
+        with Load(nginx, ["/many"]) as load:
+            for change in (self.redis.pause, self.redis.resume, self.redis.kill,
+                           self.redis.start):
+                change()
+                load.wait_for_replies(100)
+        self.assertEqual(load.lost, [])
+        self.assertEqual({status for _, status in load.statuses}, {200})
+        self.assertEqual(nginx.stop(), 0)
 
     def test_a_redis_that_dies_and_comes_back(self):
         nginx = self.nginx(deadline="100ms")
