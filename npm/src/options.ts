@@ -25,7 +25,7 @@ export function checkOption(name: string, value: unknown, isRight: boolean,
   throw new RangeError(`${name} must be ${expected}, not ${shown(value)}`);
 }
 
-/** Of one that may be left out. */
+/** Checks an option that may be left out. */
 export function checkOptional(name: string, value: unknown, isRight: boolean,
                               expected: string): void {
   if (value !== undefined) checkOption(name, value, isRight, expected);

@@ -20,7 +20,7 @@ namespace weir::nginx {
 // From now on this judge decides this worker's requests. Null: none does.
 void use_judge(Judge* judge);
 
-// Of phase PREACCESS.
+// The handler of phase PREACCESS.
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 
 // Its address, as realip says; none at a Unix socket.

@@ -36,7 +36,7 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
     stays.run();
     connects.run();
   };
-  // Who charges gives back its units first, so one mostly spends and the other mostly charges.
+  // A charge gives back units first, so one node mostly spends and the other mostly charges.
   const std::int64_t part = within(0, 10);
   connects.link.cut(connects.now());
   bool has_lost = false;

@@ -51,7 +51,7 @@ struct RuleChange {
   Kind kind = Kind::kPut;
   std::string id;
   std::string text{};  // of kPut: the rule, as YAML or JSON
-  // Of kSwitch: what the rule is to say; nothing: what it says now.
+  // For kSwitch: what the rule is to say; nothing: what it says now.
   std::optional<bool> enabled{};
   std::optional<bool> shadow{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
@@ -73,7 +73,7 @@ struct RuleTrial {
   std::string text;  // as YAML or JSON
 };
 
-// What is wrong with it, or suspicious.
+// A mistake in it, or something suspicious.
 struct RuleFinding {
   enum class Weight : std::uint8_t { kMistake, kWarning };
 
