@@ -51,12 +51,13 @@ def check_names(tree):
 def check_text(tree):
     for path in tree.paths:
         lines = tree.lines(path)
+        is_prose = has_prose(path)
         for number, line in enumerate(lines, 1):
             if LEFTOVER.search(line):
                 yield Finding(path, number, "leftover",
                               "finish it, or open an issue: nobody comes back to a note")
-            begins = SUBJECTLESS.search(line)
-            if begins and has_prose(path) and not (path.endswith(".md") and line[:1] == "#"):
+            begins = SUBJECTLESS.search(line) if is_prose else None
+            if begins and not (path.endswith(".md") and line[:1] == "#"):
                 yield Finding(path, number, "subject",
                               f"a sentence that begins with {begins[1]!r}: name its subject first")
         if is_code(tree, path):
