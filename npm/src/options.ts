@@ -33,7 +33,7 @@ export function checkText(name: string, value: unknown): void {
   if (typeof value !== "string") throw new TypeError(wrong(name, value, "a string"));
 }
 
-/** Of one that may be left out. */
+/** Checks an option that may be left out. */
 export function checkOptional(name: string, value: unknown, isRight: boolean,
                               expected: string): void {
   if (value !== undefined) checkOption(name, value, isRight, expected);

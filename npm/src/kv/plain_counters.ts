@@ -17,7 +17,7 @@ interface Counter {
   text(times: number[]): string;
 }
 
-// The times that count, oldest first. Of a number, so many without a time.
+// The times that count, oldest first. A number stands for so many without a time.
 const COUNTERS: Record<PlainFormat, Counter> = {
   log: {
     unitsMax: 1 << 16,

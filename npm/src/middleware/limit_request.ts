@@ -7,7 +7,7 @@ import {
   checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText,
 } from "../options.js";
 
-/** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
+/** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
 
 export interface MiddlewareOptions<Request> {

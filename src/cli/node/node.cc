@@ -436,7 +436,7 @@ std::string Node::id_of(RuleNumber number) const {
   return found == all.end() ? std::string() : found->id;
 }
 
-// Of this node and, as the others have said lately, of all.
+// This node's and, as the others have said lately, those of all.
 KeyReport Node::busiest_keys(RuleNumber number, std::string_view id) const {
   const Instant now = clock_.now();
   KeyReport sum = traffic_.rules().busiest_keys(number, KeysBy::kAsked, now);

@@ -3,7 +3,7 @@
 //
 // One worker at a time has the seat: it says the node's word to the others in Redis, and notes here
 // how many nodes are alive, and the secret under which the fleet hashes its keys. The others read
-// it. Who has the seat renews it with every look; who does not look for kSeatMax has lost it, so a
+// it. The worker on the seat renews it with every look; a worker that does not look for kSeatMax has lost it, so a
 // worker that is killed or stopped is replaced by the next that looks. With each worker a node of
 // its own, the share that a node decides by while Redis is away would be divided by the workers
 // once more.

@@ -10,7 +10,7 @@
 namespace weir::nginx {
 namespace {
 
-// So long does a block take at most from one worker to the one that tells other nodes.
+// A block takes at most so long from one worker to the one that tells other nodes.
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 

@@ -50,7 +50,7 @@ struct RuleChange {
 
   Kind kind = Kind::kPut;
   std::string id;
-  // Of kPut: the rule, as YAML or JSON. Of kPatch: the fields that are to change, as a JSON object
+  // For kPut: the rule, as YAML or JSON. For kPatch: the fields that change, as a JSON object
   // (RFC 7396): null drops a field, and a section is changed field by field.
   std::string text{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
@@ -72,7 +72,7 @@ struct RuleTrial {
   std::string text;  // as YAML or JSON
 };
 
-// What is wrong with it, or suspicious.
+// A mistake in it, or something suspicious.
 struct RuleFinding {
   enum class Weight : std::uint8_t { kMistake, kWarning };
 
