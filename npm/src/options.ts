@@ -28,7 +28,7 @@ export function checkOption(name: string, value: unknown, isRight: boolean,
   throw new RangeError(wrong(name, value, expected));
 }
 
-/** Of what a program computes for each call, a key say: a TypeError in either case. */
+/** For a text that a program computes for each call, such as a key: throws a TypeError. */
 export function checkText(name: string, value: unknown): void {
   if (typeof value !== "string") throw new TypeError(wrong(name, value, "a string"));
 }

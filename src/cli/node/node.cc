@@ -416,7 +416,7 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// Who changed the rules learns of it when every core has them: then the next request on any
+// The change of rules is answered when every core has them: then the next request on any
 // connection is decided by them. Cores have no rules to replace before the server is there. A core
 // that misses the message for want of memory finds the rules when it next looks at the wall clock,
 // within a second.
