@@ -15,14 +15,16 @@ export function headers(
 ): Record<string, string> {
   const reset = Math.ceil(decision.resetAfter);
   const waits = !decision.allowed && Number.isFinite(decision.retryAfter);
-  const retry = Math.max(1, Math.ceil(decision.retryAfter));
+  const more = Math.ceil(decision.moreAfter);
+  const retry = Math.max(1, more, Math.ceil(decision.retryAfter));
+  const until = Number.isFinite(decision.retryAfter) && more > 0 ? `;t=${more}` : "";
   const window = quota.windowUs % 1e6 === 0 ? `;w=${quota.windowUs / 1e6}` : "";
   const name = quoted(policy);
   const fields: Record<string, string> = {
     "X-RateLimit-Limit": String(decision.limit),
     "X-RateLimit-Remaining": String(decision.remaining),
     "X-RateLimit-Reset": String(reset),
-    "RateLimit": `${name};r=${decision.remaining};t=${waits ? retry : reset}`,
+    "RateLimit": `${name};r=${decision.remaining}${until}`,
     "RateLimit-Policy": `${name};q=${quota.limit}${window}`,
   };
   if (waits) fields["Retry-After"] = String(retry);

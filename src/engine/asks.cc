@@ -32,7 +32,8 @@ Decision refused(const Quota& quota) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = kFailureRetry,
-          .reset_after = kFailureRetry};
+          .reset_after = kFailureRetry,
+          .more_after = kFailureRetry};
 }
 
 // As if the key had never been seen.
@@ -163,7 +164,8 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = until - now,
-          .reset_after = until - now};
+          .reset_after = until - now,
+          .more_after = until - now};
 }
 
 // Answers what needs no counter. True if it did.

@@ -60,7 +60,11 @@ void put_fields(Out& out, const RateLimit& limit) {
   const auto& [policy, decision, is_alone] = limit;
   const std::int64_t reset_s = whole_seconds(decision.reset_after);
   const bool retry_helps = decision.verdict == Verdict::kDenied;
-  const std::int64_t retry_s = std::max<std::int64_t>(1, whole_seconds(decision.retry_after));
+  const bool more_comes = decision.verdict != Verdict::kNever && decision.more_after.count() > 0;
+  const std::int64_t more_s = more_comes ? whole_seconds(decision.more_after) : 0;
+  // Of a key that owes more than its limit, `retry_after` may be when a look is OK again.
+  const std::int64_t retry_s =
+      std::max({std::int64_t{1}, more_s, whole_seconds(decision.retry_after)});
 
   out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
   out.end();
@@ -73,7 +77,8 @@ void put_fields(Out& out, const RateLimit& limit) {
   const char* const name = now.end();
   write_structured_string(now, policy.name);
   const std::string_view quoted_name(name, static_cast<std::size_t>(now.end() - name));
-  now.put(";r=").number(decision.remaining).put(";t=").number(retry_helps ? retry_s : reset_s);
+  now.put(";r=").number(decision.remaining);
+  if (more_comes) now.put(";t=").number(more_s);
   out.end();
 
   TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");

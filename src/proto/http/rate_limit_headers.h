@@ -3,15 +3,15 @@
 //   X-RateLimit-Limit: 100                       what most clients know; seconds, not
 //   X-RateLimit-Remaining: 58                    a date, in -Reset
 //   X-RateLimit-Reset: 42
-//   RateLimit: "default";r=58;t=42               draft-ietf-httpapi-ratelimit-headers-10
+//   RateLimit: "default";r=58;t=1                draft-ietf-httpapi-ratelimit-headers-10
 //   RateLimit-Policy: "default";q=100;w=60
 //   Retry-After: 3                               only if waiting helps
 //   X-Weir-Mode: local                           only if a node decided alone
 //
-// Seconds are rounded up, so that nobody comes back too early. `t` is when
-// there is more to spend: for a denied request when it fits, for any other when the
-// quota is whole again. `w` is left out where the window is not a whole number of
-// seconds, because the draft has no other way to say it.
+// Seconds are rounded up, so that nobody comes back too early. `t` is when there is more to
+// spend than `r`: of a bucket of 60 an hour a minute, however empty it is. It is left out where
+// no wait helps, and where nothing is spent. `w` is left out where the window is not a whole
+// number of seconds, because the draft has no other way to say it.
 //
 // Thread rule: pure. Tested by rate_limit_headers_test.cc.
 

@@ -43,30 +43,51 @@ std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
 
 TEST(RateLimitHeaders, OfAnAllowedRequest) {
   EXPECT_EQ(headers({.name = "default", .limit = 100, .window = 60s},
-                    {.limit = 100, .remaining = 58, .reset_after = 41s + 1us}),
+                    {.limit = 100, .remaining = 58, .reset_after = 41s + 1us, .more_after = 400ms}),
             "X-RateLimit-Limit: 100\r\n"
             "X-RateLimit-Remaining: 58\r\n"
             "X-RateLimit-Reset: 42\r\n"
-            "RateLimit: \"default\";r=58;t=42\r\n"
+            "RateLimit: \"default\";r=58;t=1\r\n"
             "RateLimit-Policy: \"default\";q=100;w=60\r\n");
 }
 
 TEST(RateLimitHeaders, OfADeniedOne) {
-  EXPECT_EQ(
-      headers({.name = "login", .limit = 5, .window = 1min},
-              {.verdict = Verdict::kDenied, .limit = 7, .retry_after = 2500ms, .reset_after = 60s}),
-      "X-RateLimit-Limit: 7\r\n"
-      "X-RateLimit-Remaining: 0\r\n"
-      "X-RateLimit-Reset: 60\r\n"
-      "RateLimit: \"login\";r=0;t=3\r\n"
-      "RateLimit-Policy: \"login\";q=5;w=60\r\n"
-      "Retry-After: 3\r\n");
+  EXPECT_EQ(headers({.name = "login", .limit = 5, .window = 1min}, {.verdict = Verdict::kDenied,
+                                                                    .limit = 7,
+                                                                    .retry_after = 2500ms,
+                                                                    .reset_after = 60s,
+                                                                    .more_after = 2s}),
+            "X-RateLimit-Limit: 7\r\n"
+            "X-RateLimit-Remaining: 0\r\n"
+            "X-RateLimit-Reset: 60\r\n"
+            "RateLimit: \"login\";r=0;t=2\r\n"
+            "RateLimit-Policy: \"login\";q=5;w=60\r\n"
+            "Retry-After: 3\r\n");
 }
 
 TEST(RateLimitHeaders, NoRetryWhereItWouldNotHelp) {
-  const auto text = headers({.name = "a", .limit = 0, .window = 1s}, {.verdict = Verdict::kNever});
+  const auto text = headers({.name = "a", .limit = 0, .window = 1s},
+                            {.verdict = Verdict::kNever, .more_after = 1s});
   EXPECT_EQ(text.find("Retry-After"), std::string::npos);
-  EXPECT_NE(text.find("RateLimit: \"a\";r=0;t=0\r\n"), std::string::npos);
+  EXPECT_NE(text.find("RateLimit: \"a\";r=0\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, ABucketOfAnHourSaysAMinute) {
+  const auto text = headers({.name = "a", .limit = 60, .window = 1h},
+                            {.limit = 60, .reset_after = 1h, .more_after = 1min});
+  EXPECT_NE(text.find("RateLimit: \"a\";r=0;t=60\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, AnUntouchedKeyGetsNoMore) {
+  const auto text = headers({.name = "a", .limit = 9, .window = 1s}, {.limit = 9, .remaining = 9});
+  EXPECT_NE(text.find("RateLimit: \"a\";r=9\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, RetryIsNotBeforeThereIsMore) {
+  const auto text =
+      headers({.name = "a", .limit = 9, .window = 1min},
+              {.verdict = Verdict::kDenied, .limit = 9, .retry_after = 3s, .more_after = 9s});
+  EXPECT_NE(text.find("Retry-After: 9\r\n"), std::string::npos);
 }
 
 TEST(RateLimitHeaders, RetryIsNeverZero) {
