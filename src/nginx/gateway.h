@@ -23,6 +23,7 @@
 #include "base/text_hash.h"
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 
@@ -64,6 +65,9 @@ class Gateway {
   // As they stand in the file.
   const std::vector<RuleSource>& texts() const { return texts_; }
 
+  // Which header fields the file wants.
+  const RateLimitStyle& headers() const { return headers_; }
+
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
 
@@ -74,6 +78,7 @@ class Gateway {
   std::vector<RuleSource> texts_;
   std::vector<Rule> rules_;
   RequestSources sources_;
+  RateLimitStyle headers_;
   Sentences warnings_;
   std::vector<RuleSetPtr> sets_;
   std::map<std::vector<std::string_view>, std::size_t> chosen_;  // views of `names_`

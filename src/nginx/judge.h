@@ -23,6 +23,7 @@
 #include "nginx/gateway.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/http/check/forward_auth.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -52,6 +53,7 @@ struct Judgement {
   Instant at{};
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
+  RateLimit limit{};  // what header fields say of it, likewise
   std::string_view field{};
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
@@ -85,7 +87,7 @@ class Judge {
 
  private:
   Judgement decide(const Question& question, Instant now);
-  static Judgement read(const Asks& asks, Instant now);
+  Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -103,6 +105,8 @@ class Judge {
   Engine engine_;
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
+  std::vector<RateLimitItem> limit_items_;        // likewise
+  const RateLimitStyle headers_;
   DescribedRequest scratch_;
   std::string key_scratch_;
 };

@@ -22,6 +22,7 @@ HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
                 return bytes;
               },
           .trusted_proxies = std::move(options.trusted_proxies),
+          .headers = options.headers,
           .figures =
               [] {
                 return NodeFigures{

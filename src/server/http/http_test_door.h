@@ -65,7 +65,8 @@ class FakeDesk final : public RuleDesk {
         .version = 7, .rules = {{.id = "login", .json = R"({"id":"login"})"}}, .removed = {"old"}});
   }
   RuleHistory history() const override {
-    const auto older = RuleVersion{.version = 6, .when = instant_from_epoch_us(0),
+    const auto older = RuleVersion{.version = 6,
+                                   .when = instant_from_epoch_us(0),
                                    .rules = {{.id = "old", .json = R"({"id":"old"})"}}};
     const auto newer = RuleVersion{.version = 7,
                                    .when = instant_from_epoch_us(784'111'877'000'000 - 1'500'000),
@@ -98,6 +99,7 @@ class TestDoor {
     ConsoleOptions console{.use = ConsoleOptions::Use::kOn};
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
+    RateLimitStyle headers{};
   };
   TestDoor();
   explicit TestDoor(Options options);
