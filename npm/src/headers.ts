@@ -15,7 +15,7 @@ export function headers(
 ): Record<string, string> {
   const reset = Math.ceil(decision.resetAfter);
   const waits = !decision.allowed && Number.isFinite(decision.retryAfter);
-  const more = Math.ceil(decision.moreAfter);
+  const more = Math.ceil(decision.moreAfter || 0);  // a store of the program's own may lack it
   const retry = Math.max(1, more, Math.ceil(decision.retryAfter));
   const until = Number.isFinite(decision.retryAfter) && more > 0 ? `;t=${more}` : "";
   const window = quota.windowUs % 1e6 === 0 ? `;w=${quota.windowUs / 1e6}` : "";
