@@ -48,7 +48,7 @@ function card(node: NodeLine, now: number): HTMLElement {
   const leases = node.leases === undefined ? undefined : count(node.leases);
   const facts: [string, string | undefined][] = [
     ["Mode", node.mode], ["Requests/s", count(requests)], ["Denied", share(rate)],
-    ["Leases", leases], ["Last beat", beat],
+    ["Leases requested", leases], ["Last beat", beat],
   ];
   return h("article", { class: `card node ${level}` },
     h("h2", {}, h("span", {}, node.name), badge(word, level),

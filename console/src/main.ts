@@ -26,6 +26,7 @@ const STATUS = {
   lost: "Disconnected, trying again",
   refused: "The server shows its figures only to people who have signed in",
 } as const;
+const SHUT = "The server shows its figures to nobody until it is started with an admin token";
 
 function element(id: string): HTMLElement {
   return document.getElementById(id)!;
@@ -82,7 +83,7 @@ function moveBetweenTabs(event: KeyboardEvent): void {
 
 function showStatus(): void {
   element("status").dataset.status = feed.status;
-  say(element("status-text"), STATUS[feed.status]);
+  say(element("status-text"), session.isShut ? SHUT : STATUS[feed.status]);
 }
 
 function showNode(): void {
@@ -98,6 +99,7 @@ function showSession(): void {
   sign.hidden = !session.needed;
   say(sign, session.signedIn ? "Sign out" : "Sign in");
   showNode();
+  showStatus();
 }
 
 async function signInOrOut(): Promise<void> {
@@ -144,7 +146,7 @@ async function start(): Promise<void> {
   window.addEventListener("hashchange", route);
   await session.load();
   begin();
-  if (!session.mayChange && !session.public) openSignIn(begin);
+  if (!session.mayChange && !session.public && !session.isShut) openSignIn(begin);
 }
 
 const ELEMENTS: [string, CustomElementConstructor][] = [

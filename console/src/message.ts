@@ -23,7 +23,6 @@ export interface Redis {
   readonly state: "disabled" | "up" | "down";
   readonly since?: number;
   readonly mode?: string;
-  readonly roundTripP99?: number;
   /** What is wrong, if something is. */
   readonly reason?: string;
 }
@@ -42,6 +41,7 @@ export interface NodeLine {
   readonly requests?: number;
   readonly denied?: number;
   readonly mode?: string;
+  /** How many it has requested of Redis since its start. */
   readonly leases?: number;
   readonly degraded?: string;
   readonly since?: number;
@@ -134,7 +134,6 @@ function readRedis(from: json.Fields): Redis | undefined {
     state,
     since: json.number(from.since),
     mode: json.text(from.mode),
-    roundTripP99: json.number(from.round_trip_p99),
     reason: json.text(from.reason),
   };
 }

@@ -1,4 +1,4 @@
-// What is imported and is no TypeScript: icons as texts, and what we use of Chart.js.
+// Types of imports that are no TypeScript: icons as texts, and the part of Chart.js that we use.
 
 declare module "*.svg" {
   const text: string;

@@ -1,4 +1,4 @@
-// What has changed the rules: each version, its difference from now, and one click back.
+// The changes of the rules: each version, its difference from now, and one click back.
 
 import { ask } from "./api";
 import { button, fill, h, say } from "./dom";

@@ -15,7 +15,12 @@ class Session extends EventTarget {
 
   /** Whether admin routes will answer, as far as the page knows. */
   get mayChange(): boolean {
-    return !this.needed || this.signedIn;
+    return this.signedIn || !this.known;
+  }
+
+  /** The server listens beyond loopback, has no token, and so shows nothing to anybody. */
+  get isShut(): boolean {
+    return this.known && !this.needed && !this.signedIn && !this.public;
   }
 
   async load(): Promise<void> {

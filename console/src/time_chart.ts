@@ -95,7 +95,7 @@ export class TimeChart<T extends { readonly t: number }> {
       data: [],
       ...{
         borderColor: line,
-        // What is stacked on another has no line, which would hide the other where it is 0.
+        // A series on top of another has no line: where it is 0, the line would hide the other.
         backgroundColor: each.filled ? `${line}${below === "-1" ? "b0" : "38"}` : "transparent",
         borderWidth: each.dashed ? 1 : below === "-1" ? 0 : 1.75,
         borderJoinStyle: "round",

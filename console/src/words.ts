@@ -1,6 +1,6 @@
 // Says in words what /v1/explain and the checks answer. Pure.
 
-import { algorithm, count, exact, latency, plural, ratio, share, span } from "./format";
+import { algorithm, count, exact, plural, ratio, share, span } from "./format";
 import * as json from "./json";
 import type { Here, Rates, Redis } from "./message";
 
@@ -58,8 +58,7 @@ export function redisState(redis: Redis | undefined, now: number): State & { val
   const why = [redis.reason, since].filter(Boolean).join(", ");
   if (redis.state === "down") return { level: "bad", value: "down", text: why || "disconnected" };
   if (redis.reason) return { level: "warn", value: "up", text: why };
-  const trip = redis.roundTripP99 === undefined ? "" : `p99 ${latency(redis.roundTripP99)}`;
-  const text = [redis.mode, trip || since].filter(Boolean).join(", ");
+  const text = [redis.mode, since].filter(Boolean).join(", ");
   return { level: "good", value: "up", text };
 }
 
@@ -112,15 +111,19 @@ function counter(rule: json.Fields): string {
   const limit = json.number(rule.limit) ?? 0;
   const window = json.number(rule.window_seconds);
   const cost = json.number(rule.cost) ?? 1;
-  const left = `${exact(remaining)} of ${exact(limit)} per ${span(window)}`;
+  const refill = json.number(rule.per_window);
+  const left = refill === undefined
+    ? `${exact(remaining)} of ${exact(limit)} per ${span(window)} left`
+    : `${exact(remaining)} of a burst of ${exact(limit)} left and gets ${exact(refill)} per ` +
+      span(window);
   const name = `The counter of key '${json.text(rule.key) ?? ""}'`;
   if (rule.would !== "deny" && rule.over !== true) {
-    return `${name} has ${left} left, so a cost of ${exact(cost)} fits.`;
+    return `${name} has ${left}, so a cost of ${exact(cost)} fits.`;
   }
   const next = limit - remaining + 1;
   const which = cost === 1 && remaining === 0 && limit > 0
     ? ` This would be number ${exact(next)}` : ` A cost of ${exact(cost)} would be too much`;
-  return `${name} has ${left} left.${which}; ${again(rule)}.`;
+  return `${name} has ${left}.${which}; ${again(rule)}.`;
 }
 
 function again(rule: json.Fields): string {

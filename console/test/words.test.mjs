@@ -33,6 +33,15 @@ test("what would be allowed", () => {
   assert.match(verdict({ applies: [] }).text, /no rule applies/);
 });
 
+test("a burst is not what comes each window", () => {
+  const rule = { ...DENIED, would: "allow", over: false, limit: 30, per_window: 10,
+    window_seconds: 1, remaining: 30, algorithm: "token_bucket" };
+  assert.equal(because(rule)[0], "The counter of key 'visitor-1' has 30 of a burst of 30 left " +
+    "and gets 10 per 1 s, so a cost of 1 fits.");
+  assert.match(because({ ...rule, would: "deny", over: true, remaining: 0 })[0],
+    /has 0 of a burst of 30 left and gets 10 per 1 s\. This would be number 31;/);
+});
+
 test("other reasons than the counter", () => {
   const said = (fields) => because({ ...DENIED, ...fields }).join(" ");
   assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
@@ -63,8 +72,7 @@ test("figures have a level and a word", () => {
   assert.equal(keysState({ keys: 99, maxKeys: 100 }).level, "bad");
   assert.deepEqual(redisState({ state: "down", since: 40 }, 100),
     { level: "bad", value: "down", text: "for 1 min" });
-  assert.equal(redisState({ state: "up", mode: "strict", roundTripP99: 0.001 }, 1).text,
-    "strict, p99 1 ms");
+  assert.equal(redisState({ state: "up", mode: "strict", since: 1 }, 4).text, "strict, for 3 s");
 });
 
 test("limits as a cell", () => {

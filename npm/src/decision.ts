@@ -35,6 +35,13 @@ export function decisionOf(
   };
 }
 
+/** Whether it is one: what keeps counters elsewhere may answer anything. */
+export function isDecision(answer: Decision): boolean {
+  const { allowed, remaining, retryAfter, resetAfter, limit } = answer;
+  return typeof allowed === "boolean" &&
+         [remaining, retryAfter, resetAfter, limit].every((value) => typeof value === "number");
+}
+
 export type Allowance = "allow" | "deny";
 
 /** An answer without a counter behind it: what a limit says when its store is away. */

@@ -2,7 +2,7 @@
 // outage is no denial. No call waits longer than its deadline.
 
 import { StoreError } from "./batcher.js";
-import { uncounted, type Decision } from "./decision.js";
+import { isDecision, uncounted, type Decision } from "./decision.js";
 import { checkOptional, isCount } from "./options.js";
 import { MemoryStore } from "./memory_store.js";
 import type { Quota } from "./quota.js";
@@ -54,7 +54,9 @@ export abstract class FailoverStore implements AsyncStore {
   async spend(quota: Quota, bucket: string, key: string, cost: number,
               now: number): Promise<Decision> {
     try {
-      return await this.inTime(this.ask(quota, bucket, key, cost));
+      const decision = await this.inTime(this.ask(quota, bucket, key, cost));
+      if (!isDecision(decision)) throw new StoreError("the store answers what is no decision");
+      return decision;
     } catch (error) {
       ++this.failures;
       if (this.onFailure === "throw" || error instanceof RangeError) throw storeErrorOf(error);

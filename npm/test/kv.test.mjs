@@ -110,6 +110,7 @@ const BROKEN = {
   "no numbers": { ...mapKv(), get: async () => '{"v":1,"p":{"x":["a",null,{},1e999]}}' },
   "too few numbers": { ...mapKv(), get: async () => '{"v":1,"p":{"x":[1]}}' },
   "negative ones": { ...mapKv(), get: async () => '{"v":1,"p":{"x":[-1,-1,-1,-1]}}' },
+  "undefined": { ...mapKv(), get: async () => undefined },
   "a megabyte": { ...mapKv(), get: async () => "x".repeat(1 << 20) },
   "a prototype": { ...mapKv(), get: async () => '{"v":1,"p":{"__proto__":[1,2,3,4]}}' },
 };
@@ -125,10 +126,22 @@ for (const [what, kv] of Object.entries(BROKEN)) {
     const { reads, writes, values } = store.failures;
     const counted = reads + writes + values > 0;
     const fails = { "reads hang": 0, "no numbers": 0, "too few numbers": 0, "negative ones": 0,
-                    "a prototype": 0 };
+                    "a prototype": 0, "undefined": 0 };
     assert.equal(counted, fails[what] === undefined, JSON.stringify(store.failures));
   });
 }
+
+test("a read that never ends does not keep a key from all others", async () => {
+  const kv = { ...mapKv(), get: () => new Promise(() => {}) };
+  const { limiter, store, time } = placeOn(kv, { wait: 0 });
+  await limiter.hit("", "k");
+  time.now += 29_000;
+  await limiter.hit("", "k");
+  assert.equal(store.counts.reads, 1, "it may still come");
+  time.now += 2000;
+  await limiter.hit("", "k");
+  assert.equal(store.counts.reads, 2);
+});
 
 test("a failed write is made good by the next", async () => {
   const kv = mapKv();
@@ -205,6 +218,16 @@ test("format log: an array of times, expired ones dropped from the front", async
   for (let i = 0; i < 9; ++i) assert.equal((await limiter.hit("", "k")).allowed, true);
   assert.equal(store.failures.writes, 9);
   assert.equal(store.bound(limiter.quota).hard, Infinity, "it says so");
+});
+
+test("formats log and count: a limit has to fit into one value", async () => {
+  for (const [format, most] of [["log", 65_536], ["count", 1_048_576]]) {
+    const { limiter } = placeOn(mapKv(), { format }, { limit: most, window: 60 });
+    const hit = (options) => limiter.hit("", "k", options);
+    assert.equal((await hit({ cost: most })).allowed, true);
+    assert.equal((await hit()).allowed, false, `${format}: what was written is read`);
+    await assert.rejects(() => hit({ limit: most + 1 }), /^RangeError: limits by format/);
+  }
 });
 
 test("format count: a number", async () => {

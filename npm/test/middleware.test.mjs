@@ -29,6 +29,14 @@ test("fetch: passes, tells, denies", async () => {
   assert.equal(uncounted.headers.get("ratelimit"), null);
 });
 
+test("fetch: what a handler answers to a WebSocket stays as it is", async () => {
+  const upgrade = { status: 101, body: null, headers: new Headers() };
+  for (const answer of [upgrade, undefined, Response.error()]) {
+    const handler = limitFetch({ limiter: twoAMinute(), key: () => "k" }, () => answer);
+    assert.equal(await handler(new Request("http://a/")), answer);
+  }
+});
+
 function expressReply() {
   return {
     statusCode: 200, fields: {}, text: undefined,

@@ -14,7 +14,7 @@ const client = async () => {};
 const url = "http://node:8080";
 const namespace = { idFromName() {}, get() {} };
 
-// What is missing is a TypeError.
+// A missing option is a TypeError.
 const MISSING = [
   ["options must be an object with limit and window, not undefined", () => new Limiter()],
   ["options must be an object with limit and window, not null", () => new Limiter(null)],
@@ -46,9 +46,11 @@ const MISSING = [
   ["limiter is missing", () => limitFastify({})],
   ["key is missing; it must be a function from a request to its key", () => limitHono({ limiter })],
   ["key is missing", () => limitFetch({ limiter }, () => new Response())],
+  ["handler is missing; it must be a function from a request to its response",
+    () => limitFetch({ limiter, key: () => "k" })],
 ];
 
-// What is wrong is a RangeError.
+// A wrong option is a RangeError.
 const WRONG = [
   ["limit must be a whole number from 0 to 1,000,000,000,000, not \"5\"",
     () => new Limiter({ limit: "5", window: 60 })],
@@ -92,6 +94,7 @@ const WRONG = [
   ["places must be a number, 1 at least, not \"2\"", () => new KvStore({ kv, places: "2" })],
   ["places must be", () => new KvStore({ kv, places: NaN })],
   ["staleness must be a number of milliseconds", () => new KvStore({ kv, staleness: "60s" })],
+  ["waitUntil must be a function", () => new KvStore({ kv, waitUntil: Promise.resolve() })],
   ["place must be a text", () => new KvStore({ kv, place: 7 })],
   ["prefix must be a text", () => new CountingStore({ prefix: 7 })],
   ["limiter must be a Limiter", () => binding({})],
@@ -100,6 +103,8 @@ const WRONG = [
     () => limitFastify({ limiter, key: "ip" })],
   ["cost must be a function from a request to its cost, a number, not 2",
     () => limitExpress({ limiter, cost: 2 })],
+  ["bucket must be a text, not 7", () => limitExpress({ limiter, bucket: 7 })],
+  ["policy must be a text, not 7", () => limitExpress({ limiter, policy: 7 })],
 ];
 
 for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {

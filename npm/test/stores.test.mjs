@@ -164,6 +164,9 @@ test("remote: a node that is away, or answers nonsense, is no denial", async () 
     async () => new Response("no", { status: 503 }),
     async () => new Response("{}"),
     async () => new Response('{"results":[]}'),
+    async () => new Response('{"results":[null]}'),
+    async () => new Response('{"results":[{}]}'),
+    async () => new Response('{"results":[{"allowed":false}]}'),
     async () => new Response("<html>"),
     () => new Promise(() => {}),
   ];

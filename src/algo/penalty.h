@@ -124,7 +124,7 @@ Step<State> decide_backoff(const Quota& quota, const State& state, std::int64_t 
   return {rolled, describe<Counts>(quota, rolled, Verdict::kAllowed, now), true};
 }
 
-// What is left of `state` when `cost` counts whether or not it fits: allowed or denied.
+// The state after `cost` has counted, whether or not it fits.
 template <typename Counts, typename State>
 State charged(const Quota& quota, const State& state, std::int64_t cost, Instant now) noexcept {
   State rolled = Counts::roll(quota, state, now);

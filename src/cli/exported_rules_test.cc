@@ -63,11 +63,13 @@ rules:
     window: 1m
     on_deny: {block: 1m, status: 403}
     mode: strict
+    overdraft: true
 )"),
             "rules.yaml:3:9: a: the Worker asks by request only: the rule needs a 'match'\n"
             "rules.yaml:7:12: b: the Worker has no 'path_regex' in 'match'; write 'path' with '*'\n"
             "rules.yaml:10:14: b: the Worker has no 'block' in 'on_deny'\n"
-            "rules.yaml:11:11: b: the Worker has no 'mode'\n");
+            "rules.yaml:11:11: b: the Worker has no 'mode'\n"
+            "rules.yaml:12:16: b: the Worker has no 'overdraft'\n");
 }
 
 TEST(ExportedRules, HaveTextsWhereYamlHasNumbers) {

@@ -95,6 +95,15 @@ std::optional<SettingMistake> settle_tls(const SettingValues& values, Settings& 
       "'tls:' in the file"};
 }
 
+// Port 0 is another one each time.
+const Listening* listens_there(const Settings& settings, const Address& address) {
+  const bool is_any = !address.is_unix() && address.port() == 0;
+  const auto there = std::ranges::find_if(settings.listening, [&](const Listening& place) {
+    return !is_any && place.address.to_string() == address.to_string();
+  });
+  return there == settings.listening.end() ? nullptr : &*there;
+}
+
 std::optional<SettingMistake> settle_listening(const SettingValues& values, Settings& settings) {
   const auto behind_proxy = values.get<std::vector<std::string>>("listen.proxy_protocol");
   for (const auto& option : kListenOptions) {
@@ -105,6 +114,11 @@ std::optional<SettingMistake> settle_listening(const SettingValues& values, Sett
     auto address = Address::parse(values.get<std::string>(name));
     if (auto* error = std::get_if<StartError>(&address)) {
       return SettingMistake{name, std::move(error->message)};
+    }
+    if (const auto* other = listens_there(settings, std::get<Address>(address))) {
+      return SettingMistake{name, std::get<Address>(address).to_string() + " is the address of '" +
+                                      std::string(other->option->name) +
+                                      "' already; give each its own"};
     }
     settings.listening.push_back({.option = &option,
                                   .address = std::get<Address>(address),

@@ -85,7 +85,7 @@ struct Settings {
   Exposure exposure() const;
 };
 
-// What is wrong with a setting, of this full name.
+// A mistake of the setting with this full name.
 struct SettingMistake {
   std::string setting;
   std::string message;

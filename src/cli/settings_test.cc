@@ -173,6 +173,15 @@ TEST(Settings, ProxyHeadersAreForTheAddressesNamed) {
               HasSubstr("proxy_protocol names 'http_tls', but nothing listens"));
 }
 
+TEST(Settings, NoTwoDoorsListenAtOneAddress) {
+  EXPECT_THAT(refusal(said({"--http", "127.0.0.1:7777", "--grpc", "localhost:7777"})),
+              HasSubstr("127.0.0.1:7777 is the address of 'http' already; give each its own"));
+  EXPECT_THAT(refusal(said({"--resp", "unix:/run/a.sock", "--grpc", "unix:/run/a.sock"})),
+              HasSubstr("unix:/run/a.sock is the address of 'grpc' already"));
+  const auto any_port = settled(said({"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}));
+  EXPECT_EQ(any_port.listening.size(), 2u);
+}
+
 TEST(Settings, TheMostExposedAddressCounts) {
   const auto exposure = [](std::vector<std::string> arguments) {
     return settled(said(std::move(arguments))).exposure();

@@ -32,7 +32,7 @@ struct Ask {
   std::string_view bucket{};
   std::string_view key{};
   std::string_view tier{};
-  // Of a request that repeats what key or tier are made of: what they may be instead.
+  // What key and tier may be instead, if the request repeats a part of them.
   std::shared_ptr<const KeyChoices> choices{};
   // Whose request it is, if that is known, for lists of networks.
   std::optional<IpAddress> client{};

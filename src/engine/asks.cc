@@ -15,7 +15,7 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// Of several keys that it may be, the longest.
+// The longest block of the keys that the ask may have.
 std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
   if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
   std::optional<Instant> until;

@@ -29,8 +29,8 @@
 // its next byte arrives (so that the reply to that request says it is the last), or
 // when it has been silent for long enough.
 //
-// Thread rule: on the core that accepted it. Tested by server_test.cc, tls_test.cc and
-// proxy_test.cc.
+// Thread rule: on the core that accepted it. Tested by server_test.cc, successor_test.cc,
+// tls_test.cc and proxy_test.cc.
 
 #pragma once
 

@@ -93,7 +93,7 @@ class PipelinedSession : public Session {
   }
 
   std::size_t held() const final {
-    std::size_t bytes = in_.capacity() + out_.capacity();
+    std::size_t bytes = in_.capacity() + out_.capacity() + held_besides();
     for (const Place& place : places_) bytes += kPlaceBytes + place.output.capacity();
     return bytes;
   }
@@ -155,6 +155,9 @@ class PipelinedSession : public Session {
   virtual void refuse_slow(Instant now) = 0;
   // Decides what is queued.
   virtual void flush(Instant now) = 0;
+
+  // What it holds for the peer in places of its own.
+  virtual std::size_t held_besides() const { return 0; }
 
   // Says how long the replies that are written next have waited.
   struct Turn {

@@ -357,6 +357,17 @@ class Console(unittest.TestCase):
             page.wait(lambda _: self.asked_of_blocks() > asked, "the lists are asked for again")
             self.assertEqual(page.all("dialog"), [])  # nobody has asked for that
 
+    def test_nobody_can_sign_in_to_a_server_that_is_open_and_has_no_token(self):
+        page = self.browser
+        self.allowed_complaints = ("403",)
+        with self.own_server(http="0.0.0.0:0") as server:
+            page.open(f"http://127.0.0.1:{server.port}")
+            page.find("#status", "to nobody until it is started with an admin token")
+            self.assertEqual(page.all("dialog"), [])
+            self.assertFalse(page.all("#sign")[0].is_displayed())
+            page.go("rules")
+            page.find("#rules .message", "no admin token")
+
     def asked_of_blocks(self):
         return self.browser.run("""return performance.getEntriesByType("resource")
           .filter((each) => each.name.includes("/admin/blocks")).length""")

@@ -149,6 +149,19 @@ class FleetLive(unittest.TestCase):
             self.assertEqual(sum(node["here"] for node in said["nodes"]), 1)
             self.assertEqual((said["redis"]["state"], said["redis"]["mode"]), ("up", "strict"))
 
+    def test_a_node_says_how_many_leases_it_has_requested(self):
+        with Redis() as redis, Fleet([redis.url]) as fleet:
+            fleet.wait_until_shared()
+            node = fleet.nodes[0]
+            with WebSocket(node.port) as console:
+                console.message_that(lambda said: said["nodes"][0].get("leases") == 0)
+
+                def has_leased(said):
+                    node.check(key="a", limit=1000, window=60, mode="leased")
+                    return said["nodes"][0]["leases"] > 0
+
+                console.message_that(has_leased)
+
     def test_a_lost_redis_is_shown(self):
         with Redis() as redis, Fleet([redis.url]) as fleet:
             fleet.wait_until_shared()

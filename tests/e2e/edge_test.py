@@ -56,11 +56,10 @@ class Edge(unittest.TestCase):
 
     def test_the_block_is_longer_than_the_window(self):
         replies = self.ask(7, "POST", "/api/login", client="192.0.2.11")
-        # The first denial tells when the window has room, those after it when the block ends.
-        self.assertLessEqual(int(field(replies[5], "Retry-After")), 73)
-        blocked = int(field(replies[6], "Retry-After"))
-        self.assertGreater(blocked, 240)
-        self.assertLessEqual(blocked, 300)
+        for denial in replies[5:]:  # the first one, too, which starts the block
+            wait = int(field(denial, "Retry-After"))
+            self.assertGreater(wait, 240)
+            self.assertLessEqual(wait, 300)
 
     def test_a_block_is_for_its_client_and_rule_alone(self):
         self.assertEqual(self.statuses(6, "POST", "/api/login", client="192.0.2.12")[-1], 429)

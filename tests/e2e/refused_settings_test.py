@@ -34,6 +34,8 @@ REFUSED = [
      "the authority of client certificates {f}/word cannot be used"),
     ("listen: {http: '127.0.0.1:0', proxy_protocol: resp}",
      "1:47: proxy_protocol names 'resp', but nothing listens under that name"),
+    ("listen: {http: '127.0.0.1:7777', grpc: '127.0.0.1:7777'}",
+     "1:40: 127.0.0.1:7777 is the address of 'http' already; give each its own"),
     ("store: {redis: 'rediss://127.0.0.1?ca_file={f}/none'}",
      "1:16: the authorities' file {f}/none cannot be used"),
     ("store: {redis: 'http://127.0.0.1'}", "1:16: 'redis' "),

@@ -28,6 +28,7 @@ client.on("error", (error) => { console.error("event: " + error); process.exitCo
   console.log(JSON.stringify([
     await client.call("CL.THROTTLE", "io", 15, 30, 60),
     await client.pipeline().call("CL.THROTTLE", "io", 15, 30, 60).ping().exec(),
+    await client.multi().call("CL.THROTTLE", "io", 15, 30, 60).exec(),
     await client.client("GETNAME"),
     await client.echo("hello"),
   ]));
@@ -58,6 +59,25 @@ SAME_AS_REDIS = [
     b"*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$0\r\n\r\n",
     b"HELLO 3\r\nCLIENT GETNAME\r\nCOMMAND DOCS nope\r\nCOMMAND INFO nope\r\nRESET\r\n"
     b"CLIENT GETNAME\r\n",
+    b"EXEC\r\n", b"EXEC x\r\n", b"DISCARD\r\n", b"DISCARD x\r\n", b"MULTI x\r\n",
+    b"UNWATCH\r\n", b"WATCH\r\n", b"MULTI\r\nEXEC\r\nEXEC\r\n",
+    b"MULTI\r\nPING\r\nECHO hi\r\nEXEC\r\nPING\r\n",
+    b"MULTI\r\nPING\r\nMULTI\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nPING\r\nWATCH a\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nUNWATCH\r\nEXEC\r\n", b"MULTI\r\nPING\r\nDISCARD\r\nEXEC\r\n",
+    b"MULTI\r\nPING\r\nNOPE a\r\nPING\r\nEXEC\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nNOPE\r\nDISCARD\r\nMULTI\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nMULTI x\r\nEXEC\r\n", b"MULTI\r\nDISCARD x\r\nEXEC\r\n",
+    b"MULTI\r\nECHO\r\nEXEC\r\n", b"MULTI\r\nCLIENT NOPE\r\nEXEC\r\n",
+    b"MULTI\r\nPING\r\nEXEC x\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nSELECT 99\r\nPING a b\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nHELLO 3\r\nCLIENT GETNAME\r\nEXEC\r\nCLIENT GETNAME\r\n",
+    b"HELLO 3\r\nMULTI\r\nCLIENT GETNAME\r\nHELLO 2\r\nCLIENT GETNAME\r\nEXEC\r\n",
+    b"MULTI\r\nHELLO 4\r\nHELLO 3 AUTH nobody x\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nAUTH x\r\nAUTH nobody x\r\nPING\r\nEXEC\r\n",
+    b"MULTI\r\nPING\r\nRESET\r\nEXEC\r\n", b"MULTI\r\nPING\r\nQUIT\r\nEXEC\r\n",
+    b"MULTI\r\nCLIENT SETNAME a\r\nCLIENT GETNAME\r\nEXEC\r\n",
+    b"MULTI\r\nPING \"x\r\nEXEC\r\n",
 ]
 # With a password.
 SAME_AS_REDIS_TO_STRANGERS = [
@@ -66,8 +86,12 @@ SAME_AS_REDIS_TO_STRANGERS = [
     b"AUTH default wrong\r\n", b"QUIT\r\n", b"RESET\r\n", b"*11\r\n", b"*1\r\n$16385\r\n",
     b"AUTH open-sesame-please\r\nPING\r\nRESET\r\nPING\r\n",
     b"AUTH open-sesame-please\r\nAUTH wrong\r\nPING\r\n",
+    b"MULTI\r\n", b"EXEC\r\n", b"EXEC x\r\n", b"WATCH a\r\n", b"DISCARD\r\n",
+    b"AUTH open-sesame-please\r\nMULTI\r\nAUTH wrong\r\nPING\r\nEXEC\r\n",
+    b"AUTH open-sesame-please\r\nMULTI\r\nRESET\r\nEXEC\r\n",
 ]
 PASSWORD = "open-sesame-please"
+CONFIG = "rules: [{id: r, limit: 3, window: 1h}]"
 
 
 @contextlib.contextmanager
@@ -195,6 +219,46 @@ class RedisPy(unittest.TestCase):
                     client.execute_command("CL.THROTTLE", "py", 1, 0, 1)
                 self.assertTrue(client.ping())
 
+    def test_the_default_pipeline_is_a_transaction(self):
+        with RespWeir(config=CONFIG) as weir:
+            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
+                with client.pipeline() as pipeline:
+                    for _ in range(100):
+                        pipeline.execute_command("CL.THROTTLE", "piped", 9, 1, 1000000)
+                    pipeline.ping()
+                    *replies, pong = pipeline.execute()
+                self.assertEqual([reply[0] for reply in replies], [0] * 10 + [1] * 90)
+                self.assertTrue(pong)
+
+    def test_a_bad_command_in_a_transaction_charges_nothing(self):
+        with RespWeir(config=CONFIG) as weir:
+            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
+                with client.pipeline() as pipeline:
+                    pipeline.execute_command("WEIR.HIT", "r", "k")
+                    pipeline.execute_command("WEIR.HIT", "s", "k")
+                    with self.assertRaisesRegex(redis.ResponseError, "no rule 's'"):
+                        pipeline.execute()
+                self.assertEqual(client.execute_command("WEIR.LOOK", "r", "k", 0)[2], 3)
+
+    def test_all_or_nothing(self):
+        with RespWeir(config=CONFIG) as weir:
+            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
+                with client.pipeline() as pipeline:
+                    pipeline.execute_command("WEIR.ATOMIC")
+                    pipeline.execute_command("WEIR.HIT", "r", "a", 2)
+                    pipeline.execute_command("WEIR.HIT", "r", "b", 4)
+                    done, one, other = pipeline.execute()
+                self.assertEqual((done, one[0], other[0]), (b"OK", 0, 1))
+                self.assertEqual(client.execute_command("WEIR.LOOK", "r", "a", 0)[2], 3)
+
+    def test_what_watches_keys_is_refused_before_anything_is_charged(self):
+        with RespWeir(config=CONFIG) as weir:
+            with contextlib.closing(redis.Redis(port=weir.resp_port)) as client:
+                with client.pipeline() as pipeline:
+                    with self.assertRaisesRegex(redis.ResponseError, "WATCH is not supported"):
+                        pipeline.watch("k")
+                self.assertTrue(client.ping())
+
     @unittest.skipIf(redis.VERSION < (5, 0), "this redis-py speaks RESP2 only")
     def test_resp3(self):
         with RespWeir() as weir:
@@ -225,7 +289,7 @@ class IoRedis(unittest.TestCase):
                                       check=False)
             self.assertEqual(done.stderr, "")
             self.assertEqual(done.stdout, '[[0,16,15,-1,2],[[null,[0,16,14,-1,4]],[null,"PONG"]],'
-                                          '"me","hello"]\n')
+                                          '[[null,[0,16,13,-1,6]]],"me","hello"]\n')
 
     def install(self, folder):
         if not shutil.which("npm") or not shutil.which("node"):

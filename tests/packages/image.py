@@ -40,8 +40,8 @@ class Images:
         policy.write_text(json.dumps({"default": [{"type": "insecureAcceptAnything"}]}),
                           encoding="ascii")
         # vfs copies, and so needs nothing of the kernel.
-        self.command = ["buildah", "--root", folder / "root", "--runroot", folder / "run",
-                        "--storage-driver", "vfs"]
+        self.command = ["env", f"TMPDIR={folder}", "buildah", "--root", folder / "root",
+                        "--runroot", folder / "run", "--storage-driver", "vfs"]
         self.policy = ["--signature-policy", policy]
 
     def __enter__(self):

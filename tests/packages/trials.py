@@ -51,10 +51,11 @@ rm -f /etc/nginx/sites-enabled/default
 nginx
 weir gateway --origin http://127.0.0.1:9001 --config /tmp/rules.yaml --access-log off &
 for port in 9000 8080; do
+  until_up="--retry 20 --retry-delay 1 --retry-connrefused"  # it would wait at a 429 as well
   for request in 1 2 3; do
-    curl -sS --retry 20 --retry-delay 1 --retry-connrefused -o /dev/null \
-      -w "$port: %{http_code}\\n" \
+    curl -sS $until_up -o /dev/null -w "$port: %{http_code}\\n" \
       http://127.0.0.1:$port/index.nginx-debian.html
+    until_up=
   done
 done
 kill -TERM $!

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -23,7 +24,11 @@ class Package(unittest.TestCase):
         self.assertEqual(f"weir {latest[1]}\n", said_by(WEIR, "version"))
 
     def test_its_configuration_is_valid(self):
-        self.assertIn("ok", said_by(WEIR, "validate", "--strict", DEBIAN / "weir.yaml"))
+        written = (DEBIAN / "weir.yaml").read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as state:  # which systemd makes for the service
+            file = pathlib.Path(state, "weir.yaml")
+            file.write_text(written.replace("/var/lib/weir", state), encoding="utf-8")
+            self.assertIn("ok", said_by(WEIR, "validate", "--strict", file))
 
     def test_dev_build_makes_all_that_is_installed(self):
         made = said_by("ninja", "-C", BUILD, "-t", "query", "installed").split()

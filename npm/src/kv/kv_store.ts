@@ -15,7 +15,7 @@
 import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isCount,
+  checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction,
 } from "../options.js";
 import { Quota } from "../quota.js";
 import type { AsyncStore } from "../store.js";
@@ -67,13 +67,15 @@ interface Record {
   current: number;
   total: number;      // admitted since the record was made
   syncAt: number;     // the next one, at the earliest
-  syncing: boolean;
+  syncingUntil: number;  // while one is under way; 0: none is
   told: { at: number; total: number; rate: number };
 }
 
 const WRITE_EVERY_MS = 1000;
 const STALE_MS = 60_000;
 const TTL_MIN_S = 60;          // KV refuses less
+// A Worker's work ends 30 s after its response: what it waited for then never comes.
+const LOST_AFTER_MS = 30_000;
 const RECORDS_MAX = 10_000;
 
 const FORMATS = ["merged", "log", "count"];
@@ -92,6 +94,7 @@ function checkKvOptions(options: KvStoreOptions): void {
   for (const [name, text] of Object.entries({ prefix, place })) {
     checkOptional(name, text, typeof text === "string", "a text");
   }
+  checkOptional("waitUntil", options.waitUntil, isFunction(options.waitUntil), "a function");
   checkOptional("maxKeys", options.maxKeys, isCount(options.maxKeys, 1), "a number, 1 at least");
 }
 
@@ -172,7 +175,7 @@ export class KvStore implements AsyncStore {
     }
     const record: Record = {
       others: new Map(), window: 0, previous: 0, current: 0, total: 0, syncAt: 0,
-      syncing: false, told: { at: now, total: 0, rate: 0 },
+      syncingUntil: 0, told: { at: now, total: 0, rate: 0 },
     };
     this.records.set(name, record);
     return record;
@@ -233,10 +236,8 @@ export class KvStore implements AsyncStore {
 
   private async firstRead(name: string, record: Record, quota: Quota, now: number): Promise<void> {
     const wait = this.options.wait ?? 50;
-    record.syncing = true;
-    const reading = this.read(name, record, now).finally(() => (record.syncing = false));
     record.syncAt = now + this.intervalOf(quota) * Math.random();  // places take turns
-    this.keep(reading);
+    const reading = this.syncBy(record, now, this.read(name, record, now));
     if (wait <= 0) return;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, wait)));
@@ -244,11 +245,17 @@ export class KvStore implements AsyncStore {
   }
 
   private syncIfDue(name: string, record: Record, quota: Quota, now: number): void {
-    if (record.syncing || now < record.syncAt) return;
-    record.syncing = true;
+    if (now < record.syncingUntil || now < record.syncAt) return;
     // Not in step with other places: of two writes in one second KV refuses one.
     record.syncAt = now + this.intervalOf(quota) * (1 + Math.random() / 2);
-    this.keep(this.sync(name, record, quota, now).finally(() => (record.syncing = false)));
+    void this.syncBy(record, now, this.sync(name, record, quota, now));
+  }
+
+  private syncBy(record: Record, now: number, work: Promise<void>): Promise<void> {
+    record.syncingUntil = now + LOST_AFTER_MS;
+    const done = work.finally(() => (record.syncingUntil = 0));
+    this.waitUntil?.(done);
+    return done;
   }
 
   private async sync(name: string, record: Record, quota: Quota, now: number): Promise<void> {
@@ -269,7 +276,7 @@ export class KvStore implements AsyncStore {
       ++this.failures.reads;
       return;
     }
-    if (text === null) return;
+    if (text === null || text === undefined) return;
     const entries = readEntries(text);
     if (entries === undefined) ++this.failures.values;
     for (const [place, entry] of entries ?? []) {
@@ -303,10 +310,6 @@ export class KvStore implements AsyncStore {
   private get ownPlace(): string {
     this.place ??= Array.from(randomBytes(6), (byte) => byte.toString(36)).join("");
     return this.place;
-  }
-
-  private keep(work: Promise<unknown>): void {
-    this.waitUntil?.(work);
   }
 }
 

@@ -11,6 +11,8 @@ const TTL_MIN_S = 60;
 const TEXT_MAX = 1 << 20;
 
 interface Counter {
+  /** Units that fit into TEXT_MAX; what is longer is not read. */
+  unitsMax: number;
   used(text: string | null, since: number): number[];
   text(times: number[]): string;
 }
@@ -18,6 +20,7 @@ interface Counter {
 // The times that count, oldest first. Of a number, so many without a time.
 const COUNTERS: Record<PlainFormat, Counter> = {
   log: {
+    unitsMax: 1 << 16,
     used(text, since) {
       const times: unknown = JSON.parse(text ?? "[]");
       if (!Array.isArray(times)) throw new TypeError("no array");
@@ -27,6 +30,7 @@ const COUNTERS: Record<PlainFormat, Counter> = {
     text: (times) => JSON.stringify(times),
   },
   count: {
+    unitsMax: TEXT_MAX,
     used(text, since) {
       const count = Number(text ?? 0);
       if (!(Number.isInteger(count) && count >= 0 && count <= TEXT_MAX)) throw new Error("none");
@@ -44,8 +48,12 @@ export class PlainCounters {
   ) {}
 
   async spend(name: string, quota: Quota, cost: number, now: number): Promise<Decision> {
+    const { unitsMax } = COUNTERS[this.format];
+    if (quota.limit > unitsMax) {
+      throw new RangeError(`limits by format "${this.format}" are at most ${unitsMax}`);
+    }
     const windowMs = quota.windowUs / 1000;
-    const times = await this.read(name, now - windowMs);
+    let times = await this.read(name, now - windowMs);
     const fits = times.length + cost <= quota.limit;
     const oldest = times[0] ?? now;
     const left = 1000 * Math.max(0, oldest + windowMs - now);
@@ -54,7 +62,7 @@ export class PlainCounters {
     if (!fits) {
       return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left, more);
     }
-    if (cost > 0) times.push(...Array(cost).fill(Math.floor(now)));
+    if (cost > 0) times = times.concat(Array(cost).fill(Math.floor(now)));
     if (cost < 0) times.splice(0, -cost);
     if (cost !== 0) await this.write(name, times, windowMs);
     return decisionOf(0, quota.limit, remaining, 0, left, remaining < quota.limit ? left : 0);

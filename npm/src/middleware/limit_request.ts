@@ -24,11 +24,14 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
                                          keys: "key may be left out" | "key must be there"): void {
   const needsKey = keys === "key must be there";
   checkOptions(options, needsKey ? "limiter and key" : "a limiter");
-  const { limiter, key, cost } = options;
+  const { limiter, key, cost, bucket, policy } = options;
   checkLimiter(limiter);
   const checkKey = needsKey ? checkOption : checkOptional;
   checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
   checkOptional("cost", cost, isFunction(cost), "a function from a request to its cost, a number");
+  for (const [name, text] of Object.entries({ bucket, policy })) {
+    checkOptional(name, text, typeof text === "string", "a text");
+  }
 }
 
 export interface Outcome {

@@ -4,6 +4,7 @@
 import {
   checkMiddleware, DENIAL, limitRequest, type KeyOf, type MiddlewareOptions,
 } from "./limit_request.js";
+import { checkOption, isFunction } from "../options.js";
 
 const JSON_TYPE = "application/json";
 
@@ -19,6 +20,7 @@ export function limitFetch<More extends unknown[]>(
   options: Keyed<Request>, handler: FetchHandler<More>,
 ): (request: Request, ...more: More) => Promise<Response> {
   checkMiddleware(options, "key must be there");
+  checkOption("handler", handler, isFunction(handler), "a function from a request to its response");
   return async (request, ...more) => {
     const outcome = await limitRequest(options, request, options.key(request));
     if (outcome?.allowed === false) {
@@ -27,7 +29,9 @@ export function limitFetch<More extends unknown[]>(
       });
     }
     const response = await handler(request, ...more);
-    if (outcome === undefined) return response;
+    // Nobody may copy a response that changes the protocol, and Bun has none there at all.
+    const isPlain = response?.status >= 200;
+    if (outcome === undefined || !isPlain) return response;
     const told = new Response(response.body, response);  // headers of a fetched one are fixed
     for (const [name, value] of Object.entries(outcome.headers)) told.headers.set(name, value);
     return told;

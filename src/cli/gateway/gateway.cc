@@ -112,15 +112,29 @@ std::string config_text(const GatewayOptions& options) {
   return std::get<std::string>(std::move(text));
 }
 
+std::string nginx_file(const GatewayOptions& options) { return options.folder + "/nginx.conf"; }
+
+void write_nginx_file(const GatewayOptions& options) {
+  const auto text = config_text(options);
+  std::ofstream(nginx_file(options)) << text;
+}
+
+// As those of `weir serve`: this machine, unless the file says otherwise.
+std::vector<std::string> trusted_proxies_of(const Config& config) {
+  if (!config.settings.is_set("trusted_proxies")) return {"127.0.0.0/8", "::1"};
+  return config.settings.get<std::vector<std::string>>("trusted_proxies");
+}
+
 // One run of nginx, from its start to its end.
 class Gateway {
  public:
-  Gateway(const GatewayOptions& options, const std::string& nginx, const std::string& config)
-      : options_(options),
-        files_(watched(options)),
+  // The file that nginx reads is written already.
+  Gateway(GatewayOptions options, const std::string& nginx)
+      : options_(std::move(options)),
+        files_(watched(options_)),
         watch_(files_),
         seen_(fingerprint(files_)),
-        nginx_({.program = nginx, .folder = options.folder, .config = config}) {}
+        nginx_({.program = nginx, .folder = options_.folder, .config = nginx_file(options_)}) {}
 
   int run(const Signals& signals) {
     using Event = Signals::Event;
@@ -170,11 +184,13 @@ class Gateway {
       for (const auto& error : *errors) spdlog::error("{}", error.to_string());
       return spdlog::error("{} not reloaded: the rules in force stay", options_.config_file);
     }
+    options_.trusted_proxies = trusted_proxies_of(std::get<Config>(loaded));
+    write_nginx_file(options_);
     spdlog::info("nginx reads {} again", options_.config_file);
     nginx_.signal(SIGHUP);
   }
 
-  const GatewayOptions& options_;
+  GatewayOptions options_;
   const std::vector<std::string> files_;
   const Gate never_;
   FileWatch watch_;
@@ -186,28 +202,24 @@ class Gateway {
 
 // Reads the rules, so that their mistakes are found before nginx is started.
 void use_rules(GatewayOptions& options) {
-  const auto config = value_or_refuse(load_whole_config(options.config_file), std::cerr);
   options.trusted_proxies =
-      config.settings.is_set("trusted_proxies")
-          ? config.settings.get<std::vector<std::string>>("trusted_proxies")
-          : std::vector<std::string>{"127.0.0.0/8", "::1"};  // as those of `weir serve`
+      trusted_proxies_of(value_or_refuse(load_whole_config(options.config_file), std::cerr));
 }
 
 // What the command line names from the folder it is typed in.
 void make_absolute(GatewayOptions& options) {
-  for (auto* file : {&options.config_file, &options.certificate, &options.key}) {
-    if (!file->empty()) *file = fs::absolute(*file).lexically_normal();
+  for (auto* file : {&options.config_file, &options.certificate, &options.key, &options.origin_ca,
+                     &options.access_log}) {
+    const bool is_switch = file == &options.access_log && *file == "off";
+    if (!file->empty() && !is_switch) *file = fs::absolute(*file).lexically_normal();
   }
-  if (options.access_log != "off") options.access_log = fs::absolute(options.access_log);
 }
 
 int run(const CommandLine& line, GatewayOptions options) {
   const auto nginx = find_nginx(line.nginx);
   const auto folder = Folder();
   options.folder = folder.path();
-  const auto text = config_text(options);
-  const auto config = folder.path() + "/nginx.conf";
-  std::ofstream(config) << text;
+  write_nginx_file(options);
 
   set_up_log();
   raise_open_files_limit();  // nginx's workers inherit it
@@ -215,7 +227,7 @@ int run(const CommandLine& line, GatewayOptions options) {
   for (const auto& address : {options.http, options.http_tls}) {
     if (!address.empty()) spdlog::info("{} -> {}", address, options.origin);
   }
-  return Gateway(options, nginx, config).run(signals);
+  return Gateway(std::move(options), nginx).run(signals);
 }
 
 void gateway(const CommandLine& line) {

@@ -52,10 +52,20 @@ void NginxProcess::signal(int number) const {
 }
 
 std::optional<int> NginxProcess::exit_code() {
+  end_orphans();
   int status = 0;
   if (pid_ < 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
   pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// nginx's workers outlive a master that is killed, and keep its port. Until it is waited for, no
+// other group of processes has its number.
+void NginxProcess::end_orphans() const {
+  siginfo_t ended{};
+  const auto id = static_cast<id_t>(pid_);
+  if (pid_ < 0 || ::waitid(P_PID, id, &ended, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+  if (ended.si_pid == pid_) ::kill(-pid_, SIGTERM);
 }
 
 }  // namespace weir

@@ -30,10 +30,12 @@ class NginxProcess {
   // Does nothing once exit_code() has returned one.
   void signal(int number) const;
 
-  // Of an nginx that has ended; after a signal 128 and its number.
+  // The exit code of an nginx that has ended, workers too; after a signal 128 and its number.
   std::optional<int> exit_code();
 
  private:
+  void end_orphans() const;
+
   pid_t pid_ = -1;
 };
 

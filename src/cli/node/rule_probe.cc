@@ -1,6 +1,8 @@
 #include "cli/node/rule_probe.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -13,6 +15,20 @@ namespace {
 // The rule is an item of a list: its first line is behind a dash, the others below it.
 constexpr std::string_view kDash = "- ";
 constexpr std::string_view kIndent = "  ";
+
+// Behind them a message names a place of the text: "it is already set in line 3".
+constexpr std::array<std::string_view, 4> kPlaces = {" in line ", " at line ", " than line ",
+                                                     ", column "};
+
+// Takes `less` from the number at `at`, which stays 1 at least.
+void lower_number(std::string& text, std::size_t at, std::size_t less) {
+  std::size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + at, end, number);
+  if (read.ec != std::errc()) return;
+  const auto digits = static_cast<std::size_t>(read.ptr - text.data()) - at;
+  text.replace(at, digits, std::to_string(number > less ? number - less : 1));
+}
 
 }  // namespace
 
@@ -38,6 +54,12 @@ ConfigErrors RuleProbe::as_written(ConfigErrors errors) const {
     error.column -= std::min(error.column, kIndent.size());
     error.line = std::max<std::size_t>(error.line, 1);
     error.column = std::max<std::size_t>(error.column, 1);
+    for (const std::string_view place : kPlaces) {
+      const auto found = error.message.find(place);
+      if (found == std::string::npos) continue;
+      const bool is_column = place == kPlaces.back();
+      lower_number(error.message, found + place.size(), is_column ? kIndent.size() : lines_before_);
+    }
   }
   return errors;
 }

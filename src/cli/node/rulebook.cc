@@ -71,7 +71,7 @@ std::string describe_mistakes(const ConfigErrors& errors) {
   return text;
 }
 
-// What is wrong, at its place in the text that somebody wrote.
+// The mistake, at its place in the text that somebody wrote.
 void add_findings(const ConfigErrors& errors, RuleFinding::Weight weight, RuleVerdict& verdict) {
   for (const auto& error : errors) {
     verdict.findings.push_back({.line = std::max<std::size_t>(error.line, 1),
@@ -164,7 +164,7 @@ std::vector<std::string> Rulebook::finish(State& next, RuleOrigin by, Instant no
   }
   ++next.version;
   next.view = make_view(next.in_force, next.in_file.rules, *next.envoy, next.version);
-  // Who asks for a change hears of its version, and may want to go back to it.
+  // The reply to a change names its version, and a client may want to go back to it.
   const bool is_answered = by == RuleOrigin::kRequest;
   if (is_answered || state_.rules == nullptr || !changes.empty() ||
       next.in_force != state_.in_force) {
@@ -304,7 +304,7 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   return draft;
 }
 
-// What is different from what is in force.
+// The differences from the rules in force.
 std::vector<std::string> Rulebook::changes_by(const Sources& rules,
                                               std::vector<Rule> parsed) const {
   return describe_changes({.rules = *state_.rules, .sources = state_.in_force},

@@ -10,7 +10,7 @@
 namespace weir {
 namespace {
 
-// Which of the files the message names.
+// The one of the files that the message names.
 const char* tls_setting_in(const std::string& message, const TlsFiles& files) {
   const auto names = [&](const std::string& file) {
     return !file.empty() && message.find(" " + file + " ") != std::string::npos;

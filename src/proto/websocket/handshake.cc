@@ -12,7 +12,7 @@ namespace weir::websocket {
 namespace {
 
 constexpr http1::Refusal kNoUpgrade{
-    426, "This is a WebSocket: ask for it by Upgrade: websocket and Connection: Upgrade."};
+    426, "This is a WebSocket: ask for it by GET, Upgrade: websocket and Connection: Upgrade."};
 constexpr http1::Refusal kOtherVersion{426, "The version of WebSocket spoken here is 13."};
 constexpr http1::Refusal kBadKey{
     400, "Sec-WebSocket-Key must be there once, and be 16 bytes in base64."};
@@ -61,7 +61,7 @@ std::string accept_of(std::string_view key) {
 
 Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue> fields) {
   const bool asks = lists(fields, "upgrade", "websocket") && lists(fields, "connection", "upgrade");
-  if (!asks || head.http_1_0) return kNoUpgrade;
+  if (!asks || head.http_1_0 || head.method != http1::Method::kGet) return kNoUpgrade;
   if (head.content_length > 0 || head.chunked) return kHasBody;
   if (count_of(fields, "sec-websocket-version") != 1 ||
       find_header(fields, "sec-websocket-version") != "13") {

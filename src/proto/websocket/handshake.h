@@ -26,7 +26,7 @@ struct Accepted {
 // `Sec-WebSocket-Version: 13`.
 using Handshake = std::variant<Accepted, http1::Refusal>;
 
-// `fields` are those of `head`. REQUIRES: the method is GET
+// `fields` are those of `head`.
 Handshake shake_hands(const http1::RequestHead& head, std::span<const NameValue> fields);
 
 }  // namespace weir::websocket

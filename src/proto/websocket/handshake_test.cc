@@ -75,6 +75,7 @@ TEST(WebSocketHandshake, RefusesWhatIsNone) {
     EXPECT_EQ(status(shake(c.fields)), c.status) << c.fields;
   }
   EXPECT_EQ(status(shake(join({kUpgrade, kVersion, kKey}), "GET / HTTP/1.0")), 426);
+  EXPECT_EQ(status(shake(join({kUpgrade, kVersion, kKey}), "HEAD / HTTP/1.1")), 426);
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 // if it is escaped as HTML.
 //
 // In text and quoted attributes it may. In a tag it would be markup, and in code (script, style,
-// onclick) or at the beginning of an address (javascript:) it would be run, whatever the escape.
+// onclick, javascript:) or at the beginning of an address, up to its host, it would be run,
+// whatever the escape. Tags are read as browsers read them: in <a href=/?q="{{key}}"> the quotes
+// are part of a value that the next blank ends.
 //
 // Thread rule: a value. Tested by text_template_test.cc.
 
@@ -18,25 +20,38 @@ class HtmlReader {
  public:
   void read(std::string_view html);
   // Something harmless stands here.
-  void filled() { value_has_begun_ = true; }
+  void filled() { value_ += '0'; }
 
   // Where it must not stand: "within <script>". Empty: it may stand here.
   std::string danger() const;
 
  private:
-  enum class In : std::uint8_t { kText, kTag, kValue, kComment, kCode };
+  enum class In : std::uint8_t {
+    kText,
+    kTag,        // its name
+    kNames,      // of attributes
+    kEquals,     // behind the '=' of one
+    kBareValue,  // without quotes: a blank ends it
+    kValue,
+    kComment,
+    kCode,
+  };
 
   void step(char c);
   void step_in_tag(char c);
-  std::string_view tag_name() const;
-  std::string_view attribute() const;
+  void step_in_names(char c);
+  void next_attribute();
+  void end_tag();
+  std::string danger_in_value() const;
 
+  // All texts are in lower case.
   In in_ = In::kText;
-  std::string tag_;  // without values, in lower case
+  std::string tag_;
   std::string attribute_;
+  bool name_has_ended_ = false;  // of the attribute
   char quote_ = '"';
-  bool value_has_begun_ = false;
-  std::string last_;  // bytes of a comment or of code, in lower case
+  std::string value_;  // without blanks
+  std::string last_;   // bytes of a comment or of code
 };
 
 }  // namespace weir

@@ -78,21 +78,63 @@ TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
   const auto danger = [](std::string_view text) {
     return std::get<TextTemplate>(TextTemplate::parse(text)).danger_in_html();
   };
-  for (const char* safe :
-       {"{{key}}", "<p class=x>{{key}}</p>", "<a title=\"{{key}}\">", "<a title = '{{key}}'>",
-        "a < b {{key}}", "it's {{key}}", "<!-- it's <script> --> {{key}}",
-        "<!doctype html><style>p{}</style>{{key}}", "<script src='x'></script>{{key}}",
-        "<script>f({{limit}})</script>{{key}}", "<a href='/x?k={{key}}'>", "<br/>{{key}}",
-        "<p title='>'>{{key}}", "<a href='{{limit}}/{{key}}'>", "<scripts>{{key}}</scripts>"}) {
+  for (const char* safe : {"{{key}}",
+                           "<p class=x>{{key}}</p>",
+                           "<a title=\"{{key}}\">",
+                           "<a title = '{{key}}'>",
+                           "a < b {{key}}",
+                           "it's {{key}}",
+                           "<!-- it's <script> --> {{key}}",
+                           "<!doctype html><style>p{}</style>{{key}}",
+                           "<script src='x'></script>{{key}}",
+                           "<script>f({{limit}})</script>{{key}}",
+                           "<a href='/x?k={{key}}'>",
+                           "<br/>{{key}}",
+                           "<p title='>'>{{key}}",
+                           "<a href='{{limit}}/{{key}}'>",
+                           "<scripts>{{key}}</scripts>",
+                           "<!--><p>--> {{key}}",
+                           "<a href=/ title='{{key}}'>",
+                           "<a x=\"1\"title='{{key}}'>",
+                           "<a href='https://a.example/{{key}}'>",
+                           "<a href='java/{{key}}'>",
+                           "1 << 2 {{key}}"}) {
     EXPECT_EQ(danger(safe), "") << safe;
   }
-  for (const char* code :
-       {"<script>{{key}}", "<SCRIPT type=x>'{{key}}'", "<style>{{key}}", "<script><b>{{key}}",
-        "<script>if (a</b) {{key}}", "</p><script\n>{{key}}", "<a title={{key}}>", "<a {{key}}>",
-        "<{{key}}>", "<a title='x' {{key}}>", "<a onclick='f(\"{{key}}\")'>",
-        "<a title='x'OnLoad=\"{{key}}\">", "<p style='{{key}}'>", "<iframe srcdoc='{{key}}'>",
-        "<a href='{{key}}'>", "<a\nHREF = \"{{header:X-Url}}\">", "<img/src='{{key}}'>",
-        "{{key}}<p>{{limit}}<script>{{limit}}{{key}}", "<!x><script>{{key}}"}) {
+  for (const char* code : {"<script>{{key}}",
+                           "<SCRIPT type=x>'{{key}}'",
+                           "<style>{{key}}",
+                           "<script><b>{{key}}",
+                           "<script>if (a</b) {{key}}",
+                           "</p><script\n>{{key}}",
+                           "<a title={{key}}>",
+                           "<a {{key}}>",
+                           "<{{key}}>",
+                           "<a title='x' {{key}}>",
+                           "<a onclick='f(\"{{key}}\")'>",
+                           "<a title='x'OnLoad=\"{{key}}\">",
+                           "<p style='{{key}}'>",
+                           "<iframe srcdoc='{{key}}'>",
+                           "<a href='{{key}}'>",
+                           "<a\nHREF = \"{{header:X-Url}}\">",
+                           "<img/src='{{key}}'>",
+                           "{{key}}<p>{{limit}}<script>{{limit}}{{key}}",
+                           "<!x><script>{{key}}",
+                           "<!x a='><script>{{key}}",
+                           "<a href=/?q=\"{{key}}\">",
+                           "<a x = y='{{key}}'>",
+                           "<a ='{{key}}'>",
+                           "<<script>{{key}}",
+                           "<a href=' {{key}}'>",
+                           "<a href='Java{{key}}'>",
+                           "<a href='javascript:f(\"{{key}}\")'>",
+                           "<a href='data:text/html,{{key}}'>",
+                           "<script src='//{{host}}/x.js'>",
+                           "<script src='https://{{host}}.example/x.js'>",
+                           "<a href='/{{path}}'>",
+                           "<!--><script>'{{key}}'",
+                           "<!-- x --!><script>'{{key}}'",
+                           "<script></scripts>{{key}}"}) {
     EXPECT_NE(danger(code), "") << code;
   }
   EXPECT_EQ(danger("<script>{{key}}"), "within <script>");

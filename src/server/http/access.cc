@@ -36,9 +36,17 @@ bool is_own_origin(std::string_view origin, std::string_view host) {
 
 constexpr std::string_view kCookieName = "weir_console";
 
+bool is_digits(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Empty if there is none. What is no number has no place in the name of a cookie.
 std::string_view port_of(std::string_view host) {
+  constexpr std::size_t kDigitsMax = 5;
   const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);
-  return colon == std::string_view::npos ? std::string_view() : host.substr(colon + 1);
+  if (colon == std::string_view::npos) return {};
+  const std::string_view port = host.substr(colon + 1);
+  return port.size() <= kDigitsMax && is_digits(port) ? port : std::string_view();
 }
 
 bool is_cookie_of(std::string_view name, std::string_view port) {
@@ -63,9 +71,8 @@ bool is_own_name(std::string_view host) {
   const auto end = std::min(bracketed ? host.find(']') : host.find(':'), host.size());
   std::string_view name = host.substr(0, end);
   std::string_view port = host.substr(std::min(end + (bracketed ? 1 : 0), host.size()));
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   if (!port.empty() && port.front() == ':') port.remove_prefix(1);
-  if (!std::ranges::all_of(port, is_digit)) return false;
+  if (!is_digits(port)) return false;
   if (bracketed) return IpAddress::parse(name.substr(1)).has_value();
   if (name.ends_with('.')) name.remove_suffix(1);
   return host.empty() || equal_ignoring_case(name, "localhost") ||
@@ -127,8 +134,10 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
         kChallenge};
   }
   if (access.exposure == Exposure::kLoopback) {
+    // One without Origin that a browser calls same-origin or none is of our own page or a person's.
+    const std::string_view site = claim.fetch_site;
     const bool is_from_page =
-        !claim.origin.empty() || (!claim.fetch_site.empty() && claim.fetch_site != "none");
+        !claim.origin.empty() || !(site.empty() || site == "none" || site == "same-origin");
     if (is_from_page && !claim.is_from_own_page()) return web_page_refusal();
     return host_refusal(access, claim.host);
   }

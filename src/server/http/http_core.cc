@@ -172,6 +172,7 @@ void HttpCore::write_problem(const Recipient& to, const Problem& problem,
 }
 
 void HttpCore::queue(const Exchange& exchange, const Ask& ask) {
+  if (!queue_.keeps_order(ask)) flush(exchange.line, exchange.now);
   queue_.add(ask, {.route = exchange.route, .after = exchange.after});
   if (queue_.is_full()) flush(exchange.line, exchange.now);
 }

@@ -16,6 +16,7 @@ constexpr auto kAdmin = Trust::kAdmin;
 constexpr std::string_view kThrottleUsage = "key max_burst count period [quantity]";
 constexpr std::string_view kHelp = "Lists the subcommands";
 constexpr std::string_view kIgnored = "Accepted, without effect";
+constexpr auto kAtOnce = InMulti::kAtOnce;
 
 constexpr Command kCommands[] = {
     {"cl.throttle", -1, kThrottleUsage, "Spends from the key's token bucket, as redis-cell does",
@@ -37,8 +38,18 @@ constexpr Command kCommands[] = {
      "Chooses the protocol, 2 or 3", handle_hello, 0, kStranger},
     {"auth", -2, "[username] password", "Says who the client is", handle_auth, 0, kStranger},
     {"select", 2, "index", "Accepts database 0, the only one", handle_select},
-    {"quit", -1, "", "Closes the connection", handle_quit, 0, kStranger},
-    {"reset", 1, "", "Makes the connection as good as new", handle_reset, 0, kStranger},
+    {"quit", -1, "", "Closes the connection", handle_quit, 0, kStranger, false, kAtOnce},
+    {"reset", 1, "", "Makes the connection as good as new", handle_reset, 0, kStranger, false,
+     kAtOnce},
+    {"multi", 1, "", "Queues the commands that follow, until EXEC", handle_multi, 0, kUser, false,
+     kAtOnce},
+    {"exec", 1, "", "Carries out what is queued", handle_exec, 0, kUser, false, kAtOnce},
+    {"discard", 1, "", "Forgets what is queued", handle_discard, 0, kUser, false, kAtOnce},
+    {"watch", -2, "key ...", "Refused: WEIR.ATOMIC is all or nothing", handle_watch, 0, kUser,
+     false, kAtOnce},
+    {"unwatch", 1, "", "Answers OK: nothing is watched", handle_unwatch},
+    {"weir.atomic", 1, "", "First behind MULTI: EXEC charges all checks, or none", handle_atomic, 0,
+     kUser, false, kAtOnce},
     {"info", -1, "[section ...]", "Tells about this node", handle_info},
 
     {"client", -2, "", "Commands about the connection", nullptr, 0, kUser, true},
@@ -96,6 +107,30 @@ std::string shown_arguments(std::span<const std::string_view> arguments) {
   return shown;
 }
 
+std::string unknown(const RespRequest& request, const Lookup& found) {
+  const auto& arguments = request.arguments;
+  const auto shown = [](std::string_view text) { return std::string(text.substr(0, kShownMax)); };
+  if (found.container == nullptr) {
+    return "ERR unknown command '" + shown(arguments[0]) +
+           "', with args beginning with: " + shown_arguments(arguments.subspan(1));
+  }
+  std::string container(found.container->name);
+  std::ranges::transform(container, container.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return "ERR unknown subcommand '" + shown(arguments[1]) + "'. Try " + container + " HELP.";
+}
+
+std::string no_access(RespCore& core, const RespRequest& request, const Command& command) {
+  if (request.client.trust == Trust::kStranger) return "NOAUTH Authentication required.";
+  const std::string name(command.name);
+  if (core.node().options().access.admin_token) {
+    return "NOPERM '" + name + "' needs AUTH with the admin token";
+  }
+  return "NOPERM '" + name +
+         "' is for admins: this server listens on more than loopback and has no admin token";
+}
+
 }  // namespace
 
 std::span<const Command> commands() { return kCommands; }
@@ -108,33 +143,15 @@ Lookup find_command(std::span<const std::string_view> arguments) {
   return {.command = find_subcommand(*command, arguments[1]), .container = command};
 }
 
-void refuse_unknown(RespCore& core, const RespRequest& request, const Lookup& found) {
-  const auto& arguments = request.arguments;
-  const auto shown = [](std::string_view text) { return std::string(text.substr(0, kShownMax)); };
-  if (found.container == nullptr) {
-    return core.reply(request).error(
-        "ERR unknown command '" + shown(arguments[0]) +
-        "', with args beginning with: " + shown_arguments(arguments.subspan(1)));
+std::optional<std::string> refusal(RespCore& core, const RespRequest& request,
+                                   const Lookup& found) {
+  if (found.command == nullptr) return unknown(request, found);
+  const Command& command = *found.command;
+  if (!takes(command, request.arguments.size())) {
+    return "ERR wrong number of arguments for '" + std::string(command.name) + "' command";
   }
-  std::string container(found.container->name);
-  std::ranges::transform(container, container.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  core.reply(request).error("ERR unknown subcommand '" + shown(arguments[1]) + "'. Try " +
-                            container + " HELP.");
-}
-
-void refuse_access(RespCore& core, const RespRequest& request, const Command& command) {
-  auto reply = core.reply(request);
-  if (request.client.trust == Trust::kStranger) {
-    return reply.error("NOAUTH Authentication required.");
-  }
-  const std::string name(command.name);
-  if (core.node().options().access.admin_token) {
-    return reply.error("NOPERM '" + name + "' needs AUTH with the admin token");
-  }
-  reply.error("NOPERM '" + name +
-              "' is for admins: this server listens on more than loopback and has no admin token");
+  if (request.client.trust < command.needs) return no_access(core, request, command);
+  return std::nullopt;
 }
 
 bool read_integer(std::string_view text, std::int64_t& number) {

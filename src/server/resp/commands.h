@@ -8,12 +8,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "server/resp/resp_core.h"
 
 namespace weir::resp {
+
+// Between MULTI and EXEC.
+enum class InMulti : std::uint8_t { kQueued, kAtOnce };
 
 struct Command {
   std::string_view name;   // in lower case; of a subcommand behind that of its container
@@ -25,6 +30,7 @@ struct Command {
   Trust needs = Trust::kUser;
   // Then the handler, if any, is for the bare name.
   bool has_subcommands = false;
+  InMulti in_multi = InMulti::kQueued;
 
   constexpr bool is_subcommand() const { return name.find('|') != std::string_view::npos; }
   // Without the container's name.
@@ -50,8 +56,14 @@ inline bool takes(const Command& command, std::size_t arguments) {
   return command.arity >= 0 ? count == command.arity : count >= -command.arity;
 }
 
-void refuse_unknown(RespCore& core, const RespRequest& request, const Lookup& found);
-void refuse_access(RespCore& core, const RespRequest& request, const Command& command);
+// Why nobody, or not this client, can say this; nothing if it may be carried out.
+std::optional<std::string> refusal(RespCore& core, const RespRequest& request, const Lookup& found);
+// Answers with the error. Between MULTI and EXEC, EXEC will refuse then.
+void refuse(RespCore& core, const RespRequest& request, const Lookup& found,
+            std::string_view error);
+
+// Between MULTI and EXEC: answers that it is queued, or what is wrong with it.
+void queue_command(RespCore& core, const RespRequest& request, const Command& command);
 
 // A decimal number with an optional sign, all of int64, as redis-cell reads it.
 bool read_integer(std::string_view text, std::int64_t& number);

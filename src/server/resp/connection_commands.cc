@@ -161,6 +161,7 @@ void handle_reset(RespCore& core, RespRequest& request) {
   request.client.protocol = Protocol::kResp2;
   request.client.trust = initial_trust(core.node().options().access);
   request.client.name.clear();
+  request.client.transaction.reset();
 }
 
 }  // namespace weir::resp

@@ -1,7 +1,7 @@
 // What the commands do. Each answers its request with exactly one reply.
 //
-// Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_client_commands_test.cc
-// and resp_throttle_test.cc.
+// Thread rule: as RespCore. Tested by resp_commands_test.cc, resp_client_commands_test.cc,
+// resp_throttle_test.cc and resp_multi_test.cc.
 
 #pragma once
 
@@ -32,6 +32,14 @@ void handle_auth(RespCore& core, RespRequest& request);
 void handle_select(RespCore& core, RespRequest& request);
 void handle_quit(RespCore& core, RespRequest& request);
 void handle_reset(RespCore& core, RespRequest& request);
+
+// transaction_commands.cc
+void handle_multi(RespCore& core, RespRequest& request);
+void handle_exec(RespCore& core, RespRequest& request);
+void handle_discard(RespCore& core, RespRequest& request);
+void handle_watch(RespCore& core, RespRequest& request);
+void handle_unwatch(RespCore& core, RespRequest& request);
+void handle_atomic(RespCore& core, RespRequest& request);
 
 // client_commands.cc
 void handle_client_id(RespCore& core, RespRequest& request);

@@ -84,6 +84,13 @@ TEST(RespRules, ChargesCountWhetherOrNotTheyFit) {
             "-ERR cost must be an integer from -1000000000000 to 1000000000000");
 }
 
+// One batch charges first what counts always: the hit was denied by the charge behind it.
+TEST(RespRules, AChargeBehindAHitIsChargedAfterIt) {
+  Door door;
+  EXPECT_EQ(door.hear("WEIR.HIT login a\r\nWEIR.CHARGE login a 9\r\nWEIR.HIT login a"),
+            "[5] 0 3 2 -1 10[5] 1 3 0 10 10[5] 1 3 0 10 10");
+}
+
 TEST(RespRules, ADisabledRuleAllowsAndCountsNothing) {
   Door door;
   for (int i = 0; i < 5; ++i) EXPECT_EQ(door.hear("WEIR.HIT off a 2"), "[5] 0 3 3 -1 0");

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "server/resp/commands.h"
+#include "server/resp/rehearsal.h"
 
 namespace weir {
 namespace {
@@ -90,26 +91,22 @@ Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
 bool RespCore::execute(RespRequest& request) {
   const resp::Lookup found = resp::find_command(request.arguments);
   const bool is_check = found.command != nullptr && found.command->key_at != 0;
-  if (!is_check || request.client.failed_logins > 0) {
+  if (!is_check || request.client.queues() || request.client.failed_logins > 0) {
     flush(request.line, request.now);
     if (request.line.waits()) return false;
   }
-  counts_.add_one(kRespCommands);
   execute(request, found);
   return true;
 }
 
 void RespCore::execute(RespRequest& request, const resp::Lookup& found) {
-  if (found.command == nullptr) return resp::refuse_unknown(*this, request, found);
-  const resp::Command& command = *found.command;
-  if (!resp::takes(command, request.arguments.size())) {
-    return reply(request).error("ERR wrong number of arguments for '" + std::string(command.name) +
-                                "' command");
-  }
-  if (request.client.trust < command.needs) {
-    return resp::refuse_access(*this, request, command);
-  }
-  command.handle(*this, request);
+  const auto error = resp::refusal(*this, request, found);
+  const bool is_queued =
+      !error && request.client.queues() && found.command->in_multi == resp::InMulti::kQueued;
+  if (is_queued) return resp::queue_command(*this, request, *found.command);
+  counts_.add_one(kRespCommands);
+  if (error) return resp::refuse(*this, request, found, *error);
+  found.command->handle(*this, request);
 }
 
 ReplyWriter RespCore::reply(const RespRequest& request) {
@@ -123,6 +120,8 @@ void RespCore::reply_late(const RespRequest& request, std::string_view error, Du
 }
 
 void RespCore::queue(const RespRequest& request, const Ask& ask, ReplyForm form) {
+  if (request.rehearsal != nullptr) return request.rehearsal->take(ask, form);
+  if (!queue_.keeps_order(ask)) flush(request.line, request.now);
   queue_.add(ask, form);
   if (queue_.is_full()) flush(request.line, request.now);
 }

@@ -29,6 +29,7 @@
 #include "proto/resp/reply_writer.h"
 #include "rules/rule_set.h"
 #include "server/resp/resp_node.h"
+#include "server/resp/transaction.h"
 #include "weir/quota.h"
 #include "weir/result.h"
 #include "weir/store.h"
@@ -45,7 +46,13 @@ struct RespClient {
   std::string name;
   std::optional<IpAddress> address;
   Instant connected{};
+  std::unique_ptr<Transaction> transaction{};  // between MULTI and the last reply to EXEC
+
+  bool queues() const { return transaction != nullptr && !transaction->is_running(); }
+  bool runs() const { return transaction != nullptr && transaction->is_running(); }
 };
+
+class Rehearsal;
 
 namespace resp {
 struct Lookup;
@@ -73,6 +80,7 @@ struct RespRequest {
   std::span<const std::string_view> arguments;
   RespLine& line;
   Instant now;
+  Rehearsal* rehearsal = nullptr;  // if there is one, nothing is decided
 };
 
 // How a decision is written as five integers.
@@ -101,9 +109,9 @@ class RespCore {
   // quota mostly is the next one, and need not be made.
   Result<Quota> make_quota(const QuotaSpec& spec);
 
-  // Finds the command and carries it out. False, and nothing has happened, if it has to wait
-  // until those before it are answered: what is no check may change the client or the node, and
-  // a client that has guessed wrong waits with everything.
+  // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
+  // happened, if it has to wait until those before it are answered: what is no check may change
+  // the client or the node, and a client that has guessed wrong waits with everything.
   bool execute(RespRequest& request);
 
   // For whatever is answered at once: behind the answers to all checks before it.
@@ -131,6 +139,7 @@ class RespCore {
   // is an error.
   template <typename Write>
   void decide(AsksPtr asks, const RespRequest& request, Write write) {
+    if (request.rehearsal != nullptr) return;
     decide_in_line(request.line, std::move(asks), request.now,
                    [write, protocol = request.client.protocol](OutputBuffer& out, Instant,
                                                                const Asks& decided) {

@@ -31,6 +31,7 @@ RespSession::~RespSession() {
 }
 
 RespSession::Step RespSession::handle_one(Instant now) {
+  if (client_.runs()) return run_next(now);
   const bool is_stranger = client_.trust == Trust::kStranger;
   const auto& limits = is_stranger ? resp::kStrangerLimits : resp::kClientLimits;
   switch (reader_.read(in().text(), limits, core_.arguments())) {
@@ -47,6 +48,26 @@ RespSession::Step RespSession::answer(Instant now) {
   RespRequest request{
       .client = client_, .arguments = reader_.arguments(), .line = *this, .now = now};
   if (!core_.execute(request)) return Step::kNeedMore;
+  if (client_.runs()) return Step::kGoOn;
+  take(reader_.size(), now);
+  return client_.leaving ? Step::kLast : Step::kGoOn;
+}
+
+// One at a time, so that the bounds of turns and of waiting replies hold for EXEC, too.
+RespSession::Step RespSession::run_next(Instant now) {
+  Transaction& transaction = *client_.transaction;
+  RespRequest request{.client = client_,
+                      .arguments = transaction.front(core_.arguments()),
+                      .line = *this,
+                      .now = now};
+  if (client_.leaving) {  // a login inside was refused; the reply to EXEC has its length
+    core_.reply(request).error("ERR the connection closes");
+  } else if (!core_.execute(request)) {
+    return Step::kNeedMore;
+  }
+  transaction.pop();
+  if (!transaction.empty()) return Step::kGoOn;
+  client_.transaction.reset();
   take(reader_.size(), now);
   return client_.leaving ? Step::kLast : Step::kGoOn;
 }

@@ -55,7 +55,13 @@ class RespSession final : public PipelinedSession<OutputBuffer>, RespLine {
     PipelinedSession::park(std::move(late), now);
   }
 
+  std::size_t held_besides() const override {
+    return client_.transaction == nullptr ? 0 : client_.transaction->held();
+  }
+
   Step answer(Instant now);
+  // The next command of an EXEC, which stays at the front of the input until all are answered.
+  Step run_next(Instant now);
   Step refuse(std::string_view why, Instant now);
 
   RespCore& core_;

@@ -95,10 +95,9 @@ TEST(ClThrottle, Errors) {
     at 0  ask k 1 1 "" -> ! Couldn't parse as integer: 
     at 0  ask k 1 1 1 +-1 -> ! Couldn't parse as integer: +-1
     at 0  ask k 9223372036854775808 1 1 -> ! Couldn't parse as integer: 9223372036854775808
-    at 0  ask k 1 0 1 -> ! Zero rates are not supported
-    at 0  ask k 1 1 0 -> ! Zero rates are not supported
-    at 0  ask k 1 -1 1 -> ! Zero rates are not supported
-    at 0  ask k 1 1000000001 1 -> ! Zero rates are not supported
+    at 0  ask k 1 0 1 -> ! Zero rates are not supported: count: expected at least 1
+    at 0  ask k 1 1 0 -> ! Zero rates are not supported: period: expected at least 1
+    at 0  ask k 1 -1 1 -> ! Zero rates are not supported: count: expected at least 1
     at 0  ask k 1 9223372036854775807 9223372036854775807 -> ! period: expected at most 366 days
     at 0  ask k 9223372036854775807 1 1 -> ! max_burst: expected less than 999999999999
     at 0  ask k 999999999999 1 1 -> ! max_burst: expected less than 999999999999
@@ -108,6 +107,9 @@ TEST(ClThrottle, Errors) {
   const std::string usage =
       "! Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
   EXPECT_EQ(throttle(door, "k"), usage);
+  EXPECT_EQ(throttle(door, "k 1 1000000001 1"),
+            "! Zero rates are not supported: count: expected at most 1000000000 for each second of "
+            "the period");
   EXPECT_EQ(throttle(door, "k 1 2 3 4 5"), usage);
 }
 
@@ -224,7 +226,12 @@ TEST(Throttle, AnswersInTheOrderOfThrottlecrab) {
   EXPECT_EQ(ask("k 1 1 x"), "-ERR invalid period");
   EXPECT_EQ(ask("k 1 1 1 x"), "-ERR invalid quantity");
   EXPECT_EQ(ask("k 1 1 1 -1"), "-ERR negative quantity: -1");
-  EXPECT_EQ(ask("k 0 1 1"), "-ERR invalid rate limit parameters");
+  const std::string invalid = "-ERR invalid rate limit parameters: ";
+  EXPECT_EQ(ask("k 0 1 1"), invalid + "max_burst: expected at least 1");
+  EXPECT_EQ(ask("k 1 -1 1"), invalid + "count_per_period: expected at least 1");
+  EXPECT_EQ(ask("k 1 1 0"), invalid + "period: expected at least 1");
+  EXPECT_EQ(ask("k 1 1000000000001 9999"),
+            "-ERR count_per_period: expected a whole number from 0 to 1,000,000,000,000");
 }
 
 }  // namespace

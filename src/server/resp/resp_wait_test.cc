@@ -52,6 +52,11 @@ std::string everything() {
   text += command({"WEIR.LOOK", "r", "a"}) + command({"WEIR.RESET", "r", "a"});
   text += command({"CLIENT", "SETNAME", "me"}) + command({"WEIR.HIT", "r", "a"});
   text += command({"CLIENT", "GETNAME"}) + command({"THROTTLE", "q", "2", "10", "60"});
+  text += command({"MULTI"}) + command({"WEIR.HIT", "r", "d"}) + command({"PING"});
+  text += command({"WEIR.LOOK", "r", "d"}) + command({"HELLO", "2"});
+  text += command({"WEIR.MHIT", "ALL", "r", "d", "1", "r", "e", "1"}) + command({"EXEC"});
+  text += command({"MULTI"}) + command({"WEIR.ATOMIC"}) + command({"WEIR.HIT", "r", "d", "2"});
+  text += command({"WEIR.HIT", "r", "f"}) + command({"EXEC"}) + command({"WEIR.LOOK", "r", "f"});
   text += command({"QUIT"});
   return text;
 }

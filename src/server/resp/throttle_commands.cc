@@ -34,9 +34,13 @@ std::optional<std::size_t> read_numbers(std::span<const std::string_view> argume
   return std::nullopt;
 }
 
+// What a command calls its count, in errors.
+enum class CountName : std::uint8_t { kCount, kCountPerPeriod };
+
 // The error, if these numbers are beyond what can be enforced.
 std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
-                                      const ThrottleNumbers& numbers, Quota& quota) {
+                                      const ThrottleNumbers& numbers, CountName name,
+                                      Quota& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
   // Less than the largest cost, so that a reply can say that a quantity is beyond any bucket.
@@ -49,9 +53,9 @@ std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
     quota = *made;
     return std::nullopt;
   }
-  const bool is_burst = made.error().field == "burst";
-  return std::string(is_burst ? "max_burst" : "count") + ": expected " +
-         std::string(made.error().expected);
+  std::string field = name == CountName::kCount ? "count" : "count_per_period";
+  if (made.error().field == "burst") field = "max_burst";
+  return field + ": expected " + std::string(made.error().expected);
 }
 
 void queue_throttle(RespCore& core, const RespRequest& request, const Quota& quota,
@@ -63,12 +67,18 @@ void queue_throttle(RespCore& core, const RespRequest& request, const Quota& quo
              form);
 }
 
-// A rate of less than one a nanosecond is what redis-cell can keep.
-bool is_zero_rate(const ThrottleNumbers& numbers) {
+constexpr std::string_view kAtLeastOne = ": expected at least 1";
+
+// Which number makes what redis-cell calls a zero rate; empty if none does. It cannot keep a rate
+// of more than one a nanosecond.
+std::string zero_rate(const ThrottleNumbers& numbers) {
   constexpr std::int64_t kNanoseconds = 1'000'000'000;
-  return numbers.count <= 0 || numbers.period_s <= 0 ||
-         numbers.count / kNanoseconds > numbers.period_s ||
-         (numbers.count / kNanoseconds == numbers.period_s && numbers.count % kNanoseconds > 0);
+  if (numbers.count <= 0) return "count" + std::string(kAtLeastOne);
+  if (numbers.period_s <= 0) return "period" + std::string(kAtLeastOne);
+  const bool is_faster =
+      numbers.count / kNanoseconds > numbers.period_s ||
+      (numbers.count / kNanoseconds == numbers.period_s && numbers.count % kNanoseconds > 0);
+  return is_faster ? "count: expected at most 1000000000 for each second of the period" : "";
 }
 
 // A bucket that holds nothing denies everything but a look, and remembers nothing.
@@ -92,13 +102,15 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
   if (const auto wrong = read_numbers(arguments, numbers)) {
     return refuse("Couldn't parse as integer: " + std::string(arguments[*wrong].substr(0, 128)));
   }
-  if (is_zero_rate(numbers)) return refuse("Zero rates are not supported");
+  const std::string zero = zero_rate(numbers);
+  if (!zero.empty()) return refuse("Zero rates are not supported: " + zero);
   if (numbers.max_burst < 0) {
     return reply_without_bucket(core, request, numbers.max_burst + 1, numbers.quantity);
   }
   const bool overflows = numbers.max_burst >= kCostMax;
   Quota quota;
-  const auto wrong = make_quota(core, overflows ? kCostMax : numbers.max_burst + 1, numbers, quota);
+  const auto wrong = make_quota(core, overflows ? kCostMax : numbers.max_burst + 1, numbers,
+                                CountName::kCount, quota);
   if (wrong) return refuse(*wrong);
   queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kCell);
 }
@@ -116,11 +128,17 @@ void handle_throttle(RespCore& core, RespRequest& request) {
   if (numbers.quantity < 0) {
     return refuse("negative quantity: " + std::to_string(numbers.quantity));
   }
-  if (numbers.max_burst <= 0 || numbers.count <= 0 || numbers.period_s <= 0) {
-    return refuse("invalid rate limit parameters");
+  const std::array<std::int64_t, 3> at_least_one = {numbers.max_burst, numbers.count,
+                                                    numbers.period_s};
+  for (std::size_t i = 0; i < at_least_one.size(); ++i) {
+    if (at_least_one[i] > 0) continue;
+    return refuse("invalid rate limit parameters: " + std::string(kNames[i]) +
+                  std::string(kAtLeastOne));
   }
   Quota quota;
-  if (const auto wrong = make_quota(core, numbers.max_burst, numbers, quota)) return refuse(*wrong);
+  const auto wrong =
+      make_quota(core, numbers.max_burst, numbers, CountName::kCountPerPeriod, quota);
+  if (wrong) return refuse(*wrong);
   queue_throttle(core, request, quota, numbers.quantity, ReplyForm::kThrottlecrab);
 }
 

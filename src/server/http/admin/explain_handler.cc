@@ -67,6 +67,9 @@ void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const 
       .number(answer.decision.limit)
       .key("window_seconds")
       .seconds(answer.quota.window());
+  if (answer.decision.limit > answer.quota.limit()) {
+    json.key("per_window").number(answer.quota.limit());  // `limit` is what fits at once
+  }
   json.key("remaining").number(answer.decision.remaining);
   json.key("retry_after").seconds(answer.decision.retry_after);
   json.key("reset_after").seconds(answer.decision.reset_after);

@@ -88,6 +88,16 @@ TEST_F(HttpExplain, ShowsTheCounterAndChargesNothing) {
   EXPECT_NE(said.find(R"("retry_after":9)"), std::string::npos) << said;
 }
 
+TEST_F(HttpExplain, TellsABurstFromWhatComesEachWindow) {
+  const auto bucket =
+      Quota::make({.algorithm = Algorithm::kTokenBucket, .limit = 10, .window = 1s, .burst = 30});
+  door_.emplace(TestDoor::Options{.rules = {{.id = "bucket", .quota = *bucket}}, .access = {}});
+  const std::string said = explain(R"({"rule":"bucket","key":"alice"})");
+  EXPECT_NE(said.find(R"("limit":30,"window_seconds":1,"per_window":10,"remaining":30)"),
+            std::string::npos)
+      << said;
+}
+
 TEST_F(HttpExplain, TakesTheDescriptionFromAQuery) {
   const auto by_get = [&](const std::string& query) {
     return door_->ask(get("/v1/explain?" + query)).body;

@@ -331,6 +331,16 @@ TEST(HttpCheck, AChargeAlwaysCountsIfItSaysSo) {
   EXPECT_TRUE(allowed("/v1/look", R"("cost":0)"));
 }
 
+// One batch charges first what counts always: the check was denied by the charge behind it.
+TEST(HttpCheck, APipelinedChargeIsChargedAfterTheCheckBeforeIt) {
+  TestDoor door(with_rules());
+  const std::string key = R"({"key":"a","limit":10,"window":86400,"cost":)";
+  const std::string replies =
+      door.converse(post("/check", key + "1}") + post("/check", key + R"(20,"charge":"always"})"));
+  EXPECT_LT(replies.find(R"("allowed":true)"), replies.find(R"("allowed":false)"));
+  EXPECT_NE(replies.find(R"("remaining":9)"), std::string::npos) << replies;
+}
+
 TEST(HttpCheck, NothingIgnoresAChargeThatIsToCountAlways) {
   TestDoor door(with_rules());
   for (const std::string_view path : {"/v1/look", "/v1/reset"}) {

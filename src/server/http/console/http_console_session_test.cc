@@ -57,6 +57,9 @@ TEST(HttpConsoleSession, TheCookieIsOfThisPortAndOfTls) {
   EXPECT_TRUE(cookie("[::1]:8443", "https://[::1]:8443").starts_with("weir_console_8443="));
   EXPECT_TRUE(cookie("[::1]", "https://[::1]").ends_with("; Secure"));
   EXPECT_FALSE(cookie("[::1]", "http://[::1]").ends_with("; Secure"));
+  for (const std::string host : {"localhost:1;x", "localhost:80:90", "localhost:123456"}) {
+    EXPECT_TRUE(cookie(host, "http://" + host).starts_with("weir_console=")) << host;
+  }
 
   const std::string name = sign_in(door).substr(21);
   const auto at_port = [&](const std::string& cookies) {
@@ -179,6 +182,8 @@ TEST(HttpConsoleSession, WithoutATokenTheConsoleMayDoWhatItsMachineMay) {
   EXPECT_EQ(stats(door, kPage + kOwnOrigin + "Sec-Fetch-Site: same-origin\r\n"), 200);
   EXPECT_EQ(stats(door, kPage), 200);
   EXPECT_EQ(stats(door, "Sec-Fetch-Site: none\r\n"), 200) << "typed by a person";
+  EXPECT_EQ(stats(door, "Sec-Fetch-Site: same-origin\r\n"), 200) << "a link of our page";
+  EXPECT_EQ(stats(door, "Sec-Fetch-Site: same-site\r\n"), 403);
   EXPECT_EQ(stats(door, kOwnOrigin), 403) << "a form could send this";
   EXPECT_EQ(stats(door, "Sec-Fetch-Site: cross-site\r\n"), 403);
   EXPECT_EQ(stats(door, kPage + "Origin: http://localhost:3000\r\n"), 403);

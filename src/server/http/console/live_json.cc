@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "engine/adaptive/rule_switches.h"
+#include "observe/fleet_counts.h"
 #include "proto/json_writer.h"
 #include "server/http/http_node.h"
 #include "server/http/query.h"
@@ -121,6 +122,7 @@ void write_nodes(JsonWriter& json, const HttpNode& node, const LivePicture& pict
     write_counts(json, one.window.second(0).all);
     if (here && shared) {
       json.key("mode").string(shared->mode);
+      json.key("leases").number(shared->counts[kLeases]);
       json.key("degraded").string(shared->is_healthy ? "" : as_utf8(shared->reason));
       json.key("since").number(picture.wall(shared->since));
     }

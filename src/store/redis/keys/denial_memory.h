@@ -6,8 +6,10 @@
 // a larger cost would be denied, too, but come back at another time. It does not outlive a
 // switch of an adaptive quota, which may have another time, or count denials.
 //
-// What counts whether or not it fits (Operation::kCharge) has to reach Redis, but for that of a
-// fixed window which is over its limit: there more of it changes nothing.
+// What counts whether or not it fits (Operation::kCharge) has to reach Redis, as it is owed even if
+// another node gives back what took the key over its limit. There is one exception: single hits on
+// a fixed window that is over its limit, as Envoy counts them. They are worth no trip each, until
+// Redis allows anything of the key.
 //
 // Bounded: a key has one place, and takes it from the key that has it.
 //
@@ -58,7 +60,8 @@ class DenialMemory {
     if (place.key != charge.key || charge.cost <= 0 || place.cost == 0) return {};
     if (place.cost != charge.cost && !place.is_debt) return {};
     const bool is_charge = operation == Operation::kCharge;
-    if (is_charge ? !place.is_debt : charge.cost > place.capacity) return {};
+    const bool is_hit = place.is_debt && charge.cost == 1;
+    if (is_charge ? !is_hit : charge.cost > place.capacity) return {};
     if (place.capacity != charge.quota->capacity()) return {};
     if (place.switch_number != charge.quota->switch_number()) return {};
     if (now < place.asked_at || now >= place.end()) return {};
@@ -85,6 +88,11 @@ class DenialMemory {
   void forget(const KeyHash& key) {
     Place& place = place_of(key);
     if (place.key == key) place = {};
+  }
+  // Redis has allowed something of the key: it is over its limit no more.
+  void forget_debt(const KeyHash& key) {
+    Place& place = place_of(key);
+    if (place.key == key && place.is_debt) place = {};
   }
 
  private:

@@ -102,11 +102,16 @@ TEST_F(DenialMemoryTest, OfWhatCountsAlwaysKnowsOnlyTheDebtsOfFixedWindows) {
   memory_.note(charge_, denied(500ms), kStart);
   EXPECT_FALSE(memory_.find(charge_, kStart, Operation::kCharge)) << "it may be what goes over";
   memory_.note(charge_, denied(500ms), kStart, Operation::kCharge);
-  EXPECT_TRUE(memory_.find(charge_, kStart, Operation::kCharge));
-  EXPECT_TRUE(memory_.find({{1, 2}, &quota_, 11}, kStart, Operation::kCharge));
+  EXPECT_TRUE(memory_.find({{1, 2}, &quota_, 1}, kStart, Operation::kCharge));
+  EXPECT_FALSE(memory_.find({{1, 2}, &quota_, 2}, kStart, Operation::kCharge)) << "it is owed";
   EXPECT_TRUE(memory_.find({{1, 2}, &quota_, 1}, kStart));
   EXPECT_FALSE(memory_.find({{1, 2}, &quota_, 11}, kStart)) << "that would never fit";
   EXPECT_FALSE(memory_.find({{1, 2}, &quota_, 0}, kStart));
+  memory_.forget_debt({1, 2});
+  EXPECT_FALSE(memory_.find({{1, 2}, &quota_, 1}, kStart, Operation::kCharge));
+  memory_.note(charge_, denied(500ms), kStart);
+  memory_.forget_debt({1, 2});
+  EXPECT_TRUE(memory_.find(charge_, kStart)) << "what a look may spend does not tell";
   const Quota sliding = *Quota::make({Algorithm::kSlidingWindow, 10, 1min});
   const Charge other{{3, 4}, &sliding, 3};
   memory_.note(other, denied(500ms), kStart, Operation::kCharge);

@@ -69,6 +69,12 @@ void RedisStore::forget_denials(std::span<const Charge> charges, Operation opera
   }
 }
 
+void RedisStore::forget_debts(const Batch& answered) {
+  for (std::size_t index = 0; index < answered.charges.size(); ++index) {
+    if (answered.decisions[index].allowed()) denials_.forget_debt(answered.charges[index].key);
+  }
+}
+
 // ---- calls ----
 
 // Sends what waits, at the end of a round of the loop, or when it has gathered for long. What is
@@ -131,6 +137,7 @@ void RedisStore::answered(const Waiting& waiting, ChargeReplies& replies, const 
   if (failure != ChargeFailure::kNone) return fail(batch, failure_of(failure), {}, now);
   note_denials(batch, waiting.since);
   forget_denials(batch.charges, batch.operation);
+  forget_debts(batch);
   own_counters_.enter(batch, now);
   batch.on_done(batch);
 }

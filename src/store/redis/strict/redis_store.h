@@ -78,6 +78,7 @@ class RedisStore final : public Store {
   bool answer_from_memory(Batch& batch, Instant now) noexcept;
   void note_denials(const Batch& batch, Instant asked_at);
   void forget_denials(std::span<const Charge> charges, Operation operation);
+  void forget_debts(const Batch& answered);
   void flush(Instant now);
   bool is_worth_a_call() const;
   Instant gather_end();

@@ -400,6 +400,31 @@ TEST_F(RedisStoreTest, ResetsAndRefundsForgetADenial) {
   }
 }
 
+// Another node may give back what took the key over its limit; then all that was charged is owed.
+TEST_F(RedisStoreTest, RemembersOverAFixedWindowsLimitOnlySingleHits) {
+  const std::vector<std::int64_t> denied = {1, 1, 500'000, 500'000};
+  Asked over({charge(1, 14)}, Operation::kCharge);
+  ask_alone(over, kStart);
+  client_.answer(denied, kStart);
+  Asked hit({charge(1, 1)}, Operation::kCharge);
+  ask(hit, kStart);
+  EXPECT_EQ(hit.answers, 1);
+  Asked more({charge(1, 7)}, Operation::kCharge);
+  ask_alone(more, kStart);
+  EXPECT_EQ(more.answers, 0);
+  client_.answer(denied, kStart);
+  EXPECT_EQ(more.answers, 1);
+
+  Asked look({charge(1, 0)}, Operation::kLook);
+  ask_alone(look, kStart);
+  client_.answer(kAllowed, kStart);
+  EXPECT_TRUE(look.is_allowed());
+  Asked then({charge(1, 1)}, Operation::kCharge);
+  ask_alone(then, kStart);
+  EXPECT_EQ(then.answers, 0);
+  client_.answer(denied, kStart);
+}
+
 TEST_F(RedisStoreTest, AskingFromWithinAnAnswerIsFine) {
   Asked second({charge(2)});
   Asked first({charge(1)});

@@ -1,0 +1,283 @@
+// MULTI and EXEC: what is queued, when it is charged, and what a client may hold up by it.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/resp/resp_test_door.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<Rule> rules() {
+  const auto three = Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 3, .window = 10s});
+  return {{.id = "login", .quota = *three}, {.id = "search", .quota = *three}};
+}
+
+// At the beginning of a window, so that times are round.
+struct Door : RespTestDoor {
+  explicit Door(RespAccess access = {})
+      : RespTestDoor({.rules = rules(), .access = std::move(access)}) {
+    now = instant_from_epoch_us(1'000'000'000'000'000);
+  }
+};
+
+// Lines as people write them; the reply's, joined by blanks.
+std::string hear(RespTestClient& client, const std::vector<std::string>& said) {
+  std::string text;
+  for (const std::string& line : said) text += line + "\r\n";
+  std::string heard = client.ask(text);
+  for (auto at = heard.find("\r\n"); at != std::string::npos; at = heard.find("\r\n", at)) {
+    heard.replace(at, 2, " ");
+  }
+  if (!heard.empty()) heard.pop_back();
+  return heard;
+}
+
+std::string hear(RespTestDoor& door, const std::vector<std::string>& said) {
+  RespTestClient client(door);
+  return hear(client, said);
+}
+
+const std::string kAborted = "-EXECABORT Transaction discarded because of previous errors.";
+const std::string kUntouched = "*5 :0 :3 :3 :-1 :0";
+
+TEST(RespMulti, CommandsAreQueuedAndCarriedOutByExec) {
+  Door door;
+  EXPECT_EQ(hear(door, {"MULTI", "WEIR.HIT login a", "PING", "CL.THROTTLE k 15 30 60", "EXEC"}),
+            "+OK +QUEUED +QUEUED +QUEUED *3 *5 :0 :3 :2 :-1 :10 +PONG *5 :0 :16 :15 :-1 :2");
+  EXPECT_EQ(hear(door, {"MULTI", "EXEC"}), "+OK *0");
+  EXPECT_EQ(hear(door, {"MULTI", "WEIR.HIT login a", "DISCARD", "WEIR.LOOK login a 0"}),
+            "+OK +QUEUED +OK *5 :0 :3 :2 :-1 :10");
+}
+
+TEST(RespMulti, ErrorsAreThoseOfRedis) {
+  Door door;
+  EXPECT_EQ(hear(door, {"EXEC", "DISCARD"}), "-ERR EXEC without MULTI -ERR DISCARD without MULTI");
+  EXPECT_EQ(hear(door, {"MULTI", "MULTI", "EXEC"}), "+OK -ERR MULTI calls can not be nested *0");
+  EXPECT_EQ(hear(door, {"EXEC x"}),
+            "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' "
+            "command");
+  Door closed({.password = "open-sesame"});
+  EXPECT_EQ(hear(closed, {"MULTI", "EXEC"}),
+            "-NOAUTH Authentication required. "
+            "-EXECABORT Transaction discarded because of: NOAUTH Authentication required.");
+}
+
+// An OK would say that EXEC does nothing when a key has changed.
+TEST(RespMulti, WatchIsRefusedAndUnwatchIsNot) {
+  Door door;
+  EXPECT_EQ(hear(door, {"WATCH a", "UNWATCH"}),
+            "-ERR WATCH is not supported: WEIR.ATOMIC behind MULTI charges all or nothing +OK");
+  EXPECT_EQ(hear(door, {"MULTI", "WATCH a", "UNWATCH", "EXEC"}),
+            "+OK -ERR WATCH inside MULTI is not allowed +QUEUED *1 +OK");
+}
+
+TEST(RespMulti, ABadCommandInsideChargesNothing) {
+  const std::vector<std::pair<std::string, std::string>> bad = {
+      {"NOPE", "-ERR unknown command 'NOPE', with args beginning with: "},
+      {"WEIR.HIT login", "-ERR wrong number of arguments for 'weir.hit' command"},
+      {"WEIR.HIT logn a", "-ERR no rule 'logn'; did you mean 'login'?"},
+      {"WEIR.HIT login a x", "-ERR cost must be an integer from -1000000000000 to 1000000000000"},
+      {"WEIR.MHIT SOME login a 1", "-ERR expected ALL or EACH before the first rule"},
+      {"CL.THROTTLE k 1 x 1", "-Cell error: Couldn't parse as integer: x"},
+      {"CLIENT NOPE", "-ERR unknown subcommand 'NOPE'. Try CLIENT HELP."},
+  };
+  for (const auto& [command, error] : bad) {
+    Door door;
+    RespTestClient client(door);
+    EXPECT_EQ(hear(client, {"MULTI", "WEIR.HIT login a", command, "WEIR.HIT login a", "EXEC"}),
+              "+OK +QUEUED " + error + " +QUEUED " + kAborted);
+    EXPECT_EQ(hear(client, {"WEIR.LOOK login a 0", "EXEC"}),
+              kUntouched + " -ERR EXEC without MULTI")
+        << command;
+  }
+}
+
+TEST(RespMulti, NothingIsChargedBeforeExec) {
+  Door door;
+  RespTestClient client(door);
+  hear(client, {"MULTI", "WEIR.HIT login a", "WEIR.MHIT EACH login a 1", "WEIR.CHARGE login a"});
+  EXPECT_EQ(door.store.batches, 0);
+  EXPECT_EQ(hear(door, {"WEIR.LOOK login a 0"}), kUntouched);
+}
+
+TEST(RespMulti, ItsChecksAreOneBatch) {
+  Door door;
+  hear(door, {"MULTI", "WEIR.HIT login a", "WEIR.HIT login b", "CL.THROTTLE k 1 1 1", "EXEC"});
+  EXPECT_EQ(door.store.batches, 1);
+}
+
+TEST(RespMulti, AtomicChargesAllOrNothing) {
+  Door door;
+  const std::vector<std::string> both = {"MULTI", "WEIR.ATOMIC", "WEIR.HIT login a 2",
+                                         "WEIR.HIT search b", "EXEC"};
+  EXPECT_EQ(hear(door, both),
+            "+OK +QUEUED +QUEUED +QUEUED *3 +OK *5 :0 :3 :1 :-1 :10 *5 :0 :3 :2 :-1 :10");
+  EXPECT_EQ(door.store.batches, 1);
+  EXPECT_EQ(hear(door, both),
+            "+OK +QUEUED +QUEUED +QUEUED *3 +OK *5 :1 :3 :1 :10 :10 *5 :0 :3 :2 :-1 :10");
+  EXPECT_EQ(hear(door, {"WEIR.LOOK search b 0"}), "*5 :0 :3 :2 :-1 :10") << "was charged";
+  EXPECT_EQ(hear(door, {"MULTI", "WEIR.ATOMIC", "EXEC"}), "+OK +QUEUED *1 +OK");
+  door.store.broken = true;
+  EXPECT_EQ(hear(door, both),
+            "+OK +QUEUED +QUEUED +QUEUED "
+            "-ERR the store did not answer; nothing was decided");
+}
+
+TEST(RespMulti, AtomicTakesNothingThatItCannotUndo) {
+  Door door;
+  const std::string only =
+      "-ERR WEIR.ATOMIC takes WEIR.HIT, WEIR.CHARGE, THROTTLE and CL.THROTTLE only";
+  for (const char* command : {"PING", "WEIR.RESET login a", "WEIR.LOOK login a", "AUTH x y",
+                              "WEIR.MHIT EACH login a 1", "CL.THROTTLE k -1 1 1"}) {
+    EXPECT_EQ(hear(door, {"MULTI", "WEIR.ATOMIC", "WEIR.HIT login a", command, "EXEC"}),
+              "+OK +QUEUED +QUEUED " + only + " " + kAborted);
+  }
+  const std::string first = "-ERR WEIR.ATOMIC has to be the first command behind MULTI";
+  EXPECT_EQ(hear(door, {"MULTI", "WEIR.HIT login a", "WEIR.ATOMIC", "EXEC"}),
+            "+OK +QUEUED " + first + " " + kAborted);
+  EXPECT_EQ(hear(door, {"WEIR.ATOMIC"}), "-ERR WEIR.ATOMIC without MULTI");
+  EXPECT_EQ(hear(door, {"WEIR.LOOK login a 0"}), kUntouched);
+
+  std::vector<std::string> many = {"MULTI", "WEIR.ATOMIC"};
+  for (int i = 0; i < 17; ++i) many.push_back("WEIR.HIT login k" + std::to_string(i));
+  many.emplace_back("EXEC");
+  EXPECT_TRUE(hear(door, many).ends_with("-ERR WEIR.ATOMIC takes at most 16 checks " + kAborted));
+  EXPECT_EQ(door.store.batches, 1) << "the look";
+}
+
+TEST(RespMulti, AtomicOfRulesThatHaveGoneChargesNothing) {
+  Door door;
+  RespTestClient client(door);
+  hear(client, {"MULTI", "WEIR.ATOMIC", "WEIR.HIT search a", "WEIR.HIT login a"});
+  auto changed = rules();
+  changed[0].id = "sign-in";
+  door.door.use_rules(std::make_shared<const RuleSet>(std::move(changed)));
+  EXPECT_EQ(hear(client, {"EXEC", "WEIR.LOOK search a 0"}),
+            "-EXECABORT Transaction discarded because of: no rule 'login' " + kUntouched);
+}
+
+TEST(RespMulti, AtomicCountsTheLimitsOfItsRules) {
+  auto many = rules();
+  for (int i = 1; i <= 8; ++i) {
+    many[0].limits.push_back(*Quota::make({.limit = 3, .window = i * 10s}));
+  }
+  RespTestDoor door({.rules = many, .access = {}});
+  EXPECT_EQ(
+      hear(door, {"MULTI", "WEIR.ATOMIC", "WEIR.HIT login a", "WEIR.HIT login b",
+                  "WEIR.HIT login c", "EXEC"}),
+      "+OK +QUEUED +QUEUED +QUEUED +QUEUED "
+      "-EXECABORT Transaction discarded because of: these rules have more than 16 limits in all");
+  EXPECT_EQ(hear(door, {"WEIR.LOOK login a 0"}), kUntouched);
+}
+
+TEST(RespMulti, ResetAndQuitEndItAtOnce) {
+  Door door;
+  EXPECT_EQ(hear(door, {"MULTI", "WEIR.HIT login a", "RESET", "EXEC"}),
+            "+OK +QUEUED +RESET -ERR EXEC without MULTI");
+  RespTestClient client(door);
+  EXPECT_EQ(hear(client, {"MULTI", "WEIR.HIT login a", "QUIT", "EXEC"}), "+OK +QUEUED +OK");
+  EXPECT_TRUE(client.finished());
+  EXPECT_EQ(hear(door, {"WEIR.LOOK login a 0"}), kUntouched);
+}
+
+TEST(RespMulti, HelloInsideChangesTheProtocolOfWhatFollows) {
+  Door door;
+  RespTestClient client(door);
+  const std::string heard =
+      hear(client, {"MULTI", "CLIENT GETNAME", "HELLO 3", "CLIENT GETNAME", "EXEC"});
+  EXPECT_TRUE(heard.starts_with("+OK +QUEUED +QUEUED +QUEUED *3 $-1 %7 ")) << heard;
+  EXPECT_TRUE(heard.ends_with(" _")) << heard;
+}
+
+TEST(RespMulti, AuthInsideIsCarriedOutByExec) {
+  Door door({.admin_token = "token"});
+  RespTestClient client(door);
+  EXPECT_EQ(hear(client, {"MULTI", "AUTH token", "EXEC", "WEIR.RESET login a"}),
+            "+OK +QUEUED *1 +OK " + kUntouched);
+}
+
+TEST(RespMulti, GuessingInsideCostsWhatItCostsOutside) {
+  Door door({.admin_token = "token"});
+  RespTestClient client(door);
+  std::vector<std::string> said = {"MULTI"};
+  for (int i = 0; i < 6; ++i) said.emplace_back("AUTH guess");
+  said.emplace_back("EXEC");
+  const Instant before = door.now;
+  std::string expected = "+OK +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED +QUEUED *6";
+  for (int i = 0; i < 5; ++i) {
+    expected += " -WRONGPASS invalid username-password pair or user is disabled.";
+  }
+  EXPECT_EQ(hear(client, said), expected + " -ERR the connection closes");
+  EXPECT_GE(door.now - before, 5s);
+  EXPECT_TRUE(client.finished());
+}
+
+TEST(RespMulti, TheNumberOfCommandsIsBounded) {
+  Door door;
+  RespTestClient client(door);
+  hear(client, {"MULTI"});
+  std::vector<std::string> said(Transaction::kCommandsMax, "PING");
+  said.emplace_back("WEIR.HIT login a");
+  said.emplace_back("EXEC");
+  EXPECT_TRUE(
+      hear(client, said)
+          .ends_with("-ERR a transaction holds at most 1024 commands of 1 MiB in all " + kAborted));
+  EXPECT_EQ(hear(client, {"WEIR.LOOK login a 0"}), kUntouched);
+}
+
+TEST(RespMulti, TheirBytesAreBoundedAndCount) {
+  Door door;
+  RespTestClient client(door);
+  hear(client, {"MULTI"});
+  const std::string echo = command({"ECHO", std::string(60'000, 'x')});
+  const std::size_t before = client.session().held();
+  for (int i = 0; i < 17; ++i) EXPECT_EQ(client.ask(echo), "+QUEUED\r\n");
+  EXPECT_GE(client.session().held(), before + 17 * 60'000);
+  EXPECT_EQ(client.ask(echo), "-ERR a transaction holds at most 1024 commands of 1 MiB in all\r\n");
+  EXPECT_EQ(client.ask(echo), "+QUEUED\r\n");
+  EXPECT_LT(client.session().held(), 1'000'000u) << "spoilt, it is still there";
+  EXPECT_EQ(hear(client, {"EXEC"}), kAborted);
+}
+
+TEST(RespMulti, RepliesDoNotWaitWithoutBound) {
+  RespTestDoor door;
+  RespTestClient client(door);
+  std::vector<std::string> said(1 + 1000, "COMMAND DOCS");
+  said[0] = "MULTI";
+  hear(client, said);
+  client.feed("EXEC\r\n");
+  std::size_t heard = 0;
+  Session& session = client.session();
+  for (int i = 0; i < 100'000 && !session.output().empty(); ++i) {
+    EXPECT_LT(session.held(), 1'000'000u);
+    heard += session.output().size();
+    session.sent(session.output().size(), door.now);
+  }
+  EXPECT_GT(heard, 1'000'000u);
+  EXPECT_EQ(client.ask("PING\r\n"), "+PONG\r\n");
+}
+
+TEST(RespMulti, RepliesDoNotDependOnHowBytesArrive) {
+  const std::string said =
+      command({"MULTI"}) + command({"WEIR.HIT", "login", "a"}) + "weir.hit 'login' \"a\"\r\n" +
+      command({"WEIR.MHIT", "ALL", "login", "a", "1", "login", "b", "1"}) +
+      command({"ECHO", std::string(5000, 'x')}) + "PING\r\n" + command({"EXEC"}) +
+      "MULTI\r\nWEIR.ATOMIC\r\nWEIR.HIT login c\r\nEXEC\r\nMULTI\r\nNOPE\r\nEXEC\r\n" +
+      command({"WEIR.LOOK", "login", "a", "0"});
+  Door whole;
+  const std::string expected = whole.ask(said);
+  EXPECT_TRUE(expected.ends_with(":3\r\n:0\r\n:-1\r\n:10\r\n")) << expected;
+  for (const std::size_t piece : {1, 2, 3, 5, 7, 16, 31, 64, 100, 1000, 4000}) {
+    Door door;
+    EXPECT_EQ(RespTestClient(door).ask_in_pieces(said, piece), expected) << piece;
+  }
+}
+
+}  // namespace
+}  // namespace weir
