@@ -1,14 +1,14 @@
 // What all middlewares do: one hit a request, its headers, and the answer to a denial.
 
 import type { Decision } from "../decision.js";
-import { headers } from "../headers.js";
+import { checkHeaderStyle, headers, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
 import { checkLimiter, checkOption, checkOptional, checkOptions, isFunction } from "../options.js";
 
 /** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
 
-export interface MiddlewareOptions<Request> {
+export interface MiddlewareOptions<Request> extends HeaderStyle {
   limiter: Limiter<Decision> | Limiter<Promise<Decision>>;
   /** Keys of other buckets have counters of their own. */
   bucket?: string;
@@ -32,6 +32,7 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   for (const [name, text] of Object.entries({ bucket, policy })) {
     checkOptional(name, text, typeof text === "string", "a text");
   }
+  checkHeaderStyle(options);
 }
 
 export interface Outcome {
@@ -50,6 +51,6 @@ export async function limitRequest<Request>(
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {
     allowed: decision.allowed,
-    headers: headers(decision, options.limiter.quota, options.policy),
+    headers: headers(decision, options.limiter.quota, options.policy, options),
   };
 }
