@@ -2,6 +2,7 @@
 // most clients know. Seconds are rounded up: nobody is told to come back too early.
 
 import type { Decision } from "./decision.js";
+import { checkOption, checkText } from "./options.js";
 import type { Quota } from "./quota.js";
 
 const quoted = (name: string): string =>
@@ -13,6 +14,10 @@ const quoted = (name: string): string =>
 export function headers(
   decision: Decision, quota: Quota, policy = "default",
 ): Record<string, string> {
+  checkOption("decision", decision, typeof decision?.allowed === "boolean",
+              "what hit() answers, awaited unless it comes from memory");
+  checkOption("quota", quota, typeof quota?.windowUs === "number", "that of the limiter");
+  checkText("policy", policy);
   const reset = Math.ceil(decision.resetAfter);
   const waits = !decision.allowed && Number.isFinite(decision.retryAfter);
   const retry = Math.max(1, Math.ceil(decision.retryAfter));

@@ -84,7 +84,7 @@ class Session {
   // Bytes of memory that it holds for its peer: input, output, requests under way. Those of
   // our own connections to others do not count.
   virtual std::size_t held() const { return 0; }
-  // Those of input that wait for the rest of a request, one after the other.
+  // Those of input that wait for the rest of requests, and are moved as it comes.
   virtual std::size_t input_waiting() const { return 0; }
 };
 
