@@ -349,6 +349,14 @@ class ParkedTest(FleetTest):
         self.assertNotIn("[alert]", nginx.log())
 
 
+    def test_a_fast_stop_while_requests_wait(self):
+        nginx = self.nginx()
+        self.park(nginx, 6)
+        nginx.process.terminate()
+        self.assertEqual(nginx.process.wait(timeout=DEADLINE_S), 0)
+        self.redis.resume()
+
+
 class OutageTest(FleetTest):
     def falls_back(self, nginx):
         """Rules do what their on_store_failure says, for all workers together."""
