@@ -28,12 +28,12 @@ export function checkOption(name: string, value: unknown, isRight: boolean,
   throw new RangeError(wrong(name, value, expected));
 }
 
-/** Of what a program computes for each call, a key say: a TypeError in either case. */
+/** For a text that a program computes for each call, such as a key: throws a TypeError. */
 export function checkText(name: string, value: unknown): void {
   if (typeof value !== "string") throw new TypeError(wrong(name, value, "a string"));
 }
 
-/** Of one that may be left out. */
+/** Checks an option that may be left out. */
 export function checkOptional(name: string, value: unknown, isRight: boolean,
                               expected: string): void {
   if (value !== undefined) checkOption(name, value, isRight, expected);

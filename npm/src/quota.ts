@@ -101,7 +101,7 @@ export class Quota {
   }
 }
 
-/** Of one call: what is equal as a text must be as right. */
+/** For one call: "7" is as wrong here as elsewhere, though it compares equal to 7. */
 export function checkOverrides(limit: unknown, window: unknown): void {
   checkOptional("limit", limit, isUnits(limit), UNITS_EXPECTED);
   const isRight = isText(window) || typeof window === "number";

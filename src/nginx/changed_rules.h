@@ -3,7 +3,7 @@
 //
 //   a request of this worker ──> Rulebook ──> RuleBoard ──> the others' catch_up() ──> Rulebook
 //
-// What is changed by request holds until nginx is reloaded. The file is not written, since workers
+// A change by request holds until nginx is reloaded. The file is not written, since workers
 // usually may not. A rule that the file lacks counts among no figures of rules.
 //
 // Thread rule: the worker's only thread. Tested by changed_rules_test.cc and

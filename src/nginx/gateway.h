@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
 #include "net/tls/tls_context.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -70,6 +71,9 @@ class Gateway {
   const Config& config() const { return config_; }
   const ConfigSources& texts() const { return texts_; }
 
+  // Which header fields the file wants.
+  const RateLimitStyle& headers() const { return headers_; }
+
   // The Redis that this nginx shares with others; none: it is alone.
   const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
   const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
@@ -89,6 +93,7 @@ class Gateway {
   std::uint64_t version_ = 0;
   Config config_;
   ConfigSources texts_;
+  RateLimitStyle headers_;
   std::optional<RedisFleetOptions> fleet_;
   std::shared_ptr<const TlsTrust> trust_;
   Sentences warnings_;

@@ -28,6 +28,7 @@
 #include "nginx/gateway.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/http/check/forward_auth.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -59,6 +60,7 @@ struct Judgement {
   Instant at{};
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
+  RateLimit limit{};  // what header fields say of it, likewise
   std::string_view field{};
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
@@ -113,7 +115,7 @@ class Judge {
 
   // From now on requests are judged by these sets of rules, by number.
   void use_rules(const std::vector<RuleSetPtr>& sets);
-  // What is to be done before each request: other workers may have changed the rules.
+  // `look` is called before each request: other workers may have changed the rules.
   void before_each(std::function<void(Instant)> look) { look_ = std::move(look); }
 
   // Stands for the key of the rule, as long as there is the zone.
@@ -142,7 +144,7 @@ class Judge {
   using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
-  static Judgement read(const Asks& asks, Instant now);
+  Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -163,6 +165,8 @@ class Judge {
   AsksPtr asks_;                                  // of the last request
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
+  std::vector<RateLimitItem> limit_items_;        // for the last reply
+  const RateLimitStyle headers_;
   DescribedRequest scratch_;
   std::string key_scratch_;
 };

@@ -29,7 +29,7 @@ static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
 namespace weir::nginx {
 namespace {
 
-// So long a new worker waits for its Redis before it takes requests, which it would else decide
+// A new worker waits so long for its Redis before it takes requests, which it would else decide
 // alone.
 constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 

@@ -76,8 +76,8 @@ class Session {
 
   // Nothing more will be read: close once output() is empty.
   virtual bool finished() const = 0;
-  // Who goes on when this has finished and output() is empty, instead of a close; null: nobody. It
-  // has what has come behind the last request, and is not attached yet.
+  // The session that goes on when this has finished and output() is empty, instead of a close;
+  // null: none. It has what has come behind the last request, and is not attached yet.
   virtual std::unique_ptr<Session> successor(Instant) { return nullptr; }
   // It has finished because its peer only made work.
   virtual bool was_flooded() const { return false; }

@@ -22,7 +22,7 @@ interface ResponseParts {
 export type PlatformRequest = Declared<"Request", RequestParts>;
 export type PlatformResponse = Declared<"Response", ResponseParts>;
 
-/** What is fetched here: it fits every platform's RequestInit. */
+/** The one shape of request that we send: it fits every platform's RequestInit. */
 export interface PostInit {
   method: "POST";
   headers?: Record<string, string>;

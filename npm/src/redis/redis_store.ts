@@ -24,7 +24,7 @@ export interface RedisStoreOptions extends FailureOptions {
     | { call(command: string, ...words: any[]): Promise<unknown>; isCluster?: boolean }
     | { sendCommand(words: any[]): Promise<unknown> }
     | ((words: RedisWord[]) => Promise<unknown>);
-  /** Of the nodes, if there are any: "weir:" unless given. */
+  /** The nodes' prefix, if there are any: "weir:" unless it is set. */
   prefix?: string;
   /** One call for each key, as those of a cluster are in different places. */
   cluster?: boolean;
