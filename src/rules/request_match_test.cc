@@ -25,6 +25,29 @@ const Request kPostA{.method = "POST", .path = "/a"};
 const Request kGetB{.method = "GET", .path = "/b"};
 const Request kPostB{.method = "POST", .path = "/b"};
 
+TEST(RequestMatch, KnowsThatItHasConditions) {
+  const auto has_one = [](auto member) {
+    RequestMatch match;
+    (match.*member).emplace_back();
+    return has_conditions(match);
+  };
+  EXPECT_FALSE(has_conditions({}));
+  EXPECT_TRUE(has_one(&RequestMatch::methods));
+  EXPECT_TRUE(has_one(&RequestMatch::hosts));
+  EXPECT_TRUE(has_one(&RequestMatch::paths));
+  EXPECT_TRUE(has_one(&RequestMatch::path_regexes));
+  EXPECT_TRUE(has_one(&RequestMatch::headers));
+  EXPECT_TRUE(has_one(&RequestMatch::parameters));
+  EXPECT_TRUE(has_one(&RequestMatch::cookies));
+  EXPECT_TRUE(has_one(&RequestMatch::claims));
+  EXPECT_TRUE(has_one(&RequestMatch::unverified_claims));
+  EXPECT_TRUE(has_one(&RequestMatch::countries));
+  EXPECT_TRUE(has_one(&RequestMatch::clients));
+  EXPECT_TRUE(has_one(&RequestMatch::all_of));
+  EXPECT_TRUE(has_one(&RequestMatch::any_of));
+  EXPECT_TRUE(has_one(&RequestMatch::none_of));
+}
+
 TEST(RequestMatch, AllAnyAndNotCombine) {
   const RequestMatch both{.all_of = {path_is("/a"), method_is("GET")}};
   EXPECT_TRUE(holds_for(both, kGetA));
