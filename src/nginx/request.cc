@@ -57,8 +57,7 @@ Decided* keep_decided(ngx_http_request_t* request) {
   return static_cast<Decided*>(cleanup->data);
 }
 
-// As rules compare it: what the client asked for, before nginx rewrote anything.
-void read_request(ngx_http_request_t* from, DescribedRequest& to) {
+void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
   to.headers.clear();
   for (const ngx_list_part_t* part = &from->headers_in.headers.part; part != nullptr;
        part = part->next) {
@@ -66,9 +65,15 @@ void read_request(ngx_http_request_t* from, DescribedRequest& to) {
       to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
     }
   }
-  to.request = {
-      .method = view_of(from->method_name), .headers = to.headers, .client = client_of(from)};
-  set_target(view_of(from->unparsed_uri), view_of(from->headers_in.server), to);
+  to.request.headers = to.headers;
+}
+
+// As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
+void read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
+  to.request = {.method = view_of(from->method_name), .client = client_of(from)};
+  if (needs.headers) read_headers(from, to);
+  if (needs.target) set_uri(view_of(from->unparsed_uri), to);
+  if (needs.host) set_host(view_of(from->headers_in.server), to);
 }
 
 // False if nginx could not work out the value. Nothing if the place has none.
@@ -186,7 +191,7 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
   DescribedRequest& described = the_judge->scratch();
-  read_request(request, described);
+  read_request(request, the_judge->needs(place.rules), described);
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
   if (decided == nullptr || !read_value(request, place.key, question.key) ||
@@ -207,7 +212,7 @@ ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
   DescribedRequest& described = the_judge->scratch();
-  read_request(request, described);
+  read_request(request, the_judge->needs(place.rules), described);
   const Judgement judgement = parked->judgement();
   note(judgement, place.state(), request->pool, decided);
   return act_on(request, place, judgement, described.request);

@@ -49,6 +49,56 @@ std::string cookies(const std::vector<NameValue>& headers) {
   return text_of(request.cookies);
 }
 
+std::string needs_of(const Rule& rule) {
+  const RequestFacts all(std::span(&rule, 1), {});
+  std::string text;
+  if (all.needs().target) text += "target ";
+  if (all.needs().host) text += "host ";
+  if (all.needs().headers) text += "headers ";
+  return text;
+}
+
+std::string needs_of_match(auto member) {
+  Rule rule;
+  auto& inner = rule.match.emplace().any_of.emplace_back();
+  (inner.*member).emplace_back();
+  return needs_of(rule);
+}
+
+TEST(RequestFacts, NeedWhatMatchesLookAt) {
+  EXPECT_EQ(needs_of_match(&RequestMatch::methods), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::clients), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::hosts), "host ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::paths), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::path_regexes), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::parameters), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::headers), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::cookies), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::claims), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::unverified_claims), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::countries), "headers ");
+}
+
+TEST(RequestFacts, NeedWhatKeysAndTextsAreMadeOf) {
+  const auto needs_of_key = [](KeyPart::Property property) {
+    Rule rule;
+    rule.key_parts = {{.property = property}};
+    return needs_of(rule);
+  };
+  EXPECT_EQ(needs_of_key(kClient), "");
+  EXPECT_EQ(needs_of_key(kMethod), "");
+  EXPECT_EQ(needs_of_key(kHost), "host ");
+  EXPECT_EQ(needs_of_key(kPath), "target ");
+  EXPECT_EQ(needs_of_key(kQuery), "target ");
+  EXPECT_EQ(needs_of_key(kHeader), "headers ");
+  EXPECT_EQ(needs_of_key(kCookie), "headers ");
+  EXPECT_EQ(needs_of_key(kClaim), "headers ");
+  EXPECT_EQ(needs_of_key(kCountry), "headers ");
+  Rule rule;
+  rule.denial.body = std::get<TextTemplate>(TextTemplate::parse("{{host}}"));
+  EXPECT_EQ(needs_of(rule), "host ");
+}
+
 TEST(RequestFacts, DecodesTheParametersThatRulesLookAt) {
   EXPECT_EQ(parameters(""), "");
   EXPECT_EQ(parameters("a=1&x=2&b%20c=3"), "a=1|b c=3|");
