@@ -86,6 +86,15 @@ bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
   return true;
 }
 
+// As ngx_list_push(), without a call while there is room. Null if there is no memory.
+ngx_table_elt_t* new_field(ngx_list_t& fields) {
+  ngx_list_part_t& last = *fields.last;
+  const bool has_room = last.nelts < fields.nalloc;
+  void* const place =
+      has_room ? static_cast<ngx_table_elt_t*>(last.elts) + last.nelts++ : ngx_list_push(&fields);
+  return static_cast<ngx_table_elt_t*>(place);
+}
+
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
   auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
   if (room == nullptr) return false;
@@ -129,8 +138,11 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   if (has_error_page(request, status)) return status;
 
   ngx_http_complex_value_t body{};
-  body.value = copy_of(text.body(), request->pool);
-  ngx_str_t type = copy_of(text.content_type(), request->pool);
+  const auto keep = [&](std::string_view part) {
+    return text.is_constant() ? str_of(part) : copy_of(part, request->pool);
+  };
+  body.value = keep(text.body());
+  ngx_str_t type = keep(text.content_type());
   if (body.value.data == nullptr || type.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
   ngx_http_finalize_request(
       request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
@@ -312,7 +324,7 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
 
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   if (name.data == nullptr || value.data == nullptr) return false;
-  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
+  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
   if (field == nullptr) return false;
   *field = {};
   field->hash = 1;

@@ -22,7 +22,7 @@ class Lines {
   explicit Lines(TextWriter& writer) : writer_(writer) {}
 
   template <std::size_t N>
-  TextWriter& begin(const char (&name)[N], std::string_view) {
+  TextWriter& begin(const char (&name)[N], const char (&)[N]) {
     return writer_.put(name).put(": ");
   }
   void end() { writer_.put("\r\n"); }
@@ -37,14 +37,13 @@ class Values {
   Values(TextWriter& writer, std::span<NameValue> fields, FieldNames names)
       : writer_(writer), fields_(fields), names_(names) {}
 
-  TextWriter& begin(std::string_view usual_name, std::string_view lower_name) {
-    fields_[size_].name = names_ == FieldNames::kLower ? lower_name : usual_name;
-    value_ = writer_.end();
+  template <std::size_t N>
+  TextWriter& begin(const char (&usual_name)[N], const char (&lower_name)[N]) {
+    fields_[size_].name = {names_ == FieldNames::kLower ? lower_name : usual_name, N - 1};
+    value_ = writer_.at();
     return writer_;
   }
-  void end() {
-    fields_[size_++].value = {value_, static_cast<std::size_t>(writer_.end() - value_)};
-  }
+  void end() { fields_[size_++].value = {value_, static_cast<std::size_t>(writer_.at() - value_)}; }
   std::size_t size() const { return size_; }
 
  private:
@@ -55,29 +54,50 @@ class Values {
   const char* value_ = nullptr;
 };
 
+// Writes the number, and returns its digits.
+std::string_view put_number(TextWriter& writer, std::int64_t number) {
+  const char* const digits = writer.at();
+  writer.number(number);
+  return {digits, static_cast<std::size_t>(writer.at() - digits)};
+}
+
 template <typename Out>
 void put_fields(Out& out, const RateLimit& limit) {
   const auto& [policy, decision, is_alone] = limit;
   const std::int64_t reset_s = whole_seconds(decision.reset_after);
   const bool retry_helps = decision.verdict == Verdict::kDenied;
-  const std::int64_t retry_s = std::max<std::int64_t>(1, whole_seconds(decision.retry_after));
+  const std::int64_t retry_s =
+      retry_helps ? std::max<std::int64_t>(1, whole_seconds(decision.retry_after)) : 0;
 
-  out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
+  // Each number is put as text once: that is most of what this costs.
+  const auto limit_text =
+      put_number(out.begin("X-RateLimit-Limit", "x-ratelimit-limit"), decision.limit);
   out.end();
-  out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining").number(decision.remaining);
+  const auto remaining =
+      put_number(out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining"), decision.remaining);
   out.end();
-  out.begin("X-RateLimit-Reset", "x-ratelimit-reset").number(reset_s);
+  const auto reset = put_number(out.begin("X-RateLimit-Reset", "x-ratelimit-reset"), reset_s);
   out.end();
 
   TextWriter& now = out.begin("RateLimit", "ratelimit");
-  const char* const name = now.end();
+  const char* const name = now.at();
   write_structured_string(now, policy.name);
-  const std::string_view quoted_name(name, static_cast<std::size_t>(now.end() - name));
-  now.put(";r=").number(decision.remaining).put(";t=").number(retry_helps ? retry_s : reset_s);
+  const std::string_view quoted_name(name, static_cast<std::size_t>(now.at() - name));
+  now.put(";r=").digits(remaining).put(";t=");
+  if (!retry_helps || retry_s == reset_s) {
+    now.digits(reset);
+  } else {
+    now.number(retry_s);
+  }
   out.end();
 
   TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");
-  always.text(quoted_name).put(";q=").number(policy.limit);
+  always.text(quoted_name).put(";q=");
+  if (policy.limit == decision.limit) {
+    always.digits(limit_text);
+  } else {
+    always.number(policy.limit);
+  }
   const auto window_s = std::chrono::floor<std::chrono::seconds>(policy.window);
   if (window_s == policy.window && window_s.count() >= 1)
     always.put(";w=").number(window_s.count());
@@ -104,6 +124,7 @@ RateLimitFields::RateLimitFields(const RateLimit& limit, char* room, FieldNames 
   Values values(writer, fields_, names);
   put_fields(values, limit);
   size_ = values.size();
+  writer.end();  // looks at the bound, once for all
 }
 
 }  // namespace weir
