@@ -15,9 +15,14 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// The longest block of the keys that the ask may have.
-std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
-  if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
+// The longest block of the keys that the ask may have. `name`: hashed by the engine's hasher.
+std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
+                                     const HashedName& name, Instant now) {
+  const bool is_hashed =
+      &engine.hasher() == &blocks.hasher() && ask.key.size() <= BlockList::kKeyMax;
+  if (ask.choices == nullptr) {
+    return is_hashed ? blocks.until(name, now) : blocks.until(ask.rule->id, ask.key, now);
+  }
   std::optional<Instant> until;
   for (const std::string& key : ask.choices->keys) {
     until = std::max(until, blocks.until(ask.rule->id, key, now));
@@ -115,11 +120,12 @@ bool Asks::add(const Ask& ask) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
-  const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
+  item.name =
+      engine_.hasher().hash_names({.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key});
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
     const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
     if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
-    item.hashes[i] = engine_.hash(name, item.limits[i]);
+    item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
     item.ask.key = item.key.assign(ask.key);
@@ -188,7 +194,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = longest_block(blocks_, ask, now);
+  const auto until = longest_block(engine_, blocks_, ask, item.name, now);
   if (!until) return false;
   answer.cause = Answer::Cause::kBlocked;
   answer.decision = blocked_until(*until, quota, now);

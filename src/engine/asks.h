@@ -124,6 +124,7 @@ class Asks final : Engine::Asker {
     std::span<const Quota> limits;
     std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
+    HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
