@@ -236,10 +236,12 @@ Asks::Progress Asks::decide(Instant now) {
   allowed_ = true;
   parts_used_ = 0;
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
+  all_here_ = true;
   for (const auto& each : items()) {
     Item& item = *each;
     item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
-    item.ask.choices.reset();
+    all_here_ = all_here_ && (item.role == Role::kUncounted || item.role == Role::kHere);
+    if (item.ask.choices != nullptr) item.ask.choices.reset();
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
     allowed_ = allowed_ && item.answer.allowed();
   }
@@ -310,13 +312,16 @@ void Asks::ask_always(Instant now) {
 }
 
 void Asks::ask_together(Instant now) {
-  for (const auto& item : items()) {
-    const bool denies = item->role == Role::kAlways && !item->is_shadow();
-    allowed_ = allowed_ && (!denies || item->answer.allowed());
+  if (any_counts_always_) {
+    for (const auto& item : items()) {
+      const bool denies = item->role == Role::kAlways && !item->is_shadow();
+      allowed_ = allowed_ && (!denies || item->answer.allowed());
+    }
   }
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
   if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
   decide_here(members(Role::kHere), joint_, Sign::kSpend, now);
+  if (all_here_) return;
   const Group group = members(Role::kShared);
   const Members shared = group;
   const Operation operation = all_allowed(Role::kHere) ? joint_ : Operation::kLook;
@@ -327,6 +332,7 @@ void Asks::ask_together(Instant now) {
 
 // Memory was charged first, and gets back what a store has denied the request.
 void Asks::ask_alone(Instant now) {
+  if (all_here_) return;
   if (operation_ != Operation::kSpendAll) return ask_each(members(Role::kAlone), operation_, now);
   const bool here = all_allowed(Role::kHere);
   const bool shared = all_allowed(Role::kShared);
@@ -424,7 +430,9 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
+      const Quota& limit = item.limits[i];
+      check.add(item.hashes[i], nodes > 1 ? share_of(limit, nodes) : limit, cost, item.tag(),
+                on_full);
     }
   }
 }

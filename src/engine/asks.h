@@ -199,6 +199,7 @@ class Asks final : Engine::Asker {
   std::size_t joint_limits_ = 0;  // of kSpendAll
   bool any_counts_always_ = false;
   Modes modes_in_use_;
+  bool all_here_ = false;  // what is counted is in this node's memory, together
 
   Progress progress_ = Progress::kAnswered;
   Stage stage_ = Stage::kDone;
