@@ -58,25 +58,26 @@ std::string needs_of(const Rule& rule) {
   return text;
 }
 
-std::string needs_of_match(auto member) {
+std::string needs_of_match(auto member, auto condition) {
   Rule rule;
   auto& inner = rule.match.emplace().any_of.emplace_back();
-  (inner.*member).emplace_back();
+  (inner.*member).push_back(condition);
   return needs_of(rule);
 }
 
 TEST(RequestFacts, NeedWhatMatchesLookAt) {
-  EXPECT_EQ(needs_of_match(&RequestMatch::methods), "");
-  EXPECT_EQ(needs_of_match(&RequestMatch::clients), "");
-  EXPECT_EQ(needs_of_match(&RequestMatch::hosts), "host ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::paths), "target ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::path_regexes), "target ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::parameters), "target ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::headers), "headers ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::cookies), "headers ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::claims), "headers ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::unverified_claims), "headers ");
-  EXPECT_EQ(needs_of_match(&RequestMatch::countries), "headers ");
+  const PropertyMatch property{"a", TextPattern("*")};
+  EXPECT_EQ(needs_of_match(&RequestMatch::methods, "GET"), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::clients, IpPrefix()), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::hosts, TextPattern("a")), "host ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::paths, TextPattern("/")), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::path_regexes, PathRegex{"/"}), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::parameters, property), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::headers, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::cookies, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::claims, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::unverified_claims, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::countries, "FR"), "headers ");
 }
 
 TEST(RequestFacts, NeedWhatKeysAndTextsAreMadeOf) {
