@@ -37,6 +37,14 @@ struct KeyName {
   std::string_view key;
 };
 
+// The same, each hashed for itself.
+struct HashedName {
+  KeyHash rule;  // only if there is one
+  KeyHash bucket;
+  KeyHash key;
+  bool has_rule = false;
+};
+
 // The bytes that make hashes unpredictable. Nodes that share a store share them.
 struct HashSecret {
   std::array<std::byte, 192> bytes{};
@@ -47,14 +55,20 @@ struct HashSecret {
 
 class KeyHasher {
  public:
-  explicit KeyHasher(const HashSecret& secret) noexcept : secret_(secret) {}
+  explicit KeyHasher(const HashSecret& secret) noexcept;
 
   KeyHash hash(const KeyName& name, const Quota& quota) const noexcept;
+
+  // The same in two steps, for who counts under several quotas or buckets.
+  HashedName hash_names(const KeyName& name) const noexcept;
+  KeyHash hash_bucket(std::string_view bucket) const noexcept;
+  static KeyHash combine_names(const HashedName& name, const Quota& quota) noexcept;
 
  private:
   KeyHash hash_text(std::string_view text) const noexcept;
 
   HashSecret secret_;
+  KeyHash no_bucket_;
 };
 
 }  // namespace weir

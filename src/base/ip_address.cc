@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "base/assert.h"
 #include "base/decimal.h"
@@ -14,6 +16,80 @@ constexpr unsigned kV4Offset = 12;  // where an IPv4 address begins in the mappe
 constexpr std::array<std::uint8_t, kV4Offset> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr std::array<std::uint8_t, kV4Offset> kNat64 = {0, 0x64, 0xff, 0x9b, 0, 0,
                                                         0, 0,    0,    0,    0, 0};
+
+// The numbers of an IPv4 address as text. Four bytes are copied, whatever the size.
+struct Octet {
+  std::array<char, 3> digits{};
+  std::uint8_t size = 0;
+};
+constexpr auto kOctets = [] {
+  std::array<Octet, 256> octets{};
+  for (unsigned number = 0; number < octets.size(); ++number) {
+    Octet& octet = octets[number];
+    for (unsigned unit = 100; unit > 0; unit /= 10) {
+      if (number < unit && unit > 1) continue;
+      octet.digits[octet.size++] = static_cast<char>('0' + number / unit % 10);
+    }
+  }
+  return octets;
+}();
+static_assert(sizeof(Octet) == 4);
+
+// These return the end of what they have written.
+char* write_v4(char* end, std::span<const std::uint8_t, 4> bytes) {
+  for (const std::uint8_t byte : bytes) {
+    const Octet& octet = kOctets[byte];
+    std::memcpy(end, &octet, sizeof(octet));
+    end += octet.size;
+    *end++ = '.';
+  }
+  return end - 1;
+}
+
+char* write_group(char* end, unsigned group) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (int shift = (std::bit_width(group | 1) - 1) / 4 * 4; shift >= 0; shift -= 4) {
+    *end++ = kDigits[group >> shift & 0xf];
+  }
+  return end;
+}
+
+// What "::" stands for: the first of the longest runs of zeros, if it is two at least.
+struct Zeros {
+  std::size_t begin = 8;
+  std::size_t size = 1;
+};
+Zeros longest_zeros(std::span<const unsigned, 8> groups) {
+  Zeros longest;
+  for (std::size_t begin = 0; begin < groups.size(); ++begin) {
+    std::size_t end = begin;
+    while (end < groups.size() && groups[end] == 0) ++end;
+    if (end - begin > longest.size) longest = {begin, end - begin};
+    begin = end;
+  }
+  return longest;
+}
+
+// Of ::192.0.2.1 the end is written as IPv4, as inet_ntop does.
+char* write_v6(char* end, const IpAddress::Bytes& bytes) {
+  std::array<unsigned, 8> groups;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    groups[i] = unsigned{bytes[2 * i]} << 8 | bytes[2 * i + 1];
+  }
+  const Zeros zeros = longest_zeros(groups);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i == zeros.begin) {
+      *end++ = ':';
+      i += zeros.size;
+    }
+    if (i > 0) *end++ = ':';
+    if (i == groups.size()) break;
+    if (i == 6 && zeros.begin == 0 && zeros.size == 6)
+      return write_v4(end, std::span(bytes).last<4>());
+    end = write_group(end, groups[i]);
+  }
+  return end;
+}
 
 bool starts_with(const IpAddress::Bytes& bytes, std::span<const std::uint8_t, kV4Offset> prefix) {
   return std::equal(prefix.begin(), prefix.end(), bytes.begin());
@@ -76,19 +152,10 @@ IpAddress IpAddress::network(unsigned bits) const {
   return network;
 }
 
+// By hand: inet_ntop goes by way of printf, and a key is often the address of a client.
 std::string_view IpAddress::write(std::span<char, kTextMax + 1> text) const {
-  if (!is_v4()) {
-    const char* const written =
-        ::inet_ntop(AF_INET6, bytes_.data(), text.data(), static_cast<socklen_t>(text.size()));
-    WEIR_ASSERT(written != nullptr);
-    return written;
-  }
-  // By hand: inet_ntop goes by way of printf, and a key is often the address of a client.
-  char* end = text.data();
-  for (std::size_t i = kV4Offset; i < bytes_.size(); ++i) {
-    if (i > kV4Offset) *end++ = '.';
-    end = write_decimal(end, bytes_[i]);
-  }
+  const char* const end =
+      is_v4() ? write_v4(text.data(), std::span(bytes_).last<4>()) : write_v6(text.data(), bytes_);
   return {text.data(), end};
 }
 

@@ -38,6 +38,29 @@ std::string as_inet_ntop_writes(const std::array<std::uint8_t, 4>& bytes) {
   return ::inet_ntop(AF_INET, bytes.data(), text.data(), text.size());
 }
 
+std::string as_inet_ntop_writes(const IpAddress::Bytes& bytes) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return ::inet_ntop(AF_INET6, bytes.data(), text.data(), text.size());
+}
+
+// Each place of zeros, and groups of each length.
+TEST(IpAddress, WritesIpv6AsInetNtopDoes) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 100'000; ++i) {
+    IpAddress::Bytes bytes{};
+    const unsigned zeros = static_cast<unsigned>(i) % 256;
+    for (std::size_t group = 0; group < 8; ++group) {
+      if ((zeros >> group & 1) != 0) continue;
+      const auto value = static_cast<unsigned>((random() & 0xffff) >> random() % 16);
+      bytes[2 * group] = static_cast<std::uint8_t>(value >> 8);
+      bytes[2 * group + 1] = static_cast<std::uint8_t>(value);
+    }
+    const IpAddress address = IpAddress::v6(bytes);
+    if (address.is_v4()) continue;
+    ASSERT_EQ(address.to_string(), as_inet_ntop_writes(bytes));
+  }
+}
+
 TEST(IpAddress, WritesIpv4AsInetNtopDoes) {
   std::mt19937 random(1);
   const auto byte = [&random] { return static_cast<std::uint8_t>(random()); };

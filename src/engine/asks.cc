@@ -15,9 +15,14 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// The longest block of the keys that the ask may have.
-std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
-  if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
+// The longest block of the keys that the ask may have. `name`: hashed by the engine's hasher.
+std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
+                                     const HashedName& name, Instant now) {
+  const bool is_hashed =
+      &engine.hasher() == &blocks.hasher() && ask.key.size() <= BlockList::kKeyMax;
+  if (ask.choices == nullptr) {
+    return is_hashed ? blocks.until(name, now) : blocks.until(ask.rule->id, ask.key, now);
+  }
   std::optional<Instant> until;
   for (const std::string& key : ask.choices->keys) {
     until = std::max(until, blocks.until(ask.rule->id, key, now));
@@ -117,11 +122,12 @@ bool Asks::add(const Ask& ask) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
-  const KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
+  item.name =
+      engine_.hasher().hash_names({.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key});
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
     const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
     if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
-    item.hashes[i] = engine_.hash(name, item.limits[i]);
+    item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
     item.ask.key = item.key.assign(ask.key);
@@ -195,7 +201,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = longest_block(blocks_, ask, now);
+  const auto until = longest_block(engine_, blocks_, ask, item.name, now);
   if (!until) return false;
   answer.cause = Answer::Cause::kBlocked;
   answer.decision = blocked_until(*until, quota, now);
@@ -237,10 +243,12 @@ Asks::Progress Asks::decide(Instant now) {
   allowed_ = true;
   parts_used_ = 0;
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
+  all_here_ = true;
   for (const auto& each : items()) {
     Item& item = *each;
     item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
-    item.ask.choices.reset();
+    all_here_ = all_here_ && (item.role == Role::kUncounted || item.role == Role::kHere);
+    if (item.ask.choices != nullptr) item.ask.choices.reset();
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
     allowed_ = allowed_ && item.answer.allowed();
   }
@@ -311,13 +319,16 @@ void Asks::ask_always(Instant now) {
 }
 
 void Asks::ask_together(Instant now) {
-  for (const auto& item : items()) {
-    const bool denies = item->role == Role::kAlways && !item->is_shadow();
-    allowed_ = allowed_ && (!denies || item->answer.allowed());
+  if (any_counts_always_) {
+    for (const auto& item : items()) {
+      const bool denies = item->role == Role::kAlways && !item->is_shadow();
+      allowed_ = allowed_ && (!denies || item->answer.allowed());
+    }
   }
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
   if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged
   decide_here(members(Role::kHere), joint_, Sign::kSpend, now);
+  if (all_here_) return;
   const Group group = members(Role::kShared);
   const Members shared = group;
   const Operation operation = all_allowed(Role::kHere) ? joint_ : Operation::kLook;
@@ -328,6 +339,7 @@ void Asks::ask_together(Instant now) {
 
 // Memory was charged first, and gets back what a store has denied the request.
 void Asks::ask_alone(Instant now) {
+  if (all_here_) return;
   if (operation_ != Operation::kSpendAll) return ask_each(members(Role::kAlone), operation_, now);
   const bool here = all_allowed(Role::kHere);
   const bool shared = all_allowed(Role::kShared);
@@ -425,7 +437,9 @@ void Asks::fill(Check& check, Members asks, Sign sign, std::int64_t nodes) const
     const std::int64_t cost = sign == Sign::kSpend ? asked : -std::max<std::int64_t>(0, asked);
     const OnFull on_full = item.ask.rule == nullptr ? OnFull::kAllow : item.ask.rule->on_full;
     for (std::size_t i = 0; i < item.limits.size(); ++i) {
-      check.add(item.hashes[i], share_of(item.limits[i], nodes), cost, item.tag(), on_full);
+      const Quota& limit = item.limits[i];
+      check.add(item.hashes[i], nodes > 1 ? share_of(limit, nodes) : limit, cost, item.tag(),
+                on_full);
     }
   }
 }

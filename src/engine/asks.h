@@ -132,6 +132,7 @@ class Asks final : Engine::Asker {
     std::span<const Quota> limits;
     std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
+    HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
@@ -208,6 +209,7 @@ class Asks final : Engine::Asker {
   std::size_t joint_limits_ = 0;  // of kSpendAll
   bool any_counts_always_ = false;
   Modes modes_in_use_;
+  bool all_here_ = false;  // what is counted is in this node's memory, together
 
   Progress progress_ = Progress::kAnswered;
   Stage stage_ = Stage::kDone;

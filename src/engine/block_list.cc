@@ -86,15 +86,20 @@ std::string_view reason_name(BlockReason reason) {
 
 BlockList::BlockList(const KeyHasher& hasher, std::size_t blocks_max)
     : hasher_(hasher),
+      bucket_(hasher.hash_bucket("blocks")),
       blocks_max_(std::max<std::size_t>(blocks_max, 1)),
       slots_(std::bit_ceil(std::max(kSparseness * blocks_max, kProbesMax))) {
   lists_.entries.reserve(blocks_max_);
 }
 
 std::uint64_t BlockList::tag_of(std::string_view rule, std::string_view key) const noexcept {
+  return tag_of(hasher_.hash_names({.rule = rule, .bucket = {}, .key = StoredKey(key)}));
+}
+
+std::uint64_t BlockList::tag_of(HashedName name) const noexcept {
+  name.bucket = bucket_;
   // The same for all quotas of the rule: which one is hashed along does not matter.
-  const KeyHash hash =
-      hasher_.hash({.rule = rule, .bucket = "blocks", .key = StoredKey(key)}, Quota());
+  const KeyHash hash = KeyHasher::combine_names(name, Quota());
   return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
 }
 
@@ -104,7 +109,14 @@ std::size_t BlockList::home_of(std::uint64_t tag) const noexcept {
 
 std::optional<Instant> BlockList::until(std::string_view rule, std::string_view key,
                                         Instant now) const noexcept {
-  const std::uint64_t tag = tag_of(rule, key);
+  return until(tag_of(rule, key), now);
+}
+
+std::optional<Instant> BlockList::until(HashedName name, Instant now) const noexcept {
+  return until(tag_of(name), now);
+}
+
+std::optional<Instant> BlockList::until(std::uint64_t tag, Instant now) const noexcept {
   for (std::size_t i = 0; i < kProbesMax; ++i) {
     const Slot& slot = slots_[(home_of(tag) + i) & (slots_.size() - 1)];
     const std::uint64_t found = slot.tag.load(std::memory_order_acquire);

@@ -71,6 +71,11 @@ class BlockList {
   std::optional<Instant> until(std::string_view rule, std::string_view key,
                                Instant now) const noexcept;
 
+  // The same for who has hashed the names already, by the hasher of the list, and whatever bucket.
+  // REQUIRES: the key has at most kKeyMax bytes
+  std::optional<Instant> until(HashedName name, Instant now) const noexcept;
+  const KeyHasher& hasher() const { return hasher_; }
+
   // Blocks, or changes the end of a block, which a rule never brings nearer: only a hand does.
   // False if the list is full of blocks that are worth more.
   bool add(Block block, Instant now);
@@ -148,6 +153,8 @@ class BlockList {
   bool make_room_for(Worth worth);
   void drop(std::uint64_t tag);
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
+  std::uint64_t tag_of(HashedName name) const noexcept;
+  std::optional<Instant> until(std::uint64_t tag, Instant now) const noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
   static Lists lists_of(std::uint64_t tag, const Block& block);
@@ -155,6 +162,7 @@ class BlockList {
   void remove(Entries::iterator entry);
 
   const KeyHasher& hasher_;
+  const KeyHash bucket_;
   const std::size_t blocks_max_;
   std::vector<Slot> slots_;  // a power of two
   std::atomic<std::size_t> count_{0};

@@ -54,6 +54,17 @@ TEST_F(BlockListTest, BlocksAKeyOfARuleUntilItsEnd) {
   EXPECT_FALSE(is_blocked("na", kNow, "logi"));
 }
 
+TEST_F(BlockListTest, FindsABlockByHashesOfItsNames) {
+  ASSERT_TRUE(list_.add(block("a", 1min), kNow));
+  const auto until = [&](const KeyName& name) {
+    return list_.until(hasher_.hash_names(name), kNow);
+  };
+  EXPECT_EQ(until({.rule = "login", .bucket = {}, .key = "a"}), kNow + 1min);
+  EXPECT_EQ(until({.rule = "login", .bucket = "of a counter", .key = "a"}), kNow + 1min);
+  EXPECT_EQ(until({.rule = "login", .bucket = {}, .key = "b"}), std::nullopt);
+  EXPECT_EQ(until({.rule = "other", .bucket = {}, .key = "a"}), std::nullopt);
+}
+
 TEST_F(BlockListTest, ALaterBlockTakesThePlaceOfAnEarlierOne) {
   list_.add(block("a", 5min), kNow);
   list_.add(block("a", 10min), kNow);

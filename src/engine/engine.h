@@ -89,6 +89,7 @@ class Engine {
       : store_(store), hasher_(&hasher), traffic_(traffic) {}
 
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
+  const KeyHasher& hasher() const { return *hasher_; }
   // From now on keys have other names, and their counts start anew. `hasher` must
   // outlive the engine.
   void use_hasher(const KeyHasher& hasher) {

@@ -4,14 +4,33 @@
 
 namespace weir {
 
+KeyHasher::KeyHasher(const HashSecret& secret) noexcept
+    : secret_(secret), no_bucket_(hash_text({})) {}
+
 KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
   return weir::hash_text(secret_, text);
 }
 
+KeyHash KeyHasher::hash_bucket(std::string_view bucket) const noexcept {
+  return bucket.empty() ? no_bucket_ : hash_text(bucket);
+}
+
+HashedName KeyHasher::hash_names(const KeyName& name) const noexcept {
+  const bool has_rule = !name.rule.empty();
+  return {.rule = has_rule ? hash_text(name.rule) : KeyHash(),
+          .bucket = hash_bucket(name.bucket),
+          .key = hash_text(name.key),
+          .has_rule = has_rule};
+}
+
+KeyHash KeyHasher::combine_names(const HashedName& name, const Quota& quota) noexcept {
+  KeyHash scope = scope_of(name.bucket, quota);
+  if (name.has_rule) scope = combine(name.rule, scope);
+  return combine(scope, name.key);
+}
+
 KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
-  KeyHash scope = hash_scope(secret_, name.bucket, quota);
-  if (!name.rule.empty()) scope = combine(hash_text(name.rule), scope);
-  return combine(scope, hash_text(name.key));
+  return combine_names(hash_names(name), quota);
 }
 
 }  // namespace weir

@@ -41,12 +41,14 @@ inline KeyHash combine(KeyHash left, KeyHash right) noexcept {
 }
 
 // What all keys of a bucket have in common that are counted by one algorithm and window.
+inline KeyHash scope_of(KeyHash bucket, const Quota& quota) noexcept {
+  const auto window_us = static_cast<std::uint64_t>(quota.window().count());
+  bucket.low += window_us << 8 | static_cast<std::uint64_t>(quota.algorithm());
+  return bucket;
+}
 inline KeyHash hash_scope(const HashSecret& secret, std::string_view bucket,
                           const Quota& quota) noexcept {
-  const auto window_us = static_cast<std::uint64_t>(quota.window().count());
-  KeyHash scope = hash_text(secret, bucket);
-  scope.low += window_us << 8 | static_cast<std::uint64_t>(quota.algorithm());
-  return scope;
+  return scope_of(hash_text(secret, bucket), quota);
 }
 
 }  // namespace weir

@@ -69,6 +69,14 @@ TEST_F(KeyTest, AlgorithmAndWindowArePartOfItButTheLimitIsNot) {
   EXPECT_NE(hash, hash_under(quota_of(Algorithm::kSlidingWindow, 10, 2min)));
 }
 
+TEST_F(KeyTest, HashingInTwoStepsGivesTheSame) {
+  for (const KeyName& name : {KeyName{"rule", "bucket", "key"}, KeyName{"", "bucket", "key"},
+                              KeyName{"rule", "", "key"}, KeyName{"", "", ""}}) {
+    EXPECT_EQ(KeyHasher::combine_names(hasher_.hash_names(name), quota_),
+              hasher_.hash(name, quota_));
+  }
+}
+
 TEST_F(KeyTest, AnotherSecretGivesOtherHashes) {
   const KeyHasher other(secret_of(2));
   for (const std::size_t length : {0u, 1u, 8u, 16u, 100u, 1000u}) {

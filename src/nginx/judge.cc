@@ -103,7 +103,7 @@ Judgement Judge::decide(const Question& question, Instant now) {
   asks_.reset();  // to be taken again
   asks_ = pool.take(Operation::kSpendAll);
   for (const Rule* rule : applying) {
-    PartScratch tier{};
+    PartScratch tier;
     Ask ask = ask_about(*rule, request, key_scratch_, tier);
     ask.key = question.key.value_or(ask.key);
     ask.tier = question.tier.value_or(ask.tier);

@@ -110,6 +110,9 @@ class Judge {
 
   Judgement judge(const Question& question);
 
+  // What the rules of this set look at.
+  const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
+
   // Resumes all whose answers have come.
   void go_on();
 

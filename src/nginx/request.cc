@@ -57,8 +57,7 @@ Decided* keep_decided(ngx_http_request_t* request) {
   return static_cast<Decided*>(cleanup->data);
 }
 
-// As rules compare it: what the client asked for, before nginx rewrote anything.
-void read_request(ngx_http_request_t* from, DescribedRequest& to) {
+void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
   to.headers.clear();
   for (const ngx_list_part_t* part = &from->headers_in.headers.part; part != nullptr;
        part = part->next) {
@@ -66,9 +65,15 @@ void read_request(ngx_http_request_t* from, DescribedRequest& to) {
       to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
     }
   }
-  to.request = {
-      .method = view_of(from->method_name), .headers = to.headers, .client = client_of(from)};
-  set_target(view_of(from->unparsed_uri), view_of(from->headers_in.server), to);
+  to.request.headers = to.headers;
+}
+
+// As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
+void read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
+  to.request = {.method = view_of(from->method_name), .client = client_of(from)};
+  if (needs.headers) read_headers(from, to);
+  if (needs.target) set_uri(view_of(from->unparsed_uri), to);
+  if (needs.host) set_host(view_of(from->headers_in.server), to);
 }
 
 // False if nginx could not work out the value. Nothing if the place has none.
@@ -79,6 +84,15 @@ bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
   if (ngx_http_complex_value(request, value, &found) != NGX_OK) return false;
   text = view_of(found);
   return true;
+}
+
+// As ngx_list_push(), without a call while there is room. Null if there is no memory.
+ngx_table_elt_t* new_field(ngx_list_t& fields) {
+  ngx_list_part_t& last = *fields.last;
+  const bool has_room = last.nelts < fields.nalloc;
+  void* const place =
+      has_room ? static_cast<ngx_table_elt_t*>(last.elts) + last.nelts++ : ngx_list_push(&fields);
+  return static_cast<ngx_table_elt_t*>(place);
 }
 
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
@@ -124,8 +138,11 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   if (has_error_page(request, status)) return status;
 
   ngx_http_complex_value_t body{};
-  body.value = copy_of(text.body(), request->pool);
-  ngx_str_t type = copy_of(text.content_type(), request->pool);
+  const auto keep = [&](std::string_view part) {
+    return text.is_constant() ? str_of(part) : copy_of(part, request->pool);
+  };
+  body.value = keep(text.body());
+  ngx_str_t type = keep(text.content_type());
   if (body.value.data == nullptr || type.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
   ngx_http_finalize_request(
       request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
@@ -186,7 +203,7 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
   DescribedRequest& described = the_judge->scratch();
-  read_request(request, described);
+  read_request(request, the_judge->needs(place.rules), described);
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
   if (decided == nullptr || !read_value(request, place.key, question.key) ||
@@ -207,7 +224,7 @@ ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
   DescribedRequest& described = the_judge->scratch();
-  read_request(request, described);
+  read_request(request, the_judge->needs(place.rules), described);
   const Judgement judgement = parked->judgement();
   note(judgement, place.state(), request->pool, decided);
   return act_on(request, place, judgement, described.request);
@@ -307,7 +324,7 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
 
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   if (name.data == nullptr || value.data == nullptr) return false;
-  auto* const field = static_cast<ngx_table_elt_t*>(ngx_list_push(&request->headers_out.headers));
+  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
   if (field == nullptr) return false;
   *field = {};
   field->hash = 1;

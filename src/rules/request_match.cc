@@ -63,6 +63,13 @@ bool any_regex_matches(const std::vector<PathRegex>& wanted, std::span<const int
 
 }  // namespace
 
+bool has_conditions(const RequestMatch& match) {
+  const auto any_of = [](const auto&... lists) { return (!lists.empty() || ...); };
+  return any_of(match.methods, match.hosts, match.paths, match.path_regexes, match.headers,
+                match.parameters, match.cookies, match.claims, match.unverified_claims,
+                match.countries, match.clients, match.all_of, match.any_of, match.none_of);
+}
+
 std::string_view failed_condition(const RequestMatch& match, const Request& request,
                                   std::span<const int> regexes) {
   const auto inner_holds = [&](const RequestMatch& inner) {

@@ -60,6 +60,9 @@ struct RequestMatch {
 std::string_view failed_condition(const RequestMatch& match, const Request& request,
                                   std::span<const int> regexes);
 
+// Without any it holds for every request.
+bool has_conditions(const RequestMatch& match);
+
 inline bool holds(const RequestMatch& match, const Request& request, std::span<const int> regexes) {
   return failed_condition(match, request, regexes).empty();
 }

@@ -25,6 +25,30 @@ const Request kPostA{.method = "POST", .path = "/a"};
 const Request kGetB{.method = "GET", .path = "/b"};
 const Request kPostB{.method = "POST", .path = "/b"};
 
+TEST(RequestMatch, KnowsThatItHasConditions) {
+  const auto has_one = [](auto member, auto condition) {
+    RequestMatch match;
+    (match.*member).push_back(condition);
+    return has_conditions(match);
+  };
+  const PropertyMatch property{"a", TextPattern("*")};
+  EXPECT_FALSE(has_conditions({}));
+  EXPECT_TRUE(has_one(&RequestMatch::methods, "GET"));
+  EXPECT_TRUE(has_one(&RequestMatch::hosts, TextPattern("a")));
+  EXPECT_TRUE(has_one(&RequestMatch::paths, TextPattern("/")));
+  EXPECT_TRUE(has_one(&RequestMatch::path_regexes, PathRegex{"/"}));
+  EXPECT_TRUE(has_one(&RequestMatch::headers, property));
+  EXPECT_TRUE(has_one(&RequestMatch::parameters, property));
+  EXPECT_TRUE(has_one(&RequestMatch::cookies, property));
+  EXPECT_TRUE(has_one(&RequestMatch::claims, property));
+  EXPECT_TRUE(has_one(&RequestMatch::unverified_claims, property));
+  EXPECT_TRUE(has_one(&RequestMatch::countries, "FR"));
+  EXPECT_TRUE(has_one(&RequestMatch::clients, IpPrefix()));
+  EXPECT_TRUE(has_one(&RequestMatch::all_of, RequestMatch()));
+  EXPECT_TRUE(has_one(&RequestMatch::any_of, RequestMatch()));
+  EXPECT_TRUE(has_one(&RequestMatch::none_of, RequestMatch()));
+}
+
 TEST(RequestMatch, AllAnyAndNotCombine) {
   const RequestMatch both{.all_of = {path_is("/a"), method_is("GET")}};
   EXPECT_TRUE(holds_for(both, kGetA));

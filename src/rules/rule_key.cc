@@ -43,10 +43,11 @@ std::optional<KeyPart> parse_network_part(std::string_view text) {
 std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>& client,
                              PartScratch& text) {
   if (!client) return {};
-  const unsigned bits = client->is_v4() ? part.v4_bits : part.v6_bits;
-  const auto address =
-      client->network(bits).write(std::span(text).first<IpAddress::kTextMax + 1>());
-  if (bits == (client->is_v4() ? 32U : 128U)) return address;
+  const bool is_v4 = client->is_v4();
+  const unsigned bits = is_v4 ? part.v4_bits : part.v6_bits;
+  const auto room = std::span(text).first<IpAddress::kTextMax + 1>();
+  if (bits == (is_v4 ? 32U : 128U)) return client->write(room);
+  const auto address = client->network(bits).write(room);
   char* const slash = text.data() + address.size();
   *slash = '/';
   const char* const end = std::to_chars(slash + 1, text.data() + text.size(), bits).ptr;
@@ -55,6 +56,9 @@ std::string_view client_text(const KeyPart& part, const std::optional<IpAddress>
 
 std::optional<std::string_view> one_value(const KeyPart& part, const Request& request,
                                           PartScratch& scratch) {
+  // What most keys are. A request has one.
+  if (part.property == KeyPart::Property::kClient)
+    return client_text(part, request.client, scratch);
   std::optional<std::string_view> text;
   bool differ = false;
   for_each_value(part, request, scratch, [&](std::string_view value) {
@@ -78,7 +82,7 @@ std::optional<KeyPart> parse_key_part(std::string_view text) {
 
 Repeats make_key(const Rule& rule, const Request& request, std::string& key) {
   key.clear();
-  PartScratch client{};
+  PartScratch client;
   Repeats repeats = Repeats::kNothing;
   for (const KeyPart& part : rule.key_parts) {
     const auto text = one_value(part, request, client);

@@ -50,6 +50,8 @@ class RuleSet {
   // are in `scratch`, or in this. By `wall_time` tokens end and hours begin.
   std::span<const Rule*> match(Request& request, MatchScratch& scratch, Instant wall_time) const;
 
+  const RequestNeeds& needs() const { return facts_.needs(); }
+
   // A header of the request that must not be repeated, and is: rules/request/request_facts.h.
   std::string_view repeated_header(const Request& request) const {
     return facts_.repeated_header(request);

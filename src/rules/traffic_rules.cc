@@ -23,14 +23,18 @@ bool is_indexed(const RequestMatch& match) {
 // The best candidate of each group so far.
 class TrafficRules::Search {
  public:
-  Search(const Request& request, std::span<const int> regexes, Instant now)
-      : request_(request), regexes_(regexes), now_(now) {}
+  Search(const Request& request, std::span<const int> regexes, std::size_t groups, Instant now)
+      : request_(request), regexes_(regexes), now_(now), best_(memory_.data(), groups) {
+    std::ranges::fill(best_, Candidate{});
+  }
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
 
   void look_among(const Candidates& candidates) {
     for (const Candidate& candidate : candidates) {
       Candidate& best = best_[candidate.group];
       const bool is_late = best.rule != nullptr && best.order <= candidate.order;
-      if (!is_late && applies(*candidate.rule)) best = candidate;
+      if (!is_late && applies(candidate)) best = candidate;
     }
   }
 
@@ -39,35 +43,40 @@ class TrafficRules::Search {
     const auto none =
         std::ranges::partition(best_, [](const Candidate& best) { return best.rule != nullptr; });
     const std::span found(best_.begin(), none.begin());
-    std::ranges::sort(found, {}, &Candidate::order);
+    if (found.size() > 1) std::ranges::sort(found, {}, &Candidate::order);
     std::ranges::transform(found, matched.begin(), &Candidate::rule);
     return {matched.data(), found.size()};
   }
 
  private:
-  bool applies(const Rule& rule) const {
-    return holds(*rule.match, request_, regexes_) && rule.in_force(now_);
+  bool applies(const Candidate& candidate) const {
+    const Rule& rule = *candidate.rule;
+    const bool matches = !candidate.has_conditions || holds(*rule.match, request_, regexes_);
+    return matches && rule.in_force(now_);
   }
 
   const Request& request_;
   std::span<const int> regexes_;
   Instant now_;
-  std::array<Candidate, kGroupsMax> best_{};
+  std::array<Candidate, kGroupsMax> memory_;
+  const std::span<Candidate> best_;  // by group
 };
 
 TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
   by_regex_.resize(regexes_.size());
-  std::unordered_map<std::string_view, std::uint32_t> groups;
+  std::unordered_map<std::string_view, std::uint16_t> groups;
   std::uint32_t order = 0;
   for (const Rule& rule : rules) {
     if (!rule.match || !rule.enabled) continue;
-    const auto group = static_cast<std::uint32_t>(groups.size());
+    const auto group = static_cast<std::uint16_t>(groups.size());
     const Candidate candidate{.rule = &rule,
                               .order = order++,
-                              .group = groups.try_emplace(rule.group, group).first->second};
+                              .group = groups.try_emplace(rule.group, group).first->second,
+                              .has_conditions = weir::has_conditions(*rule.match)};
     index(candidate);
   }
-  WEIR_ASSERT(groups.size() <= kGroupsMax);
+  groups_ = groups.size();
+  WEIR_ASSERT(groups_ <= kGroupsMax);
   link_prefixes();
 }
 
@@ -113,10 +122,9 @@ void TrafficRules::link_prefixes() {
 std::span<const Rule*> TrafficRules::match(const Request& request, MatchedRules& matched,
                                            std::vector<int>& regexes, Instant now) const {
   regexes_.match(request.path, regexes);
-  Search search(request, regexes, now);
-  if (const auto exact = by_path_.find(request.path); exact != by_path_.end()) {
-    search.look_among(exact->second);
-  }
+  Search search(request, regexes, groups_, now);
+  const auto exact = by_path_.empty() ? by_path_.end() : by_path_.find(request.path);
+  if (exact != by_path_.end()) search.look_among(exact->second);
   const auto above = std::ranges::upper_bound(by_prefix_, request.path, {}, &Prefix::text);
   for (auto i = above - by_prefix_.begin() - 1; i >= 0; i = by_prefix_[i].shorter) {
     if (request.path.starts_with(by_prefix_[i].text)) search.look_among(by_prefix_[i].candidates);

@@ -43,10 +43,12 @@ class TrafficRules {
                                std::vector<int>& regexes, Instant now) const;
 
  private:
+  // Without defaults: room for one of each group is not written before it is used.
   struct Candidate {
-    const Rule* rule = nullptr;
-    std::uint32_t order = 0;  // in the file
-    std::uint32_t group = 0;
+    const Rule* rule;
+    std::uint32_t order;  // in the file
+    std::uint16_t group;
+    bool has_conditions;
   };
   using Candidates = std::vector<Candidate>;  // ascending
   // What paths begin with, in the order of the texts. Those that a path begins with are
@@ -67,6 +69,7 @@ class TrafficRules {
   std::vector<Prefix> by_prefix_;
   std::vector<Candidates> by_regex_;  // parallel to regexes_
   Candidates others_;
+  std::size_t groups_ = 0;
 };
 
 }  // namespace weir

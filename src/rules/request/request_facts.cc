@@ -71,6 +71,10 @@ void RequestFacts::note(const RequestMatch& match) {
   note_all(match.claims, claims_);
   note_all(match.unverified_claims, unverified_claims_);
   looks_at_country_ |= !match.countries.empty();
+  needs_.target |= !match.paths.empty() || !match.path_regexes.empty() || !match.parameters.empty();
+  needs_.host |= !match.hosts.empty();
+  needs_.headers |= !match.headers.empty() || !match.cookies.empty() || !match.claims.empty() ||
+                    !match.unverified_claims.empty() || !match.countries.empty();
 }
 
 void RequestFacts::note(const KeyPart& part) {
@@ -79,6 +83,17 @@ void RequestFacts::note(const KeyPart& part) {
   if (part.property == KeyPart::Property::kCookie) cookies_.try_emplace(part.name, cookies_.size());
   if (part.property == KeyPart::Property::kClaim) claims_.insert(part.name);
   looks_at_country_ |= part.property == KeyPart::Property::kCountry;
+  switch (part.property) {
+    case KeyPart::Property::kClient:
+    case KeyPart::Property::kMethod: break;
+    case KeyPart::Property::kHost: needs_.host = true; break;
+    case KeyPart::Property::kPath:
+    case KeyPart::Property::kQuery: needs_.target = true; break;
+    case KeyPart::Property::kCountry:
+    case KeyPart::Property::kHeader:
+    case KeyPart::Property::kCookie:
+    case KeyPart::Property::kClaim: needs_.headers = true; break;
+  }
 }
 
 void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {

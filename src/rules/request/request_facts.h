@@ -36,6 +36,13 @@ struct RequestSources {
   std::shared_ptr<const TokenKey> token_key{};  // null: no token is believed
 };
 
+// What rules look at, themselves or for what follows from it. The rest a door may leave out.
+struct RequestNeeds {
+  bool target = false;  // path and query
+  bool host = false;
+  bool headers = false;
+};
+
 // The values of some names: of each the first ones, and the last.
 class NamedValues {
  public:
@@ -74,6 +81,8 @@ class RequestFacts {
   // The facts refer to the request's own texts, to `scratch` and to this.
   void complete(Request& request, FactScratch& scratch, Instant now) const;
 
+  const RequestNeeds& needs() const { return needs_; }
+
   // The name of a header that rules look at, that has to say one thing, and that the request
   // has several times: the token's or the country's. Empty if there is none.
   std::string_view repeated_header(const Request& request) const;
@@ -96,6 +105,7 @@ class RequestFacts {
   ClaimNames claims_;
   ClaimNames unverified_claims_;
   bool looks_at_country_ = false;
+  RequestNeeds needs_;
 };
 
 }  // namespace weir

@@ -49,6 +49,57 @@ std::string cookies(const std::vector<NameValue>& headers) {
   return text_of(request.cookies);
 }
 
+std::string needs_of(const Rule& rule) {
+  const RequestFacts all(std::span(&rule, 1), {});
+  std::string text;
+  if (all.needs().target) text += "target ";
+  if (all.needs().host) text += "host ";
+  if (all.needs().headers) text += "headers ";
+  return text;
+}
+
+std::string needs_of_match(auto member, auto condition) {
+  Rule rule;
+  auto& inner = rule.match.emplace().any_of.emplace_back();
+  (inner.*member).push_back(condition);
+  return needs_of(rule);
+}
+
+TEST(RequestFacts, NeedWhatMatchesLookAt) {
+  const PropertyMatch property{"a", TextPattern("*")};
+  EXPECT_EQ(needs_of_match(&RequestMatch::methods, "GET"), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::clients, IpPrefix()), "");
+  EXPECT_EQ(needs_of_match(&RequestMatch::hosts, TextPattern("a")), "host ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::paths, TextPattern("/")), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::path_regexes, PathRegex{"/"}), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::parameters, property), "target ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::headers, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::cookies, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::claims, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::unverified_claims, property), "headers ");
+  EXPECT_EQ(needs_of_match(&RequestMatch::countries, "FR"), "headers ");
+}
+
+TEST(RequestFacts, NeedWhatKeysAndTextsAreMadeOf) {
+  const auto needs_of_key = [](KeyPart::Property property) {
+    Rule rule;
+    rule.key_parts = {{.property = property}};
+    return needs_of(rule);
+  };
+  EXPECT_EQ(needs_of_key(kClient), "");
+  EXPECT_EQ(needs_of_key(kMethod), "");
+  EXPECT_EQ(needs_of_key(kHost), "host ");
+  EXPECT_EQ(needs_of_key(kPath), "target ");
+  EXPECT_EQ(needs_of_key(kQuery), "target ");
+  EXPECT_EQ(needs_of_key(kHeader), "headers ");
+  EXPECT_EQ(needs_of_key(kCookie), "headers ");
+  EXPECT_EQ(needs_of_key(kClaim), "headers ");
+  EXPECT_EQ(needs_of_key(kCountry), "headers ");
+  Rule rule;
+  rule.denial.body = std::get<TextTemplate>(TextTemplate::parse("{{host}}"));
+  EXPECT_EQ(needs_of(rule), "host ");
+}
+
 TEST(RequestFacts, DecodesTheParametersThatRulesLookAt) {
   EXPECT_EQ(parameters(""), "");
   EXPECT_EQ(parameters("a=1&x=2&b%20c=3"), "a=1|b c=3|");

@@ -32,6 +32,8 @@ class DenialText {
 
   std::string_view content_type() const { return content_type_; }
   std::string_view body() const { return body_; }
+  // These two live as long as the program: what most denials say.
+  bool is_constant() const { return body_.data() != own_body_.data(); }
   std::span<const NameValue> fields() const { return fields_; }
 
  private:

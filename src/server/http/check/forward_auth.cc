@@ -116,13 +116,21 @@ Problem silent_proxy(std::string_view missing) {
 
 }  // namespace
 
-void set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
+void set_uri(std::string_view uri, DescribedRequest& described) {
   Request& request = described.request;
   uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
   const auto question_mark = uri.find('?');
   if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
   request.path = normal_path(uri.substr(0, question_mark), described.path);
-  request.host = plain_host(host, described.host);
+}
+
+void set_host(std::string_view host, DescribedRequest& described) {
+  described.request.host = plain_host(host, described.host);
+}
+
+void set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
+  set_uri(uri, described);
+  set_host(host, described);
 }
 
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,

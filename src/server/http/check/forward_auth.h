@@ -83,6 +83,9 @@ struct DescribedRequest {
 // What a request is for, as rules compare it. `uri` is path and query, `host` may have a
 // port. The request views both.
 void set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
+// One of them, for rules that need no more (RequestNeeds).
+void set_uri(std::string_view uri, DescribedRequest& described);
+void set_host(std::string_view host, DescribedRequest& described);
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
 // which request it means.
