@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "rules/request/request_path.h"
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
 namespace weir {

@@ -34,10 +34,10 @@ namespace {
 namespace json = boost::json;
 
 // Fields of a rule, and of its `match`, that the Worker knows.
-constexpr std::array<std::string_view, 20> kRuleFields = {
-    "id",        "name",  "algorithm", "limit",  "window",  "burst",      "enabled",
-    "shadow",    "group", "match",     "key",    "cost",    "tier",       "tiers",
-    "overrides", "allow", "deny",      "active", "on_deny", "more_limits"};
+constexpr std::array<std::string_view, 21> kRuleFields = {
+    "id",        "name",  "algorithm", "limit",  "window",  "burst",       "enabled",
+    "shadow",    "group", "match",     "key",    "cost",    "tier",        "tiers",
+    "overrides", "allow", "deny",      "active", "on_deny", "more_limits", "missing"};
 constexpr std::array<std::string_view, 4> kDenialFields = {"status", "content_type", "body",
                                                            "header"};
 constexpr std::array<std::string_view, 11> kMatchFields = {"method", "host",   "path",    "query",
@@ -191,10 +191,11 @@ class Exported {
                       {"cost", rule_.cost},
                       {"limits", limits_json(rule_.own_limits())}};
     rule["match"] = match_json(*rule_.match);
-    for (const std::string_view name : {"key", "tier"}) {
+    for (const std::string_view name : {"key", "missing", "tier"}) {
       const auto* value = written_.if_contains(name);
       if (value != nullptr && !value->is_null()) rule[name] = *value;
     }
+    if (rule_.key_form == Rule::KeyForm::kFirst) rule["key_takes"] = "first";
     if (!rule_.tiers.empty()) rule["tiers"] = named_limits_json(rule_.tiers);
     if (!rule_.overrides.empty()) rule["overrides"] = named_limits_json(rule_.overrides);
     if (!rule_.allow.empty()) rule["allow"] = key_list_json(rule_.allow);

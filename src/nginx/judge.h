@@ -85,6 +85,7 @@ class Judge {
 
  private:
   Judgement decide(const Question& question, Instant now);
+  void use_key(std::string_view key, const Request& request, Ask& ask);
   static Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 

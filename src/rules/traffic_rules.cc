@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "rules/rule_key.h"
 
 namespace weir {
 namespace {
@@ -46,7 +47,7 @@ class TrafficRules::Search {
 
  private:
   bool applies(const Rule& rule) const {
-    return holds(*rule.match, request_, regexes_) && rule.in_force(now_);
+    return holds(*rule.match, request_, regexes_) && rule.in_force(now_) && !skips(rule, request_);
   }
 
   const Request& request_;

@@ -4,8 +4,8 @@
 import { Quota, type Algorithm } from "@weir/limiter";
 import { networkHolds, parseAddress, type Address } from "./address.js";
 import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { choicesOf, keyOfParts, type Choices, type PartText, type TextOrTexts } from
-  "./key_parts.js";
+import { keyMakerOf, partOf, tiersOf, type Choices, type KeyMaker, type KeySpec, type PartText }
+  from "./key_parts.js";
 import { bytesOf, type Facts } from "./request_facts.js";
 import { scheduleOf, type Hours } from "./schedule.js";
 
@@ -45,14 +45,13 @@ interface KeyList {
   networks: string[];
 }
 
-interface ExportedRule {
+interface ExportedRule extends KeySpec {
   id: string;
   group: string;
   shadow: boolean;
   cost: number;
   limits: ExportedLimit[];
   match: MatchText;
-  key?: TextOrTexts;
   tier?: string;
   tiers?: NamedLimits[];
   overrides?: NamedLimits[];
@@ -70,16 +69,14 @@ export interface ExportedRules {
 type Condition = (facts: Facts) => boolean;
 type Listed = (key: string, client: Address | undefined) => boolean;
 
-export interface Rule {
+export interface Rule extends KeyMaker {
   id: string;
   group: string;
   shadow: boolean;
   cost: number;
   holds: Condition;
   isInForce: (now: number) => boolean;
-  keyOf: PartText;
   tierOf: PartText;
-  keysOf: Choices;
   tiersOf: Choices;
   quotasFor: (keys: string[], tiers: string[]) => Quota[];
   allows: Listed;
@@ -93,8 +90,8 @@ export interface Applied {
   key: string;
   tier: string;
   quotas: Quota[];
-  /** Who is in a list is not counted. */
-  list: "allow" | "deny" | undefined;
+  /** Who is in a list is not counted, nor who lacks a key and is denied for it. */
+  list: "allow" | "deny" | "missing" | undefined;
 }
 
 // ---- texts ----
@@ -226,10 +223,9 @@ function compileRule(exported: ExportedRule): Rule {
     id, group, shadow, cost,
     holds: conditionOf(exported.match),
     isInForce: active === undefined ? () => true : scheduleOf(active),
-    keyOf: keyOfParts(exported.key),
-    tierOf: keyOfParts(tier),
-    keysOf: choicesOf(exported.key),
-    tiersOf: choicesOf(tier),
+    ...keyMakerOf(exported),
+    tierOf: tier === undefined ? () => "" : partOf(tier),
+    tiersOf: tiersOf(tier),
     quotasFor: quotasBy(overrides, tiers, own),
     allows: listedIn(clientAlone, exported.allow),
     denies: listedIn(clientOrKey, exported.deny),
@@ -248,7 +244,8 @@ function applied(rule: Rule, facts: Facts): Applied {
   const tiers = rule.tiersOf(facts);
   const areTooMany = keys.length === 0 || tiers.length === 0;
   const isDenied = areTooMany || keys.some((one) => rule.denies(one, facts.client));
-  const list = isDenied ? "deny" : rule.allows(key, facts.client) ? "allow" : undefined;
+  const list = isDenied ? "deny"
+    : rule.allows(key, facts.client) ? "allow" : rule.refuses(facts) ? "missing" : undefined;
   const quotas = areTooMany ? rule.quotasFor([key], [tier]) : rule.quotasFor(keys, tiers);
   return { rule, key, tier, list, quotas };
 }
@@ -258,6 +255,7 @@ export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[
   const groups = new Set<string>();
   const first = rules.filter((rule) => {
     if (groups.has(rule.group) || !rule.isInForce(now) || !rule.holds(facts)) return false;
+    if (rule.skips(facts)) return false;
     groups.add(rule.group);
     return true;
   });

@@ -110,6 +110,7 @@ export function ruleOf(random, index) {
   const fields = [`id: r${index}`, `group: g${index}`, `match: ${matchOf(random)}`];
   limitsOf(random, fields);
   add(fields, random, 70, "key", () => random.someOf(PARTS));
+  add(fields, random, 20, "missing", () => random.of(["client", "shared", "deny", "skip"]));
   if (random.in(30)) {
     fields.push(`tier: ${random.of(PARTS)}`, `tiers: ${namedLimits(random, "name")}`);
   }

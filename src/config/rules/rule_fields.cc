@@ -2,6 +2,7 @@
 // match, count and do.
 
 #include "config/config_fields.h"
+#include "rules/key_part.h"
 #include "rules/mode.h"
 
 namespace weir {
@@ -288,7 +289,15 @@ constexpr Field kRuleFields[] = {
                "What of a matched request has its own counter: client, method, host, path, "
                "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
                "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
+               "Several make one key together; headers, parameters, cookies and claims with "
+               "client behind them are tried in turn, and the first that is there counts. "
                "Without it, all requests share one counter."),
+    row::choice("missing", kMissingPartNames,
+                "What becomes of a request that lacks a header, parameter, cookie or claim of "
+                "the key, or whose token does not count: its client's address stands in for it "
+                "(client), all such requests share one counter (shared), they are denied "
+                "(deny), or the rule does not apply to them (skip).")
+        .defaults_to("client"),
     row::section("descriptor", kDescriptorMatch,
                  "Which descriptors of Envoy's rate limit filter the rule is for."),
     row::sections("more_limits", kMoreLimits,

@@ -16,6 +16,7 @@
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
+#include "rules/request/token_verdict.h"
 
 namespace weir {
 
@@ -31,6 +32,7 @@ struct Request {
   std::span<const NameValue> parameters{};  // of the query, decoded
   std::span<const NameValue> cookies{};
   std::span<const NameValue> claims{};  // of a token that has been verified
+  TokenVerdict token = TokenVerdict::kUnread;
   std::span<const NameValue> unverified_claims{};
   std::string_view country{};  // two letters; empty: unknown
 

@@ -137,7 +137,8 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
     token = trim_blanks(token.substr(kScheme.size()));  // many readers take more than one blank
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
-    read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
+    request.token =
+        read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
     request.claims = scratch.claims;
   }
   if (!unverified_claims_.empty()) {
