@@ -40,9 +40,9 @@ constexpr std::array<std::string_view, 21> kRuleFields = {
     "overrides", "allow", "deny",      "active", "on_deny", "more_limits", "missing"};
 constexpr std::array<std::string_view, 4> kDenialFields = {"status", "content_type", "body",
                                                            "header"};
-constexpr std::array<std::string_view, 11> kMatchFields = {"method", "host",   "path",    "query",
-                                                           "header", "cookie", "country", "client",
-                                                           "all",    "any",    "not"};
+constexpr std::array<std::string_view, 13> kMatchFields = {
+    "method", "host", "path", "case", "trailing_slash", "query", "header", "cookie", "country",
+    "client", "all",  "any",  "not"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -118,6 +118,8 @@ json::object match_json(const RequestMatch& match) {
   add_list(object, "method", match.methods, std::identity());
   add_list(object, "host", match.hosts, pattern_json);
   add_list(object, "path", match.paths, pattern_json);
+  if (match.path_case == PathCase::kInsensitive) object["case"] = "insensitive";
+  if (match.trailing_slash == TrailingSlash::kSame) object["trailing_slash"] = "same";
   add_list(object, "country", match.countries, std::identity());
   add_list(object, "client", match.clients, network_json);
   add_list(object, "header", match.headers, property_json);

@@ -84,6 +84,34 @@ TEST(TrafficRules, FindsAllThatAPathBeginsWith) {
   EXPECT_EQ(matched(set, {.path = "/bzz"}), "/b* * ");
 }
 
+RequestMatch loosely(std::initializer_list<const char*> paths, PathCase path_case,
+                     TrailingSlash slash) {
+  return {.paths = patterns(paths), .path_case = path_case, .trailing_slash = slash};
+}
+
+// Express answers /Login and /login/ as /login, so both evaded a rule for it.
+TEST(TrafficRules, FindsPathsInAnyCaseAndWithASlash) {
+  using enum PathCase;
+  using enum TrailingSlash;
+  const RuleSet rules(
+      {rule("exact", {.paths = patterns({"/login"})}, "exact"),
+       rule("case", loosely({"/login"}, kInsensitive, kDistinct), "case"),
+       rule("slash", loosely({"/login"}, kSensitive, kSame), "slash"),
+       rule("both", loosely({"/login", "/x/"}, kInsensitive, kSame), "both"),
+       rule("begins", loosely({"/login/*"}, kInsensitive, kSame), "begins"),
+       rule("middle", loosely({"/*gin/*"}, kInsensitive, kSame), "middle"),
+       rule("not", {.none_of = {loosely({"/login"}, kInsensitive, kSame)}}, "not")});
+  EXPECT_EQ(matched(rules, {.path = "/login"}), "exact case slash both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LogIn"}), "case both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/login/"}), "slash both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LOGIN/"}), "both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LOGIN/now"}), "begins middle not ");
+  EXPECT_EQ(matched(rules, {.path = "/X"}), "both not ");
+  EXPECT_EQ(matched(rules, {.path = "/"}), "not ");
+  EXPECT_EQ(matched(rules, {.path = "/logins"}), "not ");
+  EXPECT_EQ(matched(rules, {.path = "/login//"}), "begins middle not ") << "one slash at most";
+}
+
 TEST(TrafficRules, FindsExpressionsAmongTheOthers) {
   const RuleSet rules(
       {rule("get", {.methods = {"GET"}, .path_regexes = {{"/u/[0-9]+"}}}),

@@ -18,6 +18,8 @@ interface MatchText {
   method?: string[];
   host?: string[];
   path?: string[];
+  case?: "insensitive";
+  trailing_slash?: "same";
   country?: string[];
   client?: string[];
   header?: NamedMatch[];
@@ -127,6 +129,21 @@ function oneOf(patterns: string[] = [], textOf: (facts: Facts) => string): Condi
   }];
 }
 
+const inSmall = (text: string): string => text.replace(/[A-Z]+/g, (c) => c.toLowerCase());
+
+// The path in the forms in which it counts.
+function pathIs({ path: patterns = [], case: pathCase, trailing_slash: slash }: MatchText,
+): Condition[] {
+  const matches = patterns.map(patternMatches);
+  if (matches.length === 0) return [];
+  return [({ path }) => {
+    const written = pathCase === "insensitive" ? inSmall(path) : path;
+    const file = written.replace(/(.)\/$/s, "$1");
+    const forms = slash === "same" ? [file, file === "/" ? file : `${file}/`] : [written];
+    return matches.some((matchesIt) => forms.some(matchesIt));
+  }];
+}
+
 // All of the properties.
 function allOf(wanted: NamedMatch[] = [],
                valuesOf: (facts: Facts, name: string) => string[]): Condition[] {
@@ -145,7 +162,7 @@ function clientIn(networks: string[] = []): Condition[] {
 function conditionOf(match: MatchText): Condition {
   const conditions = [
     ...oneOf(match.method, ({ method }) => method),
-    ...oneOf(match.path, ({ path }) => path),
+    ...pathIs(match),
     ...oneOf(match.host, ({ host }) => host),
     ...oneOf(match.country, ({ country }) => country.toUpperCase()),
     ...clientIn(match.client),

@@ -4,6 +4,7 @@
 #include "config/config_fields.h"
 #include "rules/key_part.h"
 #include "rules/mode.h"
+#include "rules/request_match.h"
 
 namespace weir {
 namespace {
@@ -67,6 +68,14 @@ constexpr Field kMatchFields[] = {
     row::texts("path", &kPath,
                "The path without its query, or several; '*' stands for any bytes, "
                "slashes included."),
+    row::choice("case", kPathCaseNames,
+                "Whether 'path' is compared in the case that it is written in, or in any: as "
+                "origins do that answer /Login as /login.")
+        .defaults_to("sensitive"),
+    row::choice("trailing_slash", kTrailingSlashNames,
+                "Whether a path with a slash at its end is another one for 'path', or the same: "
+                "as for origins that answer /login/ as /login.")
+        .defaults_to("distinct"),
     row::texts("path_regex", &kRegex,
                "An expression in the syntax of RE2 for the whole path, or several."),
     row::sections("query", kNamedMatch,

@@ -29,6 +29,8 @@ struct Request {
   std::optional<IpAddress> client{};     // rules/request/client_address.h says who that is
 
   // Added by the rule set, as far as its rules look at them.
+  std::string_view folder{};                // the path with a slash at its end
+  std::string_view folder_in_small{};       // and in small letters
   std::span<const NameValue> parameters{};  // of the query, decoded
   std::span<const NameValue> cookies{};
   std::span<const NameValue> claims{};  // of a token that has been verified

@@ -71,6 +71,7 @@ void RequestFacts::note(const RequestMatch& match) {
   note_all(match.claims, claims_);
   note_all(match.unverified_claims, unverified_claims_);
   looks_at_country_ |= !match.countries.empty();
+  looks_at_folder_ |= match.is_loose();
 }
 
 void RequestFacts::note(const KeyPart& part) {
@@ -92,6 +93,16 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
   }
   if (looks_at_tokens()) read_tokens(request, scratch, now);
   if (looks_at_country_) request.country = country_of(request);
+  if (looks_at_folder_) read_folder(request, scratch);
+}
+
+void RequestFacts::read_folder(Request& request, FactScratch& scratch) {
+  scratch.folder.assign(request.path);
+  if (!request.path.ends_with('/')) scratch.folder += '/';
+  scratch.folder_in_small.resize(scratch.folder.size());
+  std::ranges::transform(scratch.folder, scratch.folder_in_small.begin(), ascii_lower);
+  request.folder = scratch.folder;
+  request.folder_in_small = scratch.folder_in_small;
 }
 
 std::string_view RequestFacts::repeated_header(const Request& request) const {
