@@ -71,7 +71,7 @@ class Tokens(unittest.TestCase):
                 self.assertEqual(self.statuses(2, bearer, f"192.0.2.{10 + number}"), [200, 429])
 
     def explained(self, **request):
-        question = json.dumps({"path": "/users", "client": "192.0.2.1", **request})
+        question = json.dumps({"path": "/users", "client": "192.0.2.1", **request}).encode()
         with self.weir.connect() as connection:
             reply = connection.ask(post("/v1/explain", question)).json()
         return {rule["rule"]: rule for rule in reply["applies"]}, reply["token"]

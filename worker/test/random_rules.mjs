@@ -62,9 +62,11 @@ function matchOf(random, depth = 0) {
   const properties = (names) => () => listOfMaps(random, () => propertyOf(random, names));
   add(fields, random, 10, "method", () => random.someOf(["GET", "POST", "TRUE"]));
   add(fields, random, 10, "host", () => random.someOf(HOSTS));
-  add(fields, random, 30, "path", () => random.someOf(PATHS));
-  add(fields, random, 10, "case", () => random.of(["sensitive", "insensitive"]));
-  add(fields, random, 10, "trailing_slash", () => random.of(["distinct", "same"]));
+  if (random.in(30)) {
+    fields.push(`path: ${random.someOf(PATHS)}`);
+    add(fields, random, 30, "case", () => random.of(["sensitive", "insensitive"]));
+    add(fields, random, 30, "trailing_slash", () => random.of(["distinct", "same"]));
+  }
   add(fields, random, 10, "country", () => random.someOf(["DE", "NO", "T1"]));
   add(fields, random, 15, "client", () => random.someOf(NETWORKS));
   add(fields, random, 15, "header", properties(["X-A", "x-b", "5", "Cookie", "Authorization"]));
@@ -111,8 +113,13 @@ function denialOf(random) {
 export function ruleOf(random, index) {
   const fields = [`id: r${index}`, `group: g${index}`, `match: ${matchOf(random)}`];
   limitsOf(random, fields);
-  add(fields, random, 70, "key", () => random.someOf(PARTS));
-  add(fields, random, 20, "missing", () => random.of(["client", "shared", "deny", "skip"]));
+  if (random.in(70)) {
+    const key = random.someOf(PARTS);
+    fields.push(`key: ${key}`);
+    const policies = ["client", "shared", "deny", "skip"];
+    const mayBeMissing = key.includes(":") && !/client[^,]*\]$/.test(key);
+    if (mayBeMissing) add(fields, random, 40, "missing", () => random.of(policies));
+  }
   if (random.in(30)) {
     fields.push(`tier: ${random.of(PARTS)}`, `tiers: ${namedLimits(random, "name")}`);
   }
