@@ -11,13 +11,14 @@
 
 #include "base/assert.h"
 #include "rules/request/request_path.h"
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
 namespace weir {
 namespace {
 
 std::vector<Rule> rules_of_every_kind() {
-  std::vector<Rule> rules(6);
+  std::vector<Rule> rules(8);
   for (std::size_t i = 0; i < rules.size(); ++i) {
     rules[i].id = rules[i].group = "rule-" + std::to_string(i);
     rules[i].match.emplace();
@@ -31,6 +32,11 @@ std::vector<Rule> rules_of_every_kind() {
   rules[4].match->headers = {{"x-any", TextPattern("a*")}};
   rules[4].match->none_of = {*rules[0].match};
   rules[5].match->any_of = {*rules[0].match, *rules[1].match, *rules[2].match};
+  rules[6].match->paths = {TextPattern("/a/"), TextPattern("/b*"), TextPattern("/*c/")};
+  rules[6].match->path_case = PathCase::kInsensitive;
+  rules[6].match->trailing_slash = TrailingSlash::kSame;
+  rules[7].key_parts.back() = KeyPart();
+  rules[7].key_form = Rule::KeyForm::kFirst;
   return rules;
 }
 
@@ -44,7 +50,7 @@ void match(std::string_view input) {
   static const RuleSet rules(rules_of_every_kind(), {.country_header = "X-Any"});
   static MatchScratch scratch;
   std::string path_scratch;
-  Request request{.method = take_line(input)};
+  Request request{.method = take_line(input), .client = IpAddress::parse("192.0.2.7")};
   request.path = normal_path(take_line(input), path_scratch);
   request.query = take_line(input);
   const std::string_view cookies = take_line(input);
@@ -56,8 +62,9 @@ void match(std::string_view input) {
   WEIR_ASSERT(request.cookies.size() <= NamedValues::kValuesMax);
   std::string key;
   for (const Rule* rule : matched) {
-    const std::size_t parts =
-        request.query.size() + cookies.size() + 2 * input.size() + request.path.size() + 4 * 21;
+    constexpr std::size_t kStandIns = 3 * std::string_view("client 192.0.2.7").size();
+    const std::size_t parts = request.query.size() + cookies.size() + 2 * input.size() +
+                              request.path.size() + 4 * 21 + kStandIns;
     WEIR_ASSERT(key_of(*rule, request, key).size() <= parts);
   }
 }

@@ -77,7 +77,7 @@ export function verdict(explained: json.Fields): State {
 
 /** Why one rule answers as it does, a sentence each. */
 export function because(rule: json.Fields): string[] {
-  const said = [decision(rule), ...following(rule)];
+  const said = [decision(rule), ...missing(rule), ...following(rule)];
   if (rule.shadow === true) {
     said.push(rule.over === true
       ? "The rule is in shadow: it would deny this, and lets it pass."
@@ -99,11 +99,19 @@ function decision(rule: json.Fields): string {
   switch (rule.decided_by) {
     case "blocked": return `The key is blocked, ${again(rule)}.`;
     case "deny_list": return "The key is on the rule's deny list.";
+    case "missing_key": return "The request lacks a part of the key, and the rule denies such.";
     case "not_counted": return "The rule does not count this: it is disabled, or the key is on " +
       "its allow list.";
     case "store_failure": return "Redis is away, and the rule says what happens then.";
     default: return counter(rule);
   }
+}
+
+function missing(rule: json.Fields): string[] {
+  return json.objects(rule.missing).map((lacking) => {
+    const part = json.text(lacking.part) ?? "a part";
+    return `It lacks ${part} of the key: ${json.text(lacking.because) ?? "unknown why"}.`;
+  });
 }
 
 function counter(rule: json.Fields): string {

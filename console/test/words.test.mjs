@@ -47,6 +47,10 @@ test("other reasons than the counter", () => {
   assert.match(said({ decided_by: "blocked", retry_after: 60 }), /is blocked, .* in 1 min/);
   assert.match(said({ decided_by: "deny_list" }), /deny list/);
   assert.match(said({ decided_by: "not_counted" }), /does not count/);
+  assert.match(said({ decided_by: "missing_key" }), /lacks a part of the key/);
+  const expired = "the token does not count: it has expired";
+  assert.match(said({ missing: [{ part: "jwt:sub", because: expired }] }),
+               /It lacks jwt:sub of the key: the token does not count: it has expired\./);
   assert.match(said({ decided_by: "store_failure" }), /Redis is away/);
   assert.match(said({ retry_after: null }), /waiting does not help/);
   assert.match(said({ shadow: true, would: "allow" }), /in shadow: it would deny/);

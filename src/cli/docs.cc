@@ -99,9 +99,10 @@ std::string code(std::string_view text) {
   return cell + "`";
 }
 
-std::string codes(const std::vector<std::string>& names, std::string_view if_none) {
+std::string codes(const std::vector<std::string>& names, std::string_view if_none,
+                  std::string_view separator = ", ") {
   auto all = std::string();
-  for (const auto& name : names) all.append(all.empty() ? "" : ", ").append(code(name));
+  for (const auto& name : names) all.append(all.empty() ? "" : separator).append(code(name));
   return all.empty() ? std::string(if_none) : all;
 }
 
@@ -184,6 +185,7 @@ json::array limits_json(std::span<const Quota> limits) {
 json::object entry_json(const Entry& entry) {
   const auto& rule = *entry.rule;
   auto object = json::object{{"rule", rule.id}, {"key", json::value_from(entry.key)}};
+  if (rule.key_form == Rule::KeyForm::kFirst) object["key_takes"] = "first";
   if (!rule.name.empty()) object["name"] = rule.name;
   if (!entry.conditions.empty()) object["match"] = entry.conditions;
   if (!entry.hours.empty()) object["active"] = entry.hours;
@@ -215,9 +217,11 @@ std::string docs_as_markdown(std::span<const Rule> rules, std::span<const RuleSo
       "# Rate limits\n\n"
       "| rule | requests | counted by | limits | a denial |\n|---|---|---|---|---|\n");
   for (const auto& entry : entries_of(rules, sources)) {
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", rule_text(*entry.rule),
-                        requests_text(entry), codes(entry.key, "all together"),
-                        all_limits_text(*entry.rule), denial_text(entry.rule->denial));
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} |\n", rule_text(*entry.rule), requests_text(entry),
+                    codes(entry.key, "all together",
+                          entry.rule->key_form == Rule::KeyForm::kFirst ? ", else " : ", "),
+                    all_limits_text(*entry.rule), denial_text(entry.rule->denial));
   }
   return text;
 }

@@ -34,15 +34,15 @@ namespace {
 namespace json = boost::json;
 
 // Fields of a rule, and of its `match`, that the Worker knows.
-constexpr std::array<std::string_view, 20> kRuleFields = {
-    "id",        "name",  "algorithm", "limit",  "window",  "burst",      "enabled",
-    "shadow",    "group", "match",     "key",    "cost",    "tier",       "tiers",
-    "overrides", "allow", "deny",      "active", "on_deny", "more_limits"};
+constexpr std::array<std::string_view, 21> kRuleFields = {
+    "id",        "name",  "algorithm", "limit",  "window",  "burst",       "enabled",
+    "shadow",    "group", "match",     "key",    "cost",    "tier",        "tiers",
+    "overrides", "allow", "deny",      "active", "on_deny", "more_limits", "missing"};
 constexpr std::array<std::string_view, 4> kDenialFields = {"status", "content_type", "body",
                                                            "header"};
-constexpr std::array<std::string_view, 11> kMatchFields = {"method", "host",   "path",    "query",
-                                                           "header", "cookie", "country", "client",
-                                                           "all",    "any",    "not"};
+constexpr std::array<std::string_view, 13> kMatchFields = {
+    "method", "host", "path", "case", "trailing_slash", "query", "header", "cookie", "country",
+    "client", "all",  "any",  "not"};
 
 bool is_one_of(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -118,6 +118,8 @@ json::object match_json(const RequestMatch& match) {
   add_list(object, "method", match.methods, std::identity());
   add_list(object, "host", match.hosts, pattern_json);
   add_list(object, "path", match.paths, pattern_json);
+  if (match.path_case == PathCase::kInsensitive) object["case"] = "insensitive";
+  if (match.trailing_slash == TrailingSlash::kSame) object["trailing_slash"] = "same";
   add_list(object, "country", match.countries, std::identity());
   add_list(object, "client", match.clients, network_json);
   add_list(object, "header", match.headers, property_json);
@@ -191,10 +193,11 @@ class Exported {
                       {"cost", rule_.cost},
                       {"limits", limits_json(rule_.own_limits())}};
     rule["match"] = match_json(*rule_.match);
-    for (const std::string_view name : {"key", "tier"}) {
+    for (const std::string_view name : {"key", "missing", "tier"}) {
       const auto* value = written_.if_contains(name);
       if (value != nullptr && !value->is_null()) rule[name] = *value;
     }
+    if (rule_.key_form == Rule::KeyForm::kFirst) rule["key_takes"] = "first";
     if (!rule_.tiers.empty()) rule["tiers"] = named_limits_json(rule_.tiers);
     if (!rule_.overrides.empty()) rule["overrides"] = named_limits_json(rule_.overrides);
     if (!rule_.allow.empty()) rule["allow"] = key_list_json(rule_.allow);

@@ -51,6 +51,39 @@ rules:
       R"("match":{"method":["POST"],"path":["/login"]},"key":["client/24/48","header:X-App"]}]})");
 }
 
+TEST(ExportedRules, SayWhatBecomesOfAMissingKey) {
+  const std::string text = exported(R"(
+rules:
+  - id: first
+    match: {}
+    key: ["header:X-App", "cookie:s", client/24/48]
+    limit: 5
+    window: 1m
+  - id: denies
+    group: b
+    match: {}
+    key: ["header:X-App", path]
+    missing: deny
+    limit: 5
+    window: 1m
+)");
+  EXPECT_NE(text.find(R"("key":["header:X-App","cookie:s","client/24/48"],"key_takes":"first"})"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(R"("key":["header:X-App","path"],"missing":"deny"})"), std::string::npos)
+      << text;
+  EXPECT_EQ(exported(R"(
+rules:
+  - id: users
+    match: {}
+    key: ["jwt:sub", client]
+    limit: 5
+    window: 1m
+jwt: {secret_file: none}
+)"),
+            "rules.yaml:5:10: users: the Worker reads no tokens: it does not know 'jwt:sub'\n");
+}
+
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {
   EXPECT_EQ(exported(R"(
 rules:

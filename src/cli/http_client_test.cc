@@ -42,6 +42,7 @@ class HttpClientTest : public testing::Test {
         Server::open({{.address = address_of("127.0.0.1:0"), .factories = {&factory}}}, {}, clock_);
     const auto& server = std::get<std::unique_ptr<Server>>(opened);
     server->start();
+    server->open_doors();
     const auto patience = ends ? Duration(std::chrono::seconds(20)) : std::chrono::milliseconds(50);
     return post_json("http://" + server->address(0).to_string(), "/x", "{}", patience);
   }

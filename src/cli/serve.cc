@@ -38,6 +38,8 @@ constexpr int kExitFailed = 1;
 // A watch reads files that have not changed for as long.
 constexpr Duration kQuiet = std::chrono::milliseconds(200);
 constexpr Duration kReportEvery = std::chrono::minutes(1);
+// How long a node that starts waits for its Redis.
+constexpr Duration kReachMax = std::chrono::seconds(1);
 
 // Ends the command: the operator has to do something before it can run.
 [[noreturn]] void fail(const std::string& message) {
@@ -81,8 +83,8 @@ class Serve {
   // From here on the process reserves and opens nothing but connections.
   void run(const Signals& signals) {
     node_->server().start();
-    announce();
-    notify_service_manager(ServiceState::kReady);
+    wait_for_fleet(signals);
+    if (!draining_) let_clients_in();
     using Event = Signals::Event;
     for (;;) {
       const auto awaited = signals.wait(node_->server().stopped(), watch_fd(), patience());
@@ -97,6 +99,25 @@ class Serve {
   }
 
  private:
+  void let_clients_in() {
+    node_->server().open_doors();
+    announce();
+    notify_service_manager(ServiceState::kReady);
+  }
+
+  // What this node decides before it has reached Redis, no other node would hear of.
+  void wait_for_fleet(const Signals& signals) {
+    if (node_->fleet_reached() == nullptr) return;
+    const auto until = node_->now() + kReachMax;
+    for (auto now = node_->now(); now < until && !draining_; now = node_->now()) {
+      const auto awaited = signals.wait(*node_->fleet_reached(), -1, until - now);
+      if (awaited.event == Signals::Event::kGateOpen) return;
+      if (awaited.event == Signals::Event::kSignal) handle(awaited.signal);
+    }
+    if (draining_) return;
+    spdlog::warn("redis: not reached within {}; starting without it", format_duration(kReachMax));
+  }
+
   StateFile::Moment moment() const {
     return {.now = node_->now(), .wall_lead = node_->wall_lead()};
   }

@@ -52,7 +52,9 @@ class Warnings {
       warn_of_choice(i);
       warn_of_mode(i);
       warn_of_key(rule, places);
+      warn_of_missing(i);
       warn_of_overrides(rule, places);
+      warn_of_unnamed_parts(rule, places);
       warn_of_cost(rule, places);
       if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
       if (rule.cost_from)
@@ -150,7 +152,8 @@ class Warnings {
     const Rule& rule = config_.rules[index];
     for (std::size_t i = 0; i < index; ++i) {
       const Rule& earlier = config_.rules[i];
-      const bool decides = earlier.match && earlier.enabled && !earlier.active;
+      const bool decides = earlier.match && earlier.enabled && !earlier.active &&
+                           earlier.missing != MissingPart::kSkip;
       if (!decides || earlier.group != rule.group || !cover_.covers(*earlier.match, *rule.match)) {
         continue;
       }
@@ -238,9 +241,63 @@ class Warnings {
       warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
     }
     const auto is_chosen = [&](const KeyPart& part) { return choice(part).has_value(); };
-    if (rule.key_parts.empty() || !std::ranges::all_of(rule.key_parts, is_chosen)) return;
-    warn_of_trust(choice(rule.key_parts.front()), places.of("key"),
-                  "get a counter of its own each time");
+    const auto chosen = std::ranges::find_if(rule.key_parts, is_chosen);
+    if (chosen == rule.key_parts.end()) return;
+    const bool one_suffices = rule.key_form == Rule::KeyForm::kFirst;
+    if (!one_suffices && !std::ranges::all_of(rule.key_parts, is_chosen)) return;
+    warn_of_trust(choice(*chosen), places.of("key"), "get a counter of its own each time");
+  }
+
+  void warn_of_missing(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const TextPlace& place = config_.rule_places[index].of("missing");
+    const auto part = std::ranges::find_if(rule.key_parts, &KeyPart::may_be_missing);
+    if (part == rule.key_parts.end()) return;
+    if (rule.missing == MissingPart::kShared) {
+      warn(place, "all requests without '" + name_of(*part) +
+                      "' share one counter, and one client can use it up for all; without "
+                      "'missing' each client has its own");
+    }
+    if (rule.missing != MissingPart::kSkip || is_followed(index)) return;
+    warn(place, "who leaves out '" + name_of(*part) +
+                    "' passes this rule, and no later one of its group counts the request; add "
+                    "one, or leave out 'missing'");
+  }
+
+  // Whether a later rule of the group applies wherever this one might have.
+  bool is_followed(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    for (std::size_t i = index + 1; i < config_.rules.size(); ++i) {
+      const Rule& later = config_.rules[i];
+      const bool decides = later.match && later.enabled && !later.active && !later.shadow &&
+                           later.missing != MissingPart::kSkip && later.group == rule.group;
+      if (decides && cover_.covers(*later.match, *rule.match)) return true;
+    }
+    return false;
+  }
+
+  static std::string name_of(const KeyPart& part) {
+    std::string name;
+    append_name(part, name);
+    return printable(name);
+  }
+
+  // A key of the first part that is there begins with its name.
+  void warn_of_unnamed_parts(const Rule& rule, const RulePlaces& places) {
+    if (rule.key_form != Rule::KeyForm::kFirst) return;
+    std::map<std::string_view, std::string_view> fields;  // by key, in order
+    for (const auto& [key, limits] : rule.overrides) fields.emplace(key, "overrides");
+    for (const std::string& key : rule.allow.keys) fields.emplace(key, "allow");
+    for (const std::string& key : rule.deny.keys) fields.emplace(key, "deny");
+    for (const auto& [key, field] : fields) {
+      const auto begins_key = [&, key = key](const KeyPart& part) {
+        return key.starts_with(name_of(part) + " ");
+      };
+      if (std::ranges::any_of(rule.key_parts, begins_key)) continue;
+      warn(places.of(field), "no request has the key '" + printable(key) +
+                                 "': here a key says of which part it is, such as '" +
+                                 name_of(rule.key_parts.front()) + " " + printable(key) + "'");
+    }
   }
 
   void warn_of_trust(const std::optional<Choice>& choice, const TextPlace& place,

@@ -52,6 +52,7 @@ Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartSc
   Repeats repeats = make_key(rule, request, key);
   Ask ask{.rule = &rule,
           .key = key,
+          .key_state = refuses(rule, request) ? Ask::KeyState::kRefused : Ask::KeyState::kGood,
           .client = request.client,
           .key_origin = Ask::KeyOrigin::kRequest,
           .cost = cost_of(rule, request)};

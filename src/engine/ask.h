@@ -15,6 +15,7 @@
 #include "observe/rule_counts.h"
 #include "rules/key_choices.h"
 #include "rules/rule.h"
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
@@ -34,6 +35,8 @@ struct Ask {
   std::string_view tier{};
   // What key and tier may be instead, if the request repeats a part of them.
   std::shared_ptr<const KeyChoices> choices{};
+  // kRefused: the request lacks a part of the key, without which the rule denies it.
+  enum class KeyState : std::uint8_t { kGood, kRefused } key_state = KeyState::kGood;
   // Whose request it is, if that is known, for lists of networks.
   std::optional<IpAddress> client{};
   // A caller that names the key may mean an address by it. A key made of a request may be a
@@ -70,6 +73,7 @@ struct Answer {
     kCounted,
     kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
     kDenyList,
+    kMissingKey,  // the rule denies requests that lack a part of its key
     kBlocked,
     kStoreFailed,  // the rule says what then
   };

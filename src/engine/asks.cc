@@ -46,6 +46,17 @@ Decision untouched(const Quota& quota) {
   return {.limit = quota.capacity(), .remaining = quota.capacity()};
 }
 
+Answer uncounted(const Quota& quota) {
+  return {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+}
+
+// Denied, however long the client waits.
+Answer never(Answer::Cause cause, const Quota& quota) {
+  return {.cause = cause,
+          .decision = {.verdict = Verdict::kNever, .limit = quota.capacity()},
+          .quota = quota};
+}
+
 }  // namespace
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
@@ -188,16 +199,19 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   if (ask.rule == nullptr) return false;
   const Rule& rule = *ask.rule;
   if (!rule.in_force(engine_.wall_time(now)) || rule.effect != Rule::Effect::kLimit) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+    answer = uncounted(quota);
     return true;
   }
   if (ask.is_on_deny_list()) {
-    answer.cause = Answer::Cause::kDenyList;
-    answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
+    answer = never(Answer::Cause::kDenyList, quota);
     return true;
   }
   if (ask.is_on_allow_list()) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+    answer = uncounted(quota);
+    return true;
+  }
+  if (ask.key_state == Ask::KeyState::kRefused) {
+    answer = never(Answer::Cause::kMissingKey, quota);
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;

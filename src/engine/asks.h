@@ -7,6 +7,7 @@
 //   on the rule's deny list          denied for good, nothing counted; of a request that repeats
 //                                    its key, any of the values counts here and for blocks
 //   on its allow list                allowed, nothing counted
+//   without a part of its key        denied for good, nothing counted, if the rule says so
 //   blocked                          denied until the block ends, nothing counted
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,

@@ -174,6 +174,25 @@ TEST_F(AsksTest, AKeyThatARequestFilledIsNoAddressThatPasses) {
   EXPECT_EQ(last().cause, Cause::kDenyList);
 }
 
+TEST_F(AsksTest, ARequestWithoutAKeyIsDeniedIfTheRuleSaysSo) {
+  Rule rule{.id = "r",
+            .quota = quota(2),
+            .key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}},
+            .missing = MissingPart::kDeny};
+  rule.allow.networks = {*IpPrefix::parse("10.0.0.0/8")};
+  const auto asked = [&](std::vector<NameValue> headers, const char* client) {
+    const Request request{.headers = headers, .client = IpAddress::parse(client)};
+    std::string scratch;
+    PartScratch tier{};
+    return decide(Operation::kSpendEach, {ask_about(rule, request, scratch, tier)});
+  };
+  EXPECT_EQ(asked({{"X-Key", "a"}}, "192.0.2.1"), "+1 ");
+  EXPECT_EQ(asked({}, "192.0.2.1"), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kMissingKey);
+  EXPECT_EQ(last().decision.verdict, Verdict::kNever) << "waiting does not help";
+  EXPECT_EQ(asked({}, "10.1.2.3"), "+2 ") << "the allow list comes first";
+}
+
 // "X-Key: foe" and another value beside it had no key, and so passed lists, blocks and limits.
 TEST_F(AsksTest, ARepeatedKeyPassesNoListBlockOrLowerLimit) {
   const KeyPart part{.property = KeyPart::Property::kHeader, .name = "X-Key"};

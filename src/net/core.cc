@@ -42,8 +42,16 @@ void Core::run(Lodger lodger) {
   dialer_.reset_all();
 }
 
-void Core::tick(Instant now) {
+void Core::open_doors() {
+  if (phase_ != Phase::kClosed) return;
+  phase_ = Phase::kServing;
   for (const auto& listener : listeners_) listener->resume();
+}
+
+void Core::tick(Instant now) {
+  if (phase_ == Phase::kServing) {
+    for (const auto& listener : listeners_) listener->resume();
+  }
   dialer_.sweep();
   if (connections_.budget().take_back()) trim_memory();
   if (phase_ == Phase::kLeaving) return lodger_.leave() ? loop_.stop() : wait_for_lodger(now);
@@ -62,7 +70,7 @@ void Core::drain(Duration patience) {
   clients_until_ =
       lodger_until_ - (lodger_.leave ? std::min(kLeaveMax, patience / 10) : Duration{0});
   tick_soon();
-  if (phase_ != Phase::kServing) return;
+  if (phase_ > Phase::kServing) return;
   phase_ = Phase::kDraining;
   for (const auto& listener : listeners_) listener->close();
   listeners_.clear();

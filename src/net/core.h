@@ -40,8 +40,11 @@ class Core {
   };
   static constexpr Duration kLeaveMax = std::chrono::seconds(1);
 
-  // Serves until a drain has ended and the lodger has gone.
+  // Runs the loop until a drain has ended and the lodger has gone.
   void run(Lodger lodger);
+
+  // Lets clients in, unless a drain has begun. On the core's thread.
+  void open_doors();
 
   // Stops accepting, lets every session finish, and ends run() when all have, or after
   // `patience`; of that the last tenth, kLeaveMax at most, is kept for leave(). On the core's
@@ -69,7 +72,8 @@ class Core {
   SocketDialer dialer_{loop_};
   std::vector<std::unique_ptr<Listener>> listeners_;
   Lodger lodger_;
-  enum class Phase : std::uint8_t { kServing, kDraining, kLeaving } phase_ = Phase::kServing;
+  enum class Phase : std::uint8_t { kClosed, kServing, kDraining, kLeaving };
+  Phase phase_ = Phase::kClosed;
   Instant clients_until_;
   Instant lodger_until_;
   std::size_t cut_off_ = 0;

@@ -41,7 +41,7 @@ void refuse_new_handshakes(int socket) {
 Listener::Listener(UniqueFd socket, const Doorway& doorway, ConnectionSet& connections)
     : socket_(std::move(socket)), doorway_(doorway), connections_(connections) {}
 
-bool Listener::start() { return connections_.loop().watch(socket_.get(), EPOLLIN, *this); }
+bool Listener::start() { return connections_.loop().watch(socket_.get(), 0, *this); }
 
 void Listener::ready(std::uint32_t) {
   for (int i = 0; i < kAcceptsMax; ++i) {

@@ -20,10 +20,11 @@ class Listener final : public EventLoop::Watcher {
   // `doorway` must outlive the connections, both the listener.
   Listener(UniqueFd socket, const Doorway& doorway, ConnectionSet& connections);
 
+  // Clients that connect wait until resume().
   [[nodiscard]] bool start();
   void ready(std::uint32_t events) override;
 
-  // Takes up accepting again after the system was short of descriptors or memory.
+  // Takes up accepting, at first and after the system was short of descriptors or memory.
   void resume();
 
   // Stops listening. Connections that the kernel has completed are still accepted.
@@ -38,7 +39,7 @@ class Listener final : public EventLoop::Watcher {
   UniqueFd socket_;
   const Doorway& doorway_;
   ConnectionSet& connections_;
-  bool paused_ = false;
+  bool paused_ = true;
 };
 
 }  // namespace weir

@@ -31,6 +31,7 @@ class ProxyTest : public testing::Test {
     auto opened = Server::open({endpoint}, {.admission = shared}, clock_);
     server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
     server_->start();
+    server_->open_doors();
   }
   TestClient client() { return TestClient(server_->address(0)); }
 

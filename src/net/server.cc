@@ -76,6 +76,12 @@ void Server::start() {
   }
 }
 
+void Server::open_doors() {
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    post(i, [&core = *cores_[i]] { core.open_doors(); });
+  }
+}
+
 void Server::run_core(std::size_t core) {
   ::pthread_setname_np(::pthread_self(), ("weir-core-" + std::to_string(core)).c_str());
   auto& served = *cores_[core];

@@ -66,7 +66,7 @@ struct Endpoint {
 
 class Server {
  public:
-  // Binds and listens on all addresses; clients may connect and will wait until start().
+  // Binds and listens on all addresses; clients may connect and wait until open_doors().
   // There are as many cores as factories. REQUIRES: each endpoint has the same number,
   // at least one. `clock` must outlive the server.
   static std::variant<std::unique_ptr<Server>, StartError> open(
@@ -84,7 +84,9 @@ class Server {
   std::size_t cores() const { return cores_.size(); }
 
   // Starts the threads. Signals that were blocked in the caller are blocked in them.
+  // Clients may connect and wait until open_doors().
   void start();
+  void open_doors();
 
   // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
   void post(std::size_t core, std::function<void()> action);

@@ -24,6 +24,7 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Server>>(opened));
     server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
     server_->start();
+    if (opens_doors_) server_->open_doors();
   }
 
   TestClient client() { return TestClient(server_->address(0)); }
@@ -42,6 +43,7 @@ class ServerTest : public testing::Test {
 
   ManualClock clock_;
   TestFactory factory_;
+  bool opens_doors_ = true;
   std::unique_ptr<Server> server_;
 };
 

@@ -79,6 +79,7 @@ class Echo {
     auto opened = Server::open({endpoint}, {.admission = admission}, clock_);
     server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
     server_->start();
+    server_->open_doors();
   }
   ~Echo() {
     server_->drain(std::chrono::seconds(0));

@@ -44,6 +44,7 @@ class TlsTest : public testing::Test {
     auto opened = Server::open({endpoint}, {.admission = admission(files)}, clock_);
     server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
     server_->start();
+    server_->open_doors();
   }
   static std::shared_ptr<const Admission> admission(const TlsFiles& files) {
     return std::make_shared<const Admission>(Admission{.tls = loaded(files)});

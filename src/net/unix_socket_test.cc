@@ -32,6 +32,7 @@ class UnixSocketTest : public testing::Test {
   std::unique_ptr<Server> start(std::size_t cores = 1) {
     auto server = std::move(std::get<std::unique_ptr<Server>>(open(cores)));
     server->start();
+    server->open_doors();
     return server;
   }
   std::string refusal() { return std::get<StartError>(open()).message; }

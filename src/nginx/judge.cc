@@ -89,6 +89,14 @@ Judgement Judge::judge(const Question& question) {
   return judgement;
 }
 
+// In place of the key that the rule makes of the request.
+void Judge::use_key(std::string_view key, const Request& request, Ask& ask) {
+  make_key_of(*ask.rule, key, request, key_scratch_);
+  ask.key = key_scratch_;
+  const bool is_refused = key.empty() && ask.rule->missing == MissingPart::kDeny;
+  ask.key_state = is_refused ? Ask::KeyState::kRefused : Ask::KeyState::kGood;
+}
+
 // All rules that apply are charged, or none; those in shadow only for what passes.
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
@@ -105,7 +113,7 @@ Judgement Judge::decide(const Question& question, Instant now) {
   for (const Rule* rule : applying) {
     PartScratch tier;
     Ask ask = ask_about(*rule, request, key_scratch_, tier);
-    ask.key = question.key.value_or(ask.key);
+    if (question.key) use_key(*question.key, request, ask);
     ask.tier = question.tier.value_or(ask.tier);
     if (question.cost) ask.cost = cost_in(*question.cost);
     if (!asks_->add(ask)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};

@@ -147,6 +147,7 @@ class Judge {
   using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
+  void use_key(std::string_view key, const Request& request, Ask& ask);
   Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 

@@ -64,6 +64,21 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }
 
+// All who sent none counted together.
+TEST_F(Workers, AnEmptyKeyIsTheClients) {
+  const auto judge = worker();
+  const auto left_for = [&](std::string_view client, std::string_view key) {
+    Question question{.described = judge->scratch(), .rules = named_, .key = key};
+    question.described.request = {.method = "GET", .client = IpAddress::parse(client)};
+    set_target("/", "example.com", question.described);
+    return judge->judge(question).answer->decision.remaining;
+  };
+  EXPECT_EQ(left_for("192.0.2.1", ""), 2);
+  EXPECT_EQ(left_for("192.0.2.1", ""), 1);
+  EXPECT_EQ(left_for("192.0.2.2", ""), 2);
+  EXPECT_EQ(left_for("192.0.2.3", "client 192.0.2.1"), 2) << "somebody's own text";
+}
+
 TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {
   auto one = worker();
   const auto other = worker();

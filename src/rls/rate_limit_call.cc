@@ -10,6 +10,7 @@
 
 #include "rls/limit_terms.h"
 #include "rls/rate_limit_service.h"
+#include "rules/rule_key.h"
 
 namespace weir::rls {
 namespace {

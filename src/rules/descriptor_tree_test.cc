@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
 namespace weir {

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <utility>
 
-#include "base/length_prefix.h"
+#include "rules/rule_key.h"
 
 namespace weir {
 namespace {
@@ -23,26 +24,67 @@ Texts values_of(const KeyPart& part, const Request& request) {
   return {values.begin(), values.end()};
 }
 
-// Each key with each value behind it. Empty if they are too many.
-Texts continued(const Texts& keys, const Texts& values, std::span<const KeyPart> parts) {
-  if (keys.size() * values.size() > KeyChoices::kChoicesMax) return {};
-  Texts longer;
-  std::size_t bytes = 0;
+// Texts as far as there are not too many of them.
+class Bounded {
+ public:
+  // Adds a text that `write` writes.
+  template <typename Write>
+  void add(Write write) {
+    if (is_full()) return;
+    write(texts_.emplace_back());
+    bytes_ += texts_.back().size();
+  }
+  bool is_full() const {
+    return texts_.size() > KeyChoices::kChoicesMax || bytes_ > KeyChoices::kBytesMax;
+  }
+  // Empty if they are too many.
+  Texts take() { return is_full() ? Texts() : std::move(texts_); }
+
+ private:
+  Texts texts_;
+  std::size_t bytes_ = 0;
+};
+
+// Each key with each value of the part behind it.
+Texts continued(const Texts& keys, const Rule& rule, const KeyPart& part, const Request& request) {
+  Bounded longer;
+  const Texts values = values_of(part, request);
   for (const std::string& key : keys) {
     for (const std::string& value : values) {
-      append_part(parts, value, longer.emplace_back(key));
-      bytes += longer.back().size();
-      if (bytes > KeyChoices::kBytesMax) return {};
+      longer.add(
+          [&](std::string& text) { append_value(rule, part, value, request, text.assign(key)); });
     }
   }
-  return longer;
+  return longer.take();
 }
 
-// All keys that these parts may make.
-Texts choices_of(std::span<const KeyPart> parts, const Request& request) {
+// All keys that the parts may make.
+Texts joined_keys(const Rule& rule, const Request& request) {
   Texts keys = {std::string()};
-  for (const KeyPart& part : parts) keys = continued(keys, values_of(part, request), parts);
+  for (const KeyPart& part : rule.key_parts) keys = continued(keys, rule, part, request);
   return keys;
+}
+
+// Those of the parts up to the first that has one value.
+Texts first_keys(const Rule& rule, const Request& request) {
+  Bounded keys;
+  for (const KeyPart& part : rule.key_parts) {
+    const Texts values = values_of(part, request);
+    for (const std::string& value : values) {
+      keys.add([&](std::string& text) { append_value(rule, part, value, request, text); });
+    }
+    if (values.size() == 1 && !values.front().empty()) break;
+  }
+  return keys.take();
+}
+
+Texts tiers_of(const Rule& rule, const Request& request) {
+  if (!rule.tier) return {std::string()};
+  Bounded tiers;
+  for (const std::string& value : values_of(*rule.tier, request)) {
+    tiers.add([&](std::string& text) { text = value; });
+  }
+  return tiers.take();
 }
 
 // What a list of limits admits in the long run, and at once.
@@ -58,21 +100,15 @@ std::pair<double, std::int64_t> least_of(std::span<const Quota> limits) {
 
 }  // namespace
 
-void append_part(std::span<const KeyPart> parts, std::string_view text, std::string& key) {
-  if (parts.size() == 1) {
-    key += text;
-  } else {
-    append_with_length(key, text);
-  }
-}
-
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request) {
   auto choices = std::make_shared<KeyChoices>();
-  choices->keys = choices_of(rule.key_parts, request);
-  choices->tiers = rule.tier ? choices_of({&*rule.tier, 1}, request) : Texts{std::string()};
-  if (choices->keys.size() > 1) {
-    std::string counted;
-    make_key(rule, request, counted);
+  const bool is_joined = rule.key_form == Rule::KeyForm::kAll;
+  choices->keys = is_joined ? joined_keys(rule, request) : first_keys(rule, request);
+  choices->tiers = tiers_of(rule, request);
+  if (choices->are_too_many()) return choices;
+  std::string counted;
+  make_key(rule, request, counted);
+  if (std::ranges::find(choices->keys, counted) == choices->keys.end()) {
     choices->keys.push_back(std::move(counted));
   }
   if (choices->tiers.size() > 1) choices->tiers.emplace_back();

@@ -9,11 +9,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "rules/request/request.h"
@@ -33,14 +31,6 @@ struct KeyChoices {
 
   bool are_too_many() const { return keys.empty() || tiers.empty(); }
 };
-
-enum class Repeats : std::uint8_t { kNothing, kSomething };
-
-// The key as key_of() makes it, and whether a part of it has several values.
-Repeats make_key(const Rule& rule, const Request& request, std::string& key);
-
-// Adds a part to a key of all `parts`.
-void append_part(std::span<const KeyPart> parts, std::string_view text, std::string& key);
 
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request);
 

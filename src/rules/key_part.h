@@ -37,11 +37,30 @@ struct KeyPart {
   std::string name{};         // of a header, parameter, cookie or claim
   std::uint8_t v4_bits = 32;  // of kClient: the network counts, not the address
   std::uint8_t v6_bits = 64;
+
+  // The client leaves it out if it likes.
+  bool may_be_missing() const {
+    using enum Property;
+    return property == kHeader || property == kQuery || property == kCookie || property == kClaim;
+  }
 };
+
+// What becomes of a request that lacks a part of its key: rules/rule_key.h.
+enum class MissingPart : std::uint8_t {
+  kClient,  // its address stands in for the part
+  kShared,  // all such requests have one counter
+  kDeny,
+  kSkip,  // the rule does not apply
+};
+inline constexpr std::array<std::string_view, 4> kMissingPartNames = {"client", "shared", "deny",
+                                                                      "skip"};
 
 // "client", "client/24/48", "method", "host", "path", "country", "header:NAME", "query:NAME",
 // "cookie:NAME", "jwt:CLAIM".
 std::optional<KeyPart> parse_key_part(std::string_view text);
+
+// "header:NAME"; "client" whatever the bits.
+void append_name(const KeyPart& part, std::string& text);
 
 // Memory for texts that are not in the request as they are.
 using PartScratch = std::array<char, IpAddress::kTextMax + 5>;

@@ -10,6 +10,7 @@
 
 #include "base/allocation_testing.h"
 #include "rules/request/country_file_testing.h"
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
 namespace weir {

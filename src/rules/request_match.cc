@@ -16,6 +16,19 @@ bool any_matches(const std::vector<TextPattern>& patterns, std::string_view text
          });
 }
 
+// Loosely: with the forms of the path that RequestFacts has made.
+bool path_matches(const RequestMatch& match, const Request& request) {
+  if (!match.is_loose()) return any_matches(match.paths, request.path);
+  const bool any_case = match.path_case == PathCase::kInsensitive;
+  const std::string_view as_folder = any_case ? request.folder_in_small : request.folder;
+  const std::size_t slashes = as_folder == "/" ? 0 : 1;
+  const std::string_view as_file = as_folder.substr(0, as_folder.size() - slashes);
+  if (match.trailing_slash == TrailingSlash::kDistinct) {
+    return any_matches(match.paths, request.path.ends_with('/') ? as_folder : as_file);
+  }
+  return any_matches(match.paths, as_folder) || any_matches(match.paths, as_file);
+}
+
 bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const NameValue> values) {
   return std::ranges::all_of(wanted, [&](const PropertyMatch& one) {
     return std::ranges::any_of(values, [&](const NameValue& value) {
@@ -78,7 +91,7 @@ std::string_view failed_condition(const RequestMatch& match, const Request& requ
   const bool is_method =
       match.methods.empty() || std::ranges::count(match.methods, request.method) != 0;
   if (!is_method) return "method";
-  if (!any_matches(match.paths, request.path)) return "path";
+  if (!path_matches(match, request)) return "path";
   if (!any_regex_matches(match.path_regexes, regexes)) return "path_regex";
   if (!client_matches(match.clients, request.client)) return "client";
   if (!country_matches(match.countries, request.country)) return "country";

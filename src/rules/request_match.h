@@ -9,7 +9,9 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +37,20 @@ struct PathRegex {
   int index = -1;  // in the PathRegexes of its rule set, which sets it
 };
 
+// How `paths` of a match are compared with a request's path. Patterns of any case are in small
+// letters.
+enum class PathCase : std::uint8_t { kSensitive, kInsensitive };
+// kSame: a path with a slash at its end and one without are the same.
+enum class TrailingSlash : std::uint8_t { kDistinct, kSame };
+inline constexpr std::array<std::string_view, 2> kPathCaseNames = {"sensitive", "insensitive"};
+inline constexpr std::array<std::string_view, 2> kTrailingSlashNames = {"distinct", "same"};
+
 struct RequestMatch {
   std::vector<std::string> methods{};
   std::vector<TextPattern> hosts{};  // in lower case
   std::vector<TextPattern> paths{};
+  PathCase path_case = PathCase::kSensitive;
+  TrailingSlash trailing_slash = TrailingSlash::kDistinct;
   std::vector<PathRegex> path_regexes{};
   // The request must have all of these. If it has one several times, any value will do.
   std::vector<PropertyMatch> headers{};
@@ -52,6 +64,11 @@ struct RequestMatch {
   std::vector<RequestMatch> all_of{};
   std::vector<RequestMatch> any_of{};
   std::vector<RequestMatch> none_of{};
+
+  // Further paths than the patterns say fit.
+  bool is_loose() const {
+    return path_case != PathCase::kSensitive || trailing_slash != TrailingSlash::kDistinct;
+  }
 };
 
 // The first condition that does not hold, by its name in the configuration file ("method",

@@ -8,6 +8,7 @@
 //
 // A key of one part is that part, as it is. In a key of several, its length precedes each
 // part ("9:192.0.2.16:/login" is 192.0.2.1 and /login), so no two lists of parts share a key.
+// rules/rule_key.h says what a key is where a part is missing.
 //
 // Thread rule: immutable once in a RuleSet. Tested by traffic_rules_test.cc (requests) and
 // descriptor_tree_test.cc (descriptors, patterns).
@@ -137,6 +138,11 @@ struct Rule {
   std::optional<RequestMatch> match{};
   std::optional<Schedule> active{};  // none: always
   std::vector<KeyPart> key_parts{};  // of `match`; empty: one key for all
+  enum class KeyForm : std::uint8_t {
+    kAll,    // all parts make the key
+    kFirst,  // the first that is there; the client's address is the last
+  } key_form = KeyForm::kAll;
+  MissingPart missing = MissingPart::kClient;
 
   std::optional<DescriptorMatch> descriptor{};
   DescriptorPolicy policy{};

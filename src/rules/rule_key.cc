@@ -1,14 +1,13 @@
-// The key under which a rule counts what it has matched.
+#include "rules/rule_key.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "base/decimal.h"
 #include "base/length_prefix.h"
-#include "rules/key_choices.h"
-#include "rules/rule_set.h"
-#include "rules/text/text_template.h"
 
 namespace weir {
 namespace {
@@ -26,6 +25,10 @@ constexpr PartName kNamedParts[] = {{"header:", KeyPart::Property::kHeader},
                                     {"jwt:", KeyPart::Property::kClaim}};
 constexpr std::string_view kNetworkPrefix = "client/";
 
+// Stands before an address that stands in for a part, and before a value that begins like it.
+constexpr std::string_view kByClient = "client ";
+constexpr std::string_view kMark = "client =";
+
 // "client/24/48".
 std::optional<KeyPart> parse_network_part(std::string_view text) {
   KeyPart part{.property = KeyPart::Property::kClient};
@@ -36,6 +39,27 @@ std::optional<KeyPart> parse_network_part(std::string_view text) {
   if (v6.ec != std::errc() || v6.ptr != end) return std::nullopt;
   if (part.v4_bits > 32 || part.v6_bits > 128) return std::nullopt;
   return part;
+}
+
+// Two texts, since nothing holds them together yet.
+struct Words {
+  std::string_view begin;
+  std::string_view rest;
+};
+
+// What a key says of a value that may be missing.
+Words words_of(const Rule& rule, std::string_view value, const Request& request,
+               PartScratch& scratch) {
+  if (!value.empty()) return {.begin = value.starts_with(kByClient) ? kMark : "", .rest = value};
+  if (rule.missing == MissingPart::kShared) return {};
+  const auto client = client_text(KeyPart(), request.client, scratch);
+  return {.begin = client.empty() ? "" : kByClient, .rest = client};
+}
+
+void append_named(const KeyPart& part, std::string_view value, std::string& key) {
+  if (value.empty()) return;
+  append_name(part, key);
+  key.append(" ").append(value);
 }
 
 }  // namespace
@@ -80,16 +104,73 @@ std::optional<KeyPart> parse_key_part(std::string_view text) {
   return text.starts_with(kNetworkPrefix) ? parse_network_part(text) : std::nullopt;
 }
 
+void append_name(const KeyPart& part, std::string& text) {
+  const auto is_it = [&](const PartName& name) { return name.second == part.property; };
+  const auto* const plain = std::ranges::find_if(kPlainParts, is_it);
+  if (plain != std::end(kPlainParts)) {
+    text += plain->first;
+  } else {
+    text.append(std::ranges::find_if(kNamedParts, is_it)->first).append(part.name);
+  }
+}
+
+// Of several parts each has its length.
+void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
+                  const Request& request, std::string& key) {
+  if (rule.key_form == Rule::KeyForm::kFirst) return append_named(part, value, key);
+  PartScratch scratch{};
+  const Words words = part.may_be_missing() ? words_of(rule, value, request, scratch)
+                                            : Words{.begin = {}, .rest = value};
+  if (rule.key_parts.size() > 1) {
+    append_decimal(key, words.begin.size() + words.rest.size());
+    key += ':';
+  }
+  key.append(words.begin).append(words.rest);
+}
+
+void make_key_of(const Rule& rule, std::string_view text, const Request& request,
+                 std::string& key) {
+  PartScratch scratch{};
+  const Words words = words_of(rule, text, request, scratch);
+  key.assign(words.begin).append(words.rest);
+}
+
 Repeats make_key(const Rule& rule, const Request& request, std::string& key) {
   key.clear();
-  PartScratch client;
+  PartScratch scratch;
   Repeats repeats = Repeats::kNothing;
   for (const KeyPart& part : rule.key_parts) {
-    const auto text = one_value(part, request, client);
+    const auto text = one_value(part, request, scratch);
     if (!text) repeats = Repeats::kSomething;
-    append_part(rule.key_parts, text.value_or(std::string_view()), key);
+    append_value(rule, part, text.value_or(std::string_view()), request, key);
+    if (rule.key_form == Rule::KeyForm::kFirst && !key.empty()) break;
   }
   return repeats;
+}
+
+PartState state_of(const KeyPart& part, const Request& request) {
+  PartScratch scratch{};
+  const auto text = one_value(part, request, scratch);
+  if (!text) return PartState::kRepeated;
+  return text->empty() ? PartState::kMissing : PartState::kThere;
+}
+
+// Who repeats a header could as well leave it out, but its origin may take one of the values, and
+// that may be on the deny list.
+bool skips(const Rule& rule, const Request& request) {
+  bool lacks = false;
+  if (rule.missing != MissingPart::kSkip) return lacks;
+  for_each_missing(rule, request, [&](const KeyPart&, PartState state) {
+    lacks = lacks || state == PartState::kMissing;
+  });
+  return lacks;
+}
+
+bool refuses(const Rule& rule, const Request& request) {
+  bool lacks = false;
+  if (rule.missing != MissingPart::kDeny) return lacks;
+  for_each_missing(rule, request, [&](const KeyPart&, PartState) { lacks = true; });
+  return lacks;
 }
 
 std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch) {

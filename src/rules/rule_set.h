@@ -76,9 +76,4 @@ std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id);
 
 using RuleSetPtr = std::shared_ptr<const RuleSet>;
 
-// The key under which the rule counts the request or descriptor it has matched: a view
-// of one of their texts, or of `scratch`, which is reused.
-std::string_view key_of(const Rule& rule, const Request& request, std::string& scratch);
-std::string_view key_of(const Rule& rule, const Descriptor& descriptor, std::string& scratch);
-
 }  // namespace weir

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/assert.h"
+#include "rules/rule_key.h"
 
 namespace weir {
 namespace {
@@ -52,7 +54,7 @@ class TrafficRules::Search {
   bool applies(const Candidate& candidate) const {
     const Rule& rule = *candidate.rule;
     const bool matches = !candidate.has_conditions || holds(*rule.match, request_, regexes_);
-    return matches && rule.in_force(now_);
+    return matches && rule.in_force(now_) && !skips(rule, request_);
   }
 
   const Request& request_;
@@ -77,7 +79,8 @@ TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
   }
   groups_ = groups.size();
   WEIR_ASSERT(groups_ <= kGroupsMax);
-  link_prefixes();
+  paths_.link_prefixes();
+  folders_.link_prefixes();
 }
 
 void TrafficRules::index(const Candidate& candidate) {
@@ -90,18 +93,29 @@ void TrafficRules::index(const Candidate& candidate) {
 }
 
 void TrafficRules::index_by_path(const Candidate& candidate) {
-  for (const TextPattern& path : candidate.rule->match->paths) {
-    if (path.is_exact) {
-      by_path_[path.text].push_back(candidate);
-    } else {
-      by_prefix_.push_back(
-          {.text = path.text.substr(0, path.text.size() - 1), .candidates = {candidate}});
+  const RequestMatch& match = *candidate.rule->match;
+  for (const TextPattern& path : match.paths) {
+    std::string text = path.is_exact ? path.text : path.text.substr(0, path.text.size() - 1);
+    if (!match.is_loose()) {
+      path.is_exact ? paths_.add_path(text, candidate) : paths_.add_prefix(text, candidate);
+      continue;
     }
+    text = to_ascii_lower(text);
+    if (path.is_exact && !text.ends_with('/')) text += '/';
+    path.is_exact ? folders_.add_path(text, candidate) : folders_.add_prefix(text, candidate);
   }
 }
 
+void TrafficRules::PathIndex::add_path(const std::string& path, const Candidate& candidate) {
+  by_path_[path].push_back(candidate);
+}
+
+void TrafficRules::PathIndex::add_prefix(std::string prefix, const Candidate& candidate) {
+  by_prefix_.push_back({.text = std::move(prefix), .candidates = {candidate}});
+}
+
 // Brings by_prefix_ in order, each text once.
-void TrafficRules::link_prefixes() {
+void TrafficRules::PathIndex::link_prefixes() {
   std::ranges::stable_sort(by_prefix_, {}, &Prefix::text);
   std::vector<Prefix> merged;
   for (Prefix& prefix : by_prefix_) {
@@ -119,16 +133,22 @@ void TrafficRules::link_prefixes() {
   by_prefix_ = std::move(merged);
 }
 
+void TrafficRules::PathIndex::look(std::string_view path, Search& search) const {
+  if (const auto exact = by_path_.find(path); exact != by_path_.end()) {
+    search.look_among(exact->second);
+  }
+  const auto above = std::ranges::upper_bound(by_prefix_, path, {}, &Prefix::text);
+  for (auto i = above - by_prefix_.begin() - 1; i >= 0; i = by_prefix_[i].shorter) {
+    if (path.starts_with(by_prefix_[i].text)) search.look_among(by_prefix_[i].candidates);
+  }
+}
+
 std::span<const Rule*> TrafficRules::match(const Request& request, MatchedRules& matched,
                                            std::vector<int>& regexes, Instant now) const {
   regexes_.match(request.path, regexes);
   Search search(request, regexes, groups_, now);
-  const auto exact = by_path_.empty() ? by_path_.end() : by_path_.find(request.path);
-  if (exact != by_path_.end()) search.look_among(exact->second);
-  const auto above = std::ranges::upper_bound(by_prefix_, request.path, {}, &Prefix::text);
-  for (auto i = above - by_prefix_.begin() - 1; i >= 0; i = by_prefix_[i].shorter) {
-    if (request.path.starts_with(by_prefix_[i].text)) search.look_among(by_prefix_[i].candidates);
-  }
+  if (!paths_.empty()) paths_.look(request.path, search);
+  if (!folders_.empty()) folders_.look(request.folder_in_small, search);
   for (const int regex : regexes) search.look_among(by_regex_[static_cast<std::size_t>(regex)]);
   search.look_among(others_);
   return search.result(matched);

@@ -3,7 +3,8 @@
 // Rules for certain paths are found by the path: exact ones by a hash, those that begin
 // so ("/api/*") by a search among the beginnings, expressions in one pass for all. So ten
 // thousand rules for as many paths cost little more than one. The others, and paths with
-// a '*' elsewhere, are tried one by one.
+// a '*' elsewhere, are tried one by one. Rules for paths in any case, or with or without a slash
+// at their end, have an index of their own, in small letters and of folders.
 //
 // Thread rule: immutable after construction; match() from any thread, with a memory of its
 // own for the result. No allocation, but for path_regexes.h. Tested by traffic_rules_test.cc.
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -51,22 +53,37 @@ class TrafficRules {
     bool has_conditions;
   };
   using Candidates = std::vector<Candidate>;  // ascending
-  // What paths begin with, in the order of the texts. Those that a path begins with are
-  // the last one not above it, or beginnings of that.
-  struct Prefix {
-    std::string text;
-    Candidates candidates{};
-    std::ptrdiff_t shorter = -1;  // the longest other that it begins with; -1: none
-  };
   class Search;
+
+  // Whom to look among for a path; more than those that match it.
+  class PathIndex {
+   public:
+    void add_path(const std::string& path, const Candidate& candidate);
+    void add_prefix(std::string prefix, const Candidate& candidate);
+    void link_prefixes();  // when all are there
+    bool empty() const { return by_path_.empty() && by_prefix_.empty(); }
+
+    void look(std::string_view path, Search& search) const;
+
+   private:
+    // What paths begin with, in the order of the texts. Those that a path begins with are
+    // the last one not above it, or beginnings of that.
+    struct Prefix {
+      std::string text;
+      Candidates candidates{};
+      std::ptrdiff_t shorter = -1;  // the longest other that it begins with; -1: none
+    };
+
+    std::unordered_map<std::string, Candidates, TextHash, std::equal_to<>> by_path_;
+    std::vector<Prefix> by_prefix_;
+  };
 
   void index(const Candidate& candidate);
   void index_by_path(const Candidate& candidate);
-  void link_prefixes();
 
   PathRegexes regexes_;
-  std::unordered_map<std::string, Candidates, TextHash, std::equal_to<>> by_path_;
-  std::vector<Prefix> by_prefix_;
+  PathIndex paths_;
+  PathIndex folders_;                 // of loose matches
   std::vector<Candidates> by_regex_;  // parallel to regexes_
   Candidates others_;
   std::size_t groups_ = 0;

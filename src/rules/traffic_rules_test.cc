@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
 namespace weir {
@@ -83,6 +84,34 @@ TEST(TrafficRules, FindsAllThatAPathBeginsWith) {
   EXPECT_EQ(matched(set, {.path = "/bzz"}), "/b* * ");
 }
 
+RequestMatch loosely(std::initializer_list<const char*> paths, PathCase path_case,
+                     TrailingSlash slash) {
+  return {.paths = patterns(paths), .path_case = path_case, .trailing_slash = slash};
+}
+
+// Express answers /Login and /login/ as /login, so both evaded a rule for it.
+TEST(TrafficRules, FindsPathsInAnyCaseAndWithASlash) {
+  using enum PathCase;
+  using enum TrailingSlash;
+  const RuleSet rules(
+      {rule("exact", {.paths = patterns({"/login"})}, "exact"),
+       rule("case", loosely({"/login"}, kInsensitive, kDistinct), "case"),
+       rule("slash", loosely({"/login"}, kSensitive, kSame), "slash"),
+       rule("both", loosely({"/login", "/x/"}, kInsensitive, kSame), "both"),
+       rule("begins", loosely({"/login/*"}, kInsensitive, kSame), "begins"),
+       rule("middle", loosely({"/*gin/*"}, kInsensitive, kSame), "middle"),
+       rule("not", {.none_of = {loosely({"/login"}, kInsensitive, kSame)}}, "not")});
+  EXPECT_EQ(matched(rules, {.path = "/login"}), "exact case slash both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LogIn"}), "case both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/login/"}), "slash both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LOGIN/"}), "both begins middle ");
+  EXPECT_EQ(matched(rules, {.path = "/LOGIN/now"}), "begins middle not ");
+  EXPECT_EQ(matched(rules, {.path = "/X"}), "both not ");
+  EXPECT_EQ(matched(rules, {.path = "/"}), "not ");
+  EXPECT_EQ(matched(rules, {.path = "/logins"}), "not ");
+  EXPECT_EQ(matched(rules, {.path = "/login//"}), "begins middle not ") << "one slash at most";
+}
+
 TEST(TrafficRules, FindsExpressionsAmongTheOthers) {
   const RuleSet rules(
       {rule("get", {.methods = {"GET"}, .path_regexes = {{"/u/[0-9]+"}}}),
@@ -133,7 +162,8 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kClient}}, request), "2001:db8:1:2::/64");
   EXPECT_EQ(key({{.property = kClient, .v6_bits = 128}}, request), "2001:db8:1:2:3::4");
   EXPECT_EQ(key({{.property = kHeader, .name = "x-api-key"}}, request), "k1");
-  EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request), "");
+  EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request),
+            "client 2001:db8:1:2::/64");
   const std::vector<NameValue> values = {{"a", "1"}, {"b", "2"}, {"a", "3"}};
   EXPECT_EQ(key({{.property = kCookie, .name = "b"}}, {.cookies = values}), "2");
   EXPECT_EQ(key({{.property = kClaim, .name = "c"}}, {.claims = values}), "");

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from weir_server import Weir, get, main
+from weir_server import Weir, get, main, post
 
 SECRET = b"a secret of an end-to-end test, 40 bytes"
 CONFIG = """
@@ -18,6 +18,18 @@ jwt: {secret_file: SECRET_FILE}
 rules:
   - {id: gold, limit: 3, window: 1h, match: {jwt: [{claim: plan, value: gold}]}, key: "jwt:sub"}
   - {id: others, limit: 1, window: 1h, match: {}, key: client}
+  - id: users
+    group: users
+    limit: 8
+    window: 1h
+    match: {path: /users}
+    key: "jwt:sub"
+  - id: first
+    group: first
+    limit: 8
+    window: 1h
+    match: {path: /users}
+    key: ["jwt:sub", "header:X-Api-Key", client]
 """
 
 
@@ -57,6 +69,52 @@ class Tokens(unittest.TestCase):
                                          "nonsense", "")):
             with self.subTest(bearer):
                 self.assertEqual(self.statuses(2, bearer, f"192.0.2.{10 + number}"), [200, 429])
+
+    def explained(self, **request):
+        question = json.dumps({"path": "/users", "client": "192.0.2.1", **request}).encode()
+        with self.weir.connect() as connection:
+            reply = connection.ask(post("/v1/explain", question)).json()
+        return {rule["rule"]: rule for rule in reply["applies"]}, reply["token"]
+
+    def test_forged_tokens_do_not_spend_what_strangers_have(self):
+        def ask(bearer, client):
+            headers = (f"X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /users\r\n"
+                       f"X-Forwarded-Host: a\r\nX-Forwarded-For: {client}\r\n")
+            with self.weir.connect() as connection:
+                return connection.ask(get("/auth", headers + (
+                    f"Authorization: Bearer {bearer}\r\n" if bearer else ""))).status
+        forged = token(b"another secret" * 3, sub="1")
+        for _ in range(8):
+            ask(forged, "192.0.2.50")
+        self.assertEqual(ask(forged, "192.0.2.50"), 429)
+        self.assertEqual(ask("", "192.0.2.51"), 200)
+
+    def test_an_explanation_says_why_a_token_does_not_count(self):
+        def why(bearer):
+            rules, believed = self.explained(headers={"Authorization": f"Bearer {bearer}"})
+            self.assertEqual(rules["users"]["key"], "client 192.0.2.1")
+            self.assertFalse(believed["counts"])
+            self.assertEqual(rules["users"]["missing"], [{
+                "part": "jwt:sub",
+                "because": "the token does not count: " + believed["because"]}])
+            return believed["because"]
+        self.assertEqual(why(token(sub="1", exp=int(time.time()) - 1)), "it has expired")
+        self.assertEqual(why(token(sub="1", nbf=int(time.time()) + 60)), "it does not hold yet")
+        self.assertEqual(why(token(b"another secret" * 3, sub="1")),
+                         "its signature does not fit the key")
+        self.assertEqual(why(""), "the request has none")
+        self.assertEqual(why("nonsense"), "it is no JSON Web Token")
+        rules, believed = self.explained(headers={"Authorization": "Bearer " + token(plan="a")})
+        self.assertEqual(believed, {"counts": True})
+        self.assertEqual(rules["users"]["missing"][0]["because"], "the token does not say it")
+
+    def test_the_first_part_that_is_there_makes_the_key(self):
+        def key(**headers):
+            return self.explained(headers=headers)[0]["first"]["key"]
+        bearer = {"Authorization": "Bearer " + token(sub="alice")}
+        self.assertEqual(key(**bearer, **{"X-Api-Key": "k1"}), "jwt:sub alice")
+        self.assertEqual(key(**{"X-Api-Key": "alice"}), "header:X-Api-Key alice")
+        self.assertEqual(key(), "client 192.0.2.1")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ export interface Match {
   limit: number;
 }
 
-const DECIDED_BY = { allow: "not_counted", deny: "deny_list" };
+const DECIDED_BY = { allow: "not_counted", deny: "deny_list", missing: "missing_key" };
 
 /** The rules that apply, as /v1/explain shows them. */
 export function matching(request: Request, country: string, rules: Rule[] = RULES): Match[] {

@@ -4,8 +4,8 @@
 import { Quota, type Algorithm } from "@weir/limiter";
 import { networkHolds, parseAddress, type Address } from "./address.js";
 import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { choicesOf, keyOfParts, type Choices, type PartText, type TextOrTexts } from
-  "./key_parts.js";
+import { keyMakerOf, partOf, tiersOf, type Choices, type KeyMaker, type KeySpec, type PartText }
+  from "./key_parts.js";
 import { bytesOf, type Facts } from "./request_facts.js";
 import { scheduleOf, type Hours } from "./schedule.js";
 
@@ -18,6 +18,8 @@ interface MatchText {
   method?: string[];
   host?: string[];
   path?: string[];
+  case?: "insensitive";
+  trailing_slash?: "same";
   country?: string[];
   client?: string[];
   header?: NamedMatch[];
@@ -45,14 +47,13 @@ interface KeyList {
   networks: string[];
 }
 
-interface ExportedRule {
+interface ExportedRule extends KeySpec {
   id: string;
   group: string;
   shadow: boolean;
   cost: number;
   limits: ExportedLimit[];
   match: MatchText;
-  key?: TextOrTexts;
   tier?: string;
   tiers?: NamedLimits[];
   overrides?: NamedLimits[];
@@ -70,16 +71,14 @@ export interface ExportedRules {
 type Condition = (facts: Facts) => boolean;
 type Listed = (key: string, client: Address | undefined) => boolean;
 
-export interface Rule {
+export interface Rule extends KeyMaker {
   id: string;
   group: string;
   shadow: boolean;
   cost: number;
   holds: Condition;
   isInForce: (now: number) => boolean;
-  keyOf: PartText;
   tierOf: PartText;
-  keysOf: Choices;
   tiersOf: Choices;
   quotasFor: (keys: string[], tiers: string[]) => Quota[];
   allows: Listed;
@@ -93,8 +92,8 @@ export interface Applied {
   key: string;
   tier: string;
   quotas: Quota[];
-  /** A client that is in a list is not counted. */
-  list: "allow" | "deny" | undefined;
+  /** A client that is in a list is not counted, nor one that lacks a key and is denied for it. */
+  list: "allow" | "deny" | "missing" | undefined;
 }
 
 // ---- texts ----
@@ -130,6 +129,21 @@ function oneOf(patterns: string[] = [], textOf: (facts: Facts) => string): Condi
   }];
 }
 
+const inSmall = (text: string): string => text.replace(/[A-Z]+/g, (c) => c.toLowerCase());
+
+// The path in the forms in which it counts.
+function pathIs({ path: patterns = [], case: pathCase, trailing_slash: slash }: MatchText,
+): Condition[] {
+  const matches = patterns.map(patternMatches);
+  if (matches.length === 0) return [];
+  return [({ path }) => {
+    const written = pathCase === "insensitive" ? inSmall(path) : path;
+    const file = written.replace(/(.)\/$/s, "$1");
+    const forms = slash === "same" ? [file, file === "/" ? file : `${file}/`] : [written];
+    return matches.some((matchesIt) => forms.some(matchesIt));
+  }];
+}
+
 // All of the properties.
 function allOf(wanted: NamedMatch[] = [],
                valuesOf: (facts: Facts, name: string) => string[]): Condition[] {
@@ -148,7 +162,7 @@ function clientIn(networks: string[] = []): Condition[] {
 function conditionOf(match: MatchText): Condition {
   const conditions = [
     ...oneOf(match.method, ({ method }) => method),
-    ...oneOf(match.path, ({ path }) => path),
+    ...pathIs(match),
     ...oneOf(match.host, ({ host }) => host),
     ...oneOf(match.country, ({ country }) => country.toUpperCase()),
     ...clientIn(match.client),
@@ -226,10 +240,9 @@ function compileRule(exported: ExportedRule): Rule {
     id, group, shadow, cost,
     holds: conditionOf(exported.match),
     isInForce: active === undefined ? () => true : scheduleOf(active),
-    keyOf: keyOfParts(exported.key),
-    tierOf: keyOfParts(tier),
-    keysOf: choicesOf(exported.key),
-    tiersOf: choicesOf(tier),
+    ...keyMakerOf(exported),
+    tierOf: tier === undefined ? () => "" : partOf(tier),
+    tiersOf: tiersOf(tier),
     quotasFor: quotasBy(overrides, tiers, own),
     allows: listedIn(clientAlone, exported.allow),
     denies: listedIn(clientOrKey, exported.deny),
@@ -248,7 +261,8 @@ function applied(rule: Rule, facts: Facts): Applied {
   const tiers = rule.tiersOf(facts);
   const areTooMany = keys.length === 0 || tiers.length === 0;
   const isDenied = areTooMany || keys.some((one) => rule.denies(one, facts.client));
-  const list = isDenied ? "deny" : rule.allows(key, facts.client) ? "allow" : undefined;
+  const list = isDenied ? "deny"
+    : rule.allows(key, facts.client) ? "allow" : rule.refuses(facts) ? "missing" : undefined;
   const quotas = areTooMany ? rule.quotasFor([key], [tier]) : rule.quotasFor(keys, tiers);
   return { rule, key, tier, list, quotas };
 }
@@ -258,6 +272,7 @@ export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[
   const groups = new Set<string>();
   const first = rules.filter((rule) => {
     if (groups.has(rule.group) || !rule.isInForce(now) || !rule.holds(facts)) return false;
+    if (rule.skips(facts)) return false;
     groups.add(rule.group);
     return true;
   });

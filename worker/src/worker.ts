@@ -100,7 +100,8 @@ async function firstOf(charges: Charge[],
 async function decide(all: Applied[], counters: KvStore | DurableStore,
                       now: number): Promise<Denial | undefined> {
   for (const applied of all) {
-    const denial = applied.list === "deny" ? denialOf(applied, listed(applied)) : undefined;
+    const isDenied = applied.list === "deny" || applied.list === "missing";
+    const denial = isDenied ? denialOf(applied, listed(applied)) : undefined;
     if (denial !== undefined) return denial;
   }
   const charges = all.flatMap((applied) =>

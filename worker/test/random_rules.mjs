@@ -62,7 +62,11 @@ function matchOf(random, depth = 0) {
   const properties = (names) => () => listOfMaps(random, () => propertyOf(random, names));
   add(fields, random, 10, "method", () => random.someOf(["GET", "POST", "TRUE"]));
   add(fields, random, 10, "host", () => random.someOf(HOSTS));
-  add(fields, random, 30, "path", () => random.someOf(PATHS));
+  if (random.in(30)) {
+    fields.push(`path: ${random.someOf(PATHS)}`);
+    add(fields, random, 30, "case", () => random.of(["sensitive", "insensitive"]));
+    add(fields, random, 30, "trailing_slash", () => random.of(["distinct", "same"]));
+  }
   add(fields, random, 10, "country", () => random.someOf(["DE", "NO", "T1"]));
   add(fields, random, 15, "client", () => random.someOf(NETWORKS));
   add(fields, random, 15, "header", properties(["X-A", "x-b", "5", "Cookie", "Authorization"]));
@@ -109,7 +113,13 @@ function denialOf(random) {
 export function ruleOf(random, index) {
   const fields = [`id: r${index}`, `group: g${index}`, `match: ${matchOf(random)}`];
   limitsOf(random, fields);
-  add(fields, random, 70, "key", () => random.someOf(PARTS));
+  if (random.in(70)) {
+    const key = random.someOf(PARTS);
+    fields.push(`key: ${key}`);
+    const policies = ["client", "shared", "deny", "skip"];
+    const mayBeMissing = key.includes(":") && !/client[^,]*\]$/.test(key);
+    if (mayBeMissing) add(fields, random, 40, "missing", () => random.of(policies));
+  }
   if (random.in(30)) {
     fields.push(`tier: ${random.of(PARTS)}`, `tiers: ${namedLimits(random, "name")}`);
   }
@@ -130,7 +140,7 @@ const VALUES = ["5", "1.50", "1.5", "1e3", "1000", "true", "no", "web", "*", "a,
                 "", "à", "a;b", "2026-11-23", "NaN", "x=1"];
 // What a header can hold: bytes, as fetch sends them.
 const HEADER_VALUES = VALUES.filter((value) => /^[ -~]*$/.test(value));
-const URL_PATHS = ["/", "/a", "/a/b", "/axbyc", "/%61", "/日本", "/a;x", "//a", "/A", "/5",
+const URL_PATHS = ["/", "/a", "/a/", "/a/b", "/axbyc", "/%61", "/日本", "/a;x", "//a", "/A", "/5",
                    "/a/../b"];
 const URL_HOSTS = ["5", "1.50", "1.5", "www.a.test", "127.0.0.1", "TRUE", "1e3:80", "[::1]:8080"];
 

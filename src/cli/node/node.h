@@ -47,7 +47,7 @@ std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const 
 
 class Node {
  public:
-  // Reserves the memory and listens. Nobody is answered until server().start().
+  // Reserves the memory and listens. Nobody is answered until server().open_doors().
   // An empty `config_file`: there is none.
   static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
                                                               const std::string& config_file,
@@ -59,6 +59,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Server& server() { return *server_; }
+  // Open once the node shares its limits; null if it is alone by its configuration.
+  const Gate* fleet_reached() const { return fleet_ == nullptr ? nullptr : &fleet_->reached(); }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
   Exposure exposure() const { return http_->options().access.exposure; }

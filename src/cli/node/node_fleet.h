@@ -15,6 +15,7 @@
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "net/loop/event_loop.h"
+#include "net/loop/gate.h"
 #include "net/socket_dialer.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
@@ -48,6 +49,9 @@ class NodeFleet final : FleetListener {
   // Before it goes, when it has no requests any more: RedisFleet::leave().
   bool leave(std::size_t core, Instant now) { return members_[core].fleet->leave(now); }
 
+  // Open when every core has shared its decisions for the first time.
+  const Gate& reached() const { return reached_; }
+
   SharedStoreFigures figures() const;
 
  private:
@@ -59,12 +63,14 @@ class NodeFleet final : FleetListener {
 
   void health_changed(const FleetHealth& health) override;
   void fleet_warned(const std::string& sentence) override;
+  void fleet_reached() override { reached_.open(); }
   void secret_found(const HashSecret& secret, Instant now) override;
 
   const RedisFleetOptions options_;
   const Shared shared_;
   const Post post_;
   FleetState state_;
+  Gate reached_;
   std::vector<Member> members_;    // each is its core's
   std::deque<KeyHasher> hashers_;  // of the secrets that were found; the first core's
 };

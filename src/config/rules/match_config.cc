@@ -1,5 +1,7 @@
+#include "base/ascii.h"
 #include "base/decimal.h"
 #include "config/rules/rule_config.h"
+#include "rules/mode.h"
 #include "rules/request/header_values.h"
 
 #include <optional>
@@ -47,7 +49,7 @@ class MatchReader {
     RequestMatch match;
     for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
     match.hosts = read_patterns(reader, "host");
-    match.paths = read_patterns(reader, "path");
+    read_paths(reader, match);
     read_regexes(reader, match);
     read_clients(reader, match);
     match.headers = read_properties(reader, "header");
@@ -67,6 +69,22 @@ class MatchReader {
   }
 
  private:
+  static void read_paths(const SectionReader& reader, RequestMatch& match) {
+    match.paths = read_patterns(reader, "path");
+    for (const std::string_view field : {"case", "trailing_slash"}) {
+      if (!reader.is_set(field) || reader.is_set("path")) continue;
+      reader.mistake(field, "'" + std::string(field) +
+                                "' is only for 'path'; in 'path_regex' write (?i) for any case, "
+                                "and /? for a slash");
+    }
+    const auto path_case = reader.get<std::string>("case");
+    const auto slash = reader.get<std::string>("trailing_slash");
+    if (path_case) match.path_case = *choice_from_name<PathCase>(kPathCaseNames, *path_case);
+    if (slash) match.trailing_slash = *choice_from_name<TrailingSlash>(kTrailingSlashNames, *slash);
+    if (match.path_case == PathCase::kSensitive) return;
+    for (TextPattern& path : match.paths) path.text = to_ascii_lower(path.text);
+  }
+
   void read_regexes(const SectionReader& reader, RequestMatch& match) const {
     for (const YamlNode* text : reader.texts("path_regex")) {
       match.path_regexes.push_back({.pattern = text->text});

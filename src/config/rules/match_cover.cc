@@ -24,6 +24,22 @@ bool covers_list(const std::vector<T>& list, const std::vector<T>& other, Covers
   });
 }
 
+std::vector<TextPattern> in_small(const std::vector<TextPattern>& patterns) {
+  std::vector<TextPattern> small;
+  for (const TextPattern& pattern : patterns) small.emplace_back(to_ascii_lower(pattern.text));
+  return small;
+}
+
+// Sure only of paths that are compared no more loosely than ours.
+bool covers_paths(const RequestMatch& match, const RequestMatch& other) {
+  if (match.paths.empty()) return true;
+  if (other.path_case > match.path_case || other.trailing_slash > match.trailing_slash) {
+    return false;
+  }
+  const bool any_case = match.path_case == PathCase::kInsensitive;
+  return covers_list(match.paths, any_case ? in_small(other.paths) : other.paths, covers_text);
+}
+
 bool covers_network(const IpPrefix& network, const IpPrefix& other) {
   return network.contains(other);
 }
@@ -49,6 +65,20 @@ bool overlap(const TextPattern& one, const TextPattern& other) {
   return one.text.compare(0, head, other.text, 0, head) == 0 &&
          one.text.compare(one.text.size() - tail, tail, other.text, other.text.size() - tail,
                           tail) == 0;
+}
+
+// The same of paths that are compared loosely: in small letters, and each with and without a
+// slash at its end. Two with '*' may have one in common.
+bool overlap_loosely(const TextPattern& one, const TextPattern& other) {
+  if (!one.is_exact && !other.is_exact) return true;
+  const auto fits = [](const std::string& path, const TextPattern& pattern) {
+    const TextPattern small(to_ascii_lower(pattern.text));
+    const std::string folder = path.ends_with('/') ? path : path + "/";
+    const std::string file = folder.substr(0, std::max<std::size_t>(1, folder.size() - 1));
+    return small.matches(folder) || small.matches(file);
+  };
+  return one.is_exact ? fits(to_ascii_lower(one.text), other)
+                      : fits(to_ascii_lower(other.text), one);
 }
 
 bool overlap_networks(const IpPrefix& one, const IpPrefix& other) {
@@ -87,11 +117,13 @@ bool MatchCover::covers_regexes(const RequestMatch& match, const RequestMatch& o
     return one.pattern == two.pattern;
   };
   if (covers_list(match.path_regexes, other.path_regexes, same)) return true;
-  return !other.paths.empty() && std::ranges::all_of(other.paths, [&](const TextPattern& path) {
-    return path.is_exact && std::ranges::any_of(match.path_regexes, [&](const PathRegex& ours) {
-             return regex(ours.pattern).matches(path.text);
-           });
-  });
+  return !other.is_loose() && !other.paths.empty() &&
+         std::ranges::all_of(other.paths, [&](const TextPattern& path) {
+           return path.is_exact &&
+                  std::ranges::any_of(match.path_regexes, [&](const PathRegex& ours) {
+                    return regex(ours.pattern).matches(path.text);
+                  });
+         });
 }
 
 // Counts the steps of a comparison.
@@ -107,8 +139,7 @@ bool MatchCover::may_compare(const RequestMatch& one, const RequestMatch& other)
 // Without what is within `match`.
 bool MatchCover::covers_plain(const RequestMatch& match, const RequestMatch& other) {
   return covers_list(match.methods, other.methods, std::equal_to<>()) &&
-         covers_list(match.hosts, other.hosts, covers_text) &&
-         covers_list(match.paths, other.paths, covers_text) &&
+         covers_list(match.hosts, other.hosts, covers_text) && covers_paths(match, other) &&
          covers_list(match.countries, other.countries, std::equal_to<>()) &&
          covers_list(match.clients, other.clients, covers_network) &&
          covers_properties(match.headers, other.headers, equal_ignoring_case) &&
@@ -131,8 +162,9 @@ bool MatchCover::covers(const RequestMatch& match, const RequestMatch& other) {
 }
 
 bool MatchCover::excludes_paths(const RequestMatch& one, const RequestMatch& other) {
-  if (disjoint(one.paths, other.paths, overlap)) return true;
-  if (one.paths.empty() || other.path_regexes.empty()) return false;
+  const bool is_loose = one.is_loose() || other.is_loose();
+  if (disjoint(one.paths, other.paths, is_loose ? overlap_loosely : overlap)) return true;
+  if (one.is_loose() || one.paths.empty() || other.path_regexes.empty()) return false;
   return std::ranges::all_of(one.paths, [&](const TextPattern& path) {
     return path.is_exact && std::ranges::none_of(other.path_regexes, [&](const PathRegex& theirs) {
              return regex(theirs.pattern).matches(path.text);

@@ -32,6 +32,9 @@ TEST(MatchCover, CoversWhatHoldsWheneverTheOtherDoes) {
       {"{all: [{path: '/a*'}, {method: GET}]}", "{path: /ab, method: GET}"},
       {"{path: '/a*'}", "{any: [{path: /ab}, {path: /ac}]}"},
       {"{path: '/a*'}", "{method: GET, all: [{path: /ab}]}"},
+      {"{path: '/A*', case: insensitive}", "{path: [/ab, /Ac]}"},
+      {"{path: /a, trailing_slash: same}", "{path: /a}"},
+      {"{path: /a, trailing_slash: same, case: insensitive}", "{path: /A, case: insensitive}"},
   };
   constexpr std::pair<const char*, const char*> kNotCovered[] = {
       {"{path: /a}", "{}"},
@@ -47,6 +50,9 @@ TEST(MatchCover, CoversWhatHoldsWheneverTheOtherDoes) {
       {"{path: '/a*'}", "{any: [{path: /ab}, {path: /b}]}"},
       {"{not: {path: /a}}", "{path: /b}"},
       {"{path: /a, not: {method: GET}}", "{path: /a}"},
+      {"{path: /a}", "{path: /a, case: insensitive}"},
+      {"{path: /a, case: insensitive}", "{path: /a, trailing_slash: same}"},
+      {"{path_regex: '/a'}", "{path: /a, case: insensitive}"},
   };
   MatchCover cover;
   for (const auto& [match, other] : kCovered) {
@@ -69,6 +75,7 @@ TEST(MatchCover, KnowsConditionsThatExcludeOneAnother) {
       "{path: /a, path_regex: '/b.*'}",
       "{path: /a, not: {path: '/*'}}",
       "{all: [{path: /a, not: {}}]}",
+      "{path: /a, case: insensitive, all: [{path: [/B, '/b/*']}]}",
   };
   constexpr const char* kPossible[] = {
       "{}",
@@ -80,6 +87,10 @@ TEST(MatchCover, KnowsConditionsThatExcludeOneAnother) {
       "{cookie: [{name: a, value: b}, {name: a, value: c}]}",
       "{path: [/a, /b], path_regex: '/b.*'}",
       "{path: '/a*', path_regex: '/b.*'}",
+      "{path: /a, case: insensitive, all: [{path: /A}]}",
+      "{path: /a, trailing_slash: same, all: [{path: ['/a/*']}]}",
+      "{path: '/a*', trailing_slash: same, all: [{path: '*/b/'}]}",
+      "{path: /a, case: insensitive, path_regex: '/A'}",
   };
   MatchCover cover;
   for (const char* match : kContradictions) {

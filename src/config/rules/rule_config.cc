@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -97,6 +98,30 @@ DescriptorMatch read_descriptor(const SectionReader& reader) {
   return match;
 }
 
+// Properties that a request may lack, and the client behind them.
+bool takes_first(std::span<const KeyPart> parts) {
+  if (parts.size() < 2 || parts.back().property != KeyPart::Property::kClient) return false;
+  return std::ranges::all_of(parts.first(parts.size() - 1), &KeyPart::may_be_missing);
+}
+
+void read_key(const SectionReader& reader, const Config& config, Rule& rule) {
+  for (const YamlNode* text : reader.texts("key")) {
+    rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
+    check_source(rule.key_parts.back(), reader, text->place, config);
+  }
+  if (takes_first(rule.key_parts)) rule.key_form = Rule::KeyForm::kFirst;
+  const auto missing = reader.get<std::string>("missing");
+  if (!missing || !reader.valid()) return;
+  rule.missing = *choice_from_name<MissingPart>(kMissingPartNames, *missing);
+  const bool may_be_missing = std::ranges::any_of(rule.key_parts, &KeyPart::may_be_missing);
+  if (may_be_missing && rule.key_form == Rule::KeyForm::kAll) return;
+  reader.mistake("missing", may_be_missing
+                                ? "'missing' is of no use where 'client' ends the list of 'key': "
+                                  "it counts who lacks the others; remove one"
+                                : "'missing' is only for a 'key' with a header, query, cookie or "
+                                  "jwt in it; remove it");
+}
+
 void read_applications(const SectionReader& reader, const Config& config, Rule& rule,
                        RulesSeen& seen) {
   if (const auto active = reader.section("active")) rule.active = read_schedule(*active);
@@ -104,15 +129,12 @@ void read_applications(const SectionReader& reader, const Config& config, Rule& 
     rule.match = read_match(*match, config, seen.regexes());
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
-  for (const YamlNode* text : reader.texts("key")) {
-    rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
-    check_source(rule.key_parts.back(), reader, text->place, config);
-  }
+  read_key(reader, config, rule);
   if (const auto descriptor = reader.section("descriptor")) {
     rule.descriptor = read_descriptor(*descriptor);
     seen.check_descriptor(*rule.descriptor, reader.place_of("descriptor"));
   }
-  for (const std::string_view field : {"key", "group", "tier", "cost"}) {
+  for (const std::string_view field : {"key", "missing", "group", "tier", "cost"}) {
     if (rule.match || !reader.is_set(field)) continue;
     reader.mistake(field, "'" + std::string(field) +
                               "' is only for rules with 'match'; add 'match: {}' "

@@ -2,7 +2,9 @@
 // match, count and do.
 
 #include "config/config_fields.h"
+#include "rules/key_part.h"
 #include "rules/mode.h"
+#include "rules/request_match.h"
 
 namespace weir {
 namespace {
@@ -66,6 +68,14 @@ constexpr Field kMatchFields[] = {
     row::texts("path", &kPath,
                "The path without its query, or several; '*' stands for any bytes, "
                "slashes included."),
+    row::choice("case", kPathCaseNames,
+                "Whether 'path' is compared in the case that it is written in, or in any: as "
+                "origins do that answer /Login as /login.")
+        .defaults_to("sensitive"),
+    row::choice("trailing_slash", kTrailingSlashNames,
+                "Whether a path with a slash at its end is another one for 'path', or the same: "
+                "as for origins that answer /login/ as /login.")
+        .defaults_to("distinct"),
     row::texts("path_regex", &kRegex,
                "An expression in the syntax of RE2 for the whole path, or several."),
     row::sections("query", kNamedMatch,
@@ -288,7 +298,15 @@ constexpr Field kRuleFields[] = {
                "What of a matched request has its own counter: client, method, host, path, "
                "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
                "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
+               "Several make one key together; headers, parameters, cookies and claims with "
+               "client behind them are tried in turn, and the first that is there counts. "
                "Without it, all requests share one counter."),
+    row::choice("missing", kMissingPartNames,
+                "What becomes of a request that lacks a header, parameter, cookie or claim of "
+                "the key, or whose token does not count: its client's address stands in for it "
+                "(client), all such requests share one counter (shared), they are denied "
+                "(deny), or the rule does not apply to them (skip).")
+        .defaults_to("client"),
     row::section("descriptor", kDescriptorMatch,
                  "Which descriptors of Envoy's rate limit filter the rule is for."),
     row::sections("more_limits", kMoreLimits,

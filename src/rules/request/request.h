@@ -16,6 +16,7 @@
 
 #include "base/ip_address.h"
 #include "base/name_value.h"
+#include "rules/request/token_verdict.h"
 
 namespace weir {
 
@@ -28,9 +29,12 @@ struct Request {
   std::optional<IpAddress> client{};     // rules/request/client_address.h says who that is
 
   // Added by the rule set, as far as its rules look at them.
+  std::string_view folder{};                // the path with a slash at its end
+  std::string_view folder_in_small{};       // and in small letters
   std::span<const NameValue> parameters{};  // of the query, decoded
   std::span<const NameValue> cookies{};
   std::span<const NameValue> claims{};  // of a token that has been verified
+  TokenVerdict token = TokenVerdict::kUnread;
   std::span<const NameValue> unverified_claims{};
   std::string_view country{};  // two letters; empty: unknown
 

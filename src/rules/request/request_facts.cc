@@ -75,6 +75,7 @@ void RequestFacts::note(const RequestMatch& match) {
   needs_.host |= !match.hosts.empty();
   needs_.headers |= !match.headers.empty() || !match.cookies.empty() || !match.claims.empty() ||
                     !match.unverified_claims.empty() || !match.countries.empty();
+  looks_at_folder_ |= match.is_loose();
 }
 
 void RequestFacts::note(const KeyPart& part) {
@@ -107,6 +108,16 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
   }
   if (looks_at_tokens()) read_tokens(request, scratch, now);
   if (looks_at_country_) request.country = country_of(request);
+  if (looks_at_folder_) read_folder(request, scratch);
+}
+
+void RequestFacts::read_folder(Request& request, FactScratch& scratch) {
+  scratch.folder.assign(request.path);
+  if (!request.path.ends_with('/')) scratch.folder += '/';
+  scratch.folder_in_small.resize(scratch.folder.size());
+  std::ranges::transform(scratch.folder, scratch.folder_in_small.begin(), ascii_lower);
+  request.folder = scratch.folder;
+  request.folder_in_small = scratch.folder_in_small;
 }
 
 std::string_view RequestFacts::repeated_header(const Request& request) const {
@@ -152,7 +163,8 @@ void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant n
     token = trim_blanks(token.substr(kScheme.size()));  // many readers take more than one blank
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
-    read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
+    request.token =
+        read_claims(token, sources_.token_key.get(), claims_, scratch.token, scratch.claims, now);
     request.claims = scratch.claims;
   }
   if (!unverified_claims_.empty()) {

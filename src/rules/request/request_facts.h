@@ -65,6 +65,8 @@ class NamedValues {
 // Memory for the facts of one request; reused.
 struct FactScratch {
   std::string text;
+  std::string folder;
+  std::string folder_in_small;
   NamedValues parameters;
   NamedValues cookies;
   std::vector<NameValue> claims;
@@ -94,6 +96,7 @@ class RequestFacts {
   void note(const RequestMatch& match);
   void note(const KeyPart& part);
   void read_query(std::string_view query, FactScratch& scratch) const;
+  static void read_folder(Request& request, FactScratch& scratch);
   void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
   std::string_view country_of(const Request& request) const;
@@ -105,6 +108,7 @@ class RequestFacts {
   ClaimNames claims_;
   ClaimNames unverified_claims_;
   bool looks_at_country_ = false;
+  bool looks_at_folder_ = false;
   RequestNeeds needs_;
 };
 

@@ -45,7 +45,6 @@ struct TokenParts {
 };
 
 std::optional<TokenParts> split(std::string_view token) {
-  if (token.size() > kTokenMax) return std::nullopt;
   const auto first = token.find('.');
   const auto last = token.rfind('.');
   if (first == last || token.find('.', first + 1) != last) return std::nullopt;
@@ -55,30 +54,39 @@ std::optional<TokenParts> split(std::string_view token) {
                     .signed_text = token.substr(0, last)};
 }
 
-bool is_authentic(const TokenParts& parts, const TokenKey& key, TokenScratch& scratch) {
+// Whether the key has signed it.
+TokenVerdict authenticity(const TokenParts& parts, const TokenKey& key, TokenScratch& scratch) {
   const auto header = read_object(parts.header, scratch);
-  if (!header) return false;
   std::string_view algorithm;
-  if ((*header)["alg"].get(algorithm) != simdjson::SUCCESS) return false;
+  if (!header || (*header)["alg"].get(algorithm) != simdjson::SUCCESS) {
+    return TokenVerdict::kMalformed;
+  }
   // A token may name what its reader must understand; we understand none of it (RFC 7515 4.1.11).
-  if ((*header)["crit"].error() != simdjson::NO_SUCH_FIELD) return false;
-  return algorithm == key.algorithm() && decode_base64url(parts.signature, scratch.signature) &&
-         key.verifies(parts.signed_text, scratch.signature);
+  if ((*header)["crit"].error() != simdjson::NO_SUCH_FIELD) return TokenVerdict::kCritical;
+  if (algorithm != key.algorithm()) return TokenVerdict::kAlgorithm;
+  const bool verifies = decode_base64url(parts.signature, scratch.signature) &&
+                        key.verifies(parts.signed_text, scratch.signature);
+  return verifies ? TokenVerdict::kCounts : TokenVerdict::kSignature;
 }
 
-// Whether the claim, if it is there, is a time for which `holds` holds.
+// Whether the claim, if it is there, is a time for which `holds` holds; else `fault`.
 template <typename Holds>
-bool time_holds(const json::object& claims, std::string_view name, Holds holds) {
+TokenVerdict time_verdict(const json::object& claims, std::string_view name, TokenVerdict fault,
+                          Holds holds) {
   const auto claim = claims[name];
-  if (claim.error() == simdjson::NO_SUCH_FIELD) return true;
+  if (claim.error() == simdjson::NO_SUCH_FIELD) return TokenVerdict::kCounts;
   double seconds = 0;
-  return claim.get(seconds) == simdjson::SUCCESS && holds(seconds);
+  if (claim.get(seconds) != simdjson::SUCCESS) return TokenVerdict::kDates;
+  return holds(seconds) ? TokenVerdict::kCounts : fault;
 }
 
-bool is_timely(const json::object& claims, Instant now) {
+TokenVerdict timeliness(const json::object& claims, Instant now) {
   const double seconds = std::chrono::duration<double>(now.time_since_epoch()).count();
-  return time_holds(claims, "exp", [&](double end) { return seconds < end; }) &&
-         time_holds(claims, "nbf", [&](double begin) { return seconds >= begin; });
+  const auto end =
+      time_verdict(claims, "exp", TokenVerdict::kExpired, [&](double at) { return seconds < at; });
+  if (end != TokenVerdict::kCounts) return end;
+  return time_verdict(claims, "nbf", TokenVerdict::kTooEarly,
+                      [&](double at) { return seconds >= at; });
 }
 
 // Nothing if it has none. REQUIRES: the capacity of `text` suffices.
@@ -149,19 +157,27 @@ bool TokenKey::verifies(std::string_view text, std::string_view signature) const
                           text.size()) == 1;
 }
 
-void read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
-                 TokenScratch& scratch, std::vector<NameValue>& claims, Instant now) {
+TokenVerdict read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
+                         TokenScratch& scratch, std::vector<NameValue>& claims, Instant now) {
   claims.clear();
+  if (token.empty()) return TokenVerdict::kAbsent;
+  if (token.size() > kTokenMax) return TokenVerdict::kTooLong;
   const auto parts = split(token);
-  if (!parts || (key != nullptr && !is_authentic(*parts, *key, scratch))) return;
+  if (!parts) return TokenVerdict::kMalformed;
+  auto verdict = TokenVerdict::kCounts;
+  if (key != nullptr) verdict = authenticity(*parts, *key, scratch);
+  if (verdict != TokenVerdict::kCounts) return verdict;
   const auto object = read_object(parts->payload, scratch);
-  if (!object || (key != nullptr && !is_timely(*object, now))) return;
+  if (!object) return TokenVerdict::kMalformed;
+  if (key != nullptr) verdict = timeliness(*object, now);
+  if (verdict != TokenVerdict::kCounts) return verdict;
   scratch.text.clear();
   scratch.text.reserve(kTokenMax);  // a number is no longer than its digits in the token
   for (const auto [name, value] : *object) {
     const auto wanted = names.find(name);
     if (wanted != names.end()) add_claim(*wanted, value, scratch.text, claims);
   }
+  return verdict;
 }
 
 }  // namespace weir

@@ -2,7 +2,7 @@
 //
 // A key verifies HS256 with a shared secret or RS256 with a public key, as configured. The
 // token must name this very algorithm; "none" is no algorithm. `exp` and `nbf` are checked
-// to the second. A token with anything wrong has no claims.
+// to the second. A token with anything wrong has no claims, and the verdict says what it is.
 //
 // Thread rule: a TokenKey is immutable; a TokenScratch is one thread's. Reading allocates
 // nothing once the scratch is warm, except what OpenSSL does for itself.
@@ -21,6 +21,7 @@
 
 #include "base/name_value.h"
 #include "base/text_hash.h"
+#include "rules/request/token_verdict.h"
 #include "weir/time.h"
 
 struct evp_pkey_st;
@@ -64,7 +65,7 @@ using ClaimNames = std::unordered_set<std::string, TextHash, std::equal_to<>>;
 // The claims of those names, as texts: of a list each item; whole numbers as decimal
 // digits; true and false. Others have none. They are in the scratch until it is used again.
 // A null key: read without verifying, dates included.
-void read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
-                 TokenScratch& scratch, std::vector<NameValue>& claims, Instant now);
+TokenVerdict read_claims(std::string_view token, const TokenKey* key, const ClaimNames& names,
+                         TokenScratch& scratch, std::vector<NameValue>& claims, Instant now);
 
 }  // namespace weir

@@ -96,6 +96,31 @@ TEST(Token, IsBelievedInItsTime) {
   EXPECT_EQ(at(R"("exp":null)"), "");
 }
 
+TokenVerdict verdict_on(std::string_view text) {
+  const TokenKey key = secret_key();
+  TokenScratch scratch;
+  std::vector<NameValue> found;
+  return read_claims(text, &key, {}, scratch, found, instant_from_epoch_us(kNow * 1'000'000));
+}
+
+TEST(Token, ThatDoesNotCountHasAReason) {
+  using enum TokenVerdict;
+  const std::string good = token(R"({"plan":"gold"})");
+  EXPECT_EQ(verdict_on(good), kCounts);
+  EXPECT_EQ(verdict_on(""), kAbsent);
+  EXPECT_EQ(verdict_on("dXNlcjpwYXNz"), kMalformed);
+  EXPECT_EQ(verdict_on("a.b.c"), kMalformed);
+  EXPECT_EQ(verdict_on(std::string(kTokenMax + 1, 'x')), kTooLong);
+  EXPECT_EQ(verdict_on(token("{}", R"({"alg":"none"})")), kAlgorithm);
+  EXPECT_EQ(verdict_on(token("{}", R"({"alg":"HS256","crit":["exp"]})")), kCritical);
+  EXPECT_EQ(verdict_on(good.substr(0, good.rfind('.') + 1)), kSignature);
+  EXPECT_EQ(verdict_on(token(R"({"exp":1800000000})")), kExpired);
+  EXPECT_EQ(verdict_on(token(R"({"nbf":1800000001})")), kTooEarly);
+  EXPECT_EQ(verdict_on(token(R"({"exp":"soon"})")), kDates);
+  EXPECT_EQ(token_fault(kDates), "its 'exp' or 'nbf' is no number");
+  EXPECT_EQ(token_fault(kTooEarly), "it does not hold yet");
+}
+
 TEST(Token, WithoutAKeyIsReadAsItIs) {
   const std::string payload = base64url(R"({"plan":"gold","exp":1})");
   EXPECT_EQ(claims("e30." + payload + ".", nullptr), "plan=gold|");

@@ -1,13 +1,17 @@
 // The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <boost/json/object.hpp>
 
 #include "engine/asks.h"
 #include "proto/json_writer.h"
 #include "rules/request_match.h"
+#include "rules/rule_key.h"
 #include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
@@ -28,6 +32,7 @@ std::string_view cause_name(const Answer& answer) {
     case Answer::Cause::kCounted: return "counter";
     case Answer::Cause::kNotCounted: return "not_counted";
     case Answer::Cause::kDenyList: return "deny_list";
+    case Answer::Cause::kMissingKey: return "missing_key";
     case Answer::Cause::kBlocked: return "blocked";
     case Answer::Cause::kStoreFailed: return "store_failure";
   }
@@ -39,7 +44,40 @@ struct Shown {
   const Engine& engine;
   const RuleSwitches* switches;
   Instant now;
+  std::span<const std::string> missing;  // of each answer, as JSON; may be shorter
 };
+
+std::string why_missing(const KeyPart& part, PartState state, const Request& request) {
+  if (state == PartState::kRepeated) return "it has several values, so none of them counts";
+  if (part.property != KeyPart::Property::kClaim) return "the request lacks it";
+  if (request.token == TokenVerdict::kCounts) return "the token does not say it";
+  return "the token does not count: " + std::string(token_fault(request.token));
+}
+
+// The parts of the rule's key that the request should have had, and why it has not; empty if it
+// has all.
+std::string missing_parts(const Rule& rule, const Request& request) {
+  JsonWriter json;
+  bool any = false;
+  json.begin_array();
+  for_each_missing(rule, request, [&](const KeyPart& part, PartState state) {
+    std::string name;
+    append_name(part, name);
+    json.begin_object().key("part").string(as_utf8(name));
+    json.key("because").string(why_missing(part, state, request)).end_object();
+    any = true;
+  });
+  json.end_array();
+  return any ? json.text() : std::string();
+}
+
+void write_token(JsonWriter& json, TokenVerdict verdict) {
+  if (verdict == TokenVerdict::kUnread) return;
+  const bool counts = verdict == TokenVerdict::kCounts;
+  json.key("token").begin_object().key("counts").boolean(counts);
+  if (!counts) json.key("because").string(token_fault(verdict));
+  json.end_object();
+}
 
 // That the limits may be lower now, and are.
 void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
@@ -48,9 +86,13 @@ void write_surge(JsonWriter& json, const Rule& rule, const Engine& engine) {
   json.key("active").boolean(limit_percent(rule, engine) < 100).end_object();
 }
 
-void write_answer(JsonWriter& json, const Ask& ask, const Answer& answer, const Shown& with) {
+void write_answer(JsonWriter& json, const Asks& asks, std::size_t index, const Shown& with) {
+  const Ask& ask = asks.ask(index);
+  const Answer& answer = asks.answer(index);
   json.begin_object().key("rule").string(as_utf8(ask.rule->id));
   json.key("key").string(as_utf8(ask.key));
+  const bool lacks = index < with.missing.size() && !with.missing[index].empty();
+  if (lacks) json.key("missing").raw(with.missing[index]);
   if (!ask.tier.empty()) json.key("tier").string(as_utf8(ask.tier));
   json.key("cost").number(ask.cost);
   json.key("enabled").boolean(ask.rule->enabled).key("shadow").boolean(ask.rule->shadow);
@@ -85,12 +127,13 @@ JsonWriter begun(const HttpCore& core) {
 }
 
 // All rules that apply, and what they would do together.
-JsonWriter explained(HttpCore& core, const Asks& asks, Instant now) {
+JsonWriter explained(HttpCore& core, const Asks& asks, std::span<const std::string> missing,
+                     Instant now) {
   JsonWriter json = begun(core);
-  const Shown with{core.engine(), core.node().options().switches, now};
+  const Shown with{core.engine(), core.node().options().switches, now, missing};
   bool passes = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    write_answer(json, asks.ask(i), asks.answer(i), with);
+    write_answer(json, asks, i, with);
     passes = passes && asks.answer(i).allowed();
   }
   json.end_array().key("would").string(passes ? "allow" : "deny");
@@ -102,7 +145,7 @@ void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   asks->add(ask);
   core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
-    JsonWriter json = explained(core, decided, to.now);
+    JsonWriter json = explained(core, decided, {}, to.now);
     json.end_object();
     core.write(to, {.body = json.text()});
   });
@@ -115,6 +158,8 @@ void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const Rule* const rule = core.rules().find(id);
   if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
+  const auto mistake = unknown_tier(tier, *rule);
+  if (mistake) return core.reply_problem(exchange, *mistake);
   explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
 }
 
@@ -147,6 +192,7 @@ std::string_view reason_against(const Rule& rule, const Request& request,
   const auto failed = failed_condition(*rule.match, request, scratch.regexes);
   if (!failed.empty()) return failed;
   if (!rule.in_force(wall_time)) return "active";
+  if (skips(rule, request)) return "its key is missing";
   return "an earlier rule of its group applies";
 }
 
@@ -189,14 +235,18 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   const Instant wall_time = core.engine().wall_time(exchange.now);
   const auto matched = core.rules().match(described->request, described->match, wall_time);
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
+  std::vector<std::string> missing;
   for (const Rule* rule : matched) {
     PartScratch tier{};
     asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
+    missing.push_back(missing_parts(*rule, described->request));
   }
   core.decide(std::move(asks), exchange,
-              [&core, rest = others(core.rules(), *described, matched, wall_time)](
-                  const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(core, decided, to.now);
+              [&core, token = described->request.token, missing = std::move(missing),
+               rest = others(core.rules(), *described, matched, wall_time)](const Recipient& to,
+                                                                            const Asks& decided) {
+                JsonWriter json = explained(core, decided, missing, to.now);
+                write_token(json, token);
                 json.key("others").raw(rest.text()).end_object();
                 core.write(to, {.body = json.text()});
               });

@@ -133,6 +133,37 @@ TEST_F(HttpExplain, AListIsAHeaderSeveralTimes) {
   EXPECT_FALSE(applies(R"({"path":"/login","headers":{"X-App":["a","b"]}})"));
 }
 
+TEST_F(HttpExplain, SaysWhichPartsOfAKeyAreMissing) {
+  Rule keyed = rule("keyed", "/keyed");
+  keyed.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
+  keyed.missing = MissingPart::kDeny;
+  Rule users = keyed;
+  users.id = "users";
+  users.missing = MissingPart::kSkip;
+  Rule visitors = rule("visitors", "/keyed");
+  users.group = visitors.group = "visitors";
+  TestDoor door({.rules = {keyed, users, visitors}, .access = {}});
+  const auto explained = [&](std::string_view headers) {
+    return door
+        .ask(post("/v1/explain", R"({"path":"/keyed","client":"192.0.2.1","headers":{)" +
+                                     std::string(headers) + "}}"))
+        .body;
+  };
+  const std::string none = explained("");
+  EXPECT_NE(none.find(R"("rule":"keyed","key":"client 192.0.2.1",)"
+                      R"("missing":[{"part":"header:X-Key","because":"the request lacks it"}])"),
+            std::string::npos)
+      << none;
+  EXPECT_NE(none.find(R"("decided_by":"missing_key","would":"deny")"), std::string::npos) << none;
+  EXPECT_NE(none.find(R"({"rule":"users","because":"its key is missing"})"), std::string::npos);
+  EXPECT_NE(none.find(R"({"rule":"visitors","key":"192.0.2.1")"), std::string::npos) << none;
+  const std::string both = explained(R"("X-Key":["a","b"])");
+  EXPECT_NE(both.find("it has several values, so none of them counts"), std::string::npos) << both;
+  const std::string one = explained(R"("X-Key":"a")");
+  EXPECT_EQ(one.find("missing"), std::string::npos) << one;
+  EXPECT_EQ(one.find(R"("token")"), std::string::npos) << "no rule looks at tokens";
+}
+
 TEST_F(HttpExplain, SaysWhyADescriptorLeadsNowhere) {
   EXPECT_EQ(explain(R"({"domain":"edge","entries":{"key":"a"}})"),
             R"({"mode":"local","applies":[],"because":"no descriptor leads there"})");

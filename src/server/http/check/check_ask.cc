@@ -1,8 +1,18 @@
 #include "server/http/check/check_ask.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "base/nearest_name.h"
 
 namespace weir {
+namespace {
+
+constexpr std::size_t kTiersShown = 20;
+
+}  // namespace
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules) {
   std::string detail = "There is no rule with this id";
@@ -21,6 +31,20 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
           .expected = nearest.empty() ? std::string("the id of a rule") : std::string(nearest)};
 }
 
+std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
+  if (tier.empty() || rule.tiers.contains(tier)) return std::nullopt;
+  if (rule.tiers.empty()) return invalid_field("tier", "none, since the rule has no tiers");
+  std::vector<std::string_view> names;
+  for (const auto& [name, limits] : rule.tiers) names.push_back(name);
+  std::ranges::sort(names);
+  std::string_view nearest = nearest_name(tier, names);
+  if (names.size() > kTiersShown) names.resize(kTiersShown);
+  if (!nearest.empty()) names.assign(1, nearest);
+  Problem problem = invalid_field("tier", expected_name(tier, names));
+  problem.detail = "tier: the rule has no such tier; " + name_hint(tier, names);
+  return problem;
+}
+
 bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
   ask = {.bucket = spec.bucket,
          .key = spec.key,
@@ -31,8 +55,13 @@ bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& pr
   if (spec.has(CheckField::kRule)) {
     ask.rule = rules.find(spec.rule);
     ask.tier = spec.tier;
-    if (ask.rule == nullptr) problem = unknown_rule(spec.rule, rules);
-    return ask.rule != nullptr;
+    if (ask.rule == nullptr) {
+      problem = unknown_rule(spec.rule, rules);
+      return false;
+    }
+    auto mistake = unknown_tier(spec.tier, *ask.rule);
+    if (mistake) problem = std::move(*mistake);
+    return !mistake;
   }
   const auto quota = Quota::make({.algorithm = spec.algorithm,
                                   .limit = spec.limit,

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "engine/ask.h"
@@ -16,6 +17,9 @@
 namespace weir {
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules);
+// For a tier that `rule` does not have; nothing if it has, or if `tier` is empty. A misspelt tier
+// would have the rule's own limits, and nobody would notice.
+std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule);
 
 // The ask's echo is the key as the reply repeats it. It refers to the body and the rule set.
 // False if the check asks for what does not exist or cannot be enforced: `problem` says

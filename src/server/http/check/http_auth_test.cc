@@ -336,6 +336,24 @@ TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
   EXPECT_EQ(status("X-App: web\r\nX-Key: 5, mine\r\n"), 429);
 }
 
+// Whoever sent no key, or a forged one, spent what belonged to all others without a key.
+TEST(ForwardAuth, ClientsWithoutAKeyDoNotShareACounter) {
+  Rule rule = per_client("api", RequestMatch(), 1);
+  rule.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto status = [&](const char* client, const char* key) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-For"] = client;
+    if (*key != '\0') fields["X-Key"] = key;
+    return door.ask(ask_auth("/auth", fields)).status;
+  };
+  EXPECT_EQ(status("192.0.2.1", ""), 200);
+  EXPECT_EQ(status("192.0.2.1", ""), 429);
+  EXPECT_EQ(status("192.0.2.2", ""), 200) << "a stranger";
+  EXPECT_EQ(status("192.0.2.3", "client 192.0.2.4"), 200);
+  EXPECT_EQ(status("192.0.2.4", ""), 200) << "whose name somebody has sent";
+}
+
 // "GET http://example.com/login" was the path /http:/example.com/login.
 TEST(ForwardAuth, AWholeUrlEvadesNoRule) {
   Rule rule = per_client("login", at_path("/login"), 0);

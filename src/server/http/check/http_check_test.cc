@@ -171,6 +171,32 @@ TEST(HttpCheck, UnknownRulesAreNotFound) {
   EXPECT_EQ(TestDoor().ask(post("/check", R"({"key":"a","rule":"x"})")).status, 404);
 }
 
+// A misspelt tier had the rule's own limits.
+TEST(HttpCheck, UnknownTiersAreRefused) {
+  const Quota one = *Quota::make({.limit = 1, .window = std::chrono::minutes(1)});
+  const Quota ten = *Quota::make({.limit = 10, .window = std::chrono::minutes(1)});
+  Rule api{.id = "api", .quota = one, .tiers = {{"premium", {ten}}, {"basic", {one}}}};
+  TestDoor door({.rules = {api, {.id = "plain", .quota = one}}, .access = {}});
+  const auto ask = [&](const char* path, std::string_view rule, std::string_view tier) {
+    return door.ask(post(path, R"({"key":"a","rule":")" + std::string(rule) + R"(","tier":")" +
+                                   std::string(tier) + "\"}"));
+  };
+  EXPECT_EQ(ask("/check", "api", "premium").status, 200);
+  EXPECT_EQ(ask("/check", "api", "").status, 200) << "none";
+  for (const char* path : {"/check", "/v1/look", "/v1/reset", "/v1/explain"}) {
+    const TestReply reply = ask(path, "api", "premum");
+    EXPECT_EQ(reply.status, 400) << path;
+    EXPECT_NE(
+        reply.body.find(R"("detail":"tier: the rule has no such tier; did you mean 'premium'?",)"
+                        R"("field":"tier","expected":"premium")"),
+        std::string::npos)
+        << path << reply.body;
+  }
+  EXPECT_NE(ask("/check", "api", "gold").body.find("expected one of basic, premium"),
+            std::string::npos);
+  EXPECT_NE(ask("/check", "plain", "gold").body.find("the rule has no tiers"), std::string::npos);
+}
+
 TEST(HttpCheck, DisabledRulesAllowAndCountNothing) {
   TestDoor door(with_rules());
   for (int i = 0; i < 20; ++i) {

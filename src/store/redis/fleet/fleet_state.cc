@@ -4,7 +4,8 @@
 #include <utility>
 
 namespace weir {
-void FleetState::report(std::size_t core, FleetHealth health) {
+
+bool FleetState::report(std::size_t core, FleetHealth health) {
   const std::scoped_lock lock(mutex_);
   const Instant changed = health.since;
   cores_[core].health = std::move(health);
@@ -14,9 +15,11 @@ void FleetState::report(std::size_t core, FleetHealth health) {
   if (!overall.is_healthy) overall.reason = ill->health.reason;
   const bool is_same =
       overall.is_healthy == overall_.is_healthy && overall.reason == overall_.reason;
-  if (is_same) return;
-  if (overall.is_healthy == overall_.is_healthy) overall.since = overall_.since;
+  if (is_same) return false;
+  const bool has_turned = overall.is_healthy != overall_.is_healthy;
+  if (!has_turned) overall.since = overall_.since;
   overall_ = std::move(overall);
+  return has_turned && overall_.is_healthy;
 }
 
 FleetHealth FleetState::health() const {

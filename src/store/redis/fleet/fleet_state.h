@@ -40,6 +40,8 @@ class FleetListener {
   virtual void health_changed(const FleetHealth& health) = 0;
   // Something is wrong with the Redis beyond its being away; one sentence without its stop.
   virtual void fleet_warned(const std::string& sentence) = 0;
+  // All cores share their decisions now. On any core's thread.
+  virtual void fleet_reached() {}
   // Keys are to be hashed under it, on every core, which then calls use_secret().
   virtual void secret_found(const HashSecret& secret, Instant now) = 0;
   // The node is about to tell the others what it has blocked.
@@ -61,8 +63,9 @@ class FleetState {
   std::int64_t live_nodes() const { return live_nodes_.load(std::memory_order_relaxed); }
   void set_live_nodes(std::int64_t nodes) { live_nodes_.store(nodes, std::memory_order_relaxed); }
 
-  // A core's health has changed. A node is healthy if all its cores are.
-  void report(std::size_t core, FleetHealth health);
+  // A core's health has changed. A node is healthy if all its cores are. True if it was not, and
+  // is now.
+  bool report(std::size_t core, FleetHealth health);
   FleetHealth health() const;
 
   // Why the node's word to the others does not get through; empty: it does. False if that

@@ -11,9 +11,10 @@ Instant at(int seconds) { return kStart + std::chrono::seconds(seconds); }
 
 TEST(FleetState, ANodeIsHealthyWhenAllItsCoresAre) {
   FleetState state(2, kStart);
-  state.report(0, {.is_healthy = true, .since = at(1)});
+  EXPECT_FALSE(state.report(0, {.is_healthy = true, .since = at(1)}));
   EXPECT_FALSE(state.health().is_healthy);
-  state.report(1, {.is_healthy = true, .since = at(2)});
+  EXPECT_TRUE(state.report(1, {.is_healthy = true, .since = at(2)})) << "it has become so";
+  EXPECT_FALSE(state.report(1, {.is_healthy = true, .since = at(3)})) << "it was so before";
   EXPECT_TRUE(state.health().is_healthy);
   EXPECT_EQ(state.health().since, at(2));
   state.report(0, {.is_healthy = false, .reason = "gone", .since = at(5)});

@@ -143,7 +143,7 @@ void RedisFleet::report(Instant now) {
     health.is_healthy = false;
     health.reason = "the fleet's secret is not known yet";
   }
-  core_.state.report(core_.number, health);
+  if (core_.state.report(core_.number, health)) core_.listener.fleet_reached();
 }
 
 // The log names a failure that changes health only once, in that change.
