@@ -68,7 +68,7 @@ TEST_F(AsksOverdraft, WhatTakesTheRestDeniesItsRequestAndIsKept) {
   EXPECT_EQ(decide(Operation::kSpendEach, {drain(rule, 3)}), "-0 ");
   EXPECT_EQ(decide(Operation::kReset, {{.rule = &rule, .key = "a"}}), "+5 ");
   EXPECT_EQ(decide(Operation::kSpendAll, {{.rule = &several, .key = "b"}, drain(rule, 6)}),
-            "-4 -0 ")
+            "+4 -0 ")
       << "the others are not charged";
   EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+0 ");
   EXPECT_EQ(decide(Operation::kSpendEach, {drain(several, 5)}), "-0 ");

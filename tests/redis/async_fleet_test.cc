@@ -334,7 +334,7 @@ TEST_F(AsyncFleet, WhatIsTakenOfTheRestReachesTheOthersWithinAnInterval) {
       let_pass(2 * kInterval);
     }
     EXPECT_EQ(left_in_redis({key, &quota}), 0) << algorithm_name(algorithm);
-    SimulatedCheck one({{key, &quota, 1}});
+    SimulatedCheck one({{key, &quota, 1}}, Operation::kLook);
     other.ask(one);
     EXPECT_FALSE(one.is_allowed());
   }
