@@ -24,7 +24,7 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
 bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
   ask = {.bucket = spec.bucket,
          .key = spec.key,
-         .cost = spec.cost,
+         .cost = spec.resets ? 0 : spec.cost,
          .counting = spec.counting,
          .mode = spec.mode,
          .echo = spec.key_json};

@@ -84,7 +84,9 @@ void LeasedStore::decide(Batch& batch, Instant now) noexcept {
     return;
   }
   if (answer_at_once(batch, now)) return;
-  if (!spends(batch.operation)) return pass_on(batch, now, now);
+  // To take what is left is Redis's business.
+  const bool helps = spends(batch.operation) && batch.operation != Operation::kDrain;
+  if (!helps) return pass_on(batch, now, now);
   wait_for_leases(batch, now);
 }
 
@@ -128,7 +130,8 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
     }
   }
   const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
-  return !counts_always && denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
+  const bool is_denied = !counts_always && denials_.find(charge, now, batch.operation);
+  return is_denied ? Known::kDenial : Known::kNothing;
 }
 
 // False, without spending, if memory cannot answer all charges.
