@@ -20,7 +20,7 @@ export interface Decision {
 const NEVER = 2;
 export const VERDICT_ALLOWED = 0;
 
-/** Of what the core answers: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
+/** Reads the core's answer: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
 export function decisionOf(
   verdict: number, limit: number, remaining: number, retryUs: number, resetUs: number,
   moreUs: number,

@@ -2,7 +2,7 @@
 // clients know. Seconds are rounded up: nobody is told to come back too early.
 
 import type { Decision } from "./decision.js";
-import { checkOptional } from "./options.js";
+import { checkOption, checkOptional, checkText } from "./options.js";
 import type { Quota } from "./quota.js";
 
 const FORMS = ["draft-10", "draft-7", "draft-6", "none"] as const;
@@ -32,8 +32,8 @@ export function checkHeaderStyle({ headers, xHeaders, xReset }: HeaderStyle): vo
 const quoted = (name: string): string =>
   `"${name.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&")}"`;
 
-// Of a burst above the limit, the burst and the time in which it is earned: so no more is left
-// than the policy says. `;w` only where that is whole seconds.
+// A burst above the limit is told with the time in which it is earned: so no more is left than
+// the policy says. `;w` only where that is whole seconds.
 function policyOf({ limit, capacity, windowUs }: Quota): [number, string] {
   const most = Math.max(limit, capacity);
   const earnedIn = BigInt(most || 1) * BigInt(windowUs);
@@ -75,6 +75,10 @@ function draftFields(
 export function headers(
   decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
 ): Record<string, string> {
+  checkOption("decision", decision, typeof decision?.allowed === "boolean",
+              "what hit() answers, awaited unless it comes from memory");
+  checkOption("quota", quota, typeof quota?.windowUs === "number", "that of the limiter");
+  checkText("policy", policy);
   const { xHeaders = X_HEADERS, xReset } = style;
   const fields: Record<string, string> = {};
   const has = (name: (typeof X_HEADERS)[number]): boolean => xHeaders.includes(name);

@@ -51,7 +51,7 @@ Value value_or_fail(std::variant<Value, StartError> result) {
   return std::move(std::get<Value>(result));
 }
 
-// Of values that load() has accepted.
+// REQUIRES: load() has accepted the values
 Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
 
 // Logs each error.

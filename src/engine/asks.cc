@@ -128,6 +128,10 @@ bool Asks::add(const Ask& ask) {
     item.ask.key = item.key.assign(ask.key);
     if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
   }
+  if (engine_.awaits_hasher()) {
+    item.key.assign(ask.key);
+    item.bucket.assign(ask.bucket);
+  }
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
   modes_in_use_.add(item.mode);
@@ -272,7 +276,7 @@ void Asks::keep_rules() {
 // Else the longest key of each place would be kept: 256 of 4 MiB.
 void Asks::forget_long_keys() noexcept {
   for (const auto& item : items()) {
-    for (std::string* const text : {&item->key, &item->tier}) {
+    for (std::string* const text : {&item->key, &item->tier, &item->bucket}) {
       if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
     }
   }

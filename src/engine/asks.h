@@ -128,6 +128,7 @@ class Asks final : Engine::Asker {
     Ask ask;  // of its texts only key and tier, if there is a rule
     std::string key;
     std::string tier;
+    std::string bucket;  // while the engine awaits a hasher, as key without a rule
     std::span<const Quota> limits;
     std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
@@ -190,6 +191,7 @@ class Asks final : Engine::Asker {
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_counted_alone(Instant now);
+  void report(const Item& item, Instant now);
 
   Engine& engine_;
   BlockList& blocks_;

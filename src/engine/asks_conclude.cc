@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/asks.h"
 
@@ -153,11 +154,20 @@ void Asks::report_counted_alone(Instant now) {
     const bool is_owed = own_operation(item.ask) == Operation::kCharge;
     const bool is_kept = others_count || item.role == Role::kApart;
     const bool counts = is_owed || (is_kept && !item.answer.over);
-    if (!alone || !counts) continue;
-    for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
-      const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
-      engine_.fleet()->admitted_alone(charge, now);
-    }
+    if (alone && counts) report(item, now);
+  }
+}
+
+void Asks::report(const Item& item, Instant now) {
+  Fleet& fleet = *engine_.fleet();
+  const Ask& ask = item.ask;
+  if (engine_.awaits_hasher()) {
+    const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
+    const KeyName name{.rule = rule, .bucket = item.bucket, .key = item.key};
+    return fleet.admitted_early(name, item.limits, ask.cost, now);
+  }
+  for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
+    fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now);
   }
 }
 

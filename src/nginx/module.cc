@@ -29,7 +29,7 @@ static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
 namespace weir::nginx {
 namespace {
 
-// So long a new worker waits for its Redis before it takes requests, which it would else decide
+// A new worker waits so long for its Redis before it takes requests, which it would else decide
 // alone.
 constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 
@@ -76,6 +76,7 @@ bool join_fleet(const Gateway& gateway, const Zone& zone, ngx_cycle_t* cycle) {
   const FleetMember::World world{
       .judge = *the_judge,
       .board = zone.board(),
+      .owed = zone.owed(),
       .own_secret = zone.secret(),
       .clock = zone_clock(),
       .workers = workers_in(cycle),

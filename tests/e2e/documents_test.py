@@ -66,7 +66,7 @@ def commands_of(text):
 
 
 def difference(documented, actual, where="it"):
-    """Of the shapes of two JSON values: the first that differs; none, if one is null or empty."""
+    """The first part of two JSON values that differs in shape; none, if one is null or empty."""
     if documented is None or actual is None:
         return None
     if isinstance(documented, dict) and isinstance(actual, dict):

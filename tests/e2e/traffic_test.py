@@ -116,7 +116,7 @@ class Sums(TrafficTest):
             self.check_words(redis, {"login": (55, 35), "api": (305, 0)})
 
     def check_words(self, redis, expected):
-        """What is in Redis: who wrote what of which rule, and until when it stays."""
+        """Redis holds this: who wrote what of which rule, and until when it stays."""
         keys = redis.ask("KEYS", TRAFFIC + ":*")
         self.assertLessEqual(len(keys), 22)
         rules = {rule: (0, 0) for rule in expected}

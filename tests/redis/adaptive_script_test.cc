@@ -113,7 +113,7 @@ struct Model {
     return look(caller, cost, now);
   }
 
-  // What is under its name.
+  // The state under its name.
   std::string bytes() const {
     if (!followed) return "";
     const std::string text = bytes_of(followed->number, 4) + bytes_of(0);

@@ -29,7 +29,7 @@ interface Env {
   /** In milliseconds, of a KV other than Workers'. */
   KV_STALENESS?: string;
   KV_WRITE_EVERY?: string;
-  /** Who sends it as a bearer may read METRICS_PATH. Without it, nobody may. */
+  /** A client that sends it as a bearer may read METRICS_PATH. Without it, nobody may. */
   METRICS_TOKEN?: string;
 }
 

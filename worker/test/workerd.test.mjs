@@ -73,7 +73,7 @@ rules:
   assert.equal(await metric(url, "weir_worker_errors_total"), 0);
 });
 
-// Of a request with these lines, which no client of node would send.
+// That of a request with these lines, which no client of node would send.
 function statusOf(url, path, lines) {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

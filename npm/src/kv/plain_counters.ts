@@ -17,7 +17,7 @@ interface Counter {
   text(times: number[]): string;
 }
 
-// The times that count, oldest first. Of a number, so many without a time.
+// The times that count, oldest first. A number stands for so many without a time.
 const COUNTERS: Record<PlainFormat, Counter> = {
   log: {
     unitsMax: 1 << 16,
@@ -50,7 +50,7 @@ export class PlainCounters {
   async spend(name: string, quota: Quota, cost: number, now: number): Promise<Decision> {
     const { unitsMax } = COUNTERS[this.format];
     if (quota.limit > unitsMax) {
-      throw new RangeError(`limits by format "${this.format}" are at most ${unitsMax}`);
+      throw new RangeError(`limit must be at most ${unitsMax} by format "${this.format}"`);
     }
     const windowMs = quota.windowUs / 1000;
     let times = await this.read(name, now - windowMs);

@@ -3,9 +3,11 @@
 import type { Decision } from "../decision.js";
 import { checkHeaderStyle, headers, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
-import { checkLimiter, checkOption, checkOptional, checkOptions, isFunction } from "../options.js";
+import {
+  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText,
+} from "../options.js";
 
-/** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
+/** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
 
 export interface MiddlewareOptions<Request> extends HeaderStyle {
@@ -30,7 +32,7 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
   checkOptional("cost", cost, isFunction(cost), "a function from a request to its cost, a number");
   for (const [name, text] of Object.entries({ bucket, policy })) {
-    checkOptional(name, text, typeof text === "string", "a text");
+    checkOptional(name, text, isText(text), "a text");
   }
   checkHeaderStyle(options);
 }

@@ -64,7 +64,8 @@ class Node {
   Exposure exposure() const { return http_->options().access.exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // Puts other rules in force, on every core, soon; a request keeps those it began with.
+  // Puts other rules in force, on every core, before it returns, unless a core takes more than a
+  // second for it; a request keeps those it began with.
   // Only what rule_changer() runs may change it.
   Rulebook& rulebook() { return rulebook_; }
   RuleChanger& rule_changer() { return rule_changer_; }

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iterator>
@@ -103,12 +104,52 @@ std::vector<std::string> unwritten(const RulesView& view) {
   return ids;
 }
 
-// The rule with what the change switches.
-std::string switched(const std::string& rule_json, const RuleChange& change) {
+// As RFC 7396 has it. A patch is as deep as boost::json reads, which is bounded.
+void merge(boost::json::value& target, const boost::json::value& patch) {
+  if (!patch.is_object()) {
+    target = patch;
+    return;
+  }
+  if (!target.is_object()) target.emplace_object();
+  auto& fields = target.as_object();
+  for (const auto& [name, value] : patch.as_object()) {
+    if (value.is_null()) {
+      fields.stable_erase(name);
+    } else {
+      merge(fields[name], value);
+    }
+  }
+}
+
+std::string patched(const std::string& rule_json, const std::string& patch_json) {
+  boost::json::error_code error;
+  const auto patch = boost::json::parse(patch_json, error);
+  if (error || !patch.is_object() || patch.as_object().empty()) {
+    throw Refusal{400,
+                  "The body must be a JSON object of the fields that change, such as "
+                  R"({"limit":20}; null drops a field.)"};
+  }
   auto rule = boost::json::parse(rule_json);
-  if (change.enabled) rule.as_object()["enabled"] = *change.enabled;
-  if (change.shadow) rule.as_object()["shadow"] = *change.shadow;
+  merge(rule, patch);
   return boost::json::serialize(rule);
+}
+
+// What makes a rule apply without being named.
+constexpr std::array<std::string_view, 2> kEnforcing = {"match", "descriptor"};
+
+// Somebody who sends a rule without its match hardly means that it applies to nothing from now on.
+void refuse_to_disarm(const RuleSource& known, const RuleSource& wanted) {
+  const auto before = boost::json::parse(known.json);
+  const auto after = boost::json::parse(wanted.json);
+  for (const std::string_view field : kEnforcing) {
+    if (!before.as_object().contains(field) || after.as_object().contains(field)) continue;
+    const auto name = std::string(field);
+    throw Refusal{409, "Rule '" + known.id + "' has '" + name +
+                           "' and the body has none: the rule would no longer apply by itself. " +
+                           "Send '" + name + "' along, or PATCH what is to change alone, such as " +
+                           R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name +
+                           "\":null}."};
+  }
 }
 
 // What others see of a version.
@@ -211,9 +252,9 @@ bool Rulebook::file_has_changed() const {
   return found == nullptr || *found != state_.text;
 }
 
-// The rule in the request, by itself.
-RuleSource Rulebook::read_rule(const RuleChange& change) const {
-  const RuleProbe probe(state_.in_file.others, change.text);
+// The rule by itself.
+RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
+  const RuleProbe probe(state_.in_file.others, text);
   const auto parsed = parse_config(probe.text(), "rule");
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{400, describe_mistakes(probe.as_written(*errors))};
@@ -222,8 +263,8 @@ RuleSource Rulebook::read_rule(const RuleChange& change) const {
   if (read.rules.size() != 1 || read.others != state_.in_file.others) {
     throw Refusal{400, "The body must be one rule."};
   }
-  if (read.rules.front().id != change.id) {
-    throw Refusal{400, "The rule's id must be the one in the path, '" + change.id + "'."};
+  if (read.rules.front().id != id) {
+    throw Refusal{400, "The rule's id must be the one in the path, '" + id + "'."};
   }
   return std::move(read.rules.front());
 }
@@ -232,11 +273,16 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
     throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
-  if (change.kind == Kind::kPut) return read_rule(change);
   const auto known = find_rule(state_.in_force, change.id);
-  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
+  const bool is_new = known == state_.in_force.end();
+  if (change.kind == Kind::kPut) {
+    auto rule = read_rule(change.id, change.text);
+    if (!is_new) refuse_to_disarm(*known, rule);
+    return rule;
+  }
+  if (is_new) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return {.id = change.id, .json = switched(known->json, change)};
+  return read_rule(change.id, patched(known->json, change.text));
 }
 
 // All rules together.

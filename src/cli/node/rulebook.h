@@ -32,7 +32,8 @@ namespace weir {
 class Rulebook {
  public:
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  // Tells all cores that there are other rules. Must not throw: they are in force.
+  // Hands all cores the other rules, and waits for them a while. Must not throw: the rules are in
+  // force.
   using Apply = std::function<void()>;
 
   // Bounds of the history: versions, and bytes of their rules. The last version stays.
@@ -93,7 +94,7 @@ class Rulebook {
   Draft draft_of(const RuleChange& change) const;
   Draft former_rules(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
-  RuleSource read_rule(const RuleChange& change) const;
+  RuleSource read_rule(const std::string& id, const std::string& text) const;
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;

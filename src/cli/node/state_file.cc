@@ -55,7 +55,9 @@ std::optional<StartError> unless_missing(const std::error_code& error, const std
   return StartError{"cannot read the state file " + path + ": " + error.message()};
 }
 
-StartError not_kept(const std::string& reason) { return {"blocks cannot be kept: " + reason}; }
+StartError not_kept(const std::string& reason) {
+  return {"blocks cannot be kept: " + reason + "; name a file in a folder that weir may write to"};
+}
 
 }  // namespace
 

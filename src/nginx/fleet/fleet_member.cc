@@ -10,7 +10,7 @@
 namespace weir::nginx {
 namespace {
 
-// So long does a block take at most from one worker to the one that tells other nodes.
+// A block takes at most so long from one worker to the one that tells other nodes.
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
@@ -47,6 +47,7 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
     : options_(as_one_of_many(std::move(options), world)),
       world_(std::move(world)),
       worker_{.fleet = name_of(options_), .process = world_.process},
+      owed_(world_.owed, {.fleet = worker_.fleet, .process = worker_.process}),
       loop_(world_.clock),
       dialer_(loop_),
       traffic_(world_.judge.traffic(), loop_.now()),
@@ -56,6 +57,7 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
   Engine& engine = world_.judge.engine();
   fleet_ = std::make_unique<RedisFleet>(options_, place(), loop_.now());
   answers_ = loop_.make_alarm([&engine](Instant then) { engine.go_on(then); });
+  engine.await_hasher();
   engine.join(*fleet_, [&alarm = *answers_] { alarm.set(Instant{}); });
   looks_ = loop_.make_alarm([this](Instant then) {
     looks_->set(then + kLookEvery);
@@ -81,7 +83,8 @@ RedisFleet::Core FleetMember::place() {
           .keys = keys_,
           .state = state_,
           .listener = *this,
-          .own_counters = world_.judge.engine().local()};
+          .own_counters = world_.judge.engine().local(),
+          .owed = &owed_};
 }
 
 void FleetMember::join(Duration patience) {
@@ -111,6 +114,9 @@ void FleetMember::look(Instant now) {
   if (!has_seat_) return state_.set_live_nodes(news.known.live_nodes);
   note();
   if (fleet_->has_told_blocks()) world_.judge.fleet_knows_blocks();
+  if (!secret_) return;
+  owed_.inherit(
+      [&](const Charge& charge, std::int64_t entered) { fleet_->owe(charge, entered, now); });
 }
 
 void FleetMember::note() {
@@ -135,8 +141,9 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
 
 void FleetMember::use_secret(const HashSecret& secret, Instant now) {
   secret_ = secret;
-  world_.judge.engine().use_hasher(hashers_.emplace_back(secret));
-  fleet_->use_secret(now);
+  const KeyHasher& hasher = hashers_.emplace_back(secret);
+  world_.judge.engine().use_hasher(hasher);
+  fleet_->use_secret(hasher, now);
 }
 
 void FleetMember::retire() {

@@ -8,7 +8,7 @@
 //   Retry-After: 3                               only if waiting helps
 //   X-Weir-Mode: local                           only if a node decided alone
 //
-// Of several limits draft 10 has an item each; all else is about the one that presses most.
+// Draft 10 has an item for each of several limits; all else is about the one that presses most.
 // Drafts 7 and 6 say it so, and `reset` is when the limit is as new:
 //
 //   RateLimit: limit=100, remaining=58, reset=42
@@ -46,12 +46,12 @@ struct RateLimitPolicy {
   std::string_view name;  // anything; what a structured field cannot hold becomes '?'
   std::int64_t limit = 0;
   Duration window{0};
-  // Of the limits of one name: the second is written as "name/2".
+  // Which of the limits of one name: the second is written as "name/2".
   std::size_t number = 1;
 };
 
-// The policy of a quota. Of a burst above the limit it says the burst, and how long that takes to
-// be earned: so no more is left than there ever is.
+// The policy of a quota. It says a burst above the limit, and how long that takes to be earned: so
+// no more is left than there ever is.
 RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number = 1);
 
 // One of several limits.

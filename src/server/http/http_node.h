@@ -48,7 +48,7 @@ struct ServerInfo {
   std::uint64_t max_keys = 0;
 };
 
-// Of all nodes that share the store; of this one alone while it is away.
+// That of all nodes that share the store; of this one alone while it is away.
 struct FleetTraffic {
   bool is_alone = true;
   std::size_t nodes = 1;
@@ -75,7 +75,7 @@ struct WebhookFigures {
   std::uint64_t dropped = 0;  // for want of room
 };
 
-// Who uses the console.
+// The users of the console.
 struct ConsoleFigures {
   int listening = 0;
   std::uint64_t dropped = 0;

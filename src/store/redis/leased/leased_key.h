@@ -56,7 +56,7 @@ class LeasedKey {
   }
   // REQUIRES: held() == 0
   void set_terms(const Quota& quota);
-  // What is held stays spendable through a switch of an adaptive quota. REQUIRES: has_terms(quota)
+  // The units stay spendable through a switch of an adaptive quota. REQUIRES: has_terms(quota)
   void follow(const Quota& quota) {
     if (switch_number_ != quota.switch_number()) set_terms(quota);
   }

@@ -35,7 +35,7 @@ local function make_adaptive(makers)
       end,
       -- Redis wants to see each request.
       is_unleased = kind == IN_BACKOFF,
-      -- Who may have long leases: of counts those who want no bucket either. A bucket that
+      -- Long leases are for callers that want no bucket either, of counts. A bucket that
       -- becomes counts would have to remember what is held.
       long_for = kind == SLIDING and SLIDING or 0,
       note_lease = note_lease,

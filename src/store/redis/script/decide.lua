@@ -265,10 +265,10 @@ local function make_lease()
   end
 
   -- Grants up to the cost: at most a share of what remains, but what is needed at once, and
-  -- one, if so many are left. What is granted may be spent at any time until the lease ends.
+  -- one, if so many are left. The grant may be spent at any time until the lease ends.
   -- So it is charged as of its end; but where windows count, that is the window's at the
   -- latest, and a bucket remembers what long leases hold.
-  -- Of an adaptive key only counts have long leases, while the caller wants no bucket either: a
+  -- Only counts of an adaptive key have long leases, while the caller wants no bucket either: a
   -- bucket that becomes counts would have to remember what is held. In backoff it has none, as
   -- Redis wants to see each request; then the caller asks for a decision.
   -- Answers for the key; if less was granted than is needed, for one unit more.
@@ -351,7 +351,7 @@ local function make_charge_each()
   end)
 end
 
--- What is left goes first: then the charge is denied once, and says how long from then on.
+-- The rest goes first: then the charge is denied once, and says how long from then on.
 local function make_drain_each()
   return each(function(position)
     local verdict, remaining = look(position)
