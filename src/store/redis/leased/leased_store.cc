@@ -130,8 +130,10 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
     }
   }
   const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
-  const bool is_denied = !counts_always && denials_.find(charge, now, batch.operation);
-  return is_denied ? Known::kDenial : Known::kNothing;
+  const bool takes_units = batch.operation == Operation::kDrain && places[index] != kNobody &&
+                           keys_[places[index]].leased.held() > 0;
+  if (counts_always || takes_units) return Known::kNothing;
+  return denials_.find(charge, now, batch.operation) ? Known::kDenial : Known::kNothing;
 }
 
 // False, without spending, if memory cannot answer all charges.
