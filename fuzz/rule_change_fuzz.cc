@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "base/assert.h"
-#include "cli/node/rulebook.h"
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "rulebook/rulebook.h"
 
 namespace weir {
 namespace {

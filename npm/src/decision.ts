@@ -20,6 +20,14 @@ export interface Decision {
 const NEVER = 2;
 export const VERDICT_ALLOWED = 0;
 
+// A double is an object of its own in V8, a small whole number is none.
+const light = (value: number): number => ((value | 0) === value ? value | 0 : value);
+
+function waitOf(verdict: number, retryUs: number): number {
+  if (verdict === VERDICT_ALLOWED) return 0;
+  return verdict === NEVER ? Infinity : retryUs / 1e6;
+}
+
 /** Reads the core's answer: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
 export function decisionOf(
   verdict: number, limit: number, remaining: number, retryUs: number, resetUs: number,
@@ -27,11 +35,11 @@ export function decisionOf(
 ): Decision {
   return {
     allowed: verdict === VERDICT_ALLOWED,
-    remaining,
-    retryAfter: verdict === NEVER ? Infinity : retryUs / 1e6,
+    remaining: light(remaining),
+    retryAfter: waitOf(verdict, retryUs),
     resetAfter: resetUs / 1e6,
     moreAfter: moreUs / 1e6,
-    limit,
+    limit: light(limit),
   };
 }
 

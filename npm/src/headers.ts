@@ -32,8 +32,8 @@ export function checkHeaderStyle({ headers, xHeaders, xReset }: HeaderStyle): vo
 const quoted = (name: string): string =>
   `"${name.replace(/[^\x20-\x7e]/g, "?").replace(/["\\]/g, "\\$&")}"`;
 
-// A burst above the limit is told with the time in which it is earned: so no more is left than
-// the policy says. `;w` only where that is whole seconds.
+// A burst above the limit takes the limit's place, with the time in which it is earned: so no more
+// is left than the policy says. `;w` only where that is whole seconds.
 function policyOf({ limit, capacity, windowUs }: Quota): [number, string] {
   const most = Math.max(limit, capacity);
   const earnedIn = BigInt(most || 1) * BigInt(windowUs);

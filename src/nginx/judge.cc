@@ -46,6 +46,12 @@ Judge::~Judge() {
   if (place_) zone_.leave(*place_);
 }
 
+void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {
+  for (std::size_t number = 0; number < sets.size(); ++number) {
+    pools_[number]->use_rules(sets[number]);
+  }
+}
+
 void Judge::follow_wall_clock(Instant now) {
   if (now - wall_seen_ < kWallInterval) return;
   engine_.set_wall_lead(wall_clock_.now() - now);
@@ -75,6 +81,7 @@ Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
   learn(now);
+  look_(now);
   const Judgement judgement = decide(question, now);
   tell(now);
   asked_at_ = now;

@@ -10,11 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/asks.h"
@@ -111,6 +113,11 @@ class Judge {
   // Resumes all whose answers have come.
   void go_on();
 
+  // From now on requests are judged by these sets of rules, by number.
+  void use_rules(const std::vector<RuleSetPtr>& sets);
+  // `look` runs before each request: other workers may have changed the rules.
+  void before_each(std::function<void(Instant)> look) { look_ = std::move(look); }
+
   // Stands for the key of the rule, as long as there is the zone.
   std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
 
@@ -153,6 +160,7 @@ class Judge {
   Traffic traffic_;
   CoreTraffic& counts_;
   Engine engine_;
+  std::function<void(Instant)> look_ = [](Instant) {};
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
   Instant asked_at_{};                            // and when it came

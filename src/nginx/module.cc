@@ -104,8 +104,18 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
     the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
                                         rule_ids(), zone_clock());
     if (!join_fleet(*settings->gateway, zone, cycle)) return NGX_ERROR;
-    the_admin = std::make_unique<Admin>(*the_judge, *settings->gateway, the_member.get(),
-                                        workers_in(cycle), zone.started());
+    the_admin = std::make_unique<Admin>(
+        Admin::World{.judge = *the_judge,
+                     .gateway = *settings->gateway,
+                     .zone = zone,
+                     .ids = rule_ids(),
+                     .fleet = the_member.get(),
+                     .workers = workers_in(cycle),
+                     .say =
+                         [log = cycle->log](const std::string& line) {
+                           ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir: %s", line.c_str());
+                         }},
+        zone_clock().now());
     use_judge(the_judge.get(), the_loop.get());
     use_admin(the_admin.get());
     return NGX_OK;

@@ -132,12 +132,12 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   return NGX_DONE;
 }
 
-// Keeps what variables say. Texts of the rules live as long as nginx's configuration.
+// Keeps what variables say: longer than the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
   const Answer& answer = *judgement.answer;
-  decided.rule = str_of(judgement.ask->rule->id);
+  decided.rule = copy_of(judgement.ask->rule->id, pool);
   decided.mode = str_of(mode_name(answer.mode));
   decided.key = copy_of(judgement.ask->key, pool);
   decided.limit = answer.decision.limit;

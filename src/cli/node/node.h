@@ -19,7 +19,6 @@
 
 #include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
-#include "cli/node/rulebook.h"
 #include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
 #include "engine/adaptive/active_algorithms.h"
@@ -32,6 +31,7 @@
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
+#include "rulebook/rulebook.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
 #include "server/http/http_node.h"

@@ -16,10 +16,10 @@
 #include <utility>
 #include <variant>
 
-#include "cli/node/replace_file.h"
-#include "cli/rule_text.h"
 #include "config/config_file.h"
 #include "engine/block_text.h"
+#include "rulebook/replace_file.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 namespace {

@@ -130,7 +130,7 @@ void put_draft_10(Out& out, const Said& said) {
   out.end();
 }
 
-// As both drafts 6 and 7 have them.
+// Drafts 6 and 7 have it both.
 template <typename Out>
 void put_old_policies(Out& out, const Said& said) {
   TextWriter& writer = out.begin("RateLimit-Policy", "ratelimit-policy");
@@ -167,7 +167,7 @@ template <typename Out>
 void put_fields(Out& out, const RateLimit& limit) {
   const Decision& decision = limit.decision;
   const RateLimitItem only{limit.policy, decision};
-  // `retry_after` of a key that owes more than its limit may be when a look is OK again.
+  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
   const std::int64_t retry_s =
       std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
   const Said said{.limit = limit,
@@ -197,8 +197,8 @@ RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t
       .name = name, .limit = quota.limit(), .window = quota.window(), .number = number};
   if (quota.capacity() <= quota.limit() || quota.limit() == 0) return policy;
   policy.limit = quota.capacity();
-  // A unit's time is a reduced fraction. If the sum is no whole number of microseconds, it is
-  // none of seconds either.
+  // A unit's time is a reduced fraction. No time is a whole number of seconds that is none of
+  // microseconds.
   const std::int64_t divisor = quota.ticks_per_us();
   const bool is_whole = quota.capacity() % divisor == 0;
   policy.window = Duration{is_whole ? quota.capacity() / divisor * quota.ticks_per_unit() : 0};

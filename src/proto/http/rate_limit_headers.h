@@ -46,12 +46,12 @@ struct RateLimitPolicy {
   std::string_view name;  // anything; what a structured field cannot hold becomes '?'
   std::int64_t limit = 0;
   Duration window{0};
-  // Which of the limits of one name: the second is written as "name/2".
+  // Among the limits of one name: the second is written as "name/2".
   std::size_t number = 1;
 };
 
-// The policy of a quota. It says a burst above the limit, and how long that takes to be earned: so
-// no more is left than there ever is.
+// The policy of a quota. Instead of a limit below the burst it says the burst, and how long that
+// takes to be earned: so no more is left than there ever is.
 RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number = 1);
 
 // One of several limits.

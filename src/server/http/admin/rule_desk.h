@@ -64,6 +64,7 @@ struct RuleReply {
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
+  std::vector<std::string> changes{};  // that were made, a line each
 };
 
 // A rule, or all of a file, that somebody is still writing.

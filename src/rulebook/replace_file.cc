@@ -1,4 +1,4 @@
-#include "cli/node/replace_file.h"
+#include "rulebook/replace_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

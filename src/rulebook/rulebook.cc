@@ -1,6 +1,4 @@
-#include "cli/node/rulebook.h"
-
-#include <spdlog/spdlog.h>
+#include "rulebook/rulebook.h"
 
 #include <algorithm>
 #include <array>
@@ -10,11 +8,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cli/node/replace_file.h"
-#include "cli/node/rule_probe.h"
-#include "cli/rule_text.h"
 #include "config/config_file.h"
 #include "config/config_warnings.h"
+#include "rulebook/replace_file.h"
+#include "rulebook/rule_probe.h"
+#include "rulebook/rule_text.h"
 #include "rules/rule_conflicts.h"
 
 namespace weir {
@@ -24,11 +22,7 @@ using Kind = RuleChange::Kind;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
 
-// Why a change is not made: the status of its reply, and sentences.
-struct Refusal {
-  int status;
-  std::string detail;
-};
+using Refusal = RuleRefusal;
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
@@ -178,10 +172,15 @@ std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_for
 }  // namespace
 
 Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto in_file = config_sources(config.text);
+  return load(std::move(config), std::move(in_file), now);
+}
+
+Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant now) {
   auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
   auto next = state_;
   next.text = std::move(config.text);
-  next.in_file = config_sources(next.text);
+  next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
   const auto written = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
@@ -193,6 +192,15 @@ Rulebook::Loaded Rulebook::load(Config config, Instant now) {
   loaded.changes = finish(next, RuleOrigin::kFile, now);
   put_in_force(std::move(next));
   return loaded;
+}
+
+void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now) {
+  auto next = state_;
+  next.version = version - 1;
+  next.rules = compile_(checked(rules), next.sources);
+  next.in_force = std::move(rules);
+  finish(next, RuleOrigin::kRequest, now);
+  put_in_force(std::move(next));
 }
 
 // Adds what follows from the rules of `next`, and returns what is different from before. What
@@ -404,13 +412,15 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
-  const auto changes = finish(next, RuleOrigin::kRequest, now);
+  auto changes = finish(next, RuleOrigin::kRequest, now);
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{409, *error};
   }
   put_in_force(std::move(next));
-  for (const auto& line : changes) spdlog::info("by request: {}", line);
-  return {.status = draft.status, .detail = {}, .version = state_.version};
+  return {.status = draft.status,
+          .detail = {},
+          .version = state_.version,
+          .changes = std::move(changes)};
 } catch (const Refusal& refusal) {
   return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
 }

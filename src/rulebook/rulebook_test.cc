@@ -1,4 +1,4 @@
-#include "cli/node/rulebook.h"
+#include "rulebook/rulebook.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/node/replace_file.h"
+#include "rulebook/replace_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
