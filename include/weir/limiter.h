@@ -76,6 +76,11 @@ class Limiter {
   Result<Decision> charge(std::string_view bucket, std::string_view key,
                           const HitOptions& options = {}) const noexcept;
 
+  // Spends and decides, and a cost that does not fit takes what is left: Operation::kDrain of
+  // weir/store.h. That is gubernator's DRAIN_OVER_LIMIT; its RESET_REMAINING is reset().
+  Result<Decision> drain(std::string_view bucket, std::string_view key,
+                         const HitOptions& options = {}) const noexcept;
+
   // What hit() would answer, spending nothing. `remaining` is what is left before it.
   Result<Decision> look(std::string_view bucket, std::string_view key,
                         const HitOptions& options = {}) const noexcept;

@@ -49,6 +49,9 @@ enum class Operation : std::uint8_t {
   // limit at most (a bucket its burst and its limit): what is above is forgotten. At limit 0,
   // where nothing counts, the charge is kNever. A key that is blocked or cools down counts, too.
   kCharge,
+  // As kSpendEach, but a charge that does not fit takes what is left, and is denied all the same:
+  // nothing is left then.
+  kDrain,
 };
 
 // Whether counters change by the costs if they allow it.
@@ -58,7 +61,7 @@ constexpr bool is_hit(Operation operation) {
 
 // Whether counters may change by the costs: upwards, or back where these are negative.
 constexpr bool spends(Operation operation) {
-  return is_hit(operation) || operation == Operation::kCharge;
+  return is_hit(operation) || operation == Operation::kCharge || operation == Operation::kDrain;
 }
 
 enum class StoreError : std::uint8_t {

@@ -19,6 +19,7 @@
 #include "rules/rule_set.h"
 #include "weir/decision.h"
 #include "weir/quota.h"
+#include "weir/store.h"
 
 namespace weir {
 
@@ -44,15 +45,22 @@ struct Ask {
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
-  // it: for work that is done.
-  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways };
+  // it: for work that is done. Or else takes what is left, as Operation::kDrain has it.
+  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways, kOrWhatIsLeft };
   Counting counting = Counting::kAsTheRuleSays;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
 
   bool counts_always(std::int64_t units) const {
     if (units <= 0 || counting == Counting::kIfItFits) return false;
+    if (counting == Counting::kOrWhatIsLeft) return false;
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
+  }
+  // How it is charged by itself, whatever becomes of the others of its request. kSpendEach: it goes
+  // along with them.
+  Operation own_operation() const {
+    if (counting == Counting::kOrWhatIsLeft && cost > 0) return Operation::kDrain;
+    return counts_always(cost) ? Operation::kCharge : Operation::kSpendEach;
   }
 
   // The rule's lists. If a request repeats its key, any value may be on the deny list.

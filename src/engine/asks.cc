@@ -112,11 +112,12 @@ Asks::~Asks() = default;
 // ---- what is asked ----
 
 void Asks::begin(Operation operation) {
-  WEIR_ASSERT(open_ == 0 && operation != Operation::kCharge);  // an ask says so
+  const bool is_own = operation == Operation::kCharge || operation == Operation::kDrain;
+  WEIR_ASSERT(open_ == 0 && !is_own);  // an ask says so
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
-  any_counts_always_ = false;
+  any_apart_ = false;
   modes_in_use_ = {};
 }
 
@@ -127,9 +128,9 @@ bool Asks::add(const Ask& ask) {
   item.ask = ask;
   item.decisions.clear();
   take_limits(item, ask);
-  const bool always = counts_always(ask);
-  any_counts_always_ = any_counts_always_ || always;
-  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !always) {
+  const bool is_apart = own_operation(ask) != Operation::kSpendEach;
+  any_apart_ = any_apart_ || is_apart;
+  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !is_apart) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
@@ -222,13 +223,13 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   return true;
 }
 
-bool Asks::counts_always(const Ask& ask) const {
-  return is_hit(operation_) && ask.counts_always(ask.cost);
+Operation Asks::own_operation(const Ask& ask) const {
+  return is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
 }
 
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
-  if (any_counts_always_ && counts_always(item.ask)) return Role::kAlways;
+  if (any_apart_ && own_operation(item.ask) != Operation::kSpendEach) return Role::kApart;
   const bool cannot_be_undone = item.ask.cost < 0 && modes_in_use_.several();
   if (operation_ != Operation::kSpendAll || item.is_shadow() || cannot_be_undone) {
     return Role::kAlone;
@@ -267,7 +268,7 @@ Asks::Progress Asks::decide(Instant now) {
     allowed_ = allowed_ && item.answer.allowed();
   }
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kAlone;
-  if (any_counts_always_) stage_ = Stage::kAlways;
+  if (any_apart_) stage_ = Stage::kApart;
   return run(now);
 }
 
@@ -318,7 +319,7 @@ void Asks::answered(Instant now) {
 
 void Asks::ask_next(Instant now) {
   switch (stage_) {
-    case Stage::kAlways: return ask_always(now);
+    case Stage::kApart: return ask_apart(now);
     case Stage::kTogether: stage_ = Stage::kAlone; return ask_together(now);
     case Stage::kAlone: stage_ = Stage::kDone; return ask_alone(now);
     case Stage::kDone: break;
@@ -326,16 +327,23 @@ void Asks::ask_next(Instant now) {
 }
 
 // Each by itself: the others need not wait for the answers.
-void Asks::ask_always(Instant now) {
+void Asks::ask_apart(Instant now) {
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kDone;
-  ask_each(members(Role::kAlways), Operation::kCharge, now);
+  const Group apart = members(Role::kApart);
+  for (const Operation operation : {Operation::kCharge, Operation::kDrain}) {
+    Group group;
+    for (const std::uint8_t index : Members(apart)) {
+      if (own_operation(items_[index]->ask) == operation) group.add(index);
+    }
+    ask_each(group, operation, now);
+  }
   if (stage_ == Stage::kDone) ask_alone(now);
 }
 
 void Asks::ask_together(Instant now) {
-  if (any_counts_always_) {
+  if (any_apart_) {
     for (const auto& item : items()) {
-      const bool denies = item->role == Role::kAlways && !item->is_shadow();
+      const bool denies = item->role == Role::kApart && !item->is_shadow();
       allowed_ = allowed_ && (!denies || item->answer.allowed());
     }
   }
@@ -489,13 +497,6 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
       if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
   }
-}
-
-Asks::Limits Asks::limits(std::size_t index) const {
-  const Item& item = *items_[index];
-  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
-  if (!is_counted || item.decisions.size() != item.limits.size()) return {};
-  return {.quotas = item.limits, .decisions = item.decisions};
 }
 
 // The store that decides these has failed. Nothing stands in for it where a counter is to be

@@ -117,12 +117,12 @@ class Asks final : Engine::Asker {
 
   enum class Role : std::uint8_t {
     kUncounted,  // answered without a counter
-    kAlways,     // counted whether or not it fits
+    kApart,      // counted by itself, first: whether or not it fits, or what is left
     kHere,       // counted together with others in this node's memory
     kShared,     // counted together with others by the store of a mode
     kAlone,      // counted by itself; of all or nothing, when the others are decided
   };
-  enum class Stage : std::uint8_t { kAlways, kTogether, kAlone, kDone };
+  enum class Stage : std::uint8_t { kApart, kTogether, kAlone, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   struct Item {
@@ -161,14 +161,14 @@ class Asks final : Engine::Asker {
   void follow_switches(Item& item) const;
   static Decision blocked_until(Instant until, const Quota& quota, Instant now);
   bool settle_uncounted(Item& item, Instant now) const;
-  bool counts_always(const Ask& ask) const;
+  Operation own_operation(const Ask& ask) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;
   bool all_allowed(Role role) const;
 
   // Each stage asks all that it has to ask; the next begins when all is answered.
   void ask_next(Instant now);
-  void ask_always(Instant now);
+  void ask_apart(Instant now);
   void ask_together(Instant now);
   void ask_alone(Instant now);
 
@@ -208,7 +208,7 @@ class Asks final : Engine::Asker {
   std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
-  bool any_counts_always_ = false;
+  bool any_apart_ = false;
   Modes modes_in_use_;
   bool all_here_ = false;  // what is counted is in this node's memory, together
 

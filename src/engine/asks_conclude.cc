@@ -1,4 +1,5 @@
-// The consequences of the answers of Asks: figures, blocks, reports to the fleet.
+// The consequences of the answers of Asks: what is said of limits, figures, blocks, reports to the
+// fleet.
 
 #include <algorithm>
 #include <optional>
@@ -67,6 +68,13 @@ void block_denied(Engine& engine, BlockList& blocks, const Rule& rule, std::stri
 }
 
 }  // namespace
+
+Asks::Limits Asks::limits(std::size_t index) const {
+  const Item& item = *items_[index];
+  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
+  if (!is_counted || item.decisions.size() != item.limits.size()) return {};
+  return {.quotas = item.limits, .decisions = item.decisions};
+}
 
 void Asks::conclude(Instant now) {
   if (is_unavailable_) return engine_.traffic().record_store_error();
@@ -143,7 +151,9 @@ void Asks::report_counted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
-    const bool counts = item.role == Role::kAlways || (others_count && !item.answer.over);
+    const bool is_owed = own_operation(item.ask) == Operation::kCharge;
+    const bool is_kept = others_count || item.role == Role::kApart;
+    const bool counts = is_owed || (is_kept && !item.answer.over);
     if (alone && counts) report(item, now);
   }
 }

@@ -57,6 +57,24 @@ TEST_F(AsksOverdraft, AsEnvoyCountsOneUnitOfASlidingWindowHasToFit) {
   EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "c", .cost = 0}}), "-0 ");
 }
 
+TEST_F(AsksOverdraft, WhatTakesTheRestDeniesItsRequestAndIsKept) {
+  const Rule rule{.id = "r", .quota = quota(5)};
+  Rule several{.id = "several", .quota = quota(9)};
+  several.limits = {quota(9), quota(4, 1h)};
+  const auto drain = [](const Rule& of, std::int64_t cost) {
+    return Ask{.rule = &of, .key = "a", .cost = cost, .counting = Ask::Counting::kOrWhatIsLeft};
+  };
+  EXPECT_EQ(decide(Operation::kSpendEach, {drain(rule, 3)}), "+2 ");
+  EXPECT_EQ(decide(Operation::kSpendEach, {drain(rule, 3)}), "-0 ");
+  EXPECT_EQ(decide(Operation::kReset, {{.rule = &rule, .key = "a"}}), "+5 ");
+  EXPECT_EQ(decide(Operation::kSpendAll, {{.rule = &several, .key = "b"}, drain(rule, 6)}),
+            "+4 -0 ")
+      << "the others are not charged";
+  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+0 ");
+  EXPECT_EQ(decide(Operation::kSpendEach, {drain(several, 5)}), "-0 ");
+  EXPECT_EQ(decide(Operation::kLook, {drain(several, 0)}), "+0 ");
+}
+
 TEST_F(AsksOverdraft, TogetherWhatCountsAlwaysIsChargedFirstAndDeniesTheOthers) {
   const Rule rule{.id = "r", .quota = quota(5)};
   Rule overdraft{.id = "overdraft", .quota = quota(2)};

@@ -31,14 +31,13 @@ class CheckQueue {
 
   bool empty() const { return asks_ == nullptr || asks_->empty(); }
   bool is_full() const { return asks_ != nullptr && asks_->size() == kMax; }
-  // False if one batch would not charge in the order of the asks: first comes what counts always.
-  bool keeps_order(const Ask& ask) const {
-    return empty() || ask.counts_always(ask.cost) == count_always_;
-  }
+  // False if one batch would not charge in the order of the asks: first comes what is charged by
+  // itself.
+  bool keeps_order(const Ask& ask) const { return empty() || ask.own_operation() == operation_; }
   // REQUIRES: !is_full(), keeps_order(ask)
   void add(const Ask& ask, const Note& note) {
     if (asks_ == nullptr) asks_ = pool_.take(Operation::kSpendEach);
-    count_always_ = ask.counts_always(ask.cost);
+    operation_ = ask.own_operation();
     notes_[asks_->size()] = note;
     const bool added = asks_->add(ask);
     WEIR_ASSERT(added);
@@ -69,7 +68,7 @@ class CheckQueue {
  private:
   AsksPool& pool_;
   AsksPtr asks_;
-  bool count_always_ = false;
+  Operation operation_ = Operation::kSpendEach;
   Notes notes_;
 };
 

@@ -117,6 +117,11 @@ Result<Decision> Limiter::charge(std::string_view bucket, std::string_view key,
   return ask(Operation::kCharge, bucket, key, options);
 }
 
+Result<Decision> Limiter::drain(std::string_view bucket, std::string_view key,
+                                const HitOptions& options) const noexcept {
+  return ask(Operation::kDrain, bucket, key, options);
+}
+
 Result<Decision> Limiter::look(std::string_view bucket, std::string_view key,
                                const HitOptions& options) const noexcept {
   return ask(Operation::kLook, bucket, key, options);

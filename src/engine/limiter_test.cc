@@ -106,6 +106,14 @@ TEST_F(LimiterTest, TenLooksAndChargesOfSevenAgainstTenADayLetTwoThrough) {
   EXPECT_TRUE(limiter_.look("tokens", "ann", look)->allowed());
 }
 
+TEST_F(LimiterTest, WhatDoesNotFitTakesWhatIsLeft) {
+  EXPECT_EQ(limiter_.drain("b", "k", {.cost = 2})->remaining, 1);
+  const auto denied = limiter_.drain("b", "k", {.cost = 2});
+  EXPECT_FALSE(denied->allowed());
+  EXPECT_EQ(denied->remaining, 0);
+  EXPECT_FALSE(limiter_.hit("b", "k")->allowed());
+}
+
 TEST_F(LimiterTest, SeveralHitsAreAllOrNothing) {
   const std::array hits = {Hit{"user", "ann", {}}, Hit{"address", "::1", {.limit = 1}}};
   std::array<Decision, 2> decisions;

@@ -268,6 +268,25 @@ TYPED_TEST_P(StoreConformance, ChargesCountWhetherOrNotTheyFit) {
   }
 }
 
+TYPED_TEST_P(StoreConformance, WhatDoesNotFitTakesWhatIsLeft) {
+  for (std::size_t index = 0; index < this->quotas_.size(); ++index) {
+    const Quota& quota = this->quotas_[index];
+    const Charge most{this->key(index), &quota, quota.limit() / 5 * 3 + 1};
+    const Decision first = this->ask(Operation::kDrain, most, kConformanceStart);
+    EXPECT_TRUE(first.allowed()) << algorithm_name(quota.algorithm());
+    EXPECT_EQ(first.remaining, quota.limit() - most.cost);
+    const Decision second = this->ask(Operation::kDrain, most, kConformanceStart);
+    EXPECT_FALSE(second.allowed()) << algorithm_name(quota.algorithm());
+    EXPECT_EQ(second.remaining, 0);
+    EXPECT_GT(second.retry_after, Duration{0});
+    EXPECT_EQ(this->look({most.key, &quota, 0}).remaining, 0);
+    EXPECT_FALSE(this->spend({most.key, &quota, 1}).allowed());
+    if (quota.active() == Algorithm::kExponentialBackoff) continue;  // it cools down
+    EXPECT_EQ(this->spend({most.key, &quota, -1}).remaining, 1)
+        << "nothing is owed: " << algorithm_name(quota.algorithm());
+  }
+}
+
 TYPED_TEST_P(StoreConformance, ADebtIsTwiceTheLimitAtMost) {
   for (std::size_t index = 0; index < this->quotas_.size(); ++index) {
     const Quota& quota = this->quotas_[index];
@@ -286,6 +305,6 @@ REGISTER_TYPED_TEST_SUITE_P(StoreConformance, AdmitsTheLimitAndNoMore, RetryAfte
                             AllOrNothingCountsAKeyThatComesTwice,
                             AChangedLimitGoesOnWithWhatWasCounted,
                             ConcurrentSpendersAdmitExactlyTheLimit, ChargesCountWhetherOrNotTheyFit,
-                            ADebtIsTwiceTheLimitAtMost);
+                            WhatDoesNotFitTakesWhatIsLeft, ADebtIsTwiceTheLimitAtMost);
 
 }  // namespace weir

@@ -157,6 +157,7 @@ class Lives {
                                                 {3, Operation::kSpendAll},
                                                 {2, Operation::kLook},
                                                 {3, Operation::kCharge},
+                                                {2, Operation::kDrain},
                                                 {1, Operation::kReset}}),
           any_costs());
     }
@@ -234,6 +235,9 @@ class Lives {
       } else if (operation == Operation::kCharge) {
         decisions[i] = models_[i].charge(*quota, cost, now_);
       } else if (operation != Operation::kLook) {
+        const Decision seen = models_[i].look(*quota, cost, now_);
+        const bool takes_rest = operation == Operation::kDrain && !seen.allowed();
+        if (takes_rest && seen.remaining > 0) models_[i].spend(*quota, seen.remaining, now_);
         decisions[i] = models_[i].spend(*quota, cost, now_);
       }
     }

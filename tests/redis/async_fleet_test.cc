@@ -318,6 +318,28 @@ TEST_F(AsyncFleet, AChargeBeyondTheLimitReachesTheOthersWithinAnInterval) {
   }
 }
 
+TEST_F(AsyncFleet, WhatIsTakenOfTheRestReachesTheOthersWithinAnInterval) {
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
+        Algorithm::kTokenBucket, Algorithm::kAdaptive}) {
+    SyncingNode& node = add_node(0s);
+    SyncingNode& other = add_node(3s);
+    const Quota quota = *Quota::make({algorithm, 10, 24h});
+    const KeyHash key = fresh_key();
+    for (const bool fits : {true, false}) {
+      SimulatedCheck seven({{key, &quota, 7}}, Operation::kDrain);
+      node.ask(seven);
+      EXPECT_EQ(seven.is_allowed(), fits) << algorithm_name(algorithm);
+      EXPECT_EQ(seven.decisions[0].remaining, fits ? 3 : 0);
+      let_pass(2 * kInterval);
+    }
+    EXPECT_EQ(left_in_redis({key, &quota}), 0) << algorithm_name(algorithm);
+    SimulatedCheck one({{key, &quota, 1}}, Operation::kLook);
+    other.ask(one);
+    EXPECT_FALSE(one.is_allowed());
+  }
+}
+
 TEST_F(AsyncFleet, WhatMemoryCannotAnswerIsDecidedStrictly) {
   SyncingNode& node = add_node(0s);
   SyncingNode& other = add_node(0s);

@@ -75,7 +75,7 @@ rc::Gen<Move> any_move() {
       rc::gen::set(&Move::step_kind, rc::gen::inRange(0, testing::kStepKinds)),
       rc::gen::set(&Move::step_permille, rc::gen::inRange(0, 1001)),
       rc::gen::set(&Move::operation,
-                   rc::gen::weightedElement<int>({{6, 0}, {4, 1}, {2, 2}, {1, 3}, {3, 4}})),
+                   rc::gen::weightedElement<int>({{6, 0}, {4, 1}, {2, 2}, {1, 3}, {3, 4}, {2, 5}})),
       rc::gen::set(&Move::spends, rc::gen::mapcat(rc::gen::inRange(1, 4), [](int size) {
         return rc::gen::container<std::vector<Spend>>(static_cast<std::size_t>(size), any_spend());
       })));
@@ -155,6 +155,9 @@ std::vector<Decision> decide(ModelBatch& batch, Operation operation, Instant now
     } else if (operation == Operation::kCharge) {
       decisions.push_back(key.state.charge(key.quota, batch.costs[i], now));
     } else {
+      const Decision seen = look(key, batch.costs[i], now);
+      const bool takes_rest = operation == Operation::kDrain && !seen.allowed();
+      if (takes_rest && seen.remaining > 0) key.state.decide(key.quota, seen.remaining, now);
       decisions.push_back(key.state.decide(key.quota, batch.costs[i], now));
     }
   }

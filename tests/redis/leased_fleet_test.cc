@@ -9,44 +9,21 @@
 #include <vector>
 
 #include "redis/admitted.h"
-#include "redis/leasing_node.h"
+#include "redis/leased_fleet.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::is_within_bound;
+using testing::kGathered;
+using testing::LeasedFleet;
 using testing::LeasingNode;
 using testing::SimulatedCheck;
 using testing::SimulatedRedis;
 using testing::Spent;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=100", 0);
-
-constexpr Duration kGathered = 20ms;  // what no check waits for
-
-class LeasedFleet : public ::testing::Test {
- protected:
-  static SimulatedRedis& redis() {
-    static SimulatedRedis only;
-    return only;
-  }
-  static KeyHash fresh_key() {
-    static std::uint64_t made = 0;
-    return {++made, made * 0x9e3779b97f4a7c15};
-  }
-  static std::vector<std::unique_ptr<LeasingNode>> nodes(std::vector<Duration> skews) {
-    std::vector<std::unique_ptr<LeasingNode>> made;
-    for (const Duration skew : skews) {
-      made.push_back(std::make_unique<LeasingNode>(redis(), skew, std::ssize(skews)));
-    }
-    return made;
-  }
-  static void let_pass(std::span<const std::unique_ptr<LeasingNode>> nodes, Duration time) {
-    redis().now += time;
-    for (const auto& node : nodes) node->run();
-  }
-};
 
 // Nodes whose clocks disagree, that spend, look, lose Redis and die as chance has it.
 void live_in_a_fleet(SimulatedRedis& redis, KeyHash key, Algorithm algorithm) {
@@ -449,42 +426,6 @@ TEST_F(LeasedFleet, AFullTableGivesBackWhatItForgets) {
     node.ask(look);
     EXPECT_EQ(look.decisions[0].remaining, 100 - 9);
   }
-}
-
-// Units that another node holds are its own to spend until its lease ends; and no longer.
-TEST_F(LeasedFleet, AChargeBeyondTheLimitStopsAllNodesWhenTheirLeasesEnd) {
-  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingLog,
-                                    Algorithm::kSlidingWindow, Algorithm::kTokenBucket}) {
-    const auto both = nodes({0s, 5s});
-    const Quota quota = *Quota::make({algorithm, 1000, 24h});
-    const KeyHash key = fresh_key();
-    for (int i = 0; i < 20; ++i) EXPECT_TRUE(both[0]->spend({key, &quota, 1}));
-    let_pass(both, kGathered);
-    EXPECT_GT(both[0]->held(), 0);
-    SimulatedCheck charge({{key, &quota, 2000}}, Operation::kCharge);
-    both[1]->ask(charge);
-    EXPECT_FALSE(charge.is_allowed());
-    let_pass(both, LeasedKey::kLongMax);
-    for (const auto& node : both) {
-      SimulatedCheck look({{key, &quota, 0}}, Operation::kLook);
-      node->ask(look);
-      EXPECT_FALSE(look.is_allowed()) << algorithm_name(algorithm);
-      EXPECT_FALSE(node->spend({key, &quota, 1}));
-    }
-  }
-}
-
-TEST_F(LeasedFleet, AChargeForWhichUnitsAreHeldCostsNoTrip) {
-  const auto alone = nodes({0s});
-  const Quota quota = *Quota::make({Algorithm::kFixedWindow, 1000, 24h});
-  const KeyHash key = fresh_key();
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(alone[0]->spend({key, &quota, 1}));
-  let_pass(alone, kGathered);
-  const auto trips = alone[0]->link.calls;
-  SimulatedCheck charge({{key, &quota, 1}}, Operation::kCharge);
-  alone[0]->ask(charge);
-  EXPECT_TRUE(charge.is_allowed());
-  EXPECT_EQ(alone[0]->link.calls, trips);
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
     spent = std::min(spent + charge.cost, charge.quota->debt_max());
     return decide_one({.key = charge.key, .quota = charge.quota, .cost = 0}, Operation::kLook);
   }
+  if (operation == Operation::kDrain && spent + charge.cost > capacity) spent = capacity;
   const bool fits = operation == Operation::kReset || spent + charge.cost <= capacity;
   if (fits && spends(operation)) spent = std::max<std::int64_t>(0, spent + charge.cost);
 

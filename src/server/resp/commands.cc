@@ -29,6 +29,8 @@ constexpr Command kCommands[] = {
      2},
     {"weir.charge", -3, "rule key [cost]", "Counts work that is done, whether or not it fits",
      handle_charge, 2},
+    {"weir.drain", -3, "rule key [cost]",
+     "As WEIR.HIT, but takes what is left where it does not fit", handle_drain, 2},
     {"weir.reset", 3, "rule key", "Forgets what a key has spent", handle_reset_key, 2, kAdmin},
     {"throttle", -5, kThrottleUsage, "Spends from the key's token bucket, as throttlecrab does",
      handle_throttle, 1},

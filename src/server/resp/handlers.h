@@ -20,6 +20,7 @@ void handle_throttle(RespCore& core, RespRequest& request);
 // rule_commands.cc: checks by a rule of the configuration.
 void handle_hit(RespCore& core, RespRequest& request);
 void handle_charge(RespCore& core, RespRequest& request);
+void handle_drain(RespCore& core, RespRequest& request);
 void handle_look(RespCore& core, RespRequest& request);
 void handle_reset_key(RespCore& core, RespRequest& request);
 void handle_hit_many(RespCore& core, RespRequest& request);

@@ -84,6 +84,15 @@ TEST(RespRules, ChargesCountWhetherOrNotTheyFit) {
             "-ERR cost must be an integer from -1000000000000 to 1000000000000");
 }
 
+TEST(RespRules, WhatDoesNotFitTakesWhatIsLeft) {
+  Door door;
+  EXPECT_EQ(door.hear("WEIR.DRAIN login a 2"), "[5] 0 3 1 -1 10");
+  EXPECT_EQ(door.hear("weir.drain login a 2"), "[5] 1 3 0 10 10");
+  EXPECT_EQ(door.hear("WEIR.LOOK login a 0"), "[5] 0 3 0 -1 10") << "nothing is owed";
+  EXPECT_EQ(door.hear("WEIR.HIT login b\r\nWEIR.DRAIN login b 9\r\nWEIR.HIT login b"),
+            "[5] 0 3 2 -1 10[5] 1 3 0 -1 10[5] 1 3 0 10 10");
+}
+
 // One batch charges first what counts always: the hit was denied by the charge behind it.
 TEST(RespRules, AChargeBehindAHitIsChargedAfterIt) {
   Door door;

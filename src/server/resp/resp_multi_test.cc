@@ -132,7 +132,7 @@ TEST(RespMulti, AtomicChargesAllOrNothing) {
 TEST(RespMulti, AtomicTakesNothingThatItCannotUndo) {
   Door door;
   const std::string only =
-      "-ERR WEIR.ATOMIC takes WEIR.HIT, WEIR.CHARGE, THROTTLE and CL.THROTTLE only";
+      "-ERR WEIR.ATOMIC takes WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, THROTTLE and CL.THROTTLE only";
   for (const char* command : {"PING", "WEIR.RESET login a", "WEIR.LOOK login a", "AUTH x y",
                               "WEIR.MHIT EACH login a 1", "CL.THROTTLE k -1 1 1"}) {
     EXPECT_EQ(hear(door, {"MULTI", "WEIR.ATOMIC", "WEIR.HIT login a", command, "EXEC"}),

@@ -1,5 +1,5 @@
-// WEIR.HIT, WEIR.CHARGE, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of the
-// configuration.
+// WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, WEIR.LOOK, WEIR.RESET and WEIR.MHIT: checks by a rule of
+// the configuration.
 
 #include <string>
 #include <utility>
@@ -66,18 +66,25 @@ void decide_single(RespCore& core, const RespRequest& request, Operation operati
   });
 }
 
+void queue_single(RespCore& core, RespRequest& request, Ask::Counting counting) {
+  Ask ask;
+  if (!make_single(core, request, ask)) return;
+  ask.counting = counting;
+  core.queue(request, ask, ReplyForm::kWeir);
+}
+
 }  // namespace
 
 void handle_hit(RespCore& core, RespRequest& request) {
-  Ask ask;
-  if (make_single(core, request, ask)) core.queue(request, ask, ReplyForm::kWeir);
+  queue_single(core, request, Ask::Counting::kAsTheRuleSays);
 }
 
 void handle_charge(RespCore& core, RespRequest& request) {
-  Ask ask;
-  if (!make_single(core, request, ask)) return;
-  ask.counting = Ask::Counting::kAlways;
-  core.queue(request, ask, ReplyForm::kWeir);
+  queue_single(core, request, Ask::Counting::kAlways);
+}
+
+void handle_drain(RespCore& core, RespRequest& request) {
+  queue_single(core, request, Ask::Counting::kOrWhatIsLeft);
 }
 
 void handle_look(RespCore& core, RespRequest& request) {

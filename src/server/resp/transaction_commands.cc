@@ -41,7 +41,8 @@ std::string queue_error(RespCore& core, const RespRequest& request, const Comman
   if (!error.empty()) return error;
   Transaction& transaction = *request.client.transaction;
   if (transaction.is_atomic() && !rehearsal.is_single()) {
-    return "ERR WEIR.ATOMIC takes WEIR.HIT, WEIR.CHARGE, THROTTLE and CL.THROTTLE only";
+    return "ERR WEIR.ATOMIC takes WEIR.HIT, WEIR.CHARGE, WEIR.DRAIN, THROTTLE and CL.THROTTLE "
+           "only";
   }
   if (transaction.is_atomic() && transaction.size() == Batch::kChargesMax) {
     return "ERR WEIR.ATOMIC takes at most 16 checks";

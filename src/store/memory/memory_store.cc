@@ -43,6 +43,9 @@ constexpr Duration kServiceTime = std::chrono::hours(24 * 366 * 8);
 constexpr Duration kLateMax = std::chrono::seconds(1);
 constexpr Duration kLatestGrain = std::chrono::microseconds(250);
 
+// How often a charge that takes what is left tries to, while others take of it.
+constexpr int kDrainTriesMax = 16;
+
 MemoryStoreOptions checked(MemoryStoreOptions options) {
   if (options.max_keys < kKeysMin || options.max_keys > kKeysMax) {
     throw std::invalid_argument("max_keys must be from 1024 to 4294967296");
@@ -116,6 +119,7 @@ class MemoryStoreImpl final : public MemoryStore {
       case Operation::kLook: look_each(batch, now); break;
       case Operation::kReset: reset_each(batch, now); break;
       case Operation::kCharge: charge_each(batch, now); break;
+      case Operation::kDrain: drain_each(batch, now); break;
     }
     batch.on_done(batch);
   }
@@ -201,6 +205,25 @@ class MemoryStoreImpl final : public MemoryStore {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
       batch.decisions[index] = charge(batch.charges[index], now);
     }
+  }
+
+  [[gnu::noinline]] void drain_each(Batch& batch, Instant now) noexcept {
+    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
+      batch.decisions[index] = drain(batch.charges[index], now);
+    }
+  }
+
+  // The rest goes first: then the charge is denied once, and says how long from then on. Others
+  // may take of it between the two steps; each time that they do, there is less left.
+  Decision drain(const Charge& charge, Instant now) noexcept {
+    Charge rest = charge;
+    for (int tries = 0; tries < kDrainTriesMax; ++tries) {
+      const Decision seen = look(charge, now);
+      if (seen.allowed() || seen.remaining <= 0) break;
+      rest.cost = seen.remaining;
+      spend(rest, now, nullptr);
+    }
+    return spend(charge, now, nullptr);
   }
 
   void look_each(Batch& batch, Instant now) const noexcept {

@@ -48,7 +48,7 @@ std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
 bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& problem) {
   ask = {.bucket = spec.bucket,
          .key = spec.key,
-         .cost = spec.cost,
+         .cost = spec.resets ? 0 : spec.cost,
          .counting = spec.counting,
          .mode = spec.mode,
          .echo = spec.key_json};

@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, kCheckFieldNames.size()> kExpected = {
     "the id of a rule",
     "a string of up to 4096 bytes",
     "one of local, async, leased, strict",
-    "fits or always",
+    "one of fits, always, drain, reset",
 };
 constexpr std::string_view kChecksExpected = "an array of 1 to 256 checks";
 static_assert(kLimitMax == 1'000'000'000'000 && kCostMax == kLimitMax && kKeyMax == 4096);
@@ -143,7 +143,7 @@ class CheckReader::Pass {
   bool read_window(od::value value, Duration& window);
   bool read_algorithm(od::value value, Algorithm& algorithm);
   bool read_mode(od::value value, std::optional<Mode>& mode);
-  bool read_charge(od::value value, Ask::Counting& counting);
+  bool read_charge(od::value value, CheckSpec& spec);
 
   bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
   bool mark(CheckField field, CheckSpec& spec);
@@ -285,7 +285,7 @@ bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec&
     case CheckField::kRule: return read_name(field, value, spec.rule);
     case CheckField::kTier: return read_name(field, value, spec.tier);
     case CheckField::kMode: return read_mode(value, spec.mode);
-    case CheckField::kCharge: return read_charge(value, spec.counting);
+    case CheckField::kCharge: return read_charge(value, spec);
   }
   return false;
 }
@@ -334,11 +334,15 @@ bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
   return mode.has_value() || fail(CheckField::kMode);
 }
 
-bool CheckReader::Pass::read_charge(od::value value, Ask::Counting& counting) {
+bool CheckReader::Pass::read_charge(od::value value, CheckSpec& spec) {
   std::string_view name;
   if (value.get_string().get(name)) return fail(CheckField::kCharge);
-  counting = name == "always" ? Ask::Counting::kAlways : Ask::Counting::kIfItFits;
-  return name == "always" || name == "fits" || fail(CheckField::kCharge);
+  spec.counting = Ask::Counting::kIfItFits;
+  if (name == "always") spec.counting = Ask::Counting::kAlways;
+  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
+  spec.resets = name == "reset";
+  const bool is_known = spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
+  return is_known || fail(CheckField::kCharge);
 }
 
 bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {

@@ -69,6 +69,7 @@ struct CheckSpec {
   Algorithm algorithm = Algorithm::kSlidingWindow;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   Ask::Counting counting = Ask::Counting::kAsTheRuleSays;
+  bool resets = false;        // in place of spending
   std::uint16_t present = 0;  // a bit for each CheckField
 
   bool has(CheckField field) const { return (present >> static_cast<unsigned>(field) & 1) != 0; }

@@ -31,18 +31,33 @@ void queue_single(HttpCore& core, const Exchange& exchange) {
   if (make_single(core, exchange, ask)) core.queue(exchange, ask);
 }
 
-// REQUIRES: the operation charges nothing
+// REQUIRES: the operation charges nothing, and the body is read
 void decide_single(HttpCore& core, const Exchange& exchange, Operation operation) {
   Ask ask;
-  if (!read_body(core, exchange, CheckForm::kSingle) || !make_single(core, exchange, ask)) return;
-  if (ask.counting == Ask::Counting::kAlways) {
-    return core.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
-  }
+  if (!make_single(core, exchange, ask)) return;
   AsksPtr asks = core.begin_asks(exchange, operation);
   asks->add(ask);
   core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
     core.write_answer(to, decided, 0);
   });
+}
+
+// The same of a body that is not read, and says nothing else.
+void decide_uncharged(HttpCore& core, const Exchange& exchange, Operation operation) {
+  if (!read_body(core, exchange, CheckForm::kSingle)) return;
+  const CheckSpec& spec = core.reader().body().checks[0];
+  const bool resets_only = spec.resets && operation == Operation::kReset;
+  const bool charges = spec.has(CheckField::kCharge) && spec.counting != Ask::Counting::kIfItFits;
+  if (charges || (spec.resets && !resets_only)) {
+    return core.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
+  }
+  decide_single(core, exchange, operation);
+}
+
+// A reset is for whom the route of resets is.
+void spend_or_reset(HttpCore& core, Exchange& exchange) {
+  if (!core.reader().body().checks[0].resets) return queue_single(core, exchange);
+  if (!core.refuse_access(exchange)) decide_single(core, exchange, Operation::kReset);
 }
 
 // False if a check of the list cannot be decided: then the whole is refused, and nothing is
@@ -52,7 +67,10 @@ bool add_list(HttpCore& core, const Exchange& exchange, Asks& asks) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     Ask ask;
     Problem problem;
-    if (!make_ask(checks[i], core.rules(), ask, problem)) {
+    if (checks[i].resets) {
+      problem = invalid_field("checks[" + std::to_string(i) + "].charge",
+                              "one of fits, always, drain: a reset comes alone");
+    } else if (!make_ask(checks[i], core.rules(), ask, problem)) {
       const std::string item = "checks[" + std::to_string(i) + "].";
       problem.field = item + problem.field;
       problem.detail = item + problem.detail;
@@ -103,21 +121,21 @@ void decide_list(HttpCore& core, const Exchange& exchange) {
 }  // namespace
 
 void handle_check(HttpCore& core, Exchange& exchange) {
-  if (read_body(core, exchange, CheckForm::kSingle)) queue_single(core, exchange);
+  if (read_body(core, exchange, CheckForm::kSingle)) spend_or_reset(core, exchange);
 }
 
 void handle_check_v1(HttpCore& core, Exchange& exchange) {
   if (!read_body(core, exchange, CheckForm::kSingleOrList)) return;
   if (core.reader().body().is_list) return decide_list(core, exchange);
-  queue_single(core, exchange);
+  spend_or_reset(core, exchange);
 }
 
 void handle_look(HttpCore& core, Exchange& exchange) {
-  decide_single(core, exchange, Operation::kLook);
+  decide_uncharged(core, exchange, Operation::kLook);
 }
 
 void handle_reset(HttpCore& core, Exchange& exchange) {
-  decide_single(core, exchange, Operation::kReset);
+  decide_uncharged(core, exchange, Operation::kReset);
 }
 
 }  // namespace weir

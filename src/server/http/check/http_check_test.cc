@@ -367,6 +367,29 @@ TEST(HttpCheck, APipelinedChargeIsChargedAfterTheCheckBeforeIt) {
   EXPECT_NE(replies.find(R"("remaining":9)"), std::string::npos) << replies;
 }
 
+TEST(HttpCheck, WhatDoesNotFitTakesWhatIsLeftIfItSaysSo) {
+  TestDoor door(with_rules());
+  const std::string start = R"({"key":"a","limit":10,"window":60,"cost":7,"charge":)";
+  EXPECT_NE(answer(door, "/check", start + "\"drain\"}").find(R"("remaining":3)"),
+            std::string::npos);
+  const std::string denied = answer(door, "/check", start + "\"drain\"}");
+  EXPECT_NE(denied.find(R"("allowed":false,"remaining":0)"), std::string::npos) << denied;
+  const std::string reset = answer(door, "/check", start + "\"reset\"}");
+  EXPECT_NE(reset.find(R"("allowed":true,"remaining":10)"), std::string::npos) << reset;
+}
+
+TEST(HttpCheck, AResetInPlaceOfAChargeIsForAdmins) {
+  TestDoor door({.rules = with_rules().rules,
+                 .access = {.exposure = Exposure::kNetwork, .admin_token = "secret"}});
+  const std::string check = R"({"key":"a","rule":"login","charge":"reset"})";
+  EXPECT_EQ(door.ask(post("/check", check)).status, 401);
+  EXPECT_EQ(door.ask(post("/v1/check", check)).status, 401);
+  EXPECT_EQ(door.ask(post("/check", check, "Authorization: Bearer secret\r\n")).status, 200);
+  const TestReply listed = door.ask(post("/v1/check", R"({"checks":[)" + check + "]}"));
+  EXPECT_EQ(listed.status, 400);
+  EXPECT_NE(listed.body.find("checks[0].charge"), std::string::npos) << listed.body;
+}
+
 TEST(HttpCheck, NothingIgnoresAChargeThatIsToCountAlways) {
   TestDoor door(with_rules());
   for (const std::string_view path : {"/v1/look", "/v1/reset"}) {

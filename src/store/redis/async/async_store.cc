@@ -179,11 +179,9 @@ Decision AsyncStore::spend_at(std::uint32_t place, const Charge& charge, Operati
                               Instant now) {
   Key& key = keys_[place];
   if (!has_terms(key.quota, *charge.quota)) take_terms(place, *charge.quota);
-  const bool always = operation == Operation::kCharge;
-  const auto enter = always ? weir::charge : spend;
-  const Decision decision = enter(key.quota, key.state, charge.cost, now + key.ahead);
-  const bool counts = always ? decision.verdict != Verdict::kNever : decision.allowed();
-  if (counts) key.pending = sum_of(key.pending, charge.cost);
+  const auto [decision, units] =
+      enter(operation, key.quota, key.state, charge.cost, now + key.ahead);
+  key.pending = sum_of(key.pending, units);
   note(place);
   key.is_denied = !decision.allowed();
   is_calm(key, decision, now) ? list_calm(place) : touch(place, now);

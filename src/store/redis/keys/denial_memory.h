@@ -9,7 +9,8 @@
 // What counts whether or not it fits (Operation::kCharge) has to reach Redis, as it is owed even if
 // another node gives back what took the key over its limit. There is one exception: single hits on
 // a fixed window that is over its limit, as Envoy counts them. They are worth no trip each, until
-// Redis allows anything of the key.
+// Redis allows anything of the key. A charge that takes what is left (Operation::kDrain) has to
+// reach Redis while there may be some.
 //
 // Bounded: a key has one place, and takes it from the key that has it.
 //
@@ -67,6 +68,8 @@ class DenialMemory {
     if (now < place.asked_at || now >= place.end()) return {};
     const Duration age = now - place.asked_at;
     Decision decision = place.decision;
+    const bool may_have_some = decision.remaining > 0 || decision.more_after <= age;
+    if (operation == Operation::kDrain && may_have_some) return {};
     decision.retry_after -= age;
     decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
     // What has come since is not known; what the denial waits for comes then at the latest.

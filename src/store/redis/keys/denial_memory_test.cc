@@ -119,5 +119,18 @@ TEST_F(DenialMemoryTest, OfWhatCountsAlwaysKnowsOnlyTheDebtsOfFixedWindows) {
   EXPECT_FALSE(memory_.find(other, kStart));
 }
 
+TEST_F(DenialMemoryTest, WhatTakesTheRestIsAskedWhileThereMayBeSome) {
+  Decision denial = denied(500ms);
+  denial.remaining = 3;
+  denial.more_after = 200ms;
+  memory_.note(charge_, denial, kStart);
+  EXPECT_FALSE(memory_.find(charge_, kStart, Operation::kDrain));
+  denial.remaining = 0;
+  memory_.note(charge_, denial, kStart);
+  EXPECT_TRUE(memory_.find(charge_, kStart + 199ms, Operation::kDrain));
+  EXPECT_FALSE(memory_.find(charge_, kStart + 200ms, Operation::kDrain));
+  EXPECT_TRUE(memory_.find(charge_, kStart + 200ms));
+}
+
 }  // namespace
 }  // namespace weir

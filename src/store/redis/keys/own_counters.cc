@@ -5,6 +5,15 @@
 #include "algo/quota_share.h"
 
 namespace weir {
+namespace {
+
+// Whether a denial changes counters, too.
+bool is_entered_whatever(Operation operation) {
+  return operation == Operation::kCharge || operation == Operation::kDrain;
+}
+
+}  // namespace
+
 Decision OwnCounters::decide(Operation operation, const Charge& charge, Instant now) {
   Decision decision;
   Batch batch{.operation = operation,
@@ -22,8 +31,8 @@ void OwnCounters::enter(const Batch& answered, Instant now) {
   for (std::size_t index = 0; index < answered.charges.size(); ++index) {
     if (answered.operation == Operation::kReset) {
       decide(Operation::kReset, answered.charges[index], now);
-    } else if (answered.operation == Operation::kCharge) {
-      charge(answered.charges[index], now);
+    } else if (is_entered_whatever(answered.operation)) {
+      enter_as(answered.operation, answered.charges[index], now);
     } else if (answered.decisions[index].allowed()) {
       enter(answered.charges[index], now);
     }
@@ -36,12 +45,11 @@ Quota OwnCounters::own_quota(const Quota& quota) const {
   return is_bucket && live_nodes_ ? share_of(quota, live_nodes_()) : quota;
 }
 
-// As much as counts whether or not it fits.
-void OwnCounters::charge(const Charge& charge, Instant now) {
+void OwnCounters::enter_as(Operation operation, const Charge& charge, Instant now) {
   const Quota quota = own_quota(*charge.quota);
   Charge entered = charge;
   entered.quota = &quota;
-  decide(Operation::kCharge, entered, now);
+  decide(operation, entered, now);
 }
 
 // If the counter has less left than was admitted, that.

@@ -31,7 +31,7 @@ class OwnCounters {
 
  private:
   Quota own_quota(const Quota& quota) const;
-  void charge(const Charge& charge, Instant now);
+  void enter_as(Operation operation, const Charge& charge, Instant now);
   Decision decide(Operation operation, const Charge& charge, Instant now);
 
   Store* memory_;

@@ -56,6 +56,14 @@ TEST_F(OwnCountersTest, EntersWhatCountsAlwaysThoughItWasDenied) {
   EXPECT_EQ(remaining(one_.key), 0);
 }
 
+TEST_F(OwnCountersTest, TakesWhatIsLeftWhereThatWasTaken) {
+  Charge all = one_;
+  all.cost = 11;
+  enter(Operation::kDrain, {all, other_}, {Verdict::kNever, Verdict::kAllowed});
+  EXPECT_EQ(remaining(one_.key), 0);
+  EXPECT_EQ(remaining(other_.key), 6);
+}
+
 // Three nodes have used all of it together.
 TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
   constexpr std::int64_t kNodes = 3;

@@ -84,7 +84,9 @@ void LeasedStore::decide(Batch& batch, Instant now) noexcept {
     return;
   }
   if (answer_at_once(batch, now)) return;
-  if (!spends(batch.operation)) return pass_on(batch, now, now);
+  // To take what is left is Redis's business.
+  const bool helps = spends(batch.operation) && batch.operation != Operation::kDrain;
+  if (!helps) return pass_on(batch, now, now);
   wait_for_leases(batch, now);
 }
 
@@ -128,7 +130,10 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
     }
   }
   const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
-  return !counts_always && denials_.find(charge, now) ? Known::kDenial : Known::kNothing;
+  const bool takes_units = batch.operation == Operation::kDrain && places[index] != kNobody &&
+                           keys_[places[index]].leased.held() > 0;
+  if (counts_always || takes_units) return Known::kNothing;
+  return denials_.find(charge, now, batch.operation) ? Known::kDenial : Known::kNothing;
 }
 
 // False, without spending, if memory cannot answer all charges.

@@ -39,6 +39,7 @@ enum class ScriptOperation : std::uint8_t {
   kLook,
   kReset,
   kCharge,
+  kDrain,
   kLease,   // grants units to be spent until the lease ends
   kSync,    // charges as kCharge does, and returns the state
   kReturn,  // gives units of a lease back, if it has not ended

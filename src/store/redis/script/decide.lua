@@ -129,9 +129,10 @@ local function more_after(kind, k, remaining, reset, limit, window, per_unit, pe
       A[k], B[k], C[k], D[k], remaining, reset, limit, window, per_unit, per_us)
 end
 
--- Decides the charge at `position` and keeps what that changes.
-local function spend(position)
+-- Decides the charge at `position`, or another cost, and keeps what that changes.
+local function spend(position, as_cost)
   local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  cost = as_cost or cost
   local verdict, remaining, reset, retry, level, changed, a, b, c, d = algorithms[k].step(
       A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us, 0)
   if changed then store(k, window, a, b, c, d) end
@@ -350,6 +351,15 @@ local function make_charge_each()
   end)
 end
 
+-- The rest goes first: then the charge is denied once, and says how long from then on.
+local function make_drain_each()
+  return each(function(position)
+    local verdict, remaining = look(position)
+    if verdict ~= ALLOWED and remaining > 0 then spend(position, remaining) end
+    return spend(position)
+  end)
+end
+
 local function make_sync()
   local charge = make_charge()
   -- Charges, and returns the state; of logs and backoffs, which nobody copies, zeros.
@@ -382,12 +392,13 @@ local function make_return()
   end
 end
 
-local SPEND_EACH, SPEND_ALL, LOOK, RESET, CHARGE_EACH, LEASE, SYNC, RETURN = 0, 1, 2, 3, 4, 5, 6, 7
+local SPEND_EACH, SPEND_ALL, LOOK, RESET, CHARGE_EACH, DRAIN_EACH = 0, 1, 2, 3, 4, 5
+local LEASE, SYNC, RETURN = 6, 7, 8
 local TERMS_SIZES = {[LEASE] = 48, [RETURN] = 16}
 local action_of = lazily({
   [SPEND_EACH] = make_spend_each, [SPEND_ALL] = make_spend_all, [LOOK] = make_look,
-  [RESET] = make_reset, [CHARGE_EACH] = make_charge_each, [LEASE] = make_lease,
-  [SYNC] = make_sync, [RETURN] = make_return,
+  [RESET] = make_reset, [CHARGE_EACH] = make_charge_each, [DRAIN_EACH] = make_drain_each,
+  [LEASE] = make_lease, [SYNC] = make_sync, [RETURN] = make_return,
 })
 
 -- Returns what is wrong with a charge of the batch, if anything: then it decides none.

@@ -62,7 +62,9 @@ bool is_charged(const Batch& part, std::size_t index) {
 
 // Whether the parts have charged what the whole wanted.
 bool is_kept(const Batch& whole, std::span<const Batch> parts) {
-  if (whole.operation == Operation::kCharge) return true;  // rather too much than too little
+  const bool never_returns =
+      whole.operation == Operation::kCharge || whole.operation == Operation::kDrain;
+  if (never_returns) return true;  // rather too much than too little
   if (whole.operation == Operation::kSpendEach) return whole.error == StoreError::kNone;
   const auto charged = [](const Batch& part) { return is_charged(part, 0); };
   return whole.operation != Operation::kSpendAll || std::ranges::all_of(parts, charged);
