@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as weir from "@weir/limiter";
-import { CASES, rowOf, simulate, SimulatedKv } from "../tools/kv_simulation.mjs";
+import { CASES, offer, rowOf, simulate, SimulatedKv } from "../tools/kv_simulation.mjs";
 
 const { KvStore, Limiter, Quota } = weir;
 const START = 1_763_836_020_000;
@@ -75,6 +75,25 @@ test("what one place has admitted, another sees, but for an even share", async (
   assert.equal(decision.allowed, false);
   assert.equal(decision.limit, 10);
   assert.ok(decision.retryAfter > 0 && decision.retryAfter <= 120);
+});
+
+test("a flood: no window holds more than the hard bound", async () => {
+  const setting = { limit: 10, window: 60, places: 2, load: 100, windows: 6 };
+  const { limit, window, places } = setting;
+  const time = { now: START };
+  const kv = new SimulatedKv(time);
+  const stores = [...Array(places).keys()].map((place) =>
+    new KvStore({ kv: kv.place(), places, place: `p${place}` }));
+  const limiters = stores.map((store) =>
+    new Limiter({ limit, window, clock: () => time.now }, store));
+  const admitted = Array(setting.windows).fill(0);
+  await offer(setting, time, async (place) => {
+    const { allowed } = await limiters[place].hit("", "k");
+    admitted[Math.floor((time.now - START) / (1000 * window))] += allowed;
+  });
+  const { hard } = stores[0].bound(limiters[0].quota);
+  assert.equal(admitted[0], hard, "no place has heard of the other");
+  assert.ok(admitted.every((count) => count <= hard), String(admitted));
 });
 
 test("a key that hardly uses its limit is never written", async () => {

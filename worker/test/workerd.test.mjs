@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ask } from "../tools/load.mjs";
+import { ask, WindowCounts } from "../tools/load.mjs";
 import { buildWorker, requireWorkerd, ROOT, startPlaces } from "./world.mjs";
 
 const workerd = requireWorkerd();
@@ -22,6 +22,15 @@ async function metric(url, name) {
   const { body } = await ask(url, METRICS);
   return Number(body.split("\n").find((line) => line.startsWith(`${name} `)).split(" ")[1]);
 }
+
+// The last minute may hold more than the bound of any window: some of two.
+test("what --load shows goes by windows", () => {
+  const counts = new WindowCounts(60_000);
+  for (const time of [119_000, 119_999, 120_000, 130_000, 130_001]) counts.add(time);
+  assert.deepEqual(counts.at(130_002), [3, 2]);
+  assert.deepEqual(counts.at(180_000), [0, 3]);
+  assert.deepEqual(counts.at(240_000), [0, 0]);
+});
 
 test("after the limit: the denial, to the letter", async (t) => {
   const built = buildWorker("denial", { file: join(ROOT, "worker/rules.yaml") });

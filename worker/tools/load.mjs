@@ -23,6 +23,24 @@ export function ask(url, question = {}) {
   });
 }
 
+/** Counts by windows since 1970, as a limit and its bound do. */
+export class WindowCounts {
+  constructor(windowMs) {
+    this.windowMs = windowMs;
+    this.counts = new Map();
+  }
+  add(time) {
+    const window = Math.floor(time / this.windowMs);
+    this.counts.set(window, (this.counts.get(window) ?? 0) + 1);
+    this.counts.delete(window - 2);
+  }
+  /** Of the window that `time` lies in, and of the one before. */
+  at(time) {
+    const window = Math.floor(time / this.windowMs);
+    return [window, window - 1].map((each) => this.counts.get(each) ?? 0);
+  }
+}
+
 /**
  * So many requests a second, for so many seconds, five of six to the first place and the others
  * to the rest. Calls `onAnswer(status, place)` for each.

@@ -5,7 +5,7 @@
 // --load sends requests of one client to both places and prints what they admit.
 
 import { execFileSync } from "node:child_process";
-import { offerLoad } from "./load.mjs";
+import { offerLoad, WindowCounts } from "./load.mjs";
 import { startWorkerd, workerdIn } from "./workerd.mjs";
 
 const LIMIT = 10;       // of worker/rules.yaml
@@ -37,19 +37,19 @@ console.log(`One Worker at two places, ${LIMIT} requests a minute for each clien
 
 if (words.includes("--load")) {
   const perSecond = Number(valueOf("--load")) || LOAD_PER_SECOND;
-  const admitted = [];
+  const admitted = new WindowCounts(WINDOW_MS);
   let asked = 0;
   const tell = () => {
-    const since = Date.now() - WINDOW_MS;
-    const count = admitted.filter((at) => at > since).length;
-    console.log(`${asked} requests of ${CLIENT}; admitted in the last minute: ${count}, ` +
-                `${(100 * count) / LIMIT} % of the limit (at most ${100 * places.length} %)`);
+    const [current, previous] = admitted.at(Date.now());
+    const [now, before] = [current, previous].map((count) => `${(100 * count) / LIMIT} %`);
+    console.log(`${asked} requests of ${CLIENT}; admitted in this minute of the clock: ${now} ` +
+                `of the limit, in the last: ${before} (at most ${100 * places.length} %)`);
   };
   const timer = setInterval(tell, TELL_EVERY_MS);
   const load = { urls: [urls.a, urls.b], perSecond, seconds: Infinity, client: CLIENT };
   void offerLoad(load, (status) => {
     ++asked;
-    if (status === 200) admitted.push(Date.now());
+    if (status === 200) admitted.add(Date.now());
   }).catch(() => clearInterval(timer));
 }
 await ended;

@@ -52,7 +52,7 @@ export interface KvStoreOptions {
   waitUntil?: (work: Promise<unknown>) => void;
 }
 
-/** What a limit over KV may admit, in units a window. */
+/** What a limit over KV may admit, in units a window; windows follow each other since 1970. */
 export interface Bound {
   /** Never more: every place by itself. */
   hard: number;
