@@ -15,12 +15,12 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// The longest block of the keys that the ask may have.
+// The longest block of the keys that the ask may have, and of its client.
 std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
-  if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
+  if (ask.choices == nullptr) return blocks.until(rule_id(ask), ask.key, ask.client, now);
   std::optional<Instant> until;
   for (const std::string& key : ask.choices->keys) {
-    until = std::max(until, blocks.until(ask.rule->id, key, now));
+    until = std::max(until, blocks.until(rule_id(ask), key, ask.client, now));
   }
   return until;
 }
@@ -38,6 +38,22 @@ Decision refused(const Quota& quota) {
 // As if the key had never been seen.
 Decision untouched(const Quota& quota) {
   return {.limit = quota.capacity(), .remaining = quota.capacity()};
+}
+
+// What the rule says without counting and without blocks. False: nothing.
+bool settle_by_rule(const Ask& ask, const Quota& quota, Instant wall_time, Answer& answer) {
+  const Rule& rule = *ask.rule;
+  const auto pass = [&] {
+    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+    return true;
+  };
+  if (!rule.in_force(wall_time) || rule.effect != Rule::Effect::kLimit) return pass();
+  if (ask.is_on_deny_list()) {
+    answer.cause = Answer::Cause::kDenyList;
+    answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
+    return true;
+  }
+  return ask.is_on_allow_list() && pass();
 }
 
 }  // namespace
@@ -176,19 +192,7 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
   const Quota& quota = item.limits.front();
   Answer& answer = item.answer;
   answer = {.quota = quota};
-  if (ask.rule == nullptr) return false;
-  const Rule& rule = *ask.rule;
-  if (!rule.in_force(engine_.wall_time(now)) || rule.effect != Rule::Effect::kLimit) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
-    return true;
-  }
-  if (ask.is_on_deny_list()) {
-    answer.cause = Answer::Cause::kDenyList;
-    answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
-    return true;
-  }
-  if (ask.is_on_allow_list()) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+  if (ask.rule != nullptr && settle_by_rule(ask, quota, engine_.wall_time(now), answer)) {
     return true;
   }
   if (blocks_.empty() || operation_ == Operation::kReset) return false;

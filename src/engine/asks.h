@@ -7,7 +7,8 @@
 //   on the rule's deny list          denied for good, nothing counted; of a request that repeats
 //                                    its key, any of the values counts here and for blocks
 //   on its allow list                allowed, nothing counted
-//   blocked                          denied until the block ends, nothing counted
+//   blocked, by the rule or for all  denied until the block ends, nothing counted; a limit
+//                                    without a rule, too, if it is for all
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,
 //                                    and a denial by one charges none

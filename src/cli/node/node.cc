@@ -249,6 +249,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
       .figures = [this] { return figures(); },
+      .log = [](const std::string& line) { spdlog::info("{}", line); },
       .logins = &logins_,
       .rule_desk = &rule_changer_,
       .switches = &switches_,
