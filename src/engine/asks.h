@@ -181,6 +181,7 @@ class Asks final : Engine::Asker {
   void conclude(Instant now);
   void record(const Item& item, Instant now);
   void block_for_denial(Item& item, Instant now);
+  void remember_denial(const Item& item, Instant now);
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_counted_alone(Instant now);
