@@ -29,7 +29,8 @@ export class KeysTab extends Tab {
     this.append(
       h("h1", {}, "Keys"),
       h("section", { class: "card" }, h("h2", {}, "One key"),
-        h("div", { class: "fields three" }, field("Rule", this.rule), field("Key", this.key),
+        h("div", { class: "fields three" }, field("Rule", this.rule),
+          field("Key", this.key, "To block, also 203.0.113.0/24"),
           field("Block for", this.span, "Such as 30s, 5m, 2h")),
         h("div", { class: "actions" },
           button("Look", () => this.look(), { class: "primary", id: "look" }),
@@ -106,14 +107,15 @@ export class KeysTab extends Tab {
   }
 
   private blockRow(entry: json.Fields): HTMLTableRowElement {
-    const rule = json.text(entry.rule) ?? "";
+    const rule = json.text(entry.rule);
     const key = json.text(entry.key) ?? "";
     const reason = json.text(entry.reason) ?? "";
-    return row(BLOCK_COLUMNS, [rule, h("code", {}, key),
+    return row(BLOCK_COLUMNS, [rule ?? "all rules", h("code", {}, key),
       badge(reason === "manual" ? "by hand" : reason, reason === "manual" ? "" : "warn"),
       span(json.number(entry.ends_in_seconds)),
       button("Lift", () => this.lift(rule, key),
-        { class: "quiet small", "aria-label": `Lift ${key}`, "data-focus": `${rule} ${key}` })]);
+        { class: "quiet small", "aria-label": `Lift ${key}`,
+          "data-focus": `${rule ?? ""} ${key}` })]);
   }
 
   private choose(key: string): void {
@@ -167,8 +169,9 @@ export class KeysTab extends Tab {
     await this.loadBlocks();
   }
 
-  private async lift(rule: string, key: string): Promise<void> {
-    const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body: { rule, key } });
+  private async lift(rule: string | undefined, key: string): Promise<void> {
+    const body = rule === undefined ? { key } : { rule, key };
+    const { ok, problem } = await ask("/admin/blocks", { method: "DELETE", body });
     this.say(ok ? "good" : "bad", ok ? `The block of ${key} is lifted.` : problem);
     await this.loadBlocks();
   }

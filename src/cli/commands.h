@@ -17,6 +17,8 @@ namespace weir {
 void add_serve_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_busiest_command(CLI::App& app);
+void add_block_commands(CLI::App& app);
+void add_denials_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);

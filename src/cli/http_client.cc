@@ -90,8 +90,10 @@ HttpReply post_json(std::string_view server, std::string_view path, std::string_
   return ask(server, std::move(request), patience);
 }
 
-HttpReply get_json(std::string_view server, const HttpQuestion& question, Duration patience) {
-  auto request = http::request<http::string_body>(http::verb::get, question.path, 11);
+HttpReply ask_json(std::string_view server, const HttpQuestion& question, Duration patience) {
+  const auto method = http::string_to_verb(question.method);
+  auto request = http::request<http::string_body>(method, question.path, 11, question.body);
+  if (!question.body.empty()) request.set(http::field::content_type, "application/json");
   if (!question.token.empty()) {
     request.set(http::field::authorization, "Bearer " + question.token);
   }

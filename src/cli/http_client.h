@@ -31,8 +31,10 @@ HttpReply post_json(std::string_view server, std::string_view path, std::string_
 struct HttpQuestion {
   std::string path;     // and query
   std::string token{};  // for Authorization: Bearer; empty: none
+  std::string method = "GET";
+  std::string body{};  // JSON; empty: none
 };
-// The same for what is only read.
-HttpReply get_json(std::string_view server, const HttpQuestion& question, Duration patience);
+// The same by any method.
+HttpReply ask_json(std::string_view server, const HttpQuestion& question, Duration patience);
 
 }  // namespace weir

@@ -31,6 +31,8 @@ int main(int argc, char** argv) {
   weir::add_serve_command(app);
   weir::add_check_command(app);
   weir::add_busiest_command(app);
+  weir::add_block_commands(app);
+  weir::add_denials_command(app);
   weir::add_validate_command(app);
   weir::add_docs_command(app);
   weir::add_export_command(app);

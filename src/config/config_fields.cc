@@ -261,10 +261,17 @@ constexpr Field kConfigFields[] = {
         .set_by({"--state-file", "File in which blocks are kept over a restart"})
         .needs_restart(),
     row::boolean("show_keys",
-                 "Whether /admin/busiest shows the busiest keys themselves, up to 64 bytes of "
-                 "each, and not only their hashes. Then events of unusual traffic show them, too, "
-                 "with the log and the webhook, and with a store they are in the Redis in clear.")
+                 "Whether /admin/busiest and /admin/denials show keys themselves, up to 64 bytes "
+                 "of each, and not only their hashes. Then events of unusual traffic show them, "
+                 "too, with the log and the webhook, and with a store the busiest are in the Redis "
+                 "in clear.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
+        .needs_restart(),
+    row::integer("log_denials", {0, 1'000},
+                 "How many denials a second the log names at most, by the hashes of their keys, "
+                 "or with show_keys by the keys. 0: none; /admin/denials has them in any case.")
+        .defaults_to("0")
+        .set_by({"--log-denials", "Denials a second that the log names at most"})
         .needs_restart(),
     row::choice("console", kConsoleUses,
                 "The console, a page at / of the HTTP door: on, for those who may use the admin "

@@ -8,7 +8,8 @@
 //                                    its key, any of the values counts here and for blocks
 //   on its allow list                allowed, nothing counted
 //   without a part of its key        denied for good, nothing counted, if the rule says so
-//   blocked                          denied until the block ends, nothing counted
+//   blocked, by the rule or for all  denied until the block ends, nothing counted; a limit
+//                                    without a rule, too, if it is for all
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,
 //                                    and a denial by one charges none
@@ -160,6 +161,9 @@ class Asks final : Engine::Asker {
   void take_limits(Item& item, const Ask& ask) const;
   void follow_switches(Item& item) const;
   static Decision blocked_until(Instant until, const Quota& quota, Instant now);
+  static Decision refused(const Quota& quota);
+  static Decision untouched(const Quota& quota);  // as if the key had never been seen
+  std::optional<Answer> settle_by_rule(const Item& item, Instant now) const;
   bool settle_uncounted(Item& item, Instant now) const;
   Operation own_operation(const Ask& ask) const;
   Role role_of(const Item& item) const;
@@ -190,6 +194,7 @@ class Asks final : Engine::Asker {
   void conclude(Instant now);
   void record(const Item& item, Instant now);
   void block_for_denial(Item& item, Instant now);
+  void remember_denial(const Item& item, Instant now);
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_counted_alone(Instant now);

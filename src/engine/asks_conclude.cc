@@ -21,6 +21,22 @@ RuleOutcome outcome_of(const Rule& rule, const Answer& answer) {
   return answer.cause == Answer::Cause::kBlocked ? RuleOutcome::kBlocked : RuleOutcome::kDenied;
 }
 
+// ---- denials ----
+
+constexpr int kTooManyRequests = 429;
+
+DenialCause denial_cause(const Answer& answer) {
+  if (answer.decision.is_store_full) return DenialCause::kMemoryFull;
+  switch (answer.cause) {
+    case Answer::Cause::kBlocked: return DenialCause::kBlock;
+    case Answer::Cause::kDenyList: return DenialCause::kDenyList;
+    case Answer::Cause::kStoreFailed: return DenialCause::kStoreFailure;
+    case Answer::Cause::kCounted:
+    case Answer::Cause::kNotCounted: break;
+  }
+  return DenialCause::kLimit;
+}
+
 // ---- blocks ----
 
 // No id of a rule begins so: no rule that somebody names can reach these counters.
@@ -83,6 +99,7 @@ void Asks::conclude(Instant now) {
     item.answer.over = !item.answer.allowed();
     record(item, now);
     block_for_denial(item, now);
+    if (item.answer.over && spends(operation_)) remember_denial(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
   }
   if (engine_.fleet() != nullptr) report_counted_alone(now);
@@ -127,6 +144,27 @@ void Asks::block_for_denial(Item& item, Instant now) {
   if (!until) return;
   answer.decision = blocked_until(*until, answer.quota, now);
   item.decisions.clear();  // the limits' own waits are not what the client has to do
+}
+
+// As the caller hears it, for those who ask later why.
+void Asks::remember_denial(const Item& item, Instant now) {
+  const Ask& ask = item.ask;
+  const Answer& answer = item.answer;
+  const bool is_proxied = ask.rule != nullptr && ask.key_origin == Ask::KeyOrigin::kRequest;
+  DenialFacts facts{.at = now,
+                    .rule = ask.rule == nullptr ? engine_.ruleless() : ask.rule->number,
+                    .cause = denial_cause(answer),
+                    .is_shadow = item.is_shadow()};
+  if (is_proxied && !item.is_shadow()) {
+    facts.status = static_cast<std::uint16_t>(
+        ask.rule->denial.status == 0 ? kTooManyRequests : ask.rule->denial.status);
+  }
+  facts.key_hash = item.hashes.front().low;
+  facts.cost = ask.cost;
+  facts.limit = answer.decision.limit;
+  facts.remaining = answer.decision.remaining;
+  if (answer.decision.verdict != Verdict::kNever) facts.retry_after = answer.decision.retry_after;
+  engine_.traffic().record_denial(facts, ask.key);
 }
 
 // Adaptive charges without a rule switch together, by what they have in common.

@@ -49,6 +49,41 @@ TEST_F(AsksTest, HoursAreThoseOfTheWallClockAndLimitsAreNot) {
   EXPECT_EQ(hit(rule), "+0 ") << "what was counted is still there";
 }
 
+TEST_F(AsksTest, ABlockedNetworkDeniesItsClientsWhateverTheirKeysAre) {
+  const Rule rule{.id = "r", .quota = quota(2)};
+  blocks_.add({.rule = "r",
+               .key = "203.0.113.0/24",
+               .since = now_,
+               .until = now_ + 1min,
+               .reason = BlockReason::kManual},
+              now_);
+  const auto asked = [&](const char* address) {
+    return decide(Operation::kSpendEach, {{.rule = &rule,
+                                           .key = address,
+                                           .client = IpAddress::parse(address),
+                                           .key_origin = Ask::KeyOrigin::kRequest}});
+  };
+  EXPECT_EQ(asked("203.0.113.9"), "-0 ");
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(asked("203.0.114.9"), "+1 ");
+  const auto somebody = IpAddress::parse("203.0.113.9");
+  EXPECT_EQ(decide(Operation::kSpendEach, {{.rule = &rule, .key = "alice", .client = somebody}}),
+            "-0 ");
+}
+
+TEST_F(AsksTest, ABlockForAllRulesDeniesALimitWithoutOne) {
+  blocks_.add(
+      {.rule = "", .key = "a", .since = now_, .until = now_ + 1min, .reason = BlockReason::kManual},
+      now_);
+  EXPECT_EQ(decide(Operation::kSpendEach, {{.quota = quota(1), .bucket = "x", .key = "a"},
+                                           {.quota = quota(1), .bucket = "x", .key = "b"}}),
+            "-0 +0 ");
+  EXPECT_EQ(last().cause, Cause::kBlocked);
+  EXPECT_EQ(hit({.id = "r", .quota = quota(2)}, "a"), "-0 ");
+  now_ += 1min;
+  EXPECT_EQ(hit({.id = "r", .quota = quota(2)}, "a"), "+1 ");
+}
+
 TEST_F(AsksTest, AQuotaOfOnesOwnNeedsNoRule) {
   EXPECT_EQ(decide(Operation::kSpendEach, {{.quota = quota(1), .bucket = "x", .key = "a"},
                                            {.quota = quota(1), .bucket = "y", .key = "a"},

@@ -78,6 +78,20 @@ std::optional<IpAddress> network_of(std::string_view key) {
   return std::nullopt;
 }
 
+// What a hand blocks is a network, if it reads as one.
+std::optional<BlockedNetwork> network_of(const Block& block) {
+  if (block.reason != BlockReason::kManual) return std::nullopt;
+  return BlockedNetwork::parse(block.key);
+}
+
+BlockScope scope_of(const Block& block) {
+  return block.rule.empty() ? BlockScope::kAllRules : BlockScope::kRule;
+}
+
+void shorten(std::string& text, std::size_t bytes_max) {
+  if (text.size() > bytes_max) text.resize(bytes_max);
+}
+
 }  // namespace
 
 std::string_view reason_name(BlockReason reason) {
@@ -103,20 +117,66 @@ std::uint64_t BlockList::tag_of(HashedName name) const noexcept {
   return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
 }
 
+std::uint64_t BlockList::tag_of(std::string_view rule,
+                                const BlockedNetwork& network) const noexcept {
+  std::array<char, sizeof(IpAddress::Bytes) + 1> name;
+  std::ranges::copy(network.address.bytes(), name.begin());
+  name.back() = static_cast<char>(network.bits);
+  const std::string_view key(name.data(), name.size());
+  const KeyHash hash = hasher_.hash({.rule = rule, .bucket = "networks", .key = key}, Quota());
+  return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
+}
+
 std::size_t BlockList::home_of(std::uint64_t tag) const noexcept {
   return tag & (slots_.size() - 1);
 }
 
 std::optional<Instant> BlockList::until(std::string_view rule, std::string_view key,
+                                        const std::optional<IpAddress>& client,
                                         Instant now) const noexcept {
-  return until(tag_of(rule, key), now);
+  return until(tag_of(rule, key), rule, key, client, now);
 }
 
-std::optional<Instant> BlockList::until(HashedName name, Instant now) const noexcept {
-  return until(tag_of(name), now);
+std::optional<Instant> BlockList::until(const HashedName& name, std::string_view rule,
+                                        std::string_view key,
+                                        const std::optional<IpAddress>& client,
+                                        Instant now) const noexcept {
+  return until(tag_of(name), rule, key, client, now);
 }
 
-std::optional<Instant> BlockList::until(std::uint64_t tag, Instant now) const noexcept {
+std::optional<Instant> BlockList::until(std::uint64_t tag, std::string_view rule,
+                                        std::string_view key,
+                                        const std::optional<IpAddress>& client,
+                                        Instant now) const noexcept {
+  auto until = end_at(tag, now);
+  if (keys_for_all_.load(std::memory_order_relaxed) > 0) {
+    until = std::max(until, end_at(tag_of({}, key), now));
+  }
+  if (networks_.empty()) return until;
+  const auto named = BlockedNetwork::around(key);
+  if (named) until = std::max(until, end_around(rule, *named, now));
+  const bool is_named = named && named->is_single() && named->address == client;
+  if (client && !is_named) {
+    const unsigned bits = client->is_v4() ? 32 : 128;
+    until = std::max(until, end_around(rule, {.address = *client, .bits = bits}, now));
+  }
+  return until;
+}
+
+// The latest end of the networks that this one is in.
+std::optional<Instant> BlockList::end_around(std::string_view rule, const BlockedNetwork& inner,
+                                             Instant now) const noexcept {
+  std::optional<Instant> end;
+  networks_.each_around(inner, BlockScope::kRule, [&](const BlockedNetwork& network) {
+    end = std::max(end, end_at(tag_of(rule, network), now));
+  });
+  networks_.each_around(inner, BlockScope::kAllRules, [&](const BlockedNetwork& network) {
+    end = std::max(end, end_at(tag_of({}, network), now));
+  });
+  return end;
+}
+
+std::optional<Instant> BlockList::end_at(std::uint64_t tag, Instant now) const noexcept {
   for (std::size_t i = 0; i < kProbesMax; ++i) {
     const Slot& slot = slots_[(home_of(tag) + i) & (slots_.size() - 1)];
     const std::uint64_t found = slot.tag.load(std::memory_order_acquire);
@@ -146,17 +206,27 @@ bool BlockList::add(Block block, Instant now) {
 }
 
 bool BlockList::insert(Block& block, Instant now) {
-  if (block.key.size() > kKeyMax) block.key = std::string(StoredKey(block.key));
-  const std::uint64_t tag = tag_of(block.rule, block.key);
+  const auto network = network_of(block);
+  block.key = network ? network->to_string() : std::string(StoredKey(block.key));
+  shorten(block.by, kByMax);
+  shorten(block.why, kWhyMax);
+  const std::uint64_t tag = network ? tag_of(block.rule, *network) : tag_of(block.rule, block.key);
   const std::int64_t until_us = std::max<std::int64_t>(epoch_us(block.until), 1);
   expire_locked(now);
   const bool by_hand = block.reason == BlockReason::kManual;
   const auto known = lists_.entries.find(tag);
   const bool is_known = known != lists_.entries.end();
   if (is_known && !by_hand && block.until <= known->second.block.until) return true;
+  if (!by_hand && is_blocked_longer_by_hand(block)) return true;
+  if (network && !networks_.has_room_for(*network)) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
 
   Lists own = lists_of(tag, block);  // or there is no memory, and the known block stays
+  own.entries.begin()->second.blocked = network;
   if (is_known) remove(known);
+  if (network && network->is_single()) erase_tag(tag_of(block.rule, block.key));  // of the rule
   make_room_in(own.entries.begin()->second.network);
   const Worth worth = by_hand                            ? Worth::kByHand
                       : kept_ < blocks_max_ / kKeptShare ? Worth::kKept
@@ -173,6 +243,14 @@ bool BlockList::insert(Block& block, Instant now) {
   count_.store(lists_.entries.size(), std::memory_order_relaxed);
   changes_.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+// A rule and a hand may block one address; the hand's is the block of a network.
+bool BlockList::is_blocked_longer_by_hand(const Block& block) const {
+  const auto address = networks_.empty() ? std::nullopt : BlockedNetwork::parse(block.key);
+  if (!address || !address->is_single()) return false;
+  const auto found = lists_.entries.find(tag_of(block.rule, *address));
+  return found != lists_.entries.end() && block.until <= found->second.block.until;
 }
 
 // One block in lists of its own, which have all the memory that it needs.
@@ -197,10 +275,21 @@ void BlockList::take(Lists& own, Worth worth, std::size_t slot) noexcept {
   by_worth.value().first = worth;
   lists_.by_worth.insert(std::move(by_worth));
   kept_ += worth == Worth::kKept ? 1 : 0;
+  count_in(entry);
   lists_.entries.merge(own.entries);
   lists_.ends.merge(own.ends);
   lists_.by_network.merge(own.by_network);
   for (auto& [network, ends] : own.by_network) lists_.by_network.at(network).merge(ends);
+}
+
+void BlockList::count_in(const Entry& entry) noexcept {
+  if (entry.blocked) return networks_.add(*entry.blocked, scope_of(entry.block));
+  if (entry.block.rule.empty()) keys_for_all_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void BlockList::count_out(const Entry& entry) noexcept {
+  if (entry.blocked) return networks_.remove(*entry.blocked, scope_of(entry.block));
+  if (entry.block.rule.empty()) keys_for_all_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // A network that has its share of the list gives up one of its own.
@@ -241,6 +330,7 @@ void BlockList::remove(Entries::iterator entry) {
   lists_.ends.erase(end);
   lists_.by_worth.erase({entry->second.worth, end});
   kept_ -= entry->second.worth == Worth::kKept ? 1 : 0;
+  count_out(entry->second);
   if (const Network& network = entry->second.network) {
     const auto own = lists_.by_network.find(*network);
     own->second.erase(end);
@@ -257,8 +347,39 @@ bool BlockList::lift(std::string_view rule, std::string_view key) {
   return true;
 }
 
+std::size_t BlockList::lift_all(std::string_view key) {
+  const auto network = BlockedNetwork::parse(key);
+  const auto name = network ? network->to_string() : std::string(StoredKey(key));
+  const std::scoped_lock lock(mutex_);
+  std::set<std::string> rules;
+  for (const auto& [tag, entry] : lists_.entries) {
+    if (entry.block.key == name) rules.insert(entry.block.rule);
+  }
+  for (const std::string& rule : rules) {
+    erase(rule, name);
+    tell({.rule = rule, .key = name}, std::nullopt);
+  }
+  return rules.size();
+}
+
+std::optional<Instant> BlockList::end_of(const Block& block) {
+  const auto network = network_of(block);
+  const std::scoped_lock lock(mutex_);
+  const auto found =
+      lists_.entries.find(network ? tag_of(block.rule, *network) : tag_of(block.rule, block.key));
+  if (found == lists_.entries.end()) return std::nullopt;
+  return found->second.block.until;
+}
+
+// What a hand has blocked, and what the rule has.
 bool BlockList::erase(std::string_view rule, std::string_view key) {
-  const auto found = lists_.entries.find(tag_of(rule, key));
+  const auto network = BlockedNetwork::parse(key);
+  const bool was_by_hand = network && erase_tag(tag_of(rule, *network));
+  return erase_tag(tag_of(rule, key)) || was_by_hand;
+}
+
+bool BlockList::erase_tag(std::uint64_t tag) {
+  const auto found = lists_.entries.find(tag);
   if (found == lists_.entries.end()) return false;
   remove(found);
   changes_.fetch_add(1, std::memory_order_relaxed);

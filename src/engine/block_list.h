@@ -1,8 +1,13 @@
-// BlockList: the keys that are denied until a known instant, without being counted.
+// BlockList: the keys and networks that are denied until a known instant, without being counted.
 //
-// Looked at before any counter, by every request of a rule that blocks; so a look is one
-// probe of a table without locks, and while nobody is blocked one load. Adding, lifting
-// and listing take a lock: they happen when somebody is denied, not when somebody asks.
+// Looked at before any counter, by every request; so a look is one probe of a table without
+// locks, and while nobody is blocked one load. Adding, lifting and listing take a lock: they
+// happen when somebody is denied, not when somebody asks.
+//
+// A hand may block for all rules: the block's rule is empty. What a hand blocks and is an address
+// or a network ("203.0.113.0/24", "2001:db8::/32") holds for clients whose address is in it,
+// whatever the rule's key is, and for keys that are such an address or network. A look then
+// probes once for each length of networks that is blocked (blocked_networks.h).
 //
 // Memory is fixed at the start, so a full list drops blocks, and an attacker who fills it must
 // not thereby lift the block of anybody else:
@@ -33,6 +38,7 @@
 #include <vector>
 
 #include "base/ip_address.h"
+#include "engine/blocked_networks.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -45,11 +51,14 @@ enum class BlockReason : std::uint8_t {
 std::string_view reason_name(BlockReason reason);  // "denied", "manual"
 
 struct Block {
-  std::string rule;
+  std::string rule;  // empty: all rules, and limits without one
   std::string key;
   Instant since{};
   Instant until{};
   BlockReason reason = BlockReason::kDenied;
+  // Whose a hand is, and what its block is for, if it said so.
+  std::string by{};
+  std::string why{};
 };
 
 class BlockList {
@@ -57,6 +66,9 @@ class BlockList {
   static constexpr std::size_t kBlocksMax = 65'536;
   // Bytes of a key that are kept. A longer one is blocked by a digest of it.
   static constexpr std::size_t kKeyMax = 1'024;
+  // Likewise of the other texts.
+  static constexpr std::size_t kByMax = 64;
+  static constexpr std::size_t kWhyMax = 256;
 
   // `hasher` must outlive the list.
   explicit BlockList(const KeyHasher& hasher, std::size_t blocks_max = kBlocksMax);
@@ -66,22 +78,34 @@ class BlockList {
   // Nobody is blocked: until() need not be asked. One relaxed load.
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
 
-  // Until when the key of this rule is blocked. Nothing if it is not. No lock, no
-  // allocation.
+  // Until when this rule denies the key, or the client, if that is known. Nothing if it does
+  // not. An empty rule is a limit without one. No lock, no allocation.
   std::optional<Instant> until(std::string_view rule, std::string_view key,
-                               Instant now) const noexcept;
+                               const std::optional<IpAddress>& client, Instant now) const noexcept;
+  std::optional<Instant> until(std::string_view rule, std::string_view key,
+                               Instant now) const noexcept {
+    return until(rule, key, std::nullopt, now);
+  }
 
-  // The same for who has hashed the names already, by the hasher of the list, and whatever bucket.
+  // The same for a caller that has hashed rule and key already, by the hasher of the list, and
+  // whatever bucket.
   // REQUIRES: the key has at most kKeyMax bytes
-  std::optional<Instant> until(HashedName name, Instant now) const noexcept;
+  std::optional<Instant> until(const HashedName& name, std::string_view rule, std::string_view key,
+                               const std::optional<IpAddress>& client, Instant now) const noexcept;
   const KeyHasher& hasher() const { return hasher_; }
 
   // Blocks, or changes the end of a block, which a rule never brings nearer: only a hand does.
-  // False if the list is full of blocks that are worth more.
+  // False if the list is full of blocks that are worth more, or networks of as many lengths as
+  // BlockedNetworks takes are blocked already.
   bool add(Block block, Instant now);
 
   // False if it was not blocked.
   bool lift(std::string_view rule, std::string_view key);
+  // Whatever blocks it is of, of single rules or of all. Returns how many there were. Slow.
+  std::size_t lift_all(std::string_view key);
+
+  // When this block ends, others that hold for its key aside. Nothing if it is gone.
+  std::optional<Instant> end_of(const Block& block);
 
   // Those who are told what is new here: the other nodes, the other processes of this one.
   enum class Audience : std::uint8_t { kFleet, kProcesses };
@@ -135,7 +159,8 @@ class BlockList {
     Block block;
     std::size_t slot = 0;
     Worth worth = Worth::kOther;
-    Network network{};  // of blocks that nobody made by hand
+    std::optional<BlockedNetwork> blocked{};  // if the block is of a network
+    Network network{};                        // of blocks that nobody made by hand
   };
   using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
   struct Lists {
@@ -147,6 +172,8 @@ class BlockList {
 
   bool insert(Block& block, Instant now);  // these two with the lock held
   bool erase(std::string_view rule, std::string_view key);
+  bool erase_tag(std::uint64_t tag);
+  bool is_blocked_longer_by_hand(const Block& block) const;
   void tell(const Block& block, std::optional<Audience> except);
   void expire_locked(Instant now);
   void make_room_in(const Network& network);
@@ -154,7 +181,14 @@ class BlockList {
   void drop(std::uint64_t tag);
   std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
   std::uint64_t tag_of(HashedName name) const noexcept;
-  std::optional<Instant> until(std::uint64_t tag, Instant now) const noexcept;
+  std::optional<Instant> until(std::uint64_t tag, std::string_view rule, std::string_view key,
+                               const std::optional<IpAddress>& client, Instant now) const noexcept;
+  std::uint64_t tag_of(std::string_view rule, const BlockedNetwork& network) const noexcept;
+  std::optional<Instant> end_at(std::uint64_t tag, Instant now) const noexcept;
+  std::optional<Instant> end_around(std::string_view rule, const BlockedNetwork& inner,
+                                    Instant now) const noexcept;
+  void count_in(const Entry& entry) noexcept;
+  void count_out(const Entry& entry) noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
   static Lists lists_of(std::uint64_t tag, const Block& block);
@@ -168,6 +202,8 @@ class BlockList {
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::size_t> keys_for_all_{0};  // blocks of all rules that are of no network
+  BlockedNetworks networks_;
 
   // News that an audience has not heard yet.
   struct News {

@@ -21,8 +21,8 @@ Block block(std::string key, Duration length, std::string rule = "login") {
   return {.rule = std::move(rule), .key = std::move(key), .since = kNow, .until = kNow + length};
 }
 
-Block by_hand(std::string key, Duration length) {
-  Block made = block(std::move(key), length);
+Block by_hand(std::string key, Duration length, std::string rule = "login") {
+  Block made = block(std::move(key), length, std::move(rule));
   made.reason = BlockReason::kManual;
   return made;
 }
@@ -31,6 +31,9 @@ class BlockListTest : public testing::Test {
  protected:
   bool is_blocked(std::string_view key, Instant now = kNow, std::string_view rule = "login") {
     return list_.until(rule, key, now).has_value();
+  }
+  bool is_client_blocked(std::string_view address, std::string_view rule = "login") {
+    return list_.until(rule, "somebody", IpAddress::parse(address), kNow).has_value();
   }
   std::string keys(std::string_view rule = "", std::size_t max = 10, Instant now = kNow) {
     std::string text;
@@ -201,6 +204,155 @@ TEST_F(BlockListTest, WhatIsBlockedByHandIsTheLastToGo) {
   }
   EXPECT_FALSE(list_.add(block("other", 24h), kNow)) << "all others are worth more";
   EXPECT_FALSE(is_blocked("other"));
+}
+
+// It answered success, and blocked the key of that very text.
+TEST_F(BlockListTest, ANetworkIsBlockedForClientsAndKeysInIt) {
+  EXPECT_TRUE(list_.add(by_hand("203.0.113.0/24", 1h), kNow));
+  EXPECT_TRUE(list_.add(by_hand("2001:db8::/32", 2h), kNow));
+  EXPECT_EQ(list_.until("login", "alice", IpAddress::parse("203.0.113.9"), kNow), kNow + 1h);
+  EXPECT_EQ(list_.until("login", "alice", IpAddress::parse("2001:db8:7::1"), kNow), kNow + 2h);
+  for (const char* key : {"203.0.113.0", "203.0.113.255", "203.0.113.0/24", "203.0.113.128/25",
+                          "::ffff:203.0.113.7", "2001:db8::1", "2001:db8:ffff::/48"}) {
+    EXPECT_TRUE(is_blocked(key)) << key;
+    EXPECT_FALSE(is_blocked(key, kNow, "other")) << key;
+    EXPECT_FALSE(is_blocked(key, kNow + 2h)) << key;
+  }
+  for (const char* key : {"203.0.112.255", "203.0.114.0", "203.0.0.0/16", "2001:db9::1", "alice",
+                          "203.0.113.7:80", "203.0.113.7/x", ""}) {
+    EXPECT_FALSE(is_blocked(key)) << key;
+  }
+  EXPECT_FALSE(is_client_blocked("203.0.114.9"));
+  EXPECT_EQ(keys(), "203.0.113.0/24 2001:db8::/32 ");
+}
+
+TEST_F(BlockListTest, AnAddressIsBlockedHoweverItIsSpelled) {
+  list_.add(by_hand("2001:DB8:0::1", 1h), kNow);
+  list_.add(by_hand("::ffff:203.0.113.7", 1h), kNow);
+  EXPECT_TRUE(is_blocked("2001:db8::1"));
+  EXPECT_TRUE(is_client_blocked("2001:db8::1"));
+  EXPECT_TRUE(is_client_blocked("203.0.113.7"));
+  EXPECT_FALSE(is_client_blocked("203.0.113.8"));
+  EXPECT_TRUE(list_.lift("login", "2001:db8::1/128"));
+  EXPECT_TRUE(list_.lift("login", "203.0.113.7"));
+  EXPECT_FALSE(is_client_blocked("203.0.113.7"));
+  EXPECT_TRUE(list_.empty());
+}
+
+TEST_F(BlockListTest, ABlockOfNoRuleIsOfAll) {
+  list_.add(by_hand("alice", 1h, ""), kNow);
+  list_.add(by_hand("203.0.113.0/24", 1h, ""), kNow);
+  for (const char* rule : {"login", "other", ""}) {
+    EXPECT_TRUE(is_blocked("alice", kNow, rule)) << rule;
+    EXPECT_TRUE(is_client_blocked("203.0.113.9", rule)) << rule;
+    EXPECT_FALSE(is_blocked("bob", kNow, rule)) << rule;
+  }
+  list_.add(by_hand("bob", 1h), kNow);
+  EXPECT_FALSE(is_blocked("bob", kNow, ""));
+  EXPECT_TRUE(list_.lift("", "alice"));
+  EXPECT_TRUE(list_.lift("", "203.0.113.0/24"));
+  EXPECT_FALSE(is_blocked("alice"));
+  EXPECT_FALSE(is_client_blocked("203.0.113.9"));
+}
+
+TEST_F(BlockListTest, OfSeveralNetworksTheLastToEndCounts) {
+  list_.add(by_hand("203.0.113.0/24", 1h), kNow);
+  list_.add(by_hand("203.0.0.0/16", 3h, ""), kNow);
+  list_.add(by_hand("203.0.113.9", 2h), kNow);
+  EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 3h);
+  EXPECT_EQ(list_.end_of(by_hand("203.0.113.9", 1min)), kNow + 2h);
+  list_.lift("", "203.0.0.0/16");
+  EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 2h);
+  list_.lift("login", "203.0.113.9");
+  EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 1h);
+  EXPECT_EQ(list_.end_of(by_hand("203.0.113.9", 1min)), std::nullopt);
+}
+
+// A client may choose such a key, if the rule's key is a header.
+TEST_F(BlockListTest, ARuleBlocksAKeyAndNoNetwork) {
+  list_.add(by_hand("198.51.100.0/24", 1h), kNow);
+  list_.add(block("203.0.113.0/24", 1h), kNow);
+  EXPECT_TRUE(is_blocked("203.0.113.0/24"));
+  EXPECT_FALSE(is_blocked("203.0.113.9"));
+  EXPECT_FALSE(is_client_blocked("203.0.113.9"));
+}
+
+TEST_F(BlockListTest, ARuleAndAHandBlockOneAddressOnce) {
+  list_.add(block("203.0.113.9", 5min), kNow);
+  list_.add(by_hand("203.0.113.9", 1min), kNow);
+  EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 1min);
+  EXPECT_EQ(list_.size(), 1u);
+  list_.add(block("203.0.113.9", 30s), kNow);
+  EXPECT_EQ(list_.size(), 1u);
+  list_.add(block("203.0.113.9", 10min), kNow);
+  EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 10min);
+  EXPECT_TRUE(list_.lift("login", "203.0.113.9"));
+  EXPECT_FALSE(is_blocked("203.0.113.9"));
+  EXPECT_TRUE(list_.empty());
+}
+
+TEST_F(BlockListTest, AllBlocksOfAKeyAreLiftedTogether) {
+  list_.share(BlockList::Audience::kFleet);
+  list_.add(block("alice", 1h), kNow);
+  list_.add(by_hand("alice", 1h, "other"), kNow);
+  list_.add(by_hand("alice", 1h, ""), kNow);
+  list_.add(by_hand("bob", 1h), kNow);
+  list_.take_news(BlockList::Audience::kFleet, 10);
+  EXPECT_EQ(list_.lift_all("alice"), 3u);
+  EXPECT_EQ(keys(), "bob ");
+  EXPECT_EQ(list_.take_news(BlockList::Audience::kFleet, 10).size(), 3u);
+  EXPECT_EQ(list_.lift_all("alice"), 0u);
+}
+
+TEST_F(BlockListTest, NetworksAreOfSixteenLengthsAtMost) {
+  for (unsigned bits = 32; bits > 16; --bits) {
+    ASSERT_TRUE(list_.add(by_hand("10.0.0.0/" + std::to_string(bits), 1h), kNow)) << bits;
+  }
+  EXPECT_FALSE(list_.add(by_hand("10.0.0.0/9", 1h), kNow));
+  EXPECT_TRUE(list_.add(by_hand("11.0.0.0/24", 1h), kNow));
+  EXPECT_TRUE(list_.add(by_hand("2001:db8::/32", 1h), kNow));
+  EXPECT_TRUE(list_.lift("login", "10.0.0.0/20"));
+  EXPECT_TRUE(list_.add(by_hand("10.0.0.0/9", 1h), kNow));
+  EXPECT_TRUE(is_blocked("10.127.0.1"));
+  list_.expire(kNow + 1h);
+  EXPECT_TRUE(list_.add(by_hand("10.0.0.0/9", 2h), kNow + 1h));
+  EXPECT_TRUE(is_blocked("10.127.0.1", kNow + 1h));
+}
+
+TEST_F(BlockListTest, NetworksAgreeWithALookAtEach) {
+  std::mt19937 random(7);
+  const auto address = [&] {
+    return "10.0." + std::to_string(random() % 4) + "." + std::to_string(random() % 256);
+  };
+  std::map<std::string, Instant> blocked;
+  for (int i = 0; i < 2'000; ++i) {
+    const auto bits = static_cast<unsigned>(22 + random() % 11);
+    const auto inside = IpAddress::parse(address())->network(bits);
+    const auto network = BlockedNetwork{.address = inside, .bits = bits}.to_string();
+    if (random() % 3 == 0) {
+      EXPECT_EQ(list_.lift("login", network), blocked.erase(network) > 0);
+    } else if (blocked.size() < 40 || blocked.contains(network)) {
+      blocked[network] = kNow + std::chrono::minutes(1 + random() % 60);
+      ASSERT_TRUE(list_.add(by_hand(network, blocked[network] - kNow), kNow));
+    }
+    const auto client = IpAddress::parse(address());
+    std::optional<Instant> expected;
+    for (const auto& [text, until] : blocked) {
+      if (IpPrefix::parse(text)->contains(*client)) expected = std::max(expected, {until});
+    }
+    ASSERT_EQ(list_.until("login", "k", client, kNow), expected) << client->to_string();
+    ASSERT_EQ(list_.until("login", client->to_string(), kNow), expected);
+  }
+}
+
+TEST_F(BlockListTest, KeepsWhoseABlockIsAndWhatForWithinBounds) {
+  Block made = by_hand("alice", 1h);
+  made.by = "carol";
+  made.why = std::string(1'000, 'x');
+  list_.add(made, kNow);
+  const auto listed = list_.list("", 1, kNow);
+  EXPECT_EQ(listed.front().by, "carol");
+  EXPECT_EQ(listed.front().why.size(), BlockList::kWhyMax);
 }
 
 TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {

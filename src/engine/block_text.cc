@@ -1,6 +1,7 @@
 #include "engine/block_text.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -16,13 +17,22 @@ constexpr std::string_view kLastLine = "end ";
 
 bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
 
+// Those of every block, and those that say whose it is and what for.
+constexpr std::ptrdiff_t kFields = 5;
+constexpr std::ptrdiff_t kMoreFields = 2;
+
 std::optional<Block> block_in(std::string_view line) {
+  const auto fields = std::ranges::count(line, ' ') + 1;
+  if (fields != kFields && fields != kFields + kMoreFields) return std::nullopt;
   const auto until = read_decimal<std::int64_t>(take_until(line, ' '));
   const auto since = read_decimal<std::int64_t>(take_until(line, ' '));
   const std::string_view reason = take_until(line, ' ');
   auto rule = percent_decoded(take_until(line, ' '), is_plain);
-  auto key = percent_decoded(line, is_plain);
-  if (!until || !since || !rule || !key || (reason != "denied" && reason != "manual")) {
+  auto key = percent_decoded(take_until(line, ' '), is_plain);
+  auto by = percent_decoded(take_until(line, ' '), is_plain);
+  auto why = percent_decoded(line, is_plain);
+  if (!until || !since || !rule || !key || !by || !why ||
+      (reason != "denied" && reason != "manual")) {
     return std::nullopt;
   }
   // Whoever shows it subtracts these times from now, which does not fit with times far below 0.
@@ -31,7 +41,9 @@ std::optional<Block> block_in(std::string_view line) {
                .key = *std::move(key),
                .since = instant_from_epoch_us(*since),
                .until = instant_from_epoch_us(*until),
-               .reason = reason == "manual" ? BlockReason::kManual : BlockReason::kDenied};
+               .reason = reason == "manual" ? BlockReason::kManual : BlockReason::kDenied,
+               .by = *std::move(by),
+               .why = *std::move(why)};
 }
 
 }  // namespace
@@ -42,8 +54,12 @@ std::string to_text(std::span<const Block> blocks) {
     text +=
         std::to_string(epoch_us(block.until)) + " " + std::to_string(epoch_us(block.since)) + " ";
     text.append(reason_name(block.reason)).append(" ");
-    text +=
-        percent_encoded(block.rule, is_plain) + " " + percent_encoded(block.key, is_plain) + "\n";
+    text += percent_encoded(block.rule, is_plain) + " " + percent_encoded(block.key, is_plain);
+    if (!block.by.empty() || !block.why.empty()) {
+      text +=
+          " " + percent_encoded(block.by, is_plain) + " " + percent_encoded(block.why, is_plain);
+    }
+    text += "\n";
   }
   return text.append(kLastLine).append(std::to_string(blocks.size())).append("\n");
 }

@@ -2,11 +2,12 @@
 //
 //   weir blocks 1
 //   1763692080000000 1763691780000000 denied login user%20123
-//   end 1
+//   1763692080000000 1763691780000000 manual  203.0.113.0/24 alice scraping
+//   end 2
 //
-// A line a block: until, since (microseconds since 1970), why, rule and key, of which bytes
-// that are not plain are percent-encoded. The last line counts the others, so that a text
-// which was cut off is known.
+// A line a block: until, since (microseconds since 1970), reason, rule (empty: all) and key; and,
+// if one of them is known, whose it is and what for. Bytes of texts that are not plain are
+// percent-encoded. The last line counts the others, so that a text which was cut off is known.
 //
 // Thread rule: pure functions. Tested by block_text_test.cc and fuzz/blocks_text_fuzz.cc.
 

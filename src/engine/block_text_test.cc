@@ -36,6 +36,26 @@ TEST(BlockText, IsReadBackAsItWasWritten) {
   EXPECT_EQ((*read)[1].key, bytes);
 }
 
+TEST(BlockText, SaysWhoseABlockIsAndWhatForAndIsOfAllRules) {
+  const std::vector<Block> blocks = {{.rule = "",
+                                      .key = "203.0.113.0/24",
+                                      .reason = BlockReason::kManual,
+                                      .by = "carol",
+                                      .why = "many bots"},
+                                     {.rule = "r", .key = "k", .why = "late"}};
+  const std::string text = to_text(blocks);
+  EXPECT_EQ(text,
+            "weir blocks 1\n0 0 manual  203.0.113.0/24 carol many%20bots\n"
+            "0 0 denied r k  late\nend 2\n");
+  const auto read = blocks_from_text(text);
+  ASSERT_TRUE(read && read->size() == 2);
+  EXPECT_EQ((*read)[0].rule, "");
+  EXPECT_EQ((*read)[0].by, "carol");
+  EXPECT_EQ((*read)[0].why, "many bots");
+  EXPECT_EQ((*read)[1].why, "late");
+  EXPECT_EQ(keys_of("weir blocks 1\n0 0 manual r k by why more\nend 1\n"), "refused");
+}
+
 TEST(BlockText, IsWholeOrRefused) {
   EXPECT_EQ(keys_of("weir blocks 1\nend 0\n"), "");
   EXPECT_EQ(keys_of("weir blocks 1\n7 5 denied r k\nend 1\n"), "r=k;");

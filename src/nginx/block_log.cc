@@ -30,8 +30,11 @@ struct RecordHead {
   std::int64_t until_us;
   std::uint32_t rule_size;
   std::uint32_t key_size;
+  std::uint16_t by_size;
+  std::uint16_t why_size;
   BlockReason reason;
 };
+static_assert(BlockList::kByMax <= UINT16_MAX && BlockList::kWhyMax <= UINT16_MAX);
 
 std::uint32_t generation_of(std::uint64_t state) {
   return static_cast<std::uint32_t>(state >> kSizeBits);
@@ -39,18 +42,24 @@ std::uint32_t generation_of(std::uint64_t state) {
 std::size_t size_of(std::uint64_t state) { return static_cast<std::uint32_t>(state); }
 
 std::size_t bytes_of(const Block& block) {
-  return sizeof(RecordHead) + block.rule.size() + block.key.size();
+  return sizeof(RecordHead) + block.rule.size() + block.key.size() + block.by.size() +
+         block.why.size();
 }
 
 Block block_in(std::span<const std::byte> bytes) {
   RecordHead record;
   std::memcpy(&record, bytes.data(), sizeof(record));
-  const auto* const texts = reinterpret_cast<const char*>(bytes.data() + sizeof(record));
-  return {.rule = std::string(texts, record.rule_size),
-          .key = std::string(texts + record.rule_size, record.key_size),
-          .since = instant_from_epoch_us(record.since_us),
-          .until = instant_from_epoch_us(record.until_us),
-          .reason = record.reason};
+  const auto* text = reinterpret_cast<const char*>(bytes.data() + sizeof(record));
+  const auto next = [&text](std::size_t size) {
+    return std::string(std::exchange(text, text + size), size);
+  };
+  Block block{.rule = next(record.rule_size), .key = next(record.key_size)};
+  block.since = instant_from_epoch_us(record.since_us);
+  block.until = instant_from_epoch_us(record.until_us);
+  block.reason = record.reason;
+  block.by = next(record.by_size);
+  block.why = next(record.why_size);
+  return block;
 }
 
 }  // namespace
@@ -156,11 +165,15 @@ bool BlockLog::append(std::uint32_t generation, std::size_t& size, const Block& 
                           .until_us = epoch_us(block.until),
                           .rule_size = static_cast<std::uint32_t>(block.rule.size()),
                           .key_size = static_cast<std::uint32_t>(block.key.size()),
+                          .by_size = static_cast<std::uint16_t>(block.by.size()),
+                          .why_size = static_cast<std::uint16_t>(block.why.size()),
                           .reason = block.reason};
-  std::byte* const texts = room.data() + sizeof(record);
   std::memcpy(room.data(), &record, sizeof(record));
-  std::memcpy(texts, block.rule.data(), block.rule.size());
-  std::memcpy(texts + block.rule.size(), block.key.data(), block.key.size());
+  std::byte* end = room.data() + sizeof(record);
+  for (const std::string_view text : {std::string_view(block.rule), std::string_view(block.key),
+                                      std::string_view(block.by), std::string_view(block.why)}) {
+    end = std::ranges::copy(std::as_bytes(std::span(text)), end).out;
+  }
   size += bytes_of(block);
   return true;
 }

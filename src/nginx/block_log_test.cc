@@ -109,6 +109,30 @@ TEST(BlockLog, TellsTheOthersWhoIsBlockedAndWhoNoLonger) {
   EXPECT_TRUE(one.blocks_key("bob"));
 }
 
+TEST(BlockLog, TellsOfNetworksOfAllRulesAndWhoseTheyAre) {
+  const LogMemory memory;
+  Worker one(memory);
+  Worker other(memory);
+  const Block made{.rule = "",
+                   .key = "2001:db8::/32",
+                   .since = kNow,
+                   .until = kNow + hours(1),
+                   .reason = BlockReason::kManual,
+                   .by = "carol",
+                   .why = "bots"};
+  one.blocks.add(made, kNow);
+  one.log.write(one.blocks, kNow);
+  EXPECT_TRUE(other.blocks_key("2001:db8::1"));
+  const auto listed = other.blocks.list("", 1, kNow);
+  EXPECT_EQ(listed.front().by, "carol");
+  EXPECT_EQ(listed.front().why, "bots");
+  Worker later(memory);
+  EXPECT_TRUE(later.blocks_key("2001:db8::1"));
+  other.blocks.lift("", "2001:db8::/32");
+  other.log.write(other.blocks, kNow);
+  EXPECT_FALSE(one.blocks_key("2001:db8::1"));
+}
+
 TEST(BlockLog, AWorkerThatStartsKnowsAllBlocks) {
   const LogMemory memory;
   {

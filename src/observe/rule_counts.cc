@@ -59,6 +59,11 @@ RuleNumber RuleCounts::number_with(std::uint64_t hash) const {
   return known == by_hash_.end() ? kNoRuleNumber : known->second;
 }
 
+std::string RuleCounts::id_of(RuleNumber rule) const {
+  const std::scoped_lock lock(mutex_);
+  return rule < ids_.size() ? *ids_[rule] : std::string();
+}
+
 RuleFigures RuleCounts::figures(RuleNumber rule) const {
   RuleFigures sum{};
   if (rule == kNoRuleNumber) return sum;

@@ -91,6 +91,9 @@ class RuleCounts {
   // The same for the same id, always. kNoRuleNumber if there are too many.
   RuleNumber number_of(std::string_view id);
 
+  // The id that has the number; empty if none has.
+  std::string id_of(RuleNumber rule) const;
+
   // rule_hash() of an id that has a number, and back; kNoRuleNumber if no id here has it.
   std::uint64_t hash_of(RuleNumber rule) const;
   RuleNumber number_with(std::uint64_t hash) const;

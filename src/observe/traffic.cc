@@ -78,7 +78,10 @@ Traffic::Traffic(std::span<CoreTraffic> cores, std::size_t own_first) : cores_(c
 
 CoreTraffic& Traffic::add_core() {
   CoreTraffic& core = cores_.add();
-  if (keeps_key_texts_) core.rules_.keep_texts();
+  if (keeps_key_texts_) {
+    core.rules_.keep_texts();
+    core.denials_.keep_texts();
+  }
   if (!cores_.is_given()) rules_.add_core(core.rules_);
   return core;
 }

@@ -5,7 +5,7 @@
 // yet in another.
 //
 // Thread rule: record..() and sample_key() on the owning core only; keep_key_texts() before there
-// are threads; summary() from anywhere.
+// are threads; summary() and each_denial() from anywhere.
 // Tested by traffic_test.cc.
 
 #pragma once
@@ -16,8 +16,10 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string_view>
 
 #include "observe/core_slots.h"
+#include "observe/denials.h"
 #include "observe/own_count.h"
 #include "observe/rule_counts.h"
 #include "weir/decision.h"
@@ -63,6 +65,10 @@ class alignas(64) CoreTraffic {
   }
   // The answers recorded since the last call took this long.
   void record_latency(Duration elapsed) noexcept { rules_.record_latency(elapsed); }
+  // One denial, for those who ask later why (denials.h).
+  void record_denial(const DenialFacts& facts, std::string_view key) noexcept {
+    denials_.add(facts, key);
+  }
 
  private:
   friend class Traffic;
@@ -93,6 +99,7 @@ class alignas(64) CoreTraffic {
   OwnCount fallbacks_;
   std::array<Second, kSeconds> seconds_;
   CoreRuleCounts rules_;
+  CoreDenials denials_;
 };
 
 class Traffic {
@@ -101,13 +108,21 @@ class Traffic {
   Traffic() = default;
   Traffic(std::span<CoreTraffic> cores, std::size_t own_first);
 
-  // Cores that are added from now on keep the texts of the busiest keys, beside their hashes.
+  // Cores that are added from now on keep the texts of the busiest keys, and of those denied,
+  // beside their hashes.
   void keep_key_texts() { keeps_key_texts_ = true; }
 
   // The counters of a new core. They live as long as this object, or as the shared memory.
   CoreTraffic& add_core();
 
   TrafficSummary summary(Instant now) const;
+
+  // visit(denial) for each that is remembered of the seconds from `first` to `last`, of 1970, in no
+  // order.
+  template <typename Visit>
+  void each_denial(std::int64_t first, std::int64_t last, Visit visit) const {
+    cores_.each([&](const CoreTraffic& core) { core.denials_.each(first, last, visit); });
+  }
 
   // The figures of single rules.
   RuleCounts& rules() { return rules_; }

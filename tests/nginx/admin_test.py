@@ -34,6 +34,17 @@ class AdminTest(unittest.TestCase):
         return {outcome: int(count) for outcome, count in re.findall(
             r'weir_rule_requests_total{rule="login",decision="(\w+)"} (\d+)', reply.text)}
 
+    def test_a_network_blocked_by_hand_holds_in_every_worker(self):
+        body = json.dumps({"key": "127.0.8.0/24", "for": "1h"}).encode()
+        json_field = "Content-Type: application/json\r\n"
+        reply = self.nginx.ask("/weir/admin/blocks", "POST", json_field, body)
+        self.assertEqual(reply.status, 200, reply.text)
+        for _ in range(8):
+            self.assertEqual(self.nginx.ask("/login", client="127.0.8.7").status, 429)
+        self.nginx.reload()
+        self.assertEqual(self.nginx.ask("/login", client="127.0.8.7").status, 429)
+        self.assertEqual(self.nginx.ask("/login", client="127.0.7.8").status, 200)
+
     def test_metrics_are_those_of_all_workers_before_and_after_a_reload(self):
         for _ in range(8):
             self.nginx.ask("/login")

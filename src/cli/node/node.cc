@@ -251,6 +251,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .trusted_proxies = settings.trusted_proxies,
       .headers = header_settings(settings.values),
       .figures = [this] { return figures(); },
+      .log = [](const std::string& line) { spdlog::info("{}", line); },
       .logins = &logins_,
       .rule_desk = &rule_changer_,
       .switches = &switches_,
@@ -322,6 +323,23 @@ void Node::log_shed(std::size_t count) {
   shed_said_ = now;
 }
 
+// Those of the second before the last, which no core adds to any more.
+void Node::log_denials(Instant now) const {
+  const auto most = static_cast<std::size_t>(settings_.values.get<std::int64_t>("log_denials"));
+  if (most == 0) return;
+  const std::int64_t second = CoreDenials::second_of(now) - 2;
+  has_memory_for([&] {
+    std::vector<DenialRecord> denials;
+    traffic_.each_denial(second, second,
+                         [&](const DenialRecord& denial) { denials.push_back(denial); });
+    std::ranges::sort(denials, {}, &DenialRecord::at);
+    for (std::size_t i = 0; i < std::min(most, denials.size()); ++i) {
+      spdlog::info("{}", to_text(denials[i], traffic_.rules().id_of(denials[i].rule)));
+    }
+    if (denials.size() > most) spdlog::info("denied: {} more like these", denials.size() - most);
+  });
+}
+
 // Starts what lives on the core's loop beside its clients.
 void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
   CoreParts& parts = *cores_[core];
@@ -340,7 +358,10 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
     const std::int64_t seconds_before = recent_traffic_.seconds();
     recent_traffic_.tick(now);
     switches_.decide(*recent_traffic_.snapshot(), parts.rules, now);
-    if (recent_traffic_.seconds() != seconds_before) show_second(parts, now);
+    if (recent_traffic_.seconds() != seconds_before) {
+      show_second(parts, now);
+      log_denials(now);
+    }
     // A tick that is due still has lacked memory.
     const Instant ended = std::max(recent_traffic_.next_tick(), now + kLookForSeconds / 10);
     const Instant next = fleet_ == nullptr ? Instant::max() : now + kLookForSeconds;

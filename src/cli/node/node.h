@@ -103,6 +103,7 @@ class Node {
   void show_second(CoreParts& parts, Instant now);
   NodeFigures figures() const;
   void log_shed(std::size_t count);
+  void log_denials(Instant now) const;
 
   const Settings settings_;
   // Each needs those above it, and is destroyed before them.

@@ -27,9 +27,10 @@ namespace {
 constexpr std::string_view kName = "weir ";
 constexpr std::string_view kVersion = "weir state 2 ";
 
-// More than the longest that Weir writes: every block with the longest key, each byte of which
+// More than the longest that Weir writes: every block with the longest texts, each byte of which
 // takes three.
-constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * BlockList::kKeyMax + 128);
+constexpr std::size_t kTextsMax = BlockList::kKeyMax + BlockList::kByMax + BlockList::kWhyMax;
+constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * kTextsMax + 128);
 
 // The year 9999: sums of such times and lengths fit.
 constexpr Instant kEndOfTime = instant_from_epoch_us(253'402'300'800'000'000);

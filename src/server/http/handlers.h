@@ -37,6 +37,7 @@ void handle_history(HttpCore& core, Exchange& exchange);
 void handle_history_version(HttpCore& core, Exchange& exchange);
 void handle_rule_trial(HttpCore& core, Exchange& exchange);
 void handle_events(HttpCore& core, Exchange& exchange);
+void handle_denials(HttpCore& core, Exchange& exchange);
 void handle_admin_stats(HttpCore& core, Exchange& exchange);
 void handle_index(HttpCore& core, Exchange& exchange);
 

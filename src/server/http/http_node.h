@@ -132,6 +132,8 @@ class HttpNode {
     RateLimitStyle headers{};
     // A handler that shows the figures calls this, on its core. May be empty.
     std::function<NodeFigures()> figures;
+    // Writes a line to the log; called on any core. May be empty.
+    std::function<void(const std::string&)> log{};
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
     RuleDesk* rule_desk = nullptr;  // must outlive the node
     const RuleSwitches* switches = nullptr;  // outlives the node; null: nothing ever switches

@@ -30,6 +30,7 @@ constexpr std::array<Route, kRouteCount> kRoutes = {{
     {{kPost}, "/admin/rules/validate", kAdmin, handle_rule_trial},
     {{kGet}, "/admin/history/{version}", kAdmin, handle_history_version},
     {{kGet}, "/admin/events", kAdmin, handle_events},
+    {{kGet}, "/admin/denials", kAdmin, handle_denials},
     {{kGet}, "/openapi.json", kAnybody, handle_openapi},
     {{kGet, kPost, kDelete}, "/console/session", kConsole, handle_console_session},
     {{kGet}, "/console/live", kConsole, handle_live},

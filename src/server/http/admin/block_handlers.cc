@@ -1,9 +1,12 @@
-// The handler of /admin/blocks: who is blocked, blocking and letting go.
+// The handler of /admin/blocks: who is blocked, blocking and letting go, of one rule or of all.
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
+#include "engine/blocked_networks.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
@@ -18,9 +21,21 @@ constexpr std::size_t kBlocksShown = 100;  // unless the request says otherwise
 constexpr std::size_t kBlocksShownMax = 10'000;
 constexpr Duration kBlockMax = std::chrono::hours(24) * 366;
 
+// A block of all rules has null.
+void write_rule(JsonWriter& json, std::string_view rule) {
+  if (rule.empty()) {
+    json.null();
+  } else {
+    json.string(as_utf8(rule));
+  }
+}
+
 void write_block(JsonWriter& json, const Block& block, Instant now) {
-  json.begin_object().key("rule").string(block.rule).key("key").string(as_utf8(block.key));
+  write_rule(json.begin_object().key("rule"), block.rule);
+  json.key("key").string(as_utf8(block.key));
   json.key("reason").string(reason_name(block.reason));
+  if (!block.by.empty()) json.key("by").string(as_utf8(block.by));
+  if (!block.why.empty()) json.key("why").string(as_utf8(block.why));
   json.key("blocked_for_seconds").seconds(now - block.since);
   json.key("ends_in_seconds").seconds(block.until - now).end_object();
 }
@@ -43,39 +58,100 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
+// "203.0.113.7/24" is a slip: nobody knows which of the two was meant.
+std::optional<std::string> network_meant(std::string_view key) {
+  if (key.find('/') == key.npos || BlockedNetwork::parse(key)) return std::nullopt;
+  const auto network = BlockedNetwork::around(key);
+  if (!network) return std::nullopt;
+  if (network->bits == 0) return "a network of one bit at least; /0 is everybody";
+  return "the network " + network->to_string() + ", or the address without its length";
+}
+
+// What the request wants blocked or lifted. No rule: all of them.
+std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& block) {
+  if (body.has("rule")) block.rule = body.text("rule");
+  block.key = body.text("key");
+  if (const auto meant = network_meant(block.key)) body.reject("key", *meant);
+  if (const auto network = BlockedNetwork::parse(block.key)) block.key = network->to_string();
+  if (body.problem()) return body.problem();
+  const bool is_known = block.rule.empty() || core.rules().find(block.rule) != nullptr;
+  return is_known ? std::nullopt : std::optional(unknown_rule(block.rule, core.rules()));
+}
+
+std::string quoted(std::string_view text) {
+  JsonWriter json;
+  json.string(as_utf8(text));
+  return std::string(json.text());
+}
+
+// for rule "login", by "alice" at 192.0.2.1, because "scraping": for the log.
+std::string circumstances(const Exchange& exchange, const Block& block) {
+  std::string text = block.rule.empty() ? "for all rules" : "for rule " + quoted(block.rule);
+  text += ", by " + (block.by.empty() ? "somebody" : quoted(block.by));
+  text += exchange.peer ? " at " + exchange.peer->to_string() : " at a Unix socket";
+  if (!block.why.empty()) text += ", because " + quoted(block.why);
+  return text;
+}
+
+// To the log and to the consoles that listen, which show no key.
+void announce(HttpCore& core, const Exchange& exchange, const Block& block,
+              const std::string& done) {
+  const std::string whom = BlockedNetwork::parse(block.key) ? block.key : quoted(block.key);
+  const auto& log = core.node().options().log;
+  if (log) log("blocks: " + whom + " is " + done + " " + circumstances(exchange, block));
+  core.node().live().tell("block", block.rule, "a key is " + done);
+}
+
+std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes_max) {
+  const std::string_view text = body.text_or(field, "");
+  if (text.size() > bytes_max) {
+    body.reject(field, "a text of at most " + std::to_string(bytes_max) + " bytes");
+  }
+  return std::string(text);
+}
+
 void add_block(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"rule", "key", "for"});
-  Block block{.rule = std::string(body.text("rule")),
-              .key = std::string(body.text("key")),
-              .since = exchange.now,
-              .reason = BlockReason::kManual};
+  JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
+  Block block{.rule = {}, .key = {}, .since = exchange.now, .reason = BlockReason::kManual};
+  block.by = short_text(body, "by", BlockList::kByMax);
+  block.why = short_text(body, "why", BlockList::kWhyMax);
   const auto length = parse_duration(body.text("for"));
   if (!length || *length <= Duration::zero() || *length > kBlockMax) {
     body.reject("for", "a duration of at most 366 days, such as \"5m\"");
   }
-  if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  if (core.rules().find(block.rule) == nullptr) {
-    return core.reply_problem(exchange, unknown_rule(block.rule, core.rules()));
+  if (const auto problem = read_whom(body, core, block)) {
+    return core.reply_problem(exchange, *problem);
   }
   block.until = exchange.now + *length;
+  if (!core.blocks().add(block, exchange.now)) {
+    return core.reply_problem(
+        exchange,
+        http_problem(
+            409,
+            "Nobody was blocked: the list of blocks is full, or networks of 16 different "
+            "lengths are blocked already. Lift some, or block a network of such a length."));
+  }
+  announce(core, exchange, block, "blocked for " + std::string(body.text("for")));
   JsonWriter json;
   write_block(json, block, exchange.now);
-  core.node().live().tell("block", block.rule,
-                          "a key is blocked for " + std::string(body.text("for")));
-  core.blocks().add(std::move(block), exchange.now);
   core.reply_json(exchange, json.text());
 }
 
-// The rule may be gone.
+// The rule may be gone. Without one, of whatever rules the blocks are.
 void lift_block(HttpCore& core, const Exchange& exchange) {
-  JsonBody body(exchange.body, {"rule", "key"});
-  const std::string_view rule = body.text("rule");
-  const std::string_view key = body.text("key");
+  JsonBody body(exchange.body, {"rule", "key", "by"});
+  Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),
+              .key = std::string(body.text("key"))};
+  block.by = short_text(body, "by", BlockList::kByMax);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  if (!core.blocks().lift(rule, key)) {
-    return core.reply_problem(exchange, http_problem(404, "This key of this rule is not blocked."));
+  const bool is_lifted = block.rule.empty() ? core.blocks().lift_all(block.key) > 0
+                                            : core.blocks().lift(block.rule, block.key);
+  if (!is_lifted) {
+    return core.reply_problem(
+        exchange, http_problem(404, block.rule.empty() ? "This key is not blocked."
+                                                       : "This key of this rule is not blocked."));
   }
-  core.node().live().tell("block", std::string(rule), "a block is lifted");
+  announce(core, exchange, block, "blocked no more");
   JsonWriter json;
   json.begin_object().key("lifted").boolean(true).end_object();
   core.reply_json(exchange, json.text());

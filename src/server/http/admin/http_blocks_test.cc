@@ -41,6 +41,53 @@ TEST_F(HttpBlocks, AreAddedListedAndLifted) {
   EXPECT_EQ(lift(R"({"rule":"login","key":"a"})").status, 404);
 }
 
+// It answered 200, and nobody was blocked.
+TEST_F(HttpBlocks, MayBeOfNetworks) {
+  const TestReply added = door_.ask(post(
+      kPath, R"({"rule":"login","key":"2001:DB8::/32","for":"5m","by":"carol","why":"bots"})"));
+  EXPECT_EQ(added.body, R"({"rule":"login","key":"2001:db8::/32","reason":"manual","by":"carol",)"
+                        R"("why":"bots","blocked_for_seconds":0,"ends_in_seconds":300})");
+  EXPECT_EQ(door_.ask(post(kPath, R"({"rule":"login","key":"203.0.113.0/24","for":"5m"})")).status,
+            200);
+  EXPECT_FALSE(is_allowed("203.0.113.9"));
+  EXPECT_FALSE(is_allowed("2001:db8:1::9"));
+  EXPECT_TRUE(is_allowed("203.0.114.9"));
+  EXPECT_EQ(lift(R"({"rule":"login","key":"203.0.113.0/24"})").status, 200);
+  EXPECT_TRUE(is_allowed("203.0.113.9"));
+}
+
+TEST_F(HttpBlocks, MayBeOfAllRules) {
+  const TestReply added = door_.ask(post(kPath, R"({"key":"203.0.113.0/24","for":"5m"})"));
+  EXPECT_EQ(added.body, R"({"rule":null,"key":"203.0.113.0/24","reason":"manual",)"
+                        R"("blocked_for_seconds":0,"ends_in_seconds":300})");
+  EXPECT_FALSE(is_allowed("203.0.113.9"));
+  const auto ruleless = [&] {
+    return door_.ask(post("/check", R"({"key":"203.0.113.9","limit":5,"window":60})")).body;
+  };
+  EXPECT_NE(ruleless().find("\"allowed\":false"), std::string::npos);
+  EXPECT_EQ(lift(R"({"key":"203.0.113.0/24"})").status, 200);
+  EXPECT_TRUE(is_allowed("203.0.113.9"));
+  EXPECT_NE(ruleless().find("\"allowed\":true"), std::string::npos);
+}
+
+TEST_F(HttpBlocks, WithoutARuleAllOfAKeyAreLifted) {
+  door_.ask(post(kPath, R"({"rule":"login","key":"a","for":"5m"})"));
+  door_.ask(post(kPath, R"({"key":"a","for":"5m"})"));
+  EXPECT_EQ(lift(R"({"key":"a"})").body, R"({"lifted":true})");
+  EXPECT_TRUE(is_allowed("a"));
+  EXPECT_EQ(lift(R"({"key":"a"})").status, 404);
+}
+
+TEST_F(HttpBlocks, SayWhenNobodyWasBlocked) {
+  for (int bits = 32; bits > 16; --bits) {
+    const auto body = R"({"key":"10.0.0.0/)" + std::to_string(bits) + R"(","for":"5m"})";
+    EXPECT_EQ(door_.ask(post(kPath, body)).status, 200);
+  }
+  const TestReply refused = door_.ask(post(kPath, R"({"key":"10.0.0.0/9","for":"5m"})"));
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_NE(refused.body.find("Nobody was blocked"), std::string::npos) << refused.body;
+}
+
 TEST_F(HttpBlocks, AreListedByRuleAndUpToALimit) {
   for (const char key : {'a', 'b', 'c'}) {
     door_.blocks.add({.rule = key == 'c' ? "api" : "login",
@@ -84,6 +131,12 @@ TEST_F(HttpBlocks, RefuseWhatMakesNoSense) {
            Case{R"({"rule":"login","key":"a","for":"367d"})", 400, "\"field\":\"for\""},
            Case{R"({"rule":"login","key":"a","for":"5m","kay":1})", 400, "did you mean"},
            Case{R"({"rule":"logni","key":"a","for":"5m"})", 404, "did you mean 'login'"},
+           Case{R"({"rule":"","key":"a","for":"5m"})", 400, "\"field\":\"rule\""},
+           Case{R"({"key":"203.0.113.7/24","for":"5m"})", 400, "the network 203.0.113.0/24"},
+           Case{R"({"key":"0.0.0.0/0","for":"5m"})", 400, "/0 is everybody"},
+           Case{R"({"key":"a","for":"5m","why":7})", 400, "\"field\":\"why\""},
+           Case{R"({"key":"a","for":"5m","by":")" + std::string(65, 'x') + "\"}", 400,
+                "at most 64 bytes"},
        }) {
     const TestReply reply = door_.ask(post(kPath, c.body));
     EXPECT_EQ(reply.status, c.status) << c.body;

@@ -88,8 +88,8 @@ void BlocksField::take_up_news(Instant now) {
   while (!lost_.empty() && untold_.size() < kBlocksMax) {
     Block block = std::move(lost_.back());
     lost_.pop_back();
-    const auto until = blocks_.until(block.rule, block.key, now);
-    if (!until) continue;
+    const auto until = blocks_.end_of(block);
+    if (!until || *until <= now) continue;
     block.until = *until;
     untold_.push_back(std::move(block));
   }

@@ -38,5 +38,42 @@ TEST(BlocksField, ABlockLastsNoLongerThanItMayWhateverItsNumbersSay) {
   }
 }
 
+// A network is sent again after a loss of Redis, with its own end and not that of a wider one.
+TEST(BlocksField, ANetworkReachesTheOtherNodes) {
+  const KeyHasher hasher{HashSecret{}};
+  BlockList blocks(hasher, 64);
+  blocks.share(BlockList::Audience::kFleet);
+  for (const auto& [key, lasting] : {std::pair("203.0.113.0/24", std::chrono::hours(1)),
+                                     std::pair("203.0.0.0/16", std::chrono::hours(9))}) {
+    blocks.add({.rule = "",
+                .key = key,
+                .since = kNow,
+                .until = kNow + lasting,
+                .reason = BlockReason::kManual},
+               kNow);
+  }
+  BlocksField field("me", blocks);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::string> words;
+    field.say(words, kNow);
+    ASSERT_EQ(words.size(), 6u) << round;
+    const bool narrow_first = words[2].find("/24") != std::string::npos;
+    EXPECT_EQ(words[narrow_first ? 3 : 5], std::to_string(3'600'000)) << round;
+    resp::ReplyReader reader;
+    const std::string reply = "*5\r\n:1700000000000\r\n" + text("1700000000000-0") + text("me") +
+                              text(words[2]) + text(words[3]);
+    ASSERT_EQ(reader.read(reply), resp::ReplyReader::Status::kReply);
+    EXPECT_EQ(field.hear(reader.reply(), kNow), "");
+    field.tell_all_again(kNow);
+
+    BlockList others(hasher, 64);
+    BlocksField hears("other", others);
+    resp::ReplyReader again;
+    ASSERT_EQ(again.read(reply), resp::ReplyReader::Status::kReply);
+    EXPECT_EQ(hears.hear(again.reply(), kNow), "");
+    EXPECT_TRUE(others.until("login", "203.0.113.9", kNow));
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -1,0 +1,78 @@
+#include "cli/admin/admin_client.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include "cli/check_answer.h"
+
+namespace weir {
+namespace {
+
+constexpr int kExitError = 2;
+constexpr Duration kPatience = std::chrono::seconds(5);
+
+}  // namespace
+
+void AdminClient::add_options(CLI::App& app) {
+  command = app.get_name();
+  app.add_option("--server", server, "Where it listens")->capture_default_str();
+  app.add_flag("--json", json, "Print what the server said");
+  app.footer("The server's admin token is taken from the environment, WEIR_ADMIN_TOKEN.");
+}
+
+std::string AdminClient::ask(HttpQuestion question) const try {
+  const char* const token = std::getenv("WEIR_ADMIN_TOKEN");
+  question.token = token == nullptr ? "" : token;
+  auto reply = ask_json(server, question, kPatience);
+  if (reply.status == 200) return std::move(reply.body);
+  fail(read_problem(reply.body).value_or("status " + std::to_string(reply.status)));
+} catch (const HttpClientError& error) {
+  fail(error.what());
+}
+
+void AdminClient::show(const HttpQuestion& question,
+                       const std::function<std::string(std::string_view reply)>& text_of) const {
+  const auto reply = ask(question);
+  if (json) {
+    std::cout << reply << '\n';
+    return;
+  }
+  auto text = std::string();
+  try {
+    text = text_of(reply);
+  } catch (const std::exception&) {  // not JSON, or a field missing or of another type
+    fail(server + " does not answer like weir; is it another program?");
+  }
+  std::cout << text;
+}
+
+void AdminClient::fail(const std::string& message) const {
+  std::cerr << "weir " << command << ": " << message << '\n';
+  throw CLI::RuntimeError(kExitError);
+}
+
+std::string escaped(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string escaped;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0;
+    if (is_plain) escaped += c;
+    if (!is_plain) escaped += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return escaped;
+}
+
+std::string right(std::string_view text, std::size_t columns) {
+  return std::string(columns - std::min(columns, text.size()), ' ').append(text);
+}
+
+std::string left(std::string_view text, std::size_t columns) {
+  return std::string(text).append(columns - std::min(columns, text.size()), ' ');
+}
+
+}  // namespace weir

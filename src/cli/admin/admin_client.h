@@ -1,0 +1,44 @@
+// What the commands share that use the admin routes of a running server.
+//
+// Thread rule: main's thread. Tested by tests/e2e/admin_commands_test.py.
+
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "cli/http_client.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weir {
+
+struct AdminClient {
+  std::string command;  // its name, for what it has to complain of
+  std::string server = "http://127.0.0.1:8080";
+  bool json = false;  // print what the server said
+
+  // --server and --json.
+  void add_options(CLI::App& app);
+
+  // The body of the reply, as it is with --json, else as `text_of` says it. Ends the command with
+  // exit code 2 if there is none, or none of success. The token comes from the environment, as
+  // command lines are seen by others.
+  std::string ask(HttpQuestion question) const;
+  void show(const HttpQuestion& question,
+            const std::function<std::string(std::string_view reply)>& text_of) const;
+
+  [[noreturn]] void fail(const std::string& message) const;
+};
+
+// For a query: all but letters and digits as %XX.
+std::string escaped(std::string_view text);
+
+// A number on the right of so many columns, or a text on their left.
+std::string right(std::string_view text, std::size_t columns);
+std::string left(std::string_view text, std::size_t columns);
+
+}  // namespace weir

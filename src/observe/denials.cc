@@ -1,0 +1,132 @@
+#include "observe/denials.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "base/prng.h"
+
+namespace weir {
+namespace {
+
+// The same for entries that are counted together.
+std::uint64_t name_of(const DenialFacts& facts) noexcept {
+  const std::uint64_t who =
+      (std::uint64_t{facts.rule} << 8) | static_cast<std::uint8_t>(facts.cause);
+  return Prng(who ^ facts.key_hash).next();
+}
+
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (char& c : shown) c = c >= ' ' && c <= '~' ? c : '?';
+  return shown;
+}
+
+std::string hex_text(std::uint64_t number) {
+  std::string text(16, '0');
+  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, number >>= 4) {
+    *digit = "0123456789abcdef"[number & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view cause_name(DenialCause cause) {
+  switch (cause) {
+    case DenialCause::kLimit: break;
+    case DenialCause::kBlock: return "block";
+    case DenialCause::kDenyList: return "deny_list";
+    case DenialCause::kStoreFailure: return "store_failure";
+    case DenialCause::kMemoryFull: return "memory_full";
+  }
+  return "limit";
+}
+
+std::string to_text(const DenialRecord& denial, std::string_view rule) {
+  std::string text = denial.is_shadow ? "denied in shadow: " : "denied: ";
+  text += rule.empty() ? "no rule" : "rule " + std::string(rule);
+  text += denial.key.empty() ? ", key hash " + hex_text(denial.key_hash)
+                             : ", key \"" + printable(denial.key) + "\"";
+  text.append(", cause ").append(cause_name(denial.cause));
+  text += ", " + std::to_string(denial.remaining) + " of " + std::to_string(denial.limit) +
+          " left, cost " + std::to_string(denial.cost);
+  if (denial.retry_after > Duration::zero()) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(denial.retry_after).count();
+    text += ", again in " + std::to_string(seconds) + " s";
+  }
+  if (denial.status > 0) text += ", status " + std::to_string(denial.status);
+  if (denial.times > 1) text += ", " + std::to_string(denial.times) + " times in this second";
+  return text;
+}
+
+void CoreDenials::add(const DenialFacts& facts, std::string_view key) noexcept {
+  const std::int64_t second = second_of(facts.at);
+  if (second != second_) {
+    second_ = second;
+    begin_ = (begin_ + size_) % kPlaces;
+    size_ = 0;
+    seen_ = 0;
+  }
+  const std::uint64_t name = name_of(facts);
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (own_[i].name == name) return places_[place_of(i)].count(++own_[i].times);
+  }
+  ++seen_;
+  std::size_t index = size_;
+  if (size_ == kPerSecond) {
+    auto random = Prng(chance_ += name);
+    index = random.below(seen_);
+    if (index >= kPerSecond) return;
+  } else {
+    ++size_;
+  }
+  own_[index] = {.name = name, .times = 1};
+  const bool keeps_text = keeps_texts_.load(std::memory_order_relaxed) != 0;
+  places_[place_of(index)].write(facts, keeps_text ? key.substr(0, kKeyMax) : std::string_view());
+}
+
+void CoreDenials::Place::write(const DenialFacts& new_facts, std::string_view new_key) noexcept {
+  std::array<std::uint64_t, kFactWords> words;
+  std::memcpy(words.data(), &new_facts, sizeof(new_facts));
+  const std::uint64_t before = version.load(std::memory_order_relaxed);
+  version.store(before + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  for (std::size_t i = 0; i < kFactWords; ++i) facts[i].store(words[i], std::memory_order_relaxed);
+  key_size.store(new_key.size(), std::memory_order_relaxed);
+  for (std::size_t at = 0; at < new_key.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, new_key.data() + at, std::min<std::size_t>(8, new_key.size() - at));
+    key[at / 8].store(word, std::memory_order_relaxed);
+  }
+  version.store(before + 2, std::memory_order_release);
+}
+
+// In one word of the facts, so a reader sees the old or the new number.
+void CoreDenials::Place::count(std::uint32_t times) noexcept {
+  constexpr std::size_t kOffset = offsetof(DenialFacts, times);
+  auto& word = facts[kOffset / 8];
+  std::uint64_t bits = word.load(std::memory_order_relaxed);
+  std::memcpy(reinterpret_cast<char*>(&bits) + kOffset % 8, &times, sizeof(times));
+  word.store(bits, std::memory_order_relaxed);
+}
+
+std::optional<DenialRecord> CoreDenials::Place::read(std::int64_t first, std::int64_t last) const {
+  const std::uint64_t before = version.load(std::memory_order_acquire);
+  if (before == 0 || before % 2 == 1) return std::nullopt;
+  std::array<std::uint64_t, kFactWords> words;
+  for (std::size_t i = 0; i < kFactWords; ++i) words[i] = facts[i].load(std::memory_order_relaxed);
+  const std::size_t size = key_size.load(std::memory_order_relaxed);
+  std::array<std::uint64_t, kKeyWords> text;
+  for (std::size_t i = 0; i < kKeyWords; ++i) text[i] = key[i].load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (version.load(std::memory_order_relaxed) != before) return std::nullopt;
+  DenialRecord denial{std::bit_cast<DenialFacts>(words), {}};
+  const std::int64_t second = second_of(denial.at);
+  if (second < first || second > last) return std::nullopt;
+  denial.key.assign(reinterpret_cast<const char*>(text.data()), std::min(size, kKeyMax));
+  return denial;
+}
+
+}  // namespace weir

@@ -1,0 +1,118 @@
+// Denials: a record of what was denied lately, of which rules and keys, and with which answers, so
+// that somebody can look ten minutes later.
+//
+// A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
+// while every second has as many, and longer else. Denials of one rule and key for one reason in
+// one second are one entry, which counts them; so a client that hammers takes one place. Chance
+// decides which of further ones stay (Vitter's reservoir), so that each has the same chance to be
+// there as another of its second.
+//
+// A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
+// second.
+//
+// Plain memory that begins as zeros (core_slots.h).
+//
+// Thread rule: add() and keep_texts() on the owning core; each() from any thread. A reader misses
+// an entry that is being written. Tested by denials_test.cc.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "observe/rule_outcome.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class DenialCause : std::uint8_t { kLimit, kBlock, kDenyList, kStoreFailure, kMemoryFull };
+std::string_view cause_name(DenialCause cause);  // "limit", "block", ...
+
+// One denial, and how many more like it came in its second.
+struct DenialFacts {
+  Instant at{};
+  RuleNumber rule = kNoRuleNumber;
+  DenialCause cause = DenialCause::kLimit;
+  bool is_shadow = false;    // counted as a denial, and let pass
+  std::uint16_t status = 0;  // what a proxy is told to send; 0: the caller is none
+  std::uint32_t times = 1;
+  std::uint64_t key_hash = 0;
+  std::int64_t cost = 0;
+  std::int64_t limit = 0;
+  std::int64_t remaining = 0;
+  Duration retry_after{};  // zero: waiting does not help
+};
+struct DenialRecord : DenialFacts {
+  std::string key;  // its first bytes; empty: texts are not kept
+};
+
+// A line for a log: nothing in it controls a terminal. `rule`: its id; empty: there is none.
+std::string to_text(const DenialRecord& denial, std::string_view rule);
+
+class CoreDenials {
+ public:
+  static constexpr std::size_t kPerSecond = 8;
+  static constexpr std::size_t kPlaces = 8'192;
+  static constexpr std::size_t kKeyMax = 64;  // bytes of a key's text
+
+  // From now on entries have the texts of keys, too.
+  void keep_texts() noexcept { keeps_texts_.store(1, std::memory_order_relaxed); }
+
+  void add(const DenialFacts& facts, std::string_view key) noexcept;
+
+  // visit(denial) for each entry whose second is from `first` to `last`, of 1970, in no order.
+  template <typename Visit>
+  void each(std::int64_t first, std::int64_t last, Visit visit) const {
+    for (const Place& place : places_) {
+      const auto denial = place.read(first, last);
+      if (denial) visit(*denial);
+    }
+  }
+
+  static std::int64_t second_of(Instant at) noexcept {
+    return std::chrono::floor<std::chrono::seconds>(at.time_since_epoch()).count();
+  }
+
+ private:
+  static_assert(kPlaces % kPerSecond == 0);
+  static_assert(std::is_trivially_copyable_v<DenialFacts> && sizeof(DenialFacts) % 8 == 0);
+  static constexpr std::size_t kFactWords = sizeof(DenialFacts) / 8;
+  static constexpr std::size_t kKeyWords = kKeyMax / 8;
+
+  // A writer makes `version` odd, writes, and makes it even. A reader that meets an odd one, or
+  // another one afterwards, has read nothing. The fences pair with each other.
+  struct Place {
+    std::atomic<std::uint64_t> version{0};  // 0: nothing was ever here
+    std::atomic<std::uint64_t> key_size{0};
+    std::array<std::atomic<std::uint64_t>, kFactWords> facts{};
+    std::array<std::atomic<std::uint64_t>, kKeyWords> key{};
+
+    void write(const DenialFacts& new_facts, std::string_view new_key) noexcept;
+    void count(std::uint32_t times) noexcept;
+    std::optional<DenialRecord> read(std::int64_t first, std::int64_t last) const;
+  };
+
+  // What the owner knows of the entries of this second without reading them.
+  struct Own {
+    std::uint64_t name = 0;  // of rule, key and cause
+    std::uint32_t times = 0;
+  };
+  std::size_t place_of(std::size_t index) const noexcept { return (begin_ + index) % kPlaces; }
+
+  std::atomic<std::uint32_t> keeps_texts_{0};
+  std::uint32_t seen_ = 0;  // entries that this second has had, those that had to go among them
+  std::int64_t second_ = 0;
+  std::uint64_t begin_ = 0;   // the place of this second's first entry
+  std::size_t size_ = 0;      // this second's entries
+  std::uint64_t chance_ = 0;  // the generator's state
+  std::array<Own, kPerSecond> own_{};
+  std::array<Place, kPlaces> places_{};
+};
+
+}  // namespace weir

@@ -1,0 +1,166 @@
+#include "observe/denials.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
+constexpr std::int64_t kSecond = 1'700'000'000;
+
+DenialFacts denial(std::uint64_t key, Instant at = kNow) {
+  return {.at = at, .rule = 3, .key_hash = key, .cost = 1, .limit = 5, .retry_after = 7s};
+}
+
+class DenialsTest : public testing::Test {
+ protected:
+  std::vector<DenialRecord> read(std::int64_t first = 0, std::int64_t last = kSecond * 2) const {
+    std::vector<DenialRecord> all;
+    core_->each(first, last, [&](const DenialRecord& one) { all.push_back(one); });
+    std::ranges::sort(all, {}, &DenialRecord::at);
+    return all;
+  }
+
+  // Much memory, which begins as zeros.
+  const std::unique_ptr<CoreDenials> core_ = std::make_unique<CoreDenials>();
+};
+
+TEST_F(DenialsTest, AreReadAsTheyWere) {
+  EXPECT_TRUE(read().empty());
+  core_->add({.at = kNow,
+              .rule = 3,
+              .cause = DenialCause::kBlock,
+              .is_shadow = true,
+              .status = 429,
+              .key_hash = 77,
+              .cost = 2,
+              .limit = 5,
+              .remaining = 1,
+              .retry_after = 7s},
+             "alice");
+  const auto all = read();
+  ASSERT_EQ(all.size(), 1u);
+  const DenialRecord& one = all.front();
+  EXPECT_EQ(one.at, kNow);
+  EXPECT_EQ(one.rule, 3u);
+  EXPECT_EQ(one.cause, DenialCause::kBlock);
+  EXPECT_TRUE(one.is_shadow);
+  EXPECT_EQ(one.status, 429);
+  EXPECT_EQ(one.times, 1u);
+  EXPECT_EQ(one.key_hash, 77u);
+  EXPECT_EQ(one.cost, 2);
+  EXPECT_EQ(one.limit, 5);
+  EXPECT_EQ(one.remaining, 1);
+  EXPECT_EQ(one.retry_after, 7s);
+  EXPECT_EQ(one.key, "") << "nobody asked for keys";
+}
+
+TEST_F(DenialsTest, HaveTheBeginningsOfKeysWhereThatIsWanted) {
+  core_->keep_texts();
+  core_->add(denial(1), "alice");
+  core_->add(denial(2, kNow + 1s), std::string(100, 'x'));
+  const auto all = read();
+  EXPECT_EQ(all[0].key, "alice");
+  EXPECT_EQ(all[1].key, std::string(CoreDenials::kKeyMax, 'x'));
+}
+
+TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
+  for (int i = 0; i < 1'000; ++i) core_->add(denial(1), "");
+  core_->add(denial(2), "");
+  DenialFacts blocked = denial(1);
+  blocked.cause = DenialCause::kBlock;
+  core_->add(blocked, "");
+  core_->add(denial(1, kNow + 1s), "");
+  std::vector<std::uint32_t> times;
+  for (const auto& one : read()) times.push_back(one.times);
+  std::ranges::sort(times);
+  EXPECT_EQ(times, (std::vector<std::uint32_t>{1, 1, 1, 1'000}));
+}
+
+TEST_F(DenialsTest, AreFoundByTheirSeconds) {
+  for (int i = 0; i < 10; ++i) core_->add(denial(1, kNow + i * 1s), "");
+  EXPECT_EQ(read(kSecond + 3, kSecond + 5).size(), 3u);
+  EXPECT_EQ(read(kSecond + 9).size(), 1u);
+  EXPECT_EQ(read(kSecond + 10).size(), 0u);
+}
+
+// Else a flood would leave nothing of the minutes before it.
+TEST_F(DenialsTest, AFloodTakesItsShareOfEachSecondAndNoMore) {
+  core_->add(denial(1), "");
+  constexpr int kFlood = 600;
+  for (int second = 1; second <= kFlood; ++second) {
+    for (std::uint64_t key = 0; key < 100; ++key) {
+      core_->add(denial(1'000 + key, kNow + second * 1s), "");
+    }
+  }
+  const auto all = read();
+  EXPECT_EQ(all.size(), 1 + kFlood * CoreDenials::kPerSecond);
+  EXPECT_EQ(all.front().key_hash, 1u) << "of ten minutes ago";
+}
+
+TEST_F(DenialsTest, ChanceDecidesWhichOfASecondStay) {
+  int late = 0;
+  constexpr int kSeconds = 400;
+  for (int second = 0; second < kSeconds; ++second) {
+    for (std::uint64_t key = 1; key <= 32; ++key) core_->add(denial(key, kNow + second * 1s), "");
+  }
+  for (const auto& one : read()) late += one.key_hash > 16 ? 1 : 0;
+  const int all = kSeconds * static_cast<int>(CoreDenials::kPerSecond);
+  EXPECT_GT(late, all * 4 / 10);
+  EXPECT_LT(late, all * 6 / 10);
+}
+
+TEST_F(DenialsTest, TheOldestMakeRoom) {
+  const int seconds = static_cast<int>(CoreDenials::kPlaces) + 10;
+  for (int i = 0; i < seconds; ++i) core_->add(denial(1, kNow + i * 1s), "");
+  const auto all = read();
+  ASSERT_EQ(all.size(), CoreDenials::kPlaces);
+  EXPECT_EQ(all.front().at, kNow + 10s);
+}
+
+TEST_F(DenialsTest, AreReadWhileTheyAreWritten) {
+  core_->keep_texts();
+  std::atomic<bool> is_over = false;
+  std::thread reader([&] {
+    while (!is_over) {
+      for (const auto& one : read()) {
+        EXPECT_EQ(one.key, "key-" + std::to_string(one.key_hash));
+        EXPECT_EQ(one.limit, static_cast<std::int64_t>(one.key_hash));
+      }
+    }
+  });
+  for (std::uint64_t i = 0; i < 40'000; ++i) {
+    DenialFacts facts = denial(i % 16, kNow + i / 32 * 1s);
+    facts.limit = static_cast<std::int64_t>(facts.key_hash);
+    core_->add(facts, "key-" + std::to_string(facts.key_hash));
+  }
+  is_over = true;
+  reader.join();
+}
+
+TEST_F(DenialsTest, AreALineOfALog) {
+  DenialRecord one{denial(0x9f), "al\x1b[31mice"};
+  one.status = 429;
+  EXPECT_EQ(to_text(one, "login"),
+            "denied: rule login, key \"al?[31mice\", cause limit, 0 of 5 left, cost 1, again in 7 "
+            "s, status 429");
+  one = {denial(0x9f), ""};
+  one.is_shadow = true;
+  one.times = 3;
+  one.retry_after = {};
+  EXPECT_EQ(to_text(one, ""),
+            "denied in shadow: no rule, key hash 000000000000009f, cause limit, 0 of 5 left, "
+            "cost 1, 3 times in this second");
+}
+
+}  // namespace
+}  // namespace weir

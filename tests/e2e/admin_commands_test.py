@@ -1,0 +1,111 @@
+"""Commands that use the admin routes of a running server."""
+
+import json
+import subprocess
+import typing
+import unittest
+
+import weir_server
+from weir_server import Weir, run_weir
+
+FILE = "rules:\n  - {id: api, limit: 100, window: 1h}\n  - {id: other, limit: 100, window: 1h}\n"
+
+
+class Done(typing.NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def command(weir, *arguments):
+    return Done(*run_weir(*arguments, "--server", weir.url,
+                          environment={"USER": "carol", "SUDO_USER": ""}))
+
+
+class Blocks(unittest.TestCase):
+    def allowed(self, weir, key, rule="api"):
+        return weir.check(key=key, rule=rule, cost=0)["allowed"]
+
+    def test_a_network_is_blocked_shown_and_let_go(self):
+        with Weir("--threads", "2", config=FILE) as weir:
+            done = command(weir, "block", "203.0.113.0/24", "--for", "1h",
+                                "--reason", "many bots")
+            self.assertEqual((done.code, done.out),
+                             (0, "203.0.113.0/24 is blocked for 1h, by all rules\n"), done.err)
+            weir.wait_for_log('blocks: 203.0.113.0/24 is blocked for 1h for all rules, by "carol" '
+                              'at 127.0.0.1, because "many bots"')
+            for rule in ("api", "other"):
+                self.assertFalse(self.allowed(weir, "203.0.113.9", rule))
+                self.assertTrue(self.allowed(weir, "203.0.114.9", rule))
+            shown = command(weir, "blocks").out
+            self.assertIn("all rules         203.0.113.0/24  (by carol: many bots)\n", shown)
+            lifted = command(weir, "unblock", "203.0.113.0/24")
+            self.assertEqual((lifted.code, lifted.out),
+                             (0, "203.0.113.0/24 is no longer blocked by any rule\n"))
+            self.assertTrue(self.allowed(weir, "203.0.113.9"))
+
+    def test_a_key_is_blocked_by_one_rule(self):
+        with Weir("--threads", "2", config=FILE) as weir:
+            command(weir, "block", "alice", "--for", "5m", "--rule", "api")
+            self.assertFalse(self.allowed(weir, "alice"))
+            self.assertTrue(self.allowed(weir, "alice", "other"))
+            shown = json.loads(command(weir, "blocks", "--rule", "api", "--json").out)
+            self.assertEqual(shown["blocks"][0]["by"], "carol")
+            missed = command(weir, "unblock", "alice", "--rule", "other")
+            self.assertEqual(missed.code, 2)
+            self.assertIn("This key of this rule is not blocked.", missed.err)
+            self.assertEqual(command(weir, "unblock", "alice").code, 0)
+
+    def test_mistakes_say_what_was_meant(self):
+        with Weir(config=FILE) as weir:
+            slip = command(weir, "block", "203.0.113.7/24", "--for", "1h")
+            self.assertEqual(slip.code, 2)
+            self.assertIn("203.0.113.0/24", slip.err)
+            self.assertEqual(command(weir, "block", "alice", "--for", "soon").code, 2)
+            self.assertEqual(command(weir, "block", "alice").code, 2)
+
+
+class Denials(unittest.TestCase):
+    def deny(self, weir, key, rule="api"):
+        for _ in range(2):
+            weir.check(key=key, rule=rule, cost=60)
+
+    def test_are_shown_with_their_reasons(self):
+        with Weir("--threads", "2", "--show-keys", config=FILE) as weir:
+            self.deny(weir, "alice")
+            self.deny(weir, "b\x1b[31mob", "other")
+            shown = command(weir, "denials")
+            self.assertEqual(shown.code, 0, shown.err)
+            self.assertRegex(shown.out, r"(?m)^\d{4}-.*Z  api {15}alice {15}limit, 40 of 100 left, "
+                                        r"cost 60, again in [0-9.]+ s$")
+            self.assertIn("b?[31mob", shown.out)
+            only = command(weir, "denials", "--rule", "api", "--key", "alice")
+            self.assertEqual(only.out.count("\n"), 1)
+            self.assertEqual(command(weir, "denials", "--key", "alice").code, 2)
+
+    def test_are_hashes_unless_the_setting_says_otherwise(self):
+        with Weir("--threads", "2", config=FILE) as weir:
+            self.deny(weir, "alice")
+            self.assertNotIn("alice", command(weir, "denials", "--json").out)
+            self.assertRegex(command(weir, "denials").out, "  api {15}[0-9a-f]{16} ")
+
+    def test_are_followed(self):
+        with Weir("--threads", "2", "--show-keys", config=FILE) as weir:
+            self.deny(weir, "alice")
+            with subprocess.Popen([weir_server.WEIR, "denials", "--follow", "--server", weir.url],
+                                  stdout=subprocess.PIPE, text=True) as following:
+                self.assertIn("  alice  ", following.stdout.readline())
+                self.deny(weir, "bob")
+                self.assertIn("  bob  ", following.stdout.readline())
+                following.terminate()
+
+    def test_are_lines_of_the_log_where_that_is_wanted(self):
+        with Weir("--threads", "2", "--log-denials", "1", config=FILE) as weir:
+            for key in ("alice", "bob", "carol"):
+                self.deny(weir, key)
+            weir.wait_for_log("denied: rule api, key hash ")
+            self.assertNotIn("alice", weir.log())
+
+
+if __name__ == "__main__":
+    weir_server.main()
