@@ -10,7 +10,7 @@
 #include "config/config_file.h"
 #include "console/assets.h"
 #include "net/process_limits.h"
-#include "rules/mode.h"
+#include "store/redis/fleet/fleet_settings.h"
 
 namespace weir {
 namespace {
@@ -136,22 +136,9 @@ std::optional<SettingMistake> settle_listening(const SettingValues& values, Sett
 }
 
 std::optional<SettingMistake> settle_store(const SettingValues& values, Settings& settings) {
-  if (!values.is_set("store.redis")) {
-    if (!values.is_set("store.mode")) return std::nullopt;
-    return SettingMistake{
-        "store.mode",
-        "--mode is about a store that is shared: give --redis, or 'store:' in the file"};
-  }
-  auto parsed = RedisUrl::parse(values.get<std::string>("store.redis"));
-  if (const auto* error = std::get_if<RedisUrlError>(&parsed)) {
-    return SettingMistake{"store.redis", "the URL of the Redis: " + error->message};
-  }
-  auto& fleet = settings.fleet.emplace();
-  fleet.url = std::get<RedisUrl>(std::move(parsed));
-  fleet.mode = *mode_from_name(values.get<std::string>("store.mode"));
-  fleet.deadline = values.get<Duration>("store.deadline");
-  fleet.sync_interval = values.get<Duration>("store.sync_interval");
-  fleet.prefix = values.get<std::string>("store.prefix");
+  auto fleet = fleet_settings(values);
+  if (auto* mistake = std::get_if<SettingMistake>(&fleet)) return std::move(*mistake);
+  settings.fleet = std::get<0>(std::move(fleet));
   return std::nullopt;
 }
 

@@ -85,12 +85,6 @@ struct Settings {
   Exposure exposure() const;
 };
 
-// A mistake of the setting with this full name.
-struct SettingMistake {
-  std::string setting;
-  std::string message;
-};
-
 // Makes what a node needs from the values. The mistake says which of them do not go together.
 std::variant<Settings, SettingMistake> settle(const SettingValues& values);
 

@@ -43,6 +43,12 @@ struct SettingError {
 };
 std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text);
 
+// What is wrong with a setting, of this full name.
+struct SettingMistake {
+  std::string setting;
+  std::string message;
+};
+
 class SettingValues {
  public:
   void set(std::string_view name, SettingValue value, TextPlace place = {});

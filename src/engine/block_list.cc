@@ -129,7 +129,7 @@ std::optional<std::size_t> BlockList::free_slot(std::uint64_t tag) const {
 bool BlockList::add(Block block, Instant now) {
   const std::scoped_lock lock(mutex_);
   if (!insert(block, now)) return false;
-  tell(std::move(block));
+  tell(block, std::nullopt);
   return true;
 }
 
@@ -241,7 +241,7 @@ void BlockList::remove(Entries::iterator entry) {
 bool BlockList::lift(std::string_view rule, std::string_view key) {
   const std::scoped_lock lock(mutex_);
   if (!erase(rule, key)) return false;
-  tell({.rule = std::string(rule), .key = std::string(StoredKey(key))});
+  tell({.rule = std::string(rule), .key = std::string(StoredKey(key))}, std::nullopt);
   return true;
 }
 
@@ -253,33 +253,65 @@ bool BlockList::erase(std::string_view rule, std::string_view key) {
   return true;
 }
 
-void BlockList::share() {
+void BlockList::forget(std::string_view rule, std::string_view key) {
   const std::scoped_lock lock(mutex_);
-  is_shared_ = true;
-  for (const auto& [tag, entry] : lists_.entries) tell(entry.block);
+  erase(rule, key);
 }
 
-void BlockList::tell(Block block) {
-  if (!is_shared_) return;
-  if (news_.size() == kNewsMax) news_.pop_front();
-  news_.push_back(std::move(block));
+void BlockList::share(Audience audience) {
+  const std::scoped_lock lock(mutex_);
+  News& news = news_for(audience);
+  if (std::exchange(news.is_kept, true)) return;
+  for (const auto& [tag, entry] : lists_.entries) news.add(entry.block);
 }
 
-std::vector<Block> BlockList::take_news(std::size_t blocks_max) {
+void BlockList::share_from(Audience audience, std::vector<Block> first) {
   const std::scoped_lock lock(mutex_);
-  const auto end = news_.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_max, news_.size()));
-  std::vector<Block> taken(std::make_move_iterator(news_.begin()), std::make_move_iterator(end));
-  news_.erase(news_.begin(), end);
+  News& news = news_for(audience);
+  if (std::exchange(news.is_kept, true)) return;
+  for (Block& block : first) news.add(std::move(block));
+}
+
+void BlockList::stop_sharing(Audience audience) {
+  const std::scoped_lock lock(mutex_);
+  news_for(audience) = {};
+}
+
+void BlockList::News::add(Block block) {
+  if (blocks.size() == kNewsMax) blocks.pop_front();
+  blocks.push_back(std::move(block));
+}
+
+void BlockList::tell(const Block& block, std::optional<Audience> except) {
+  for (const Audience audience : {Audience::kFleet, Audience::kProcesses}) {
+    if (audience != except && news_for(audience).is_kept) news_for(audience).add(block);
+  }
+}
+
+std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_max) {
+  const std::scoped_lock lock(mutex_);
+  auto& news = news_for(audience).blocks;
+  const auto end = news.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_max, news.size()));
+  std::vector<Block> taken(std::make_move_iterator(news.begin()), std::make_move_iterator(end));
+  news.erase(news.begin(), end);
   return taken;
 }
 
-void BlockList::learn(Block block, Instant now) {
+bool BlockList::has_news(Audience audience) const {
   const std::scoped_lock lock(mutex_);
+  return !news_[static_cast<std::size_t>(audience)].blocks.empty();
+}
+
+// What is known already is told to nobody, or two would tell it each other for ever.
+void BlockList::learn(Block block, Audience from, Instant now) {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t before = changes();
   if (block.until > now) {
     insert(block, now);
   } else {
     erase(block.rule, block.key);
   }
+  if (changes() != before) tell(block, from);
 }
 
 std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max, Instant now) {

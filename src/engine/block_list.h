@@ -17,6 +17,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -77,14 +78,25 @@ class BlockList {
   // False if it was not blocked.
   bool lift(std::string_view rule, std::string_view key);
 
-  // From now on what is added or lifted is kept, to be told to others: a block that was
+  // Those who are told what is new here: the other nodes, the other processes of this one.
+  enum class Audience : std::uint8_t { kFleet, kProcesses };
+  static constexpr std::size_t kAudiences = 2;
+
+  // From now on what is added or lifted is kept, to be told to these: a block that was
   // lifted as one that ended in 1970. If there are more than kNewsMax, the oldest go untold.
+  // The first to be told are all blocks that are here, or `first`. Nothing happens if it is shared
+  // with them already.
   static constexpr std::size_t kNewsMax = 4'096;
-  void share();
+  void share(Audience audience);
+  void share_from(Audience audience, std::vector<Block> first);
+  void stop_sharing(Audience audience);
   // The oldest news, which are no longer kept.
-  std::vector<Block> take_news(std::size_t blocks_max);
-  // What another has told: as add() or lift(), but no news.
-  void learn(Block block, Instant now);
+  std::vector<Block> take_news(Audience audience, std::size_t blocks_max);
+  bool has_news(Audience audience) const;
+  // What one of these has told: as add() or lift(), and news for the others only.
+  void learn(Block block, Audience from, Instant now);
+  // As lift(), but nobody is told.
+  void forget(std::string_view rule, std::string_view key);
 
   // The blocks of one rule, or of all if it is empty; the first to end comes first.
   std::vector<Block> list(std::string_view rule, std::size_t blocks_max, Instant now);
@@ -130,7 +142,7 @@ class BlockList {
 
   bool insert(Block& block, Instant now);  // these two with the lock held
   bool erase(std::string_view rule, std::string_view key);
-  void tell(Block block);
+  void tell(const Block& block, std::optional<Audience> except);
   void expire_locked(Instant now);
   void make_room_in(const Network& network);
   bool make_room_for(Worth worth);
@@ -149,11 +161,19 @@ class BlockList {
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> dropped_{0};
 
-  std::mutex mutex_;  // guards what follows, and writing to slots_
+  // News that an audience has not heard yet.
+  struct News {
+    bool is_kept = false;
+    std::deque<Block> blocks;
+
+    void add(Block block);
+  };
+  News& news_for(Audience audience) { return news_[static_cast<std::size_t>(audience)]; }
+
+  mutable std::mutex mutex_;  // guards what follows, and writing to slots_
   Lists lists_;
   std::size_t kept_ = 0;  // entries of that worth
-  bool is_shared_ = false;
-  std::deque<Block> news_;
+  std::array<News, kAudiences> news_;
 };
 
 }  // namespace weir

@@ -66,15 +66,38 @@ TEST_F(BlockListTest, ALaterBlockTakesThePlaceOfAnEarlierOne) {
 // A block by hand for a day ended after five minutes, when the rule of another node blocked too.
 TEST_F(BlockListTest, ARuleShortensNoBlock) {
   list_.add(by_hand("a", 24h), kNow);
-  list_.learn(block("a", 5min), kNow);
+  list_.learn(block("a", 5min), BlockList::Audience::kFleet, kNow);
   EXPECT_TRUE(list_.add(block("a", 5min), kNow));
   EXPECT_EQ(list_.until("login", "a", kNow), kNow + 24h);
   EXPECT_EQ(list_.list("", 1, kNow).front().reason, BlockReason::kManual);
   list_.add(block("b", 1h), kNow);
-  list_.learn(block("b", 5min), kNow);
+  list_.learn(block("b", 5min), BlockList::Audience::kFleet, kNow);
   EXPECT_EQ(list_.until("login", "b", kNow), kNow + 1h);
-  list_.learn(by_hand("b", 1min), kNow);
+  list_.learn(by_hand("b", 1min), BlockList::Audience::kFleet, kNow);
   EXPECT_EQ(list_.until("login", "b", kNow), kNow + 1min);
+}
+
+TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
+  using enum BlockList::Audience;
+  list_.add(block("a", 5min), kNow);
+  list_.share(kFleet);
+  list_.share_from(kProcesses, {});
+  EXPECT_EQ(list_.take_news(kFleet, 9).size(), 1u);
+  EXPECT_FALSE(list_.has_news(kProcesses));
+  list_.learn(block("b", 5min), kFleet, kNow);
+  EXPECT_FALSE(list_.has_news(kFleet));
+  EXPECT_EQ(list_.take_news(kProcesses, 9).size(), 1u);
+  list_.learn(block("b", 5min), kProcesses, kNow);  // known: they would tell it each other for ever
+  EXPECT_FALSE(list_.has_news(kFleet));
+  list_.learn({.rule = "login", .key = "b"}, kProcesses, kNow);
+  EXPECT_EQ(list_.take_news(kFleet, 9).size(), 1u);
+  list_.forget("login", "a");
+  EXPECT_TRUE(list_.empty());
+  EXPECT_FALSE(list_.has_news(kFleet));
+  list_.stop_sharing(kFleet);
+  list_.add(block("c", 5min), kNow);
+  EXPECT_FALSE(list_.has_news(kFleet));
+  EXPECT_TRUE(list_.has_news(kProcesses));
 }
 
 TEST_F(BlockListTest, IsLifted) {

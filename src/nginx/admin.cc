@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -44,6 +45,9 @@ namespace {
 
 constexpr int kRoundsMax = 1'000'000;  // of a session that always has more to say
 
+constexpr Duration kWait = std::chrono::milliseconds(5);
+constexpr int kWaitsMax = 200;
+
 constexpr std::array<std::string_view, 3> kForAnybody = {"/metrics", "/health", "/openapi.json"};
 constexpr std::array<std::string_view, 3> kForThisMachine = {"/", "/v1/explain", "/v1/reset"};
 constexpr std::string_view kAdminPages = "/admin/";
@@ -76,11 +80,13 @@ std::optional<std::string> refuse(const Admin::Request& request) {
   return refusal(403, "This page is for clients on the machine of nginx.");
 }
 
-// Sends the bytes, and collects all that the session has to say.
-std::string converse(Session& session, std::string_view bytes, Instant now) {
+// Sends the bytes, and collects all that the session has to say. What a Redis has to answer first
+// is waited for: that is as long as a rule's deadline, and seldom.
+std::string converse(Session& session, std::string_view bytes, FleetMember* fleet, Instant now) {
   Flag flag;
   session.attach(flag);
   std::string reply;
+  int waits = 0;
   for (int round = 0; round < kRoundsMax; ++round) {
     const auto room = session.input_space();
     const std::size_t size = std::min(room.size(), bytes.size());
@@ -91,7 +97,8 @@ std::string converse(Session& session, std::string_view bytes, Instant now) {
     } else if (flag.take()) {
       session.woken(now);
     } else if (session.output().empty()) {
-      break;
+      if (fleet == nullptr || !reply.empty() || waits++ == kWaitsMax) break;
+      fleet->turn(kWait);
     }
     session.stamp(Duration::zero());
     const std::string_view said = session.output();
@@ -101,23 +108,30 @@ std::string converse(Session& session, std::string_view bytes, Instant now) {
   return reply;
 }
 
-HttpNode::Options options(RulesInFile& rules, const Judge& judge, std::size_t workers,
-                          Instant started) {
+HttpNode::Options options(RulesInFile& rules, const Judge& judge, const FleetMember* fleet,
+                          std::size_t workers, Instant started) {
   return {.info = {.version = std::string(kVersion),
                    .started = started,
                    .threads = static_cast<int>(workers),
                    .max_keys = judge.store().stats().capacity},
           .access = {.exposure = Exposure::kLoopback, .admin_token = {}},
-          .figures = [&judge] { return NodeFigures{.store = judge.store().stats()}; },
+          .figures =
+              [&judge, fleet] {
+                NodeFigures figures{.store = judge.store().stats()};
+                if (fleet != nullptr) figures.shared = fleet->figures();
+                return figures;
+              },
           .rule_desk = &rules};
 }
 
 }  // namespace
 
-Admin::Admin(Judge& judge, const Gateway& gateway, std::size_t workers, Instant started)
+Admin::Admin(Judge& judge, const Gateway& gateway, FleetMember* fleet, std::size_t workers,
+             Instant started)
     : judge_(judge),
+      fleet_(fleet),
       rules_(std::make_unique<RulesInFile>(gateway)),
-      node_(options(*rules_, judge, workers, started), judge.traffic()),
+      node_(options(*rules_, judge, fleet, workers, started), judge.traffic()),
       door_(node_, judge.engine(), judge.blocks(), gateway.sets().front()) {}
 
 Admin::~Admin() = default;
@@ -133,7 +147,7 @@ std::string Admin::answer(const Request& request, Instant now) {
   bytes.append("Connection: close\r\n\r\n").append(request.body);
   judge_.learn(now);
   const auto session = door_.make_session({.address = request.client}, now);
-  std::string reply = converse(*session, bytes, now);
+  std::string reply = converse(*session, bytes, fleet_, now);
   judge_.tell(now);
   return reply;
 }

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "base/ip_address.h"
+#include "nginx/fleet/fleet_member.h"
 #include "nginx/gateway.h"
 #include "nginx/judge.h"
 #include "server/http/http_door.h"
@@ -30,8 +31,9 @@ class RulesInFile;
 
 class Admin {
  public:
-  // All must outlive this.
-  Admin(Judge& judge, const Gateway& gateway, std::size_t workers, Instant started);
+  // All must outlive this. `fleet` is null if this nginx is alone.
+  Admin(Judge& judge, const Gateway& gateway, FleetMember* fleet, std::size_t workers,
+        Instant started);
   ~Admin();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
@@ -48,6 +50,7 @@ class Admin {
 
  private:
   Judge& judge_;
+  FleetMember* const fleet_;
   std::unique_ptr<RulesInFile> rules_;
   HttpNode node_;
   HttpDoor door_;

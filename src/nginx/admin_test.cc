@@ -34,7 +34,7 @@ class AdminTest : public Workers {
 
   std::unique_ptr<Judge> one_ = worker();
   std::unique_ptr<Judge> other_ = worker();
-  Admin admin_{*one_, *loaded_.gateway, 2, clock_.time};
+  Admin admin_{*one_, *loaded_.gateway, nullptr, 2, clock_.time};
   std::optional<IpAddress> client_ = IpAddress::parse("127.0.0.1");
 };
 

@@ -14,6 +14,8 @@
 namespace weir::nginx {
 namespace {
 
+constexpr auto kProcesses = BlockList::Audience::kProcesses;
+
 constexpr int kSizeBits = 32;
 
 // A record of an IPv6 address and a rule with a name of a dozen letters.
@@ -111,27 +113,39 @@ void BlockLog::catch_up(BlockList& blocks, Instant now) {
 // REQUIRES: the lock
 void BlockLog::learn(BlockList& blocks, Instant now) {
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
-  const std::uint32_t generation = generation_of(state);
-  const bool goes_on = seen_ && generation_of(*seen_) == generation;
-  std::size_t place = goes_on ? size_of(*seen_) : 0;
-  std::vector<Block> told;
-  while (place < size_of(state)) {
-    told.push_back(block_in(half(generation).subspan(place)));
-    place += bytes_of(told.back());
-  }
-  if (seen_ && !goes_on) lift_unknown(blocks, told, now);
-  for (Block& block : told) blocks.learn(std::move(block), now);
+  std::vector<Block> told = records(seen_.value_or(0), state);
+  const bool goes_on = !seen_ || generation_of(*seen_) == generation_of(state);
+  if (!goes_on) lift_unknown(blocks, told, now);
+  for (Block& block : told) blocks.learn(std::move(block), kProcesses, now);
   seen_ = state;
 }
 
-// What was lifted before the log started over is no longer in it.
+// Those behind an earlier state; all, if the log has started over meanwhile. REQUIRES: the lock
+std::vector<Block> BlockLog::records(std::uint64_t from, std::uint64_t state) const {
+  const std::uint32_t generation = generation_of(state);
+  std::size_t place = generation_of(from) == generation ? size_of(from) : 0;
+  std::vector<Block> found;
+  while (place < size_of(state)) {
+    found.push_back(block_in(half(generation).subspan(place)));
+    place += bytes_of(found.back());
+  }
+  return found;
+}
+
+std::vector<Block> BlockLog::unknown_to_fleet() const {
+  const Lock lock(head_);
+  const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
+  const bool has_read_on = generation_of(*seen_) == generation_of(state);
+  return records(head_.fleet_knows.load(std::memory_order_relaxed), has_read_on ? *seen_ : state);
+}
+
+// What was lifted before the log started over is no longer in it. Nor is what found no room: so
+// other nodes are not told that it was lifted.
 void BlockLog::lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now) {
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const Block& block : known) names.emplace(block.rule, block.key);
-  for (Block& own : blocks.list({}, BlockList::kBlocksMax, now)) {
-    if (names.contains({own.rule, own.key})) continue;
-    own.until = Instant{};
-    blocks.learn(std::move(own), now);
+  for (const Block& own : blocks.list({}, BlockList::kBlocksMax, now)) {
+    if (!names.contains({own.rule, own.key})) blocks.forget(own.rule, own.key);
   }
 }
 
@@ -165,13 +179,14 @@ void BlockLog::start_over(BlockList& blocks, Instant now) {
 }
 
 void BlockLog::write(BlockList& blocks, Instant now) {
-  const auto news = blocks.take_news(BlockList::kNewsMax);
+  const auto news = blocks.take_news(kProcesses, BlockList::kNewsMax);
   if (news.empty()) return;
   const Lock lock(head_);
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
   if (seen_ != state) {
     learn(blocks, now);
-    for (const Block& block : news) blocks.learn(block, now);  // in the order of the log
+    // Theirs are in the log before ours.
+    for (const Block& block : news) blocks.learn(block, kProcesses, now);
   }
   std::size_t size = size_of(state);
   for (const Block& block : news) {

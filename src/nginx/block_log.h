@@ -47,8 +47,14 @@ class BlockLog {
     if (head_.state.load(std::memory_order_acquire) != seen_) catch_up(blocks, now);
   }
 
-  // Tells the others what is new in `blocks`, which share() their news.
+  // Tells the others what is new in `blocks`, which share() their news with processes.
   void write(BlockList& blocks, Instant now);
+
+  // One worker tells other nodes of all blocks; who takes its place goes on where it has ended.
+  // All that this worker has read is known to them. REQUIRES: read_into() was called
+  void fleet_knows_all() { head_.fleet_knows.store(*seen_, std::memory_order_relaxed); }
+  // What they may not know yet, of what this worker has read. REQUIRES: the same
+  std::vector<Block> unknown_to_fleet() const;
 
   // How many blocks a list should keep, so that the log has room for all of them.
   std::size_t blocks_max() const;
@@ -65,12 +71,14 @@ class BlockLog {
     // The generation, whose lowest bit says which half is read, and the bytes in that half.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> dropped;
+    std::atomic<std::uint64_t> fleet_knows;  // a state
   };
   class Lock;
 
   void catch_up(BlockList& blocks, Instant now);
   void learn(BlockList& blocks, Instant now);
-  void lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now);
+  std::vector<Block> records(std::uint64_t from, std::uint64_t state) const;
+  static void lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now);
   void start_over(BlockList& blocks, Instant now);
   bool append(std::uint32_t generation, std::size_t& size, const Block& block);
   std::span<std::byte> half(std::uint32_t generation) const;

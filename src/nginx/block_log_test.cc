@@ -43,7 +43,7 @@ class LogMemory {
 // One worker, as far as blocks go.
 struct Worker {
   explicit Worker(const LogMemory& memory) : log(memory.bytes()) {
-    blocks.share();
+    blocks.share(BlockList::Audience::kProcesses);
     learn();
   }
   void learn() { log.read_into(blocks, kNow); }
@@ -64,6 +64,38 @@ struct Worker {
   BlockList blocks{hasher};
   BlockLog log;
 };
+
+// Else what was blocked while the worker that tells other nodes was replaced would hold here alone.
+TEST(BlockLog, WhoTellsOtherNodesGoesOnWhereTheLastHasEnded) {
+  const LogMemory memory;
+  Worker first(memory);
+  Worker other(memory);
+  other.block("known");
+  first.learn();
+  first.log.fleet_knows_all();
+  other.block("new");
+  Worker next(memory);
+  const auto unknown = next.log.unknown_to_fleet();
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown.front().key, "new");
+}
+
+// What others have told this worker is news for other nodes; that a log had no room is none, or
+// who floods one nginx with blocks would lift those of all.
+TEST(BlockLog, WhatFindsNoRoomIsNotLiftedOnOtherNodes) {
+  const LogMemory memory;
+  Worker one(memory);
+  Worker other(memory);
+  one.blocks.share(BlockList::Audience::kFleet);
+  other.block("ada");
+  one.learn();
+  EXPECT_EQ(one.blocks.take_news(BlockList::Audience::kFleet, 9).size(), 1u);
+  for (int i = 0; other.log.generation() == 0; ++i) other.block(std::to_string(i), hours(1 + i));
+  one.learn();
+  for (const Block& news : one.blocks.take_news(BlockList::Audience::kFleet, 4'096)) {
+    EXPECT_GT(news.until, kNow) << news.key;
+  }
+}
 
 TEST(BlockLog, TellsTheOthersWhoIsBlockedAndWhoNoLonger) {
   const LogMemory memory;

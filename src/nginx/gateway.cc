@@ -8,6 +8,7 @@
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
 #include "store/memory/shared_store.h"
+#include "store/redis/fleet/fleet_settings.h"
 #include "weir/quota.h"
 
 namespace weir::nginx {
@@ -22,9 +23,6 @@ struct Lacking {
   std::string_view reason;
 };
 constexpr Lacking kLacking[] = {
-    {.setting = "store.redis",
-     .reason = "'redis' is for weir serve: the nginx module counts in the memory that nginx's own "
-               "workers share; remove 'store', or let nginx ask weir serve by auth_request"},
     {.setting = "envoy.config",
      .reason = "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it"},
 };
@@ -109,6 +107,7 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
   if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;
 
   auto gateway = std::unique_ptr<Gateway>(new Gateway());
+  if (auto mistakes = gateway->read_store(config, file); !mistakes.empty()) return mistakes;
   gateway->version_ = ids.next_version();
   gateway->texts_ = config_sources(config.text).rules;
   gateway->warnings_ = sentences_of(config_warnings(config, file));
@@ -117,6 +116,25 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
   gateway->rules_ = std::move(config.rules);
   gateway->sources_ = std::move(config.sources);
   return gateway;
+}
+
+// The Redis need not be there yet; the files that its URL names have to be.
+Gateway::Sentences Gateway::read_store(const Config& config, const std::string& file) {
+  Sentences mistakes;
+  auto settings = fleet_settings(config.settings);
+  if (const auto* mistake = std::get_if<SettingMistake>(&settings)) {
+    refuse(file, config.settings.place_of(mistake->setting), mistake->message, mistakes);
+    return mistakes;
+  }
+  fleet_ = std::get<0>(std::move(settings));
+  if (!fleet_) return mistakes;
+  auto trust = TlsTrust::load(fleet_->url.tls);
+  if (const auto* error = std::get_if<StartError>(&trust)) {
+    refuse(file, config.settings.place_of("store.redis"), error->message, mistakes);
+    return mistakes;
+  }
+  trust_ = std::get<0>(std::move(trust));
+  return mistakes;
 }
 
 std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {

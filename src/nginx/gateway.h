@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,8 +24,10 @@
 #include "base/text_hash.h"
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "net/tls/tls_context.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
+#include "store/redis/fleet/redis_fleet.h"
 
 namespace weir::nginx {
 
@@ -64,16 +67,24 @@ class Gateway {
   // As they stand in the file.
   const std::vector<RuleSource>& texts() const { return texts_; }
 
+  // The Redis that this nginx shares with others; none: it is alone.
+  const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
+  const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
+
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
 
  private:
   Gateway() = default;
 
+  Sentences read_store(const Config& config, const std::string& file);
+
   std::uint64_t version_ = 0;
   std::vector<RuleSource> texts_;
   std::vector<Rule> rules_;
   RequestSources sources_;
+  std::optional<RedisFleetOptions> fleet_;
+  std::shared_ptr<const TlsTrust> trust_;
   Sentences warnings_;
   std::vector<RuleSetPtr> sets_;
   std::map<std::vector<std::string_view>, std::size_t> chosen_;  // views of `names_`

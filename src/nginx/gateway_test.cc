@@ -102,8 +102,24 @@ TEST(Gateway, RefusesWhatWorkersCannotDoWithItsPlaceAndTheRemedy) {
   EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: adaptive\n"
                           "    limit: 5\n    window: 1m\n"),
               HasSubstr("switches algorithms"));
-  EXPECT_THAT(mistakes_in("store:\n  redis: redis://localhost\n"),
-              testing::AllOf(StartsWith("2:"), HasSubstr("for weir serve")));
+}
+
+TEST(Gateway, ReadsWhichRedisItShares) {
+  RuleIds ids;
+  const LoadedText alone("rules: []\n", ids);
+  ASSERT_NE(alone.gateway, nullptr) << alone.mistakes;
+  EXPECT_FALSE(alone.gateway->fleet());
+  const LoadedText shared("store:\n  redis: redis://localhost\n  mode: leased\n", ids);
+  ASSERT_NE(shared.gateway, nullptr) << shared.mistakes;
+  ASSERT_TRUE(shared.gateway->fleet());
+  EXPECT_EQ(shared.gateway->fleet()->mode, Mode::kLeased);
+}
+
+TEST(Gateway, NamesWhatIsWrongWithItsStore) {
+  EXPECT_THAT(mistakes_in("store:\n  redis: http://localhost\n"),
+              testing::AllOf(StartsWith("2:"), HasSubstr("the URL of the Redis")));
+  EXPECT_THAT(mistakes_in("store:\n  redis: rediss://localhost?ca_file=/nowhere\n"),
+              testing::AllOf(StartsWith("2:"), HasSubstr("/nowhere")));
 }
 
 TEST(Gateway, SaysWhatIsWrongInTheFile) {

@@ -34,7 +34,7 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_) {
-  blocks_.share();
+  blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_, rules));
   }
@@ -51,6 +51,7 @@ void Judge::follow_wall_clock(Instant now) {
 }
 
 void Judge::learn(Instant now) {
+  tell(now);
   log_.read_into(blocks_, now);
   told_ = blocks_.changes();
 }
@@ -59,13 +60,23 @@ void Judge::tell(Instant now) {
   if (blocks_.changes() != told_) log_.write(blocks_, now);
 }
 
+void Judge::tell_fleet(Instant now) {
+  learn(now);
+  blocks_.share_from(BlockList::Audience::kFleet, log_.unknown_to_fleet());
+}
+
+void Judge::stop_telling_fleet() { blocks_.stop_sharing(BlockList::Audience::kFleet); }
+
+void Judge::fleet_knows_blocks() { log_.fleet_knows_all(); }
+
 Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
   learn(now);
   const Judgement judgement = decide(question, now);
   tell(now);
-  counts_.record_latency(clock_.now() - now);
+  asked_at_ = now;
+  if (judgement.kind != Judgement::Kind::kWaits) counts_.record_latency(clock_.now() - now);
   return judgement;
 }
 
@@ -90,17 +101,45 @@ Judgement Judge::decide(const Question& question, Instant now) {
     if (question.cost) ask.cost = cost_in(*question.cost);
     if (!asks_->add(ask)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
   }
-  asks_->decide(now);
+  if (asks_->decide(now) == Asks::Progress::kWaits) {
+    return {.kind = Judgement::Kind::kWaits, .at = now};
+  }
   return read(*asks_, now);
 }
 
 Judgement Judge::read(const Asks& asks, Instant now) {
+  if (asks.progress() == Asks::Progress::kUnavailable) {
+    return {.kind = Judgement::Kind::kUnavailable, .at = now};
+  }
   const auto shown = most_pressing(asks);
   if (!shown) return {.at = now};
   return {.kind = Judgement::Kind::kDecided,
           .at = now,
           .ask = &asks.ask(*shown),
           .answer = &asks.answer(*shown)};
+}
+
+void Judge::go_on() {
+  while (!decided_.empty()) {
+    Pending& first = decided_.front();
+    decided_.pop_front();
+    first.resume();
+  }
+}
+
+Pending::Pending(Judge& judge)
+    : judge_(judge), asks_(std::move(judge.asks_)), at_(judge.asked_at_) {
+  asks_->listen(*this);
+}
+
+void Pending::decided() noexcept {
+  is_decided_ = true;
+  judge_.decided_.push_back(*this);
+}
+
+Judgement Pending::judgement() {
+  judge_.counts_.record_latency(judge_.clock_.now() - at_);
+  return Judge::read(*asks_, at_);
 }
 
 std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {

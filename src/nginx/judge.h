@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <boost/intrusive/list.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/asks.h"
 #include "engine/asks_pool.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
@@ -46,6 +49,8 @@ struct Judgement {
     kDecided,         // as `ask` and `answer` say
     kRepeatedHeader,  // the header `field` has to say one thing, and says several
     kTooManyLimits,   // more apply at once than can be decided together
+    kUnavailable,     // nobody could decide
+    kWaits,           // for a Redis: see Pending
   };
 
   Kind kind = Kind::kNothing;
@@ -55,6 +60,39 @@ struct Judgement {
   std::string_view field{};
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
+};
+
+class Judge;
+
+// A request whose answer comes later. Destroyed before that, it gives up what it has asked: that is
+// decided to the end, and nobody reads the answer.
+class Pending : Asks::Listener,
+                public boost::intrusive::list_base_hook<
+                    boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  // REQUIRES: what the judge judged last waits
+  explicit Pending(Judge& judge);
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  bool is_decided() const { return is_decided_; }
+  // REQUIRES: it is decided. Refers to this
+  Judgement judgement();
+
+ protected:
+  ~Pending() = default;
+
+ private:
+  friend class Judge;
+
+  void decided() noexcept override;
+  // By Judge::go_on(), once. May destroy this and others.
+  virtual void resume() = 0;
+
+  Judge& judge_;
+  AsksPtr asks_;
+  const Instant at_;
+  bool is_decided_ = false;
 };
 
 class Judge {
@@ -68,12 +106,21 @@ class Judge {
 
   Judgement judge(const Question& question);
 
+  // Resumes all whose answers have come.
+  void go_on();
+
   // Stands for the key of the rule, as long as there is the zone.
   std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
 
   // Blocks of the other workers that are new, and to them those of this one.
   void learn(Instant now);
   void tell(Instant now);
+
+  // This worker tells other nodes of blocks, from what they may not know on; and no longer.
+  void tell_fleet(Instant now);
+  void stop_telling_fleet();
+  // Other nodes know of all that this worker does.
+  void fleet_knows_blocks();
 
   // Memory for one request at a time.
   DescribedRequest& scratch() { return scratch_; }
@@ -84,6 +131,9 @@ class Judge {
   const Traffic& traffic() const { return traffic_; }
 
  private:
+  friend class Pending;
+  using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
+
   Judgement decide(const Question& question, Instant now);
   static Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
@@ -103,6 +153,8 @@ class Judge {
   Engine engine_;
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
+  Instant asked_at_{};                            // and when it came
+  Decided decided_;                               // in the order that their answers came
   DescribedRequest scratch_;
   std::string key_scratch_;
 };

@@ -1,14 +1,18 @@
 // ngx_http_weir_module: what nginx finds when it loads the module, and calls when it starts and
 // ends.
 
+#include <algorithm>
+#include <chrono>
+#include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
-
-#include <exception>
 
 #include "nginx/admin.h"
 #include "nginx/admin_request.h"
+#include "nginx/fleet/fleet_member.h"
+#include "nginx/fleet/worker_loop.h"
 #include "nginx/judge.h"
 #include "nginx/nginx_api.h"
 #include "nginx/request.h"
@@ -25,7 +29,14 @@ static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
 namespace weir::nginx {
 namespace {
 
+// So long a new worker waits for its Redis before it takes requests, which it would else decide
+// alone.
+constexpr Duration kJoinMax = std::chrono::milliseconds(200);
+
+// In the order in which they are made, since each lives on those before it.
 std::unique_ptr<Judge> the_judge;
+std::unique_ptr<FleetMember> the_member;  // these two: if there is a Redis
+std::unique_ptr<WorkerLoop> the_loop;
 std::unique_ptr<Admin> the_admin;
 
 // Other modules have pushed their handlers before this one, and the last one pushed runs first. So
@@ -47,6 +58,37 @@ const MainSettings* main_settings(ngx_cycle_t* cycle) {
       ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module));
 }
 
+std::size_t workers_in(ngx_cycle_t* cycle) {
+  const auto* const core =
+      reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
+  return static_cast<std::size_t>(std::max<ngx_int_t>(core->worker_processes, 1));
+}
+
+void say(ngx_log_t* log, FleetMember::Severity severity, const std::string& sentence) {
+  const ngx_uint_t level =
+      severity == FleetMember::Severity::kNotice ? NGX_LOG_NOTICE : NGX_LOG_WARN;
+  ngx_log_error(level, log, 0, "weir: redis: %s", sentence.c_str());
+}
+
+// False if nginx has no room for it.
+bool join_fleet(const Gateway& gateway, const Zone& zone, ngx_cycle_t* cycle) {
+  if (!gateway.fleet()) return true;
+  const FleetMember::World world{
+      .judge = *the_judge,
+      .board = zone.board(),
+      .own_secret = zone.secret(),
+      .clock = zone_clock(),
+      .workers = workers_in(cycle),
+      .process = static_cast<std::int32_t>(ngx_pid),
+      .say = [log = cycle->log](FleetMember::Severity severity, const std::string& sentence) {
+        say(log, severity, sentence);
+      }};
+  the_member = std::make_unique<FleetMember>(*gateway.fleet(), gateway.trust(), world);
+  the_member->join(kJoinMax);
+  the_loop = std::make_unique<WorkerLoop>(*the_member, *the_judge, cycle);
+  return the_loop->begin();
+}
+
 // In a worker, and not in the processes that look after caches.
 ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
   if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE) return NGX_OK;
@@ -60,12 +102,10 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
     const Zone zone(static_cast<std::byte*>(settings->zone->data));
     the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
                                         rule_ids(), zone_clock());
-    const auto* const core =
-        reinterpret_cast<ngx_core_conf_t*>(ngx_get_conf(cycle->conf_ctx, ngx_core_module));
-    the_admin =
-        std::make_unique<Admin>(*the_judge, *settings->gateway,
-                                static_cast<std::size_t>(core->worker_processes), zone.started());
-    use_judge(the_judge.get());
+    if (!join_fleet(*settings->gateway, zone, cycle)) return NGX_ERROR;
+    the_admin = std::make_unique<Admin>(*the_judge, *settings->gateway, the_member.get(),
+                                        workers_in(cycle), zone.started());
+    use_judge(the_judge.get(), the_loop.get());
     use_admin(the_admin.get());
     return NGX_OK;
   } catch (const std::exception& error) {
@@ -76,8 +116,10 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
 
 void end_worker(ngx_cycle_t*) noexcept {
   use_admin(nullptr);
-  use_judge(nullptr);
+  use_judge(nullptr, nullptr);
   the_admin.reset();
+  the_loop.reset();
+  the_member.reset();
   the_judge.reset();
 }
 

@@ -3,10 +3,13 @@
 #include <array>
 #include <charconv>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
+#include "nginx/fleet/parked_request.h"
 #include "nginx/settings.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"
@@ -29,16 +32,19 @@ struct Decided {
   std::int64_t remaining;
   std::int64_t retry_after_s;  // 0: waiting does not help, or is not needed
   std::int64_t time_us;
+  ParkedRequest* parked;  // while it waits for its answer; else null
 };
 
 Judge* the_judge = nullptr;
+WorkerLoop* the_loop = nullptr;
 
-// Finds what is kept for a request: redirects clear its module contexts, but not its cleanups.
-void mark_as_decided(void*) {}
+// With a request that goes away while it waits goes what it has asked. Being a cleanup, this also
+// marks what is kept for a request: redirects clear its module contexts, but not its cleanups.
+void forget_decided(void* decided) { delete static_cast<Decided*>(decided)->parked; }
 
 Decided* find_decided(ngx_http_request_t* request) {
   for (auto* cleanup = request->main->pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
-    if (cleanup->handler == mark_as_decided) return static_cast<Decided*>(cleanup->data);
+    if (cleanup->handler == forget_decided) return static_cast<Decided*>(cleanup->data);
   }
   return nullptr;
 }
@@ -46,8 +52,8 @@ Decided* find_decided(ngx_http_request_t* request) {
 Decided* keep_decided(ngx_http_request_t* request) {
   auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Decided));
   if (cleanup == nullptr) return nullptr;
-  cleanup->handler = mark_as_decided;
   ngx_memzero(cleanup->data, sizeof(Decided));
+  cleanup->handler = forget_decided;
   return static_cast<Decided*>(cleanup->data);
 }
 
@@ -158,6 +164,9 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
       ngx_log_error(NGX_LOG_ERR, request->connection->log, 0,
                     "weir: more than 16 limits apply at once");
       return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    case Judgement::Kind::kUnavailable:
+      return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
+    case Judgement::Kind::kWaits:
     case Judgement::Kind::kDecided: break;
   }
   if (place.state() == Switch::kDryRun) return NGX_DECLINED;
@@ -165,6 +174,14 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   return judgement.is_denied() ? deny(request, place, judgement, described) : NGX_DECLINED;
+}
+
+ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
+  if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  }
+  decided.parked = new ParkedRequest(*the_judge, *the_loop, request);
+  return NGX_AGAIN;
 }
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
@@ -178,7 +195,21 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   const Judgement judgement = the_judge->judge(question);
+  if (the_loop != nullptr) the_loop->has_asked();
+  if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
   note(judgement, place.state(), request->pool, *decided);
+  return act_on(request, place, judgement, described.request);
+}
+
+// Phases may run again while it waits.
+ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided) {
+  if (decided.parked == nullptr) return NGX_DECLINED;
+  if (!decided.parked->is_decided()) return NGX_AGAIN;
+  const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
+  DescribedRequest& described = the_judge->scratch();
+  read_request(request, described);
+  const Judgement judgement = parked->judgement();
+  note(judgement, place.state(), request->pool, decided);
   return act_on(request, place, judgement, described.request);
 }
 
@@ -285,15 +316,18 @@ bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return true;
 }
 
-void use_judge(Judge* judge) { the_judge = judge; }
+void use_judge(Judge* judge, WorkerLoop* loop) {
+  the_judge = judge;
+  the_loop = loop;
+}
 
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
   const auto& place =
       *static_cast<PlaceSettings*>(ngx_http_get_module_loc_conf(request, ngx_http_weir_module));
   if (place.state() == Switch::kOff || request != request->main) return NGX_DECLINED;
-  if (find_decided(request) != nullptr) return NGX_DECLINED;
   try {
-    return judge_request(request, place);
+    Decided* const decided = find_decided(request);
+    return decided != nullptr ? go_on(request, place, *decided) : judge_request(request, place);
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_ERR, request->connection->log, 0, "weir: %s", error.what());
     return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -12,13 +12,15 @@
 #include <optional>
 
 #include "base/ip_address.h"
+#include "nginx/fleet/worker_loop.h"
 #include "nginx/judge.h"
 #include "nginx/nginx_api.h"
 
 namespace weir::nginx {
 
-// From now on this judge decides this worker's requests. Null: none does.
-void use_judge(Judge* judge);
+// From now on this judge decides this worker's requests. Null: none does. `loop`: of the Redis for
+// which requests may wait; null: there is none.
+void use_judge(Judge* judge, WorkerLoop* loop);
 
 // Of phase PREACCESS.
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept;

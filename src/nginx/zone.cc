@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 3;
+constexpr std::uint64_t kLayout = 4;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;
@@ -50,6 +50,7 @@ void Zone::format(std::span<std::byte> memory, Instant now) {
   head.size = memory.size();
   head.started_us = epoch_us(now);
   head.secret = HashSecret::random();
+  head.board.format();
   BlockLog::format(zone.blocks());
   format_shared_memory_store(zone.table(), now);
   head.mark = kMark;

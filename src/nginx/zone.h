@@ -1,6 +1,6 @@
 // Zone: the memory that all workers of one nginx share, and what is where in it.
 //
-//   │ head: mark, version, size, hash secret, places │ blocks │ table of counters │
+//   │ head: mark, version, size, hash secret, board of the fleet, places │ blocks │ table │
 //
 // The master makes it before it starts workers. It has the same address in all of them, and stays
 // through reloads. It has no pointers to anything outside.
@@ -21,6 +21,7 @@
 #include <span>
 #include <string>
 
+#include "nginx/fleet/fleet_board.h"
 #include "weir/key.h"
 #include "weir/time.h"
 
@@ -43,6 +44,7 @@ class Zone {
   // REQUIRES, of all that follows: it is without fault
   const HashSecret& secret() const { return head().secret; }
   Instant started() const { return instant_from_epoch_us(head().started_us); }
+  FleetBoard& board() const { return head().board; }
   std::span<std::byte> blocks() const;
   std::span<std::byte> table() const;
 
@@ -57,6 +59,7 @@ class Zone {
     std::uint64_t size;
     std::int64_t started_us;
     HashSecret secret;
+    FleetBoard board;
     std::array<std::atomic<std::int32_t>, kPlacesMax> places;  // process ids; 0: free
   };
 

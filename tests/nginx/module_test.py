@@ -201,8 +201,6 @@ class ConfigurationTest(unittest.TestCase):
         self.assertRegex(said, r"rules\.yaml:10:5: unknown key 'limti'; did you mean 'limit'")
         said = self.refusal(RULES.replace("limit: 3\n", "limit: 3\n    algorithm: sliding_log\n"))
         self.assertRegex(said, r"rules\.yaml:11:16: rule 'named'.*use sliding_window")
-        said = self.refusal(RULES + "store: {redis: 'redis://localhost'}\n")
-        self.assertRegex(said, r"rules\.yaml:\d+:\d+: 'redis' is for weir serve")
 
     def test_mistakes_in_directives_are_named_with_their_remedies(self):
         self.assertIn("did you mean 'named'?",

@@ -12,6 +12,8 @@
 namespace weir {
 namespace {
 
+constexpr auto kFleet = BlockList::Audience::kFleet;
+
 constexpr std::int64_t kLeftMaxMs = std::int64_t{10} * 366 * 24 * 3600 * 1000;
 
 constexpr std::int64_t kClockMaxUs = 253'402'300'800'000'000;  // the year 9999
@@ -80,7 +82,7 @@ HashSecret SecretField::found() const {
 
 // Sends no block again that a node has lifted meanwhile.
 void BlocksField::take_up_news(Instant now) {
-  for (Block& block : blocks_.take_news(kBlocksMax - untold_.size())) {
+  for (Block& block : blocks_.take_news(kFleet, kBlocksMax - untold_.size())) {
     untold_.push_back(std::move(block));
   }
   while (!lost_.empty() && untold_.size() < kBlocksMax) {
@@ -138,7 +140,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
         std::clamp(std::min(*left_ms, kLeftMaxMs) - passed, std::int64_t{0}, kLeftMaxMs);
     for (Block& block : *blocks) {
       block.until = now + std::chrono::milliseconds(left);
-      blocks_.learn(std::move(block), now);
+      blocks_.learn(std::move(block), kFleet, now);
     }
   }
 }
@@ -147,6 +149,10 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
 void BlocksField::tell_all_again(Instant now) {
   lost_ = blocks_.list("", BlockList::kBlocksMax, now);
   last_read_ = kFromTheStart;
+}
+
+bool BlocksField::is_idle() const {
+  return untold_.empty() && lost_.empty() && !blocks_.has_news(kFleet);
 }
 
 bool BlocksField::has_more() const {

@@ -104,11 +104,18 @@ class BlocksField final : public BeatField {
  public:
   // Each way, in one beat.
   static constexpr std::size_t kBlocksMax = 256;
+  static constexpr std::string_view kFromTheStart = "0-0";
 
-  BlocksField(std::string node, BlockList& blocks) : node_(std::move(node)), blocks_(blocks) {}
+  // `last_read`: where this node has ended to read.
+  BlocksField(std::string node, BlockList& blocks, std::string_view last_read = kFromTheStart)
+      : node_(std::move(node)), blocks_(blocks), last_read_(last_read) {}
+
+  const std::string& last_read() const { return last_read_; }
 
   // Redis has lost them: the next beats send all that this node knows.
   void tell_all_again(Instant now);
+  // The others have been told all that is known here.
+  bool is_idle() const;
   // The last words were all there was to say.
   bool has_said_all() const { return said_ < kBlocksMax; }
 
@@ -118,14 +125,12 @@ class BlocksField final : public BeatField {
   bool has_more() const override;
 
  private:
-  static constexpr std::string_view kFromTheStart = "0-0";
-
   void take_up_news(Instant now);
   void learn(const resp::Reply& told, Instant now);
 
   const std::string node_;
   BlockList& blocks_;
-  std::string last_read_{kFromTheStart};
+  std::string last_read_;
   std::vector<Block> untold_;  // in the beat under way, or the next
   std::vector<Block> lost_;    // to send again, after all news; the last one first
   std::size_t said_ = 0;       // by the last beat

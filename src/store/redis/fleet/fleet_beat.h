@@ -48,6 +48,8 @@ class FleetBeat final : RedisCall {
     Duration interval;
     std::string node;   // its name, like no other's
     HashSecret secret;  // to bring, if there is none yet
+    // Where this node has ended to read the blocks of others.
+    std::string blocks_read{BlocksField::kFromTheStart};
   };
 
   // What a beat changes. All must outlive it.
@@ -70,6 +72,10 @@ class FleetBeat final : RedisCall {
   // The last beat: takes the node out of the count, and sends its last blocks. True when
   // Redis has answered it, or is away; else the caller calls again.
   bool leave(Instant now);
+
+  // The other nodes have been told of all blocks that are known here.
+  const std::string& blocks_read() const { return blocks_.last_read(); }
+  bool has_told_blocks() const { return blocks_.is_idle(); }
 
  private:
   void replied(const resp::Reply& reply, Instant now) noexcept override;

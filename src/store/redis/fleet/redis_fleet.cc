@@ -33,8 +33,8 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
   // The cores of the fleet, if nodes are alike.
-  const auto stores = [&state = core_.state] {
-    return state.live_nodes() * static_cast<std::int64_t>(state.cores());
+  const auto stores = [&state = core_.state, processes = options_.processes] {
+    return state.live_nodes() * static_cast<std::int64_t>(state.cores() * processes);
   };
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
@@ -43,21 +43,10 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
       AsyncStoreOptions{
           .redis = redis_options, .interval = options_.sync_interval, .stores = stores},
       *strict_, *client_, reactor, listener);
-  if (core_.number == 0) {
-    beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
-                                     .interval = options_.sync_interval,
-                                     .node = options_.node,
-                                     .secret = options_.secret},
-                  FleetBeat::World{.client = *client_,
-                                   .reactor = reactor,
-                                   .blocks = core_.blocks,
-                                   .traffic = core_.traffic,
-                                   .switches = core_.switches,
-                                   .rule_counts = core_.rule_counts,
-                                   .keys = core_.keys,
-                                   .state = core_.state,
-                                   .listener = core_.listener},
-                  now);
+  const bool beats = options_.beat == RedisFleetOptions::Beat::kFirstCore && core_.number == 0;
+  if (beats) {
+    begin_beat({.secret = options_.secret, .blocks_read = std::string(BlocksField::kFromTheStart)},
+               now);
   }
   publisher_ = reactor.make_alarm([this](Instant then) { publish(then); });
   publisher_->set(now + kPublishEvery);
@@ -66,6 +55,24 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
 RedisFleet::~RedisFleet() {
   leased_.reset();
   strict_store_->give_up();
+}
+
+void RedisFleet::begin_beat(const Known& known, Instant now) {
+  beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
+                                   .interval = options_.sync_interval,
+                                   .node = options_.node,
+                                   .secret = known.secret,
+                                   .blocks_read = known.blocks_read},
+                FleetBeat::World{.client = *client_,
+                                 .reactor = core_.surroundings.reactor,
+                                 .blocks = core_.blocks,
+                                 .traffic = core_.traffic,
+                                 .switches = core_.switches,
+                                 .rule_counts = core_.rule_counts,
+                                 .keys = core_.keys,
+                                 .state = core_.state,
+                                 .listener = core_.listener},
+                now);
 }
 
 Store& RedisFleet::store(Mode mode) {
@@ -107,7 +114,7 @@ void RedisFleet::breaker_changed(Instant now) {
 // Once Redis answers, it is charged what this node has admitted alone before it decides more for
 // this core.
 void RedisFleet::catch_up(Instant now) {
-  if (!async_ || client_->state().phase != LinkState::Phase::kConnected) return;
+  if (!async_ || !is_connected()) return;
   if (strict_store_->breaker().closed()) async_->catch_up(now);
 }
 

@@ -40,6 +40,11 @@ struct RedisFleetOptions {
   std::string prefix = "weir:";
   std::string node;   // its name, like no other's
   HashSecret secret;  // to bring, if the fleet has none yet
+
+  // Processes that are this node together, with as many cores each.
+  std::size_t processes = 1;
+  // The first core beats, or whichever process begin_beat() names.
+  enum class Beat : std::uint8_t { kFirstCore, kByTurns } beat = Beat::kFirstCore;
 };
 
 class RedisFleet final : public Fleet, RedisListener {
@@ -69,6 +74,22 @@ class RedisFleet final : public Fleet, RedisListener {
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
   void admitted_alone(const Charge& charge, Instant now) override;
+
+  // From now on this core says the node's word to the others, or no longer; without a goodbye.
+  struct Known {
+    HashSecret secret;        // the fleet's, else the one to bring
+    std::string blocks_read;  // FleetBeat::Options::blocks_read
+  };
+  void begin_beat(const Known& known, Instant now);
+  void end_beat() { beat_.reset(); }
+  // Where it has ended to read the blocks of others; empty if it does not beat.
+  std::string blocks_read() const { return beat_ ? beat_->blocks_read() : std::string(); }
+  // The others know of all blocks that are known here.
+  bool has_told_blocks() const { return beat_ && beat_->has_told_blocks(); }
+
+  bool is_connected() const { return client_->state().phase == LinkState::Phase::kConnected; }
+  // The first attempt to connect is over.
+  bool has_tried() const { return client_->state().phase != LinkState::Phase::kConnecting; }
 
   // The secret that was found is in use on this core.
   void use_secret(Instant now);

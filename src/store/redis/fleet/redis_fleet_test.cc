@@ -137,6 +137,28 @@ TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kNone);
 }
 
+// The processes of one node take turns: who begins goes on where the last has ended.
+TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
+  RedisFleetOptions taking_turns = options();
+  taking_turns.beat = RedisFleetOptions::Beat::kByTurns;
+  make_fleet(taking_turns);
+  connect();
+  reactor_.advance(2s);
+  EXPECT_EQ(server_->hear(), "");
+  fleet_->begin_beat({.secret = {}, .blocks_read = "17-4"}, reactor_.now());
+  reactor_.advance(1ms);
+  EXPECT_NE(server_->hear().find(" me 17-4 "), std::string::npos);
+  const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
+  answer_beat(2, {"4000-0", "other", theirs, "60000"});
+  EXPECT_EQ(fleet_->blocks_read(), "4000-0");
+  EXPECT_TRUE(fleet_->has_told_blocks());
+  block("mine");
+  EXPECT_FALSE(fleet_->has_told_blocks());
+  fleet_->end_beat();
+  reactor_.advance(2s);
+  EXPECT_EQ(server_->hear(), "");
+}
+
 TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
   make_fleet();
   connect();

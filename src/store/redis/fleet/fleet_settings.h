@@ -1,0 +1,19 @@
+// What `store:` says: whether a node shares a Redis with others, and how.
+//
+// Thread rule: values. Tested by src/cli/settings_test.cc and src/nginx/gateway_test.cc.
+
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "config/setting_values.h"
+#include "store/redis/fleet/redis_fleet.h"
+
+namespace weir {
+
+// Nothing: it is alone. Neither its name nor its secret is among the settings.
+std::variant<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
+    const SettingValues& values);
+
+}  // namespace weir

@@ -1,0 +1,327 @@
+"""Several nginx that share a Redis: one limit, one list of blocks, and what happens without it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import unittest
+
+from nginx_server import (DEADLINE_S, ROOT, Client, Load, Nginx, field, remaining, request,
+                          wait_until)
+
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from redis_world import Redis  # noqa: E402
+
+LIMIT = 500
+
+RULES = f"""
+rules:
+  - {{id: whole, match: {{path: /whole}}, limit: {LIMIT}, window: 1h}}
+  - {{id: held, match: {{path: /held}}, limit: 100, window: 1h}}
+  - {{id: leased, match: {{path: /leased}}, limit: {LIMIT}, window: 1h, mode: leased}}
+  - {{id: async, match: {{path: /async}}, limit: {LIMIT}, window: 1h, mode: async}}
+  - id: login
+    match: {{path: /login}}
+    key: client
+    limit: 1
+    window: 1h
+    mode: local
+    on_deny: {{block: 1h}}
+  - {{id: here, match: {{path: /here}}, limit: 4, window: 1h}}
+  - {{id: open, match: {{path: /open}}, limit: 0, window: 1h, on_store_failure: allow}}
+  - {{id: shut, match: {{path: /shut}}, limit: 9, window: 1h, on_store_failure: deny}}
+store: {{redis: '{{url}}', deadline: {{deadline}}}}
+"""
+
+SERVER = """
+    weir on;
+    location / { proxy_pass http://origin; }
+    location /held { }
+    location /weir/ { weir off; weir_admin; }
+    location /status { weir off; stub_status; }
+"""
+
+H2 = "server { listen unix:FOLDER/h2 http2; location / { weir on; proxy_pass http://origin; } }"
+
+JSON = "Content-Type: application/json\r\n"
+
+# A test machine may be busy: a deadline is no promise that most tests look at.
+PATIENT = "10s"
+
+
+class FleetTest(unittest.TestCase):
+    def setUp(self):
+        self.redis = self.enterContext(Redis())
+
+    def nginx(self, deadline=PATIENT, **more):
+        rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", deadline)
+        nginx = self.enterContext(Nginx(rules, SERVER, http=H2, **more))
+        self.wait_until_shared(nginx)
+        (nginx.folder / "html" / "held").write_text("held")
+        return nginx
+
+    def wait_until_shared(self, nginx, times=1):
+        workers = len(nginx.serving())
+        wait_until(lambda: nginx.log().count("limits are shared") >= workers * times,
+                   "all workers decide in Redis")
+
+    @staticmethod
+    def requests_in_progress(nginx):
+        """Those that nginx works on, this one aside."""
+        return int(re.search(r"Writing: (\d+)", nginx.ask("/status").text)[1]) - 1
+
+    def park(self, nginx, count):
+        """Connections whose requests wait for the Redis, which is paused from now on.
+
+        After two seconds of silence nobody waits any more; a busy machine gets another try.
+        """
+        for _ in range(10):
+            clients = [self.enterContext(Client(nginx.port)) for _ in range(count)]
+            self.redis.pause()
+            for client in clients:
+                client.send(request("/held"))
+            if self.requests_in_progress(nginx) == count:
+                return clients
+            self.redis.resume()
+            for client in clients:
+                client.read_reply()
+        raise AssertionError("they never wait all at once")
+
+
+class TogetherTest(FleetTest):
+    def admitted_by_two(self, path):
+        one, two = self.nginx(), self.nginx()
+        with Load(one, [path]) as first, Load(two, [path]) as second:
+            for load in (first, second):
+                while load.count(path, 429) < 50:
+                    load.wait_for_replies(20)
+        self.assertEqual(first.lost + second.lost, [])
+        for nginx in (one, two):
+            self.assertEqual(nginx.stop(), 0)
+            self.assertNotIn("[alert]", nginx.log())
+            self.assertNotIn("[error]", nginx.log())
+        return first.count(path, 200) + second.count(path, 200)
+
+    def test_two_nginx_admit_exactly_the_limit(self):
+        self.assertEqual(self.admitted_by_two("/whole"), LIMIT)
+
+    def test_leases_never_admit_more_than_the_limit(self):
+        admitted = self.admitted_by_two("/leased")
+        self.assertLessEqual(admitted, LIMIT)
+        self.assertGreater(admitted, LIMIT // 2)
+
+    def test_copies_of_counts_are_exchanged(self):
+        self.assertGreaterEqual(self.admitted_by_two("/async"), LIMIT)
+
+    def test_reloads_and_killed_workers_under_load_admit_no_more(self):
+        nginx = self.nginx()
+        with Load(nginx, ["/whole"]) as load:
+            for number in range(6):
+                if number % 2 == 0:
+                    nginx.reload()
+                else:
+                    worker = nginx.serving()[0]
+                    os.kill(worker, signal.SIGKILL)
+                    wait_until(lambda: worker not in nginx.serving()
+                               and len(nginx.serving()) == 2, "there is another")
+                load.wait_for_replies(20)
+            while load.count("/whole", 429) < 50:
+                load.wait_for_replies(20)
+        # A request that was charged when its worker was killed has no reply.
+        admitted = load.count("/whole", 200)
+        self.assertLessEqual(admitted, LIMIT)
+        self.assertGreaterEqual(admitted, LIMIT - 30)
+
+    def test_whom_one_blocks_the_other_refuses(self):
+        one, two = self.nginx(), self.nginx()
+        self.assertEqual(one.ask("/login").status, 200)
+        self.assertEqual(one.ask("/login").status, 429)
+        body = json.dumps({"rule": "login", "key": "127.0.0.9", "for": "1h"}).encode()
+        one.ask("/weir/admin/blocks", "POST", JSON, body)
+        # The rule counts in each nginx by itself: only a block denies the first of a client.
+        wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"]) == 2,
+                   "the other nginx has heard of both")
+        for client in ("127.0.0.1", "127.0.0.9"):
+            for _ in range(6):  # as many connections find both workers
+                self.assertEqual(two.ask("/login", client=client).status, 429)
+        two.ask("/weir/admin/blocks", "DELETE", JSON, body)
+        wait_until(lambda: len(json.loads(one.ask("/weir/admin/blocks").text)["blocks"]) == 1,
+                   "the first has heard that it is lifted")
+        self.assertEqual(one.ask("/login", client="127.0.0.9").status, 200)
+
+    def test_blocks_are_told_by_another_worker_when_one_is_killed_or_a_reload_replaces_all(self):
+        one, two = self.nginx(), self.nginx()
+        for number, change in enumerate((one.reload, lambda: self.kill_all(one), one.reload)):
+            client = f"127.0.0.{20 + number}"
+            one.ask("/login", client=client)
+            self.assertEqual(one.ask("/login", client=client).status, 429)
+            change()
+            wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"])
+                       == number + 1, "the other nginx has heard of it")
+            self.assertEqual(two.ask("/login", client=client).status, 429)
+
+    @staticmethod
+    def kill_all(nginx):
+        for worker in nginx.serving():
+            os.kill(worker, signal.SIGKILL)
+            wait_until(lambda: worker not in nginx.workers(), "it is gone")
+        wait_until(lambda: len(nginx.serving()) == 2, "there are others")
+
+    def test_one_nginx_is_one_node_through_reloads_and_killed_workers(self):
+        one, two = self.nginx(), self.nginx(workers=3)
+        one.reload()
+        self.kill_all(one)
+        two.reload()
+        wait_until(lambda: self.live_nodes(one) == self.live_nodes(two) == 2, "two nodes live")
+        self.assertEqual(self.redis.ask("ZCARD", "weir:{fleet}:nodes"), 2)
+
+    @staticmethod
+    def live_nodes(nginx):
+        return json.loads(nginx.ask("/weir/health").text)["nodes"]
+
+
+class ParkedTest(FleetTest):
+    def test_pipelined_requests_keep_their_places(self):
+        nginx = self.nginx()
+        with Client(nginx.port) as client:
+            client.send(6 * request("/here"))
+            replies = [client.read_reply() for _ in range(6)]
+        self.assertEqual([reply.status for reply in replies], 4 * [200] + 2 * [429])
+        self.assertEqual([remaining(reply) for reply in replies[:4]], [3, 2, 1, 0])
+        self.assertIsNotNone(field(replies[4], "Retry-After"))
+        wait_until(lambda: len(nginx.access_log()) >= 6, "all is logged")
+        lines = [line for line in nginx.access_log() if line[0] == "/here"]
+        self.assertEqual({line[8] for line in lines}, {"strict"})
+
+    def test_bodies_come_while_a_request_waits(self):
+        nginx = self.nginx()
+        with Client(nginx.port) as client:
+            self.redis.pause()
+            head, body = request("/here", "POST", body=200_000 * b"x").split(b"\r\n\r\n")
+            client.send(head + b"\r\n\r\n" + body[:1000])
+            wait_until(lambda: self.requests_in_progress(nginx) == 1, "it waits")
+            client.send(body[1000:])
+            self.redis.resume()
+            self.assertEqual(client.read_reply().status, 200)
+
+    @staticmethod
+    def curls(nginx, count):
+        """Each with a connection of its own: curl 7.88 fails at the second request of one."""
+        return [subprocess.Popen(
+            ["curl", "-s", "--http2-prior-knowledge", "--unix-socket", nginx.folder / "h2",
+             "-o", "/dev/null", "-w", "%{http_code}", "http://localhost/here"],
+            stdout=subprocess.PIPE, text=True) for _ in range(count)]
+
+    def test_streams_of_http_2(self):
+        nginx = self.nginx()
+        said = [curl.communicate(timeout=DEADLINE_S)[0] for curl in self.curls(nginx, 6)]
+        self.assertEqual(sorted(said), 4 * ["200"] + 2 * ["429"])
+
+    def is_unharmed(self, nginx, workers, left):
+        """All that have left are logged, and hold nothing of the workers, which serve others."""
+        wait_until(lambda: len([line for line in nginx.access_log()
+                                if line[0] != "/status"]) == left, "nginx has noticed")
+        self.assertIn("499", {line[1] for line in nginx.access_log()})
+        self.redis.resume()
+        wait_until(lambda: nginx.ask("/whole").status == 200, "others are served")
+        self.assertEqual(nginx.serving(), workers)
+        self.assertEqual(self.requests_in_progress(nginx), 0)
+        self.assertEqual(nginx.stop(), 0)
+        self.assertNotIn("[alert]", nginx.log())
+
+    def test_clients_that_leave_while_they_wait(self):
+        nginx = self.nginx()
+        workers = nginx.serving()
+        self.redis.pause()
+        clients = [Client(nginx.port) for _ in range(8)]
+        for client in clients:
+            client.send(request("/whole"))
+        for client in clients:
+            client.socket.close()
+        self.is_unharmed(nginx, workers, left=8)
+
+    def test_streams_whose_client_leaves_while_they_wait(self):
+        nginx = self.nginx()
+        workers = nginx.serving()
+        self.redis.pause()
+        streams = self.curls(nginx, 6)
+        wait_until(lambda: self.requests_in_progress(nginx) > 0, "they wait")
+        for stream in streams:
+            stream.kill()
+            stream.communicate(timeout=DEADLINE_S)
+        self.is_unharmed(nginx, workers, left=6)
+
+    def test_a_reload_loses_none_that_waits(self):
+        nginx = self.nginx()
+        old = set(nginx.serving())
+        clients = self.park(nginx, 6)
+        nginx.reload()
+        self.redis.resume()
+        self.assertEqual([client.read_reply().status for client in clients], 6 * [200])
+        wait_until(lambda: not old & set(nginx.workers()), "the old workers have gone")
+        wait_until(lambda: remaining(nginx.ask("/held")) < 100 - 6, "the new ones decide")
+
+    def test_quit_loses_none_that_waits(self):
+        nginx = self.nginx()
+        clients = self.park(nginx, 6)
+        nginx.process.send_signal(signal.SIGQUIT)
+        wait_until(lambda: not nginx.serving(), "the workers are to end")
+        self.redis.resume()
+        self.assertEqual([client.read_reply().status for client in clients], 6 * [200])
+        self.assertEqual(nginx.process.wait(timeout=DEADLINE_S), 0)
+        self.assertNotIn("[alert]", nginx.log())
+
+
+class OutageTest(FleetTest):
+    def falls_back(self, nginx):
+        """Rules do what their on_store_failure says, for all workers together."""
+        statuses = [nginx.ask("/here").status for _ in range(6)]
+        self.assertEqual(statuses, 4 * [200] + 2 * [429])
+        self.assertEqual(nginx.ask("/open").status, 200)
+        self.assertEqual(nginx.ask("/shut").status, 429)
+
+    def test_nothing_waits_for_a_redis_that_stands_still(self):
+        nginx = self.nginx(deadline="100ms")
+        self.redis.pause()
+        self.falls_back(nginx)  # answered while it still stands
+        self.redis.resume()
+
+    def test_a_redis_that_dies_and_comes_back(self):
+        nginx = self.nginx(deadline="100ms")
+        self.redis.kill()
+        self.falls_back(nginx)
+        nginx.reload()
+        self.assertEqual(nginx.ask("/here").status, 429)
+        self.redis.start()
+        wait_until(lambda: nginx.ask("/shut").status == 200, "Redis decides again")
+
+    def test_nginx_starts_without_its_redis(self):
+        self.redis.kill()
+        rules = RULES.replace("{url}", self.redis.url).replace("{deadline}", "100ms")
+        nginx = self.enterContext(Nginx(rules, SERVER, http=H2))
+        self.falls_back(nginx)
+        self.redis.start()
+        self.wait_until_shared(nginx)
+        self.assertEqual(nginx.ask("/shut").status, 200)
+
+
+class ConfigurationTest(unittest.TestCase):
+    def refusal(self, store):
+        with Nginx(RULES.split("store:")[0] + f"store: {store}\n", SERVER, start=False,
+                   http=H2) as nginx:
+            code, said = nginx.test()
+            self.assertNotEqual(code, 0, said)
+            return said
+
+    def test_mistakes_are_named_with_their_places(self):
+        self.assertRegex(self.refusal("{redis: 'http://localhost'}"),
+                         r"rules\.yaml:\d+:\d+: .*the URL of the Redis")
+        self.assertRegex(self.refusal("{redis: 'rediss://localhost?ca_file=/nowhere'}"),
+                         r"rules\.yaml:\d+:\d+: .*/nowhere")
+
+
+if __name__ == "__main__":
+    unittest.main()
