@@ -41,14 +41,15 @@ struct Ask {
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
-  // it: for work that is done.
-  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways };
+  // it: for work that is done. kNothing: the answer is that of a look, beside others that spend.
+  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways, kNothing };
   Counting counting = Counting::kAsTheRuleSays;
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
 
+  bool counts_nothing() const { return counting == Counting::kNothing; }
   bool counts_always(std::int64_t units) const {
-    if (units <= 0 || counting == Counting::kIfItFits) return false;
+    if (units <= 0 || counts_nothing() || counting == Counting::kIfItFits) return false;
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
   }
 

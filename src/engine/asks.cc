@@ -95,11 +95,11 @@ Asks::~Asks() = default;
 // ---- what is asked ----
 
 void Asks::begin(Operation operation) {
-  WEIR_ASSERT(open_ == 0 && operation != Operation::kCharge);  // an ask says so
+  WEIR_ASSERT(open_ == 0);
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
-  any_counts_always_ = false;
+  any_is_first_ = false;
   modes_in_use_ = {};
 }
 
@@ -109,9 +109,9 @@ bool Asks::add(const Ask& ask) {
   Item& item = *items_[size_];
   item.ask = ask;
   take_limits(item, ask);
-  const bool always = counts_always(ask);
-  any_counts_always_ = any_counts_always_ || always;
-  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !always) {
+  const bool is_first = counts_always(ask) || only_looks(ask);
+  any_is_first_ = any_is_first_ || is_first;
+  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !is_first) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
@@ -199,9 +199,12 @@ bool Asks::counts_always(const Ask& ask) const {
   return is_hit(operation_) && ask.counts_always(ask.cost);
 }
 
+bool Asks::only_looks(const Ask& ask) const { return is_hit(operation_) && ask.counts_nothing(); }
+
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
-  if (any_counts_always_ && counts_always(item.ask)) return Role::kAlways;
+  if (any_is_first_ && counts_always(item.ask)) return Role::kAlways;
+  if (any_is_first_ && only_looks(item.ask)) return Role::kLooks;
   const bool cannot_be_undone = item.ask.cost < 0 && modes_in_use_.several();
   if (operation_ != Operation::kSpendAll || item.is_shadow() || cannot_be_undone) {
     return Role::kAlone;
@@ -238,7 +241,7 @@ Asks::Progress Asks::decide(Instant now) {
     allowed_ = allowed_ && item.answer.allowed();
   }
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kAlone;
-  if (any_counts_always_) stage_ = Stage::kAlways;
+  if (any_is_first_) stage_ = Stage::kFirst;
   return run(now);
 }
 
@@ -289,7 +292,7 @@ void Asks::answered(Instant now) {
 
 void Asks::ask_next(Instant now) {
   switch (stage_) {
-    case Stage::kAlways: return ask_always(now);
+    case Stage::kFirst: return ask_first(now);
     case Stage::kTogether: stage_ = Stage::kAlone; return ask_together(now);
     case Stage::kAlone: stage_ = Stage::kDone; return ask_alone(now);
     case Stage::kDone: break;
@@ -297,16 +300,18 @@ void Asks::ask_next(Instant now) {
 }
 
 // Each by itself: the others need not wait for the answers.
-void Asks::ask_always(Instant now) {
+void Asks::ask_first(Instant now) {
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kDone;
   ask_each(members(Role::kAlways), Operation::kCharge, now);
+  ask_each(members(Role::kLooks), Operation::kLook, now);
   if (stage_ == Stage::kDone) ask_alone(now);
 }
 
 void Asks::ask_together(Instant now) {
   for (const auto& item : items()) {
-    const bool denies = item->role == Role::kAlways && !item->is_shadow();
-    allowed_ = allowed_ && (!denies || item->answer.allowed());
+    const bool is_first = item->role == Role::kAlways || item->role == Role::kLooks;
+    const bool may_deny = is_first && !item->is_shadow();
+    allowed_ = allowed_ && (!may_deny || item->answer.allowed());
   }
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;
   if (engine_.fleet() != nullptr) make_room_for_a_part();  // before anything is charged

@@ -22,7 +22,9 @@
 //
 // Each ask is decided by itself (kSpendEach), or all or nothing (kSpendAll), where an ask of
 // a shadow rule neither denies nor is charged if others do. What counts always is charged first,
-// whatever the others say; if it denies, no other is charged. Everything is asked before
+// whatever the others say, and what only looks is asked first; if one of them denies, no other is
+// charged. Asks of kCharge are charges of requests that were decided before: each counts always,
+// may block its key, and is in no figure, where the request is already. Everything is asked before
 // anything is waited for. Two modes, all or nothing, over a Redis 5 ms away:
 //
 //      0 ms  decide(): local rules are charged in memory; the others leave in one batch, in
@@ -110,11 +112,12 @@ class Asks final : Engine::Asker {
   enum class Role : std::uint8_t {
     kUncounted,  // answered without a counter
     kAlways,     // counted whether or not it fits
+    kLooks,      // not counted, though others are
     kHere,       // counted together with others in this node's memory
     kShared,     // counted together with others by the store of a mode
     kAlone,      // counted by itself; of all or nothing, when the others are decided
   };
-  enum class Stage : std::uint8_t { kAlways, kTogether, kAlone, kDone };
+  enum class Stage : std::uint8_t { kFirst, kTogether, kAlone, kDone };
   enum class Sign : std::uint8_t { kSpend, kGiveBack };
 
   struct Item {
@@ -151,13 +154,14 @@ class Asks final : Engine::Asker {
   static Decision blocked_until(Instant until, const Quota& quota, Instant now);
   bool settle_uncounted(Item& item, Instant now) const;
   bool counts_always(const Ask& ask) const;
+  bool only_looks(const Ask& ask) const;
   Role role_of(const Item& item) const;
   Group members(Role role) const;
   bool all_allowed(Role role) const;
 
   // Each stage asks all that it has to ask; the next begins when all is answered.
   void ask_next(Instant now);
-  void ask_always(Instant now);
+  void ask_first(Instant now);
   void ask_together(Instant now);
   void ask_alone(Instant now);
 
@@ -196,7 +200,7 @@ class Asks final : Engine::Asker {
   std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
   std::size_t size_ = 0;
   std::size_t joint_limits_ = 0;  // of kSpendAll
-  bool any_counts_always_ = false;
+  bool any_is_first_ = false;
   Modes modes_in_use_;
 
   Progress progress_ = Progress::kAnswered;

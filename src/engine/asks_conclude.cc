@@ -72,7 +72,7 @@ void Asks::conclude(Instant now) {
   for (const auto& each : items()) {
     Item& item = *each;
     item.answer.over = !item.answer.allowed();
-    record(item, now);
+    if (operation_ != Operation::kCharge) record(item, now);
     block_for_denial(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
   }
@@ -140,8 +140,9 @@ void Asks::report_counted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
-    const bool counts = item.role == Role::kAlways || (others_count && !item.answer.over);
-    if (!alone || !counts) continue;
+    const bool always = item.role == Role::kAlways || operation_ == Operation::kCharge;
+    const bool fits = others_count && !item.answer.over && item.role != Role::kLooks;
+    if (!alone || !(always || fits)) continue;
     for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
       const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
       engine_.fleet()->admitted_alone(charge, now);

@@ -101,7 +101,7 @@ RuleNumber RuleIds::number_of(const std::string& id) {
 
 std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
                                                                          RuleIds& ids) {
-  auto loaded = load_config(file);
+  auto loaded = load_config(file, ServedBy::kGateway);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) return sentences_of(*errors);
   auto& config = std::get<Config>(loaded);
   if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;
@@ -135,6 +135,10 @@ Gateway::Sentences Gateway::read_store(const Config& config, const std::string& 
   }
   trust_ = std::get<0>(std::move(trust));
   return mistakes;
+}
+
+bool Gateway::counts_responses() const {
+  return std::ranges::any_of(rules_, [](const Rule& rule) { return rule.response.has_value(); });
 }
 
 std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {

@@ -71,6 +71,9 @@ class Gateway {
   const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
   const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
 
+  // Some rule counts by the response.
+  bool counts_responses() const;
+
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
 

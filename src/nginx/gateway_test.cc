@@ -104,6 +104,21 @@ TEST(Gateway, RefusesWhatWorkersCannotDoWithItsPlaceAndTheRemedy) {
               HasSubstr("switches algorithms"));
 }
 
+TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
+  EXPECT_EQ(mistakes_in("rules:\n"
+                        "  - id: a\n    limit: 5\n    window: 1m\n"
+                        "    count_if: {status: [401, 4x4]}\n"
+                        "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
+                        "    count_if: {status: 401}\n"
+                        "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
+                        "    cost: 'response:X Cost'\n"),
+            "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
+            "599, or a list of such\n"
+            "9:16: what is counted when the response is known counts whether or not it fits; "
+            "remove 'overdraft'\n"
+            "15:11: 'cost' must name a header of the response, such as response:X-Cost\n");
+}
+
 TEST(Gateway, ReadsWhichRedisItShares) {
   RuleIds ids;
   const LoadedText alone("rules: []\n", ids);

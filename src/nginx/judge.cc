@@ -73,8 +73,10 @@ Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
   learn(now);
+  stay_.reset();
   const Judgement judgement = decide(question, now);
   tell(now);
+  if (judgement.kind == Judgement::Kind::kTooManyLimits) stay_.reset();
   asked_at_ = now;
   if (judgement.kind != Judgement::Kind::kWaits) counts_.record_latency(clock_.now() - now);
   return judgement;
@@ -94,25 +96,42 @@ Judgement Judge::decide(const Question& question, Instant now) {
   asks_.reset();  // to be taken again
   asks_ = pool.take(Operation::kSpendAll);
   for (const Rule* rule : applying) {
-    PartScratch tier{};
-    Ask ask = ask_about(*rule, request, key_scratch_, tier);
-    ask.key = question.key.value_or(ask.key);
-    ask.tier = question.tier.value_or(ask.tier);
-    if (question.cost) ask.cost = cost_in(*question.cost);
-    if (!asks_->add(ask)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
+    if (!add_ask(*rule, question)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
   }
   if (asks_->decide(now) == Asks::Progress::kWaits) {
     return {.kind = Judgement::Kind::kWaits, .at = now};
   }
-  return read(*asks_, now);
+  return read(*asks_, stay_, now);
 }
 
-Judgement Judge::read(const Asks& asks, Instant now) {
+// False if there is no room for it. What is counted by the response is charged then; now one unit
+// has to be left.
+bool Judge::add_ask(const Rule& rule, const Question& question) {
+  PartScratch tier{};
+  Ask ask = ask_about(rule, question.described.request, key_scratch_, tier);
+  ask.key = question.key.value_or(ask.key);
+  ask.tier = question.tier.value_or(ask.tier);
+  if (question.cost) ask.cost = cost_in(*question.cost);
+  if (rule.response) {
+    if (stay_ == nullptr) stay_ = std::make_unique<Stay>(question.rules);
+    stay_->owe(ask, asks_->size());
+    ask.cost = 1;
+    ask.counting = Ask::Counting::kNothing;
+  }
+  return asks_->add(ask);
+}
+
+Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now) {
+  auto stay = std::exchange(held, nullptr);
   if (asks.progress() == Asks::Progress::kUnavailable) {
     return {.kind = Judgement::Kind::kUnavailable, .at = now};
   }
   const auto shown = most_pressing(asks);
   if (!shown) return {.at = now};
+  if (stay != nullptr && asks.answer(*shown).allowed()) {
+    stay->forget_denied(asks);
+    if (stay->owes()) held = std::move(stay);
+  }
   return {.kind = Judgement::Kind::kDecided,
           .at = now,
           .ask = &asks.ask(*shown),
@@ -128,7 +147,10 @@ void Judge::go_on() {
 }
 
 Pending::Pending(Judge& judge)
-    : judge_(judge), asks_(std::move(judge.asks_)), at_(judge.asked_at_) {
+    : judge_(judge),
+      asks_(std::move(judge.asks_)),
+      stay_(std::move(judge.stay_)),
+      at_(judge.asked_at_) {
   asks_->listen(*this);
 }
 
@@ -139,7 +161,16 @@ void Pending::decided() noexcept {
 
 Judgement Pending::judgement() {
   judge_.counts_.record_latency(judge_.clock_.now() - at_);
-  return Judge::read(*asks_, at_);
+  return Judge::read(*asks_, stay_, at_);
+}
+
+void Judge::charge(Stay& stay, const ResponseHead& response) {
+  const Instant now = clock_.now();
+  const AsksPtr asks = pools_[stay.rules()]->take(Operation::kCharge);
+  stay.pay(response, *asks);
+  if (asks->empty()) return;
+  asks->decide(now);
+  tell(now);
 }
 
 std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/asks.h"
@@ -24,6 +25,7 @@
 #include "net/loop/wall_clock.h"
 #include "nginx/block_log.h"
 #include "nginx/gateway.h"
+#include "nginx/stay/stay.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
 #include "server/http/check/forward_auth.h"
@@ -78,6 +80,7 @@ class Pending : Asks::Listener,
   bool is_decided() const { return is_decided_; }
   // REQUIRES: it is decided. Refers to this
   Judgement judgement();
+  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
 
  protected:
   ~Pending() = default;
@@ -91,6 +94,7 @@ class Pending : Asks::Listener,
 
   Judge& judge_;
   AsksPtr asks_;
+  std::unique_ptr<Stay> stay_;
   const Instant at_;
   bool is_decided_ = false;
 };
@@ -105,6 +109,10 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
 
   Judgement judge(const Question& question);
+  // What the request that was judged last owes when it passes, until its end; null: nothing.
+  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
+  // Charges what the response makes due. Nobody waits for it.
+  void charge(Stay& stay, const ResponseHead& response);
 
   // Resumes all whose answers have come.
   void go_on();
@@ -135,7 +143,9 @@ class Judge {
   using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
-  static Judgement read(const Asks& asks, Instant now);
+  bool add_ask(const Rule& rule, const Question& question);
+  // Who is denied has no stay.
+  static Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -153,6 +163,7 @@ class Judge {
   Engine engine_;
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
+  std::unique_ptr<Stay> stay_;                    // and what it will owe
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
   DescribedRequest scratch_;

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "nginx/fleet/parked_request.h"
 #include "nginx/settings.h"
+#include "nginx/stay/decided.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"
 #include "rules/text/text_template.h"
@@ -21,41 +21,6 @@ namespace weir::nginx {
 namespace {
 
 constexpr std::size_t kHashDigits = 16;
-
-// What became of a request: plain memory of its pool.
-struct Decided {
-  ngx_str_t decision;  // none: nobody was asked
-  ngx_str_t rule;      // what follows is of this rule; none if none applied
-  ngx_str_t mode;
-  ngx_str_t key;
-  std::int64_t limit;
-  std::int64_t remaining;
-  std::int64_t retry_after_s;  // 0: waiting does not help, or is not needed
-  std::int64_t time_us;
-  ParkedRequest* parked;  // while it waits for its answer; else null
-};
-
-Judge* the_judge = nullptr;
-WorkerLoop* the_loop = nullptr;
-
-// With a request that goes away while it waits goes what it has asked. Being a cleanup, this also
-// marks what is kept for a request: redirects clear its module contexts, but not its cleanups.
-void forget_decided(void* decided) { delete static_cast<Decided*>(decided)->parked; }
-
-Decided* find_decided(ngx_http_request_t* request) {
-  for (auto* cleanup = request->main->pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
-    if (cleanup->handler == forget_decided) return static_cast<Decided*>(cleanup->data);
-  }
-  return nullptr;
-}
-
-Decided* keep_decided(ngx_http_request_t* request) {
-  auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Decided));
-  if (cleanup == nullptr) return nullptr;
-  ngx_memzero(cleanup->data, sizeof(Decided));
-  cleanup->handler = forget_decided;
-  return static_cast<Decided*>(cleanup->data);
-}
 
 // As rules compare it: what the client asked for, before nginx rewrote anything.
 void read_request(ngx_http_request_t* from, DescribedRequest& to) {
@@ -180,12 +145,12 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
   if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  decided.parked = new ParkedRequest(*the_judge, *the_loop, request);
+  decided.parked = new ParkedRequest(*deciders.judge, *deciders.loop, request);
   return NGX_AGAIN;
 }
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
-  DescribedRequest& described = the_judge->scratch();
+  DescribedRequest& described = deciders.judge->scratch();
   read_request(request, described);
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
@@ -194,9 +159,10 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  const Judgement judgement = the_judge->judge(question);
-  if (the_loop != nullptr) the_loop->has_asked();
+  const Judgement judgement = deciders.judge->judge(question);
+  if (deciders.loop != nullptr) deciders.loop->has_asked();
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
+  decided->stay = deciders.judge->take_stay().release();
   note(judgement, place.state(), request->pool, *decided);
   return act_on(request, place, judgement, described.request);
 }
@@ -206,9 +172,10 @@ ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided
   if (decided.parked == nullptr) return NGX_DECLINED;
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
-  DescribedRequest& described = the_judge->scratch();
+  DescribedRequest& described = deciders.judge->scratch();
   read_request(request, described);
   const Judgement judgement = parked->judgement();
+  decided.stay = parked->take_stay().release();
   note(judgement, place.state(), request->pool, decided);
   return act_on(request, place, judgement, described.request);
 }
@@ -261,9 +228,9 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
     case Variable::kKeyHash:
-      if (!has_rule || the_judge == nullptr) return {};
-      return write_number(request, the_judge->key_hash(view_of(decided.rule), view_of(decided.key)),
-                          16);
+      if (!has_rule || deciders.judge == nullptr) return {};
+      return write_number(
+          request, deciders.judge->key_hash(view_of(decided.rule), view_of(decided.key)), 16);
     case Variable::kLimit: return has_rule ? number(decided.limit) : std::string_view();
     case Variable::kRemaining: return has_rule ? number(decided.remaining) : std::string_view();
     case Variable::kRetryAfter:
@@ -316,10 +283,7 @@ bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return true;
 }
 
-void use_judge(Judge* judge, WorkerLoop* loop) {
-  the_judge = judge;
-  the_loop = loop;
-}
+void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }
 
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
   const auto& place =

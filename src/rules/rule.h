@@ -32,6 +32,7 @@
 #include "rules/key_part.h"
 #include "rules/mode.h"
 #include "rules/request_match.h"
+#include "rules/response_count.h"
 #include "rules/schedule.h"
 #include "rules/text/text_pattern.h"
 #include "rules/text/text_template.h"
@@ -111,11 +112,12 @@ struct Rule {
   // Other limits: for named keys, else for who belongs to a tier.
   LimitsByName overrides{};
   LimitsByName tiers{};
-  std::optional<KeyPart> tier{};       // of a request: says which tier
-  KeyList allow{};                     // pass without being counted
-  KeyList deny{};                      // are denied without being counted; wins over `allow`
-  std::int64_t cost = 1;               // of a request, unless
-  std::optional<KeyPart> cost_from{};  // has a whole number
+  std::optional<KeyPart> tier{};            // of a request: says which tier
+  KeyList allow{};                          // pass without being counted
+  KeyList deny{};                           // are denied without being counted; wins over `allow`
+  std::int64_t cost = 1;                    // of a request, unless
+  std::optional<KeyPart> cost_from{};       // has a whole number
+  std::optional<ResponseCount> response{};  // counted when that is known; none: when it comes
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;

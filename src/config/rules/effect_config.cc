@@ -89,7 +89,7 @@ KeyList read_key_list(const SectionReader& reader, std::string_view field) {
 
 void read_cost(const SectionReader& reader, Rule& rule) {
   const auto text = reader.get<std::string>("cost");
-  if (!text) return;
+  if (!text || text->starts_with(kOfResponse)) return;
   rule.cost_from = parse_key_part(*text);
   if (rule.cost_from) return;
   const auto cost = read_decimal<std::int64_t>(*text);

@@ -186,6 +186,14 @@ constexpr Field kOnDenyFields[] = {
 
 constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
 
+constexpr Field kCountIfFields[] = {
+    row::texts("status", kAnyText,
+               "The status of the response, or 5xx for all from 500 to 599, or several.")
+        .required(),
+};
+
+constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFields};
+
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
 constexpr Field kOnSurgeFields[] = {
@@ -307,8 +315,12 @@ constexpr Field kRuleFields[] = {
                "Wins over 'allow'."),
     row::text("cost", kAnyText,
               "The units that a matched request spends: a number, or a property that "
-              "holds one, such as header:X-Cost; 1 where it holds none.")
+              "holds one, such as header:X-Cost; 1 where it holds none. For nginx with Weir in "
+              "it also response:NAME, a header of the response.")
         .defaults_to("1"),
+    row::section("count_if", kCountIf,
+                 "Only for nginx with Weir in it: a request is counted when its response is "
+                 "known, and only if the response is one of these."),
     row::section("on_deny", kOnDeny,
                  "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
     row::section("on_surge", kOnSurge,

@@ -1,0 +1,39 @@
+#include "nginx/stay/stay.h"
+
+#include "base/assert.h"
+#include "base/decimal.h"
+
+namespace weir::nginx {
+namespace {
+
+// Unlike a client, an origin may say that its work costs nothing.
+std::int64_t cost_by(std::string_view text) {
+  return read_decimal<std::int64_t>(text) == 0 ? 0 : cost_in(text);
+}
+
+}  // namespace
+
+void Stay::owe(const Ask& ask, std::size_t look) {
+  WEIR_ASSERT(ask.rule != nullptr && ask.rule->response);
+  charges_.push_back(
+      {.ask = ask, .look = look, .key = std::string(ask.key), .tier = std::string(ask.tier)});
+}
+
+void Stay::forget_denied(const Asks& looks) {
+  std::erase_if(charges_, [&](const Charge& charge) { return looks.answer(charge.look).over; });
+}
+
+void Stay::pay(const ResponseHead& response, Asks& asks) {
+  for (const Charge& charge : charges_) {
+    const ResponseCount& count = *charge.ask.rule->response;
+    if (!count.counts(response.status)) continue;
+    Ask due = charge.ask;
+    due.key = charge.key;
+    due.tier = charge.tier;
+    if (!count.cost_header.empty()) due.cost = cost_by(response.field(count.cost_header));
+    if (due.cost > 0) WEIR_ASSERT(asks.add(due));
+  }
+  charges_.clear();
+}
+
+}  // namespace weir::nginx

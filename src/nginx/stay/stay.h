@@ -1,0 +1,65 @@
+// Stay: what a request that passes holds and owes on its way through nginx.
+//
+//   decided ────── passed on ────── head of the response ────── body ────── end
+//   looked at                       charged                                 let go
+//
+// What a rule counts by the response is charged when its head is known, before any of the body is
+// sent: who reads slowly delays nothing. A request that ends without a response is charged at its
+// end, as nginx logs a client that has gone: with status 499.
+//
+// Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/asks.h"
+
+namespace weir::nginx {
+
+// What is known of a response before its body is.
+struct ResponseHead {
+  static constexpr int kNoResponse = 499;
+
+  int status = kNoResponse;
+  // The value of the field, the first if there are several; empty if there is none.
+  std::function<std::string_view(std::string_view name)> field = [](std::string_view) {
+    return std::string_view();
+  };
+};
+
+class Stay {
+ public:
+  // `rules`: the number of a set of the gateway.
+  explicit Stay(std::size_t rules) : rules_(rules) {}
+
+  std::size_t rules() const { return rules_; }
+  bool owes() const { return !charges_.empty(); }
+
+  // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
+  // request's asks.
+  void owe(const Ask& ask, std::size_t look);
+  // Owes no more what the looks have denied.
+  void forget_denied(const Asks& looks);
+
+  // Asks for what the response makes due, and owes nothing from then on.
+  void pay(const ResponseHead& response, Asks& asks);
+
+ private:
+  struct Charge {
+    Ask ask;
+    std::size_t look;
+    std::string key;
+    std::string tier;
+  };
+
+  std::size_t rules_;
+  std::vector<Charge> charges_;
+};
+
+}  // namespace weir::nginx

@@ -1,0 +1,127 @@
+#include "nginx/stay/stay.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+
+#include "nginx/judge_testing.h"
+
+namespace weir::nginx {
+namespace {
+
+constexpr std::string_view kResponseRules = R"(rules:
+  - id: failed
+    match: {path: /login}
+    key: client
+    limit: 2
+    window: 1m
+    count_if: {status: [401, 403]}
+    on_deny: {block: 5m}
+  - id: all
+    group: all
+    match: {path: /login}
+    limit: 100
+    window: 1m
+  - id: work
+    match: {path: /work}
+    limit: 10
+    window: 1m
+    cost: response:X-Cost
+  - id: watched
+    match: {path: /watched}
+    limit: 1
+    window: 1m
+    shadow: true
+    count_if: {status: 401}
+)";
+
+class Stays : public Workers {
+ protected:
+  Stays() : Workers(kResponseRules) {}
+
+  // One request, from its decision to its response.
+  bool pass(std::string_view path, const ResponseHead& response) {
+    if (ask(*judge_, path).is_denied()) {
+      EXPECT_EQ(judge_->take_stay(), nullptr);
+      return false;
+    }
+    const auto stay = judge_->take_stay();
+    if (stay != nullptr) judge_->charge(*stay, response);
+    return true;
+  }
+  bool pass(std::string_view path, int status) { return pass(path, {.status = status}); }
+  // How many pass, of so many.
+  int passing(int requests, std::string_view path, int status) {
+    int passed = 0;
+    for (int i = 0; i < requests; ++i) passed += pass(path, status) ? 1 : 0;
+    return passed;
+  }
+  static ResponseHead priced(std::string_view price) {
+    return {.status = 200, .field = [price](std::string_view name) {
+              return name == "x-cost" ? price : std::string_view();
+            }};
+  }
+  std::int64_t left(std::string_view path) { return ask(*judge_, path).answer->decision.remaining; }
+
+  std::unique_ptr<Judge> judge_ = worker();
+};
+
+TEST_F(Stays, FailedLoginsAloneAreCounted) {
+  EXPECT_EQ(passing(20, "/login", 200), 20);
+  EXPECT_EQ(passing(20, "/login", 401), 2);
+  EXPECT_FALSE(pass("/login", 200)) << "blocked";
+}
+
+// As many as are under way at once pass. What they owe is paid before the next.
+TEST_F(Stays, RequestsThatAreUnderWayAreChargedWhenTheirResponsesCome) {
+  std::vector<std::unique_ptr<Stay>> stays;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(ask(*judge_).is_denied());
+    stays.push_back(judge_->take_stay());
+  }
+  for (const auto& stay : stays) judge_->charge(*stay, {.status = 403});
+  EXPECT_EQ(ask(*judge_).answer->cause, Answer::Cause::kBlocked) << "by the third charge";
+}
+
+TEST_F(Stays, AResponseIsChargedOnce) {
+  ask(*judge_);
+  const auto stay = judge_->take_stay();
+  ASSERT_NE(stay, nullptr);
+  for (int i = 0; i < 5; ++i) judge_->charge(*stay, {.status = 401});
+  EXPECT_FALSE(stay->owes());
+  EXPECT_FALSE(ask(*judge_).is_denied());
+}
+
+TEST_F(Stays, WhatPassesIsCountedByOtherRulesAsEver) {
+  EXPECT_EQ(passing(20, "/login", 401), 2);
+  clock_.time += std::chrono::minutes(6);
+  EXPECT_EQ(judge_->traffic().summary(clock_.time).total_denied(), 18u);
+  EXPECT_EQ(passing(120, "/login", 200), 100);
+}
+
+TEST_F(Stays, AResponseSaysWhatItsWorkHasCost) {
+  EXPECT_EQ(left("/work"), 10);
+  EXPECT_TRUE(pass("/work", priced("4")));
+  EXPECT_EQ(left("/work"), 6);
+  EXPECT_TRUE(pass("/work", priced("0")));
+  EXPECT_TRUE(pass("/work", priced("")));
+  EXPECT_EQ(left("/work"), 5);
+  EXPECT_TRUE(pass("/work", priced("12"))) << "there was something left";
+  EXPECT_FALSE(pass("/work", priced("1"))) << "it owes 7";
+}
+
+TEST_F(Stays, WhoGoesWithoutAResponsePaysAtTheEnd) {
+  EXPECT_TRUE(pass("/work", ResponseHead()));
+  EXPECT_EQ(left("/work"), 9);
+  EXPECT_EQ(passing(5, "/login", ResponseHead::kNoResponse), 5);
+}
+
+TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {
+  EXPECT_EQ(passing(9, "/watched", 401), 9);
+  clock_.time += std::chrono::minutes(2);
+  EXPECT_EQ(left("/watched"), 1) << "it owes nothing for those that it would have denied";
+}
+
+}  // namespace
+}  // namespace weir::nginx
