@@ -92,6 +92,7 @@ bool join_fleet(const Gateway& gateway, const Zone& zone, ngx_cycle_t* cycle) {
   const FleetMember::World world{
       .judge = *the_judge,
       .board = zone.board(),
+      .owed = zone.owed(),
       .own_secret = zone.secret(),
       .clock = zone_clock(),
       .workers = workers_in(cycle),

@@ -1,13 +1,11 @@
 #include "nginx/zone.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <string_view>
 
 #include "base/assert.h"
 #include "nginx/block_log.h"
+#include "nginx/process.h"
 #include "observe/rule_counts.h"
 #include "store/memory/shared_store.h"
 #include "weir/version.h"
@@ -18,17 +16,19 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 4;
+constexpr std::uint64_t kLayout = 5;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;
 constexpr std::size_t kBlocksMax = std::size_t{16} << 20;
 
+// The same for what its workers owe a Redis.
+constexpr std::size_t kOwedShare = 16;
+constexpr std::size_t kOwedMax = std::size_t{8} << 20;
+
 constexpr std::size_t kPage = 4096;
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-
-bool is_alive(std::int32_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 }  // namespace
 
@@ -36,10 +36,14 @@ std::uint64_t Zone::version_here() { return rule_hash(kVersion) ^ kLayout; }
 
 std::size_t Zone::blocks_begin() { return whole_pages(sizeof(Head)); }
 
-std::size_t Zone::table_begin() const {
+std::size_t Zone::owed_begin() const {
   const std::size_t blocks =
       std::clamp<std::size_t>(head().size / kBlocksShare, BlockLog::kBytesMin, kBlocksMax);
   return blocks_begin() + whole_pages(blocks);
+}
+
+std::size_t Zone::table_begin() const {
+  return owed_begin() + whole_pages(std::min(head().size / kOwedShare, kOwedMax));
 }
 
 void Zone::format(std::span<std::byte> memory, Instant now) {
@@ -64,7 +68,11 @@ std::string Zone::fault(std::size_t size) const {
 }
 
 std::span<std::byte> Zone::blocks() const {
-  return {memory_ + blocks_begin(), table_begin() - blocks_begin()};
+  return {memory_ + blocks_begin(), owed_begin() - blocks_begin()};
+}
+
+std::span<std::byte> Zone::owed() const {
+  return {memory_ + owed_begin(), table_begin() - owed_begin()};
 }
 
 std::span<std::byte> Zone::table() const {

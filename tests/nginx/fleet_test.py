@@ -1,5 +1,7 @@
 """Several nginx that share a Redis: one limit, one list of blocks, and what happens without it."""
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -16,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from redis_world import Redis  # noqa: E402
 
 LIMIT = 500
+CALM = 1_000_000  # so much that counts are pushed seldom
 
 RULES = f"""
 rules:
@@ -23,6 +26,8 @@ rules:
   - {{id: held, match: {{path: /held}}, limit: 100, window: 1h}}
   - {{id: leased, match: {{path: /leased}}, limit: {LIMIT}, window: 1h, mode: leased}}
   - {{id: async, match: {{path: /async}}, limit: {LIMIT}, window: 1h, mode: async}}
+  - {{id: calm, match: {{path: /calm}}, limit: {CALM}, window: 1h, mode: async}}
+  - {{id: many, match: {{path: /many}}, limit: {CALM}, window: 1h}}
   - id: login
     match: {{path: /login}}
     key: client
@@ -30,6 +35,12 @@ rules:
     window: 1h
     mode: local
     on_deny: {{block: 1h}}
+  - id: api
+    match: {{method: POST, path: /api/login}}
+    key: client
+    limit: 5
+    window: 1m
+    on_deny: {{block: 5m}}
   - {{id: here, match: {{path: /here}}, limit: 4, window: 1h}}
   - {{id: open, match: {{path: /open}}, limit: 0, window: 1h, on_store_failure: allow}}
   - {{id: shut, match: {{path: /shut}}, limit: 9, window: 1h, on_store_failure: deny}}
@@ -92,33 +103,44 @@ class FleetTest(unittest.TestCase):
 
 
 class TogetherTest(FleetTest):
-    def admitted_by_two(self, path):
-        one, two = self.nginx(), self.nginx()
-        with Load(one, [path]) as first, Load(two, [path]) as second:
-            for load in (first, second):
+    """Three nginx with two workers each."""
+
+    def admitted_by_three(self, path):
+        """How many requests, and the lines of all logs about them in the order of deciding."""
+        nodes = [self.nginx() for _ in range(3)]
+        with contextlib.ExitStack() as loads:
+            under = [loads.enter_context(Load(nginx, [path], clients=2)) for nginx in nodes]
+            for load in under:
                 while load.count(path, 429) < 50:
                     load.wait_for_replies(20)
-        self.assertEqual(first.lost + second.lost, [])
-        for nginx in (one, two):
+        self.assertEqual([load.lost for load in under], [[], [], []])
+        for nginx in nodes:
             self.assertEqual(nginx.stop(), 0)
-            self.assertNotIn("[alert]", nginx.log())
             self.assertNotIn("[error]", nginx.log())
-        return first.count(path, 200) + second.count(path, 200)
+        lines = [line for nginx in nodes for line in nginx.access_log() if line[0] == path]
+        lines.sort(key=lambda line: int(line[9]))
+        return sum(load.count(path, 200) for load in under), lines
 
-    def test_two_nginx_admit_exactly_the_limit(self):
-        self.assertEqual(self.admitted_by_two("/whole"), LIMIT)
+    def test_strict_admits_exactly_the_limit(self):
+        self.assertEqual(self.admitted_by_three("/whole")[0], LIMIT)
 
-    def test_leases_never_admit_more_than_the_limit(self):
-        admitted = self.admitted_by_two("/leased")
+    def test_leases_never_exceed_the_limit_and_come_back(self):
+        admitted, _ = self.admitted_by_three("/leased")
         self.assertLessEqual(admitted, LIMIT)
         self.assertGreater(admitted, LIMIT // 2)
+        last = self.nginx(workers=1)
+        statuses = [last.ask("/leased").status for _ in range(LIMIT - admitted + 1)]
+        self.assertEqual(statuses, (LIMIT - admitted) * [200] + [429])
 
-    def test_copies_of_counts_are_exchanged(self):
-        self.assertGreaterEqual(self.admitted_by_two("/async"), LIMIT)
+    def test_async_exceeds_the_limit_by_what_comes_before_counts_are_exchanged(self):
+        admitted, lines = self.admitted_by_three("/async")
+        self.assertGreaterEqual(admitted, LIMIT)
+        passed = [int(line[9]) for line in lines if line[1] == "200"]
+        self.assertLess(passed[-1] - passed[LIMIT - 1], 1_000_000, "microseconds")
 
     def test_reloads_and_killed_workers_under_load_admit_no_more(self):
         nginx = self.nginx()
-        with Load(nginx, ["/whole"]) as load:
+        with Load(nginx, ["/whole", "/leased"]) as load:
             for number in range(6):
                 if number % 2 == 0:
                     nginx.reload()
@@ -128,29 +150,58 @@ class TogetherTest(FleetTest):
                     wait_until(lambda: worker not in nginx.serving()
                                and len(nginx.serving()) == 2, "there is another")
                 load.wait_for_replies(20)
-            while load.count("/whole", 429) < 50:
+            while min(load.count("/whole", 429), load.count("/leased", 429)) < 50:
                 load.wait_for_replies(20)
         # A request that was charged when its worker was killed has no reply.
         admitted = load.count("/whole", 200)
         self.assertLessEqual(admitted, LIMIT)
         self.assertGreaterEqual(admitted, LIMIT - 30)
+        # What killed workers held leased is spent by nobody.
+        self.assertLessEqual(load.count("/leased", 200), LIMIT)
+        self.assertGreater(load.count("/leased", 200), LIMIT // 4)
 
     def test_whom_one_blocks_the_other_refuses(self):
         one, two = self.nginx(), self.nginx()
         self.assertEqual(one.ask("/login").status, 200)
         self.assertEqual(one.ask("/login").status, 429)
-        body = json.dumps({"rule": "login", "key": "127.0.0.9", "for": "1h"}).encode()
-        one.ask("/weir/admin/blocks", "POST", JSON, body)
+        who = {"rule": "login", "key": "127.0.0.9"}
+        body = json.dumps(who | {"for": "1h"}).encode()
+        self.assertEqual(one.ask("/weir/admin/blocks", "POST", JSON, body).status, 200)
         # The rule counts in each nginx by itself: only a block denies the first of a client.
-        wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"]) == 2,
-                   "the other nginx has heard of both")
+        self.wait_for_blocks(two, 2)
         for client in ("127.0.0.1", "127.0.0.9"):
             for _ in range(6):  # as many connections find both workers
                 self.assertEqual(two.ask("/login", client=client).status, 429)
-        two.ask("/weir/admin/blocks", "DELETE", JSON, body)
-        wait_until(lambda: len(json.loads(one.ask("/weir/admin/blocks").text)["blocks"]) == 1,
-                   "the first has heard that it is lifted")
+        body = json.dumps(who).encode()
+        self.assertEqual(two.ask("/weir/admin/blocks", "DELETE", JSON, body).status, 200)
+        self.wait_for_blocks(one, 1)
         self.assertEqual(one.ask("/login", client="127.0.0.9").status, 200)
+
+    def test_ten_logins_are_five_and_whom_they_block_all_nginx_refuse(self):
+        one, two = self.nginx(), self.nginx()
+        replies = [one.ask("/api/login", "POST") for _ in range(10)]
+        self.assertEqual([reply.status for reply in replies], 5 * [200] + 5 * [429])
+        for reply in replies[5:]:
+            self.assertIn(field(reply, "Retry-After"), ("299", "300"))
+        self.wait_for_blocks(two, 1)
+        for _ in range(6):
+            denied = two.ask("/api/login", "POST")
+            self.assertEqual(denied.status, 429)
+            self.assertIn(field(denied, "Retry-After"), map(str, range(280, 301)))
+        self.assertEqual(two.ask("/api/login", "POST", client="127.0.0.2").status, 200)
+
+    def test_a_redis_that_is_replaced_learns_of_blocks_again(self):
+        one = self.nginx()
+        one.ask("/login")
+        self.assertEqual(one.ask("/login").status, 429)
+        self.redis.kill()
+        self.redis.start()
+        self.wait_for_blocks(self.nginx(), 1)
+
+    @staticmethod
+    def wait_for_blocks(nginx, count):
+        wait_until(lambda: len(json.loads(nginx.ask("/weir/admin/blocks").text)["blocks"])
+                   == count, "the nginx has heard of the blocks")
 
     def test_blocks_are_told_by_another_worker_when_one_is_killed_or_a_reload_replaces_all(self):
         one, two = self.nginx(), self.nginx()
@@ -159,8 +210,7 @@ class TogetherTest(FleetTest):
             one.ask("/login", client=client)
             self.assertEqual(one.ask("/login", client=client).status, 429)
             change()
-            wait_until(lambda: len(json.loads(two.ask("/weir/admin/blocks").text)["blocks"])
-                       == number + 1, "the other nginx has heard of it")
+            self.wait_for_blocks(two, number + 1)
             self.assertEqual(two.ask("/login", client=client).status, 429)
 
     @staticmethod
@@ -169,6 +219,32 @@ class TogetherTest(FleetTest):
             os.kill(worker, signal.SIGKILL)
             wait_until(lambda: worker not in nginx.workers(), "it is gone")
         wait_until(lambda: len(nginx.serving()) == 2, "there are others")
+
+    def test_what_a_killed_worker_has_admitted_is_counted(self):
+        nginx = self.nginx(workers=1)
+        for _ in range(100):
+            nginx.ask("/calm")
+        worker = nginx.serving()[0]
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: nginx.serving() not in ([], [worker]), "there is another")
+        self.wait_until_counted(nginx, "/calm", CALM - 100)
+
+    @staticmethod
+    def wait_until_counted(nginx, path, left):
+        """Nobody else asks."""
+        asked = itertools.count(1)
+        wait_until(lambda: remaining(nginx.ask(path)) == left - next(asked), "all is counted")
+
+    def test_what_an_nginx_has_admitted_alone_outlives_a_reload(self):
+        nginx = self.nginx(deadline="100ms")
+        self.redis.kill()
+        for _ in range(20):
+            nginx.ask("/many")
+        nginx.reload()
+        wait_until(lambda: len(nginx.workers()) == 2, "the old workers have gone")
+        self.redis.start()
+        self.wait_until_shared(nginx, times=2)  # before another nginx brings a secret of its own
+        self.wait_until_counted(self.nginx(workers=1), "/many", CALM - 20)
 
     def test_one_nginx_is_one_node_through_reloads_and_killed_workers(self):
         one, two = self.nginx(), self.nginx(workers=3)
@@ -220,15 +296,13 @@ class ParkedTest(FleetTest):
         said = [curl.communicate(timeout=DEADLINE_S)[0] for curl in self.curls(nginx, 6)]
         self.assertEqual(sorted(said), 4 * ["200"] + 2 * ["429"])
 
-    def is_unharmed(self, nginx, workers, left):
-        """All that have left are logged, and hold nothing of the workers, which serve others."""
-        wait_until(lambda: len([line for line in nginx.access_log()
-                                if line[0] != "/status"]) == left, "nginx has noticed")
-        self.assertIn("499", {line[1] for line in nginx.access_log()})
+    def is_unharmed(self, nginx, workers):
+        """Those that have left are logged, and hold nothing of the workers, which serve others."""
+        wait_until(lambda: "499" in {line[1] for line in nginx.access_log()}
+                   and self.requests_in_progress(nginx) == 0, "nginx has noticed")
         self.redis.resume()
         wait_until(lambda: nginx.ask("/whole").status == 200, "others are served")
         self.assertEqual(nginx.serving(), workers)
-        self.assertEqual(self.requests_in_progress(nginx), 0)
         self.assertEqual(nginx.stop(), 0)
         self.assertNotIn("[alert]", nginx.log())
 
@@ -241,7 +315,7 @@ class ParkedTest(FleetTest):
             client.send(request("/whole"))
         for client in clients:
             client.socket.close()
-        self.is_unharmed(nginx, workers, left=8)
+        self.is_unharmed(nginx, workers)
 
     def test_streams_whose_client_leaves_while_they_wait(self):
         nginx = self.nginx()
@@ -252,7 +326,7 @@ class ParkedTest(FleetTest):
         for stream in streams:
             stream.kill()
             stream.communicate(timeout=DEADLINE_S)
-        self.is_unharmed(nginx, workers, left=6)
+        self.is_unharmed(nginx, workers)
 
     def test_a_reload_loses_none_that_waits(self):
         nginx = self.nginx()
@@ -288,6 +362,17 @@ class OutageTest(FleetTest):
         self.redis.pause()
         self.falls_back(nginx)  # answered while it still stands
         self.redis.resume()
+
+    def test_a_redis_that_comes_and_goes_under_load_fails_no_request(self):
+        nginx = self.nginx(deadline="100ms")
+        with Load(nginx, ["/many"]) as load:
+            for change in (self.redis.pause, self.redis.resume, self.redis.kill,
+                           self.redis.start):
+                change()
+                load.wait_for_replies(100)
+        self.assertEqual(load.lost, [])
+        self.assertEqual({status for _, status in load.statuses}, {200})
+        self.assertEqual(nginx.stop(), 0)
 
     def test_a_redis_that_dies_and_comes_back(self):
         nginx = self.nginx(deadline="100ms")

@@ -119,9 +119,15 @@ class Nginx:
             self._reader.join(timeout=DEADLINE_S)
             self.process.stderr.close()
         self._folder.cleanup()
+        assert not self.alerts(), self.alerts()
 
     def log(self):
         return "".join(self._log)
+
+    def alerts(self):
+        """What nginx says of workers that crash or leak; tests may kill some themselves."""
+        return [line for line in self.log().splitlines() if "[alert]" in line
+                and not line.endswith("exited on signal 9")]
 
     def access_log(self):
         """The fields of each line."""

@@ -39,7 +39,7 @@ class ReloadTest(unittest.TestCase):
             with Load(nginx, ["/whole", "/free"]) as load:
                 for number in range(RELOADS):
                     if number % 3 == 1:
-                        nginx.write_rules(RULES.replace("limit", "limti"))
+                        nginx.write_rules(RULES.replace("limit", "limti", 1))
                         nginx.reload_in_vain()
                     nginx.write_rules(RULES + f"# {number}\n")
                     nginx.reload()

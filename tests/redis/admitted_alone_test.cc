@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "redis/syncing_node.h"
@@ -14,6 +15,59 @@ using testing::kInterval;
 using testing::SimulatedCheck;
 using testing::SyncingNode;
 using AdmittedAlone = testing::SyncingFleet;
+
+// Notes that outlive their node.
+struct Estate final : OwedUnits {
+  struct Entry : Note {
+    KeyHash key;
+    std::uint64_t tag = 0;
+    Quota quota;
+  };
+  Note* open(const Charge& charge) noexcept override {
+    Entry& entry = *entries.emplace_back(std::make_unique<Entry>());
+    entry.key = charge.key;
+    entry.tag = charge.tag;
+    entry.quota = *charge.quota;
+    return &entry;
+  }
+  void close(Note& note) noexcept override {
+    std::erase_if(entries, [&](const auto& entry) { return entry.get() == &note; });
+  }
+  void pass_to(SyncingNode& heir) {
+    for (const auto& entry : entries) {
+      heir.store.owe({entry->key, &entry->quota, entry->units, entry->tag}, entry->entered,
+                     heir.now());
+    }
+    entries.clear();
+  }
+
+  std::vector<std::unique_ptr<Entry>> entries;
+};
+
+// nginx's workers are killed, and another worker of the same nginx goes on.
+TEST_F(AdmittedAlone, ADeadNodesUnitsAreChargedByItsHeir) {
+  Estate estate;
+  auto dying = std::make_unique<SyncingNode>(redis_, 0s, 64, KeySpread{}, &estate);
+  SyncingNode& heir = add_node(1s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 100'000, 1h});
+  const Charge calm{fresh_key(), &quota, 1};
+  const Charge pushed{fresh_key(), &quota, 7};
+  for (const Charge& charge : {calm, pushed}) {
+    EXPECT_TRUE(dying->spend(charge).value());
+    let_pass(1ms);
+    dying->run();
+  }
+  EXPECT_TRUE(estate.entries.empty());
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(dying->spend(calm).value());
+  dying.reset();
+  EXPECT_EQ(left_in_redis(calm), 100'000 - 1);
+  ASSERT_EQ(estate.entries.size(), 1u);
+  EXPECT_EQ(estate.entries.front()->units, 5);
+  estate.pass_to(heir);
+  let_pass(kInterval);
+  EXPECT_EQ(left_in_redis(calm), 100'000 - 6);
+  EXPECT_EQ(left_in_redis(pushed), 100'000 - 7);
+}
 
 TEST_F(AdmittedAlone, IsChargedWhenRedisIsBackWhateverTheAlgorithm) {
   SyncingNode& node = add_node(0s);

@@ -19,11 +19,13 @@ namespace weir::testing {
 inline constexpr Duration kInterval = std::chrono::milliseconds(100);  // of syncs
 
 struct SyncingNode : SimulatedNode {
-  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread)
+  SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread,
+              OwedUnits* owed = nullptr)
       : SimulatedNode(of, clock_skew, key_spread),
         store({.redis = {.spread = key_spread, .own_counters = own_counters.get()},
                .interval = kInterval,
-               .keys = keys},
+               .keys = keys,
+               .owed = owed},
               strict, link, reactor, listener) {}
 
   void ask(SimulatedCheck& check) {

@@ -47,6 +47,7 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
     : options_(as_one_of_many(std::move(options), world)),
       world_(std::move(world)),
       worker_{.fleet = name_of(options_), .process = world_.process},
+      owed_(world_.owed, {.fleet = worker_.fleet, .process = worker_.process}),
       loop_(world_.clock),
       dialer_(loop_),
       traffic_(world_.judge.traffic(), loop_.now()),
@@ -81,7 +82,8 @@ RedisFleet::Core FleetMember::place() {
           .keys = keys_,
           .state = state_,
           .listener = *this,
-          .own_counters = world_.judge.engine().local()};
+          .own_counters = world_.judge.engine().local(),
+          .owed = &owed_};
 }
 
 void FleetMember::join(Duration patience) {
@@ -111,6 +113,9 @@ void FleetMember::look(Instant now) {
   if (!has_seat_) return state_.set_live_nodes(news.known.live_nodes);
   note();
   if (fleet_->has_told_blocks()) world_.judge.fleet_knows_blocks();
+  if (!secret_) return;
+  owed_.inherit(
+      [&](const Charge& charge, std::int64_t entered) { fleet_->owe(charge, entered, now); });
 }
 
 void FleetMember::note() {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/adaptive/active_algorithms.h"
@@ -27,6 +28,7 @@
 #include "net/socket_dialer.h"
 #include "net/tls/tls_context.h"
 #include "nginx/fleet/fleet_board.h"
+#include "nginx/fleet/owed_ledger.h"
 #include "nginx/judge.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
@@ -46,6 +48,7 @@ class FleetMember final : FleetListener {
   struct World {
     Judge& judge;
     FleetBoard& board;
+    std::span<std::byte> owed;     // of an OwedLedger
     const HashSecret& own_secret;  // to bring, if the fleet has none
     const Clock& clock;
     std::size_t workers;  // that the nginx has
@@ -76,6 +79,7 @@ class FleetMember final : FleetListener {
   void health_changed(const FleetHealth& health) override;
   void fleet_warned(const std::string& sentence) override;
   void secret_found(const HashSecret& secret, Instant now) override;
+  void about_to_beat(Instant now) override { world_.judge.learn(now); }
 
   RedisFleet::Core place();
   void look(Instant now);
@@ -86,6 +90,7 @@ class FleetMember final : FleetListener {
   const RedisFleetOptions options_;
   const World world_;
   const FleetBoard::Worker worker_;
+  OwedLedger owed_;
   EventLoop loop_;
   SocketDialer dialer_;
   RecentTraffic traffic_;

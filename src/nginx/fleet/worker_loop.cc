@@ -39,7 +39,9 @@ bool WorkerLoop::begin() {
 
 WorkerLoop::~WorkerLoop() {
   if (timer_.timer_set != 0) ngx_del_timer(&timer_);
-  if (soon_.posted != 0) ngx_delete_posted_event(&soon_);
+  if (soon_.posted != 0) {
+    ngx_delete_posted_event(&soon_);  // several statements
+  }
   if (connection_ != nullptr) {
     ngx_del_event(connection_->read, NGX_READ_EVENT, 0);
     ngx_free_connection(connection_);

@@ -41,12 +41,14 @@
 // algorithm (note_admitted), and pushes
 // both when Redis is back, as far as the algorithm still counts them. If nobody knows whether
 // Redis carried out a sync, the store pushes its units again: it counts too much rather than too
-// little. A core that dies loses one interval's units at most, and of calm keys what is said above.
+// little. A core that dies loses one interval's units at most, and of calm keys what is said above;
+// nothing if it notes elsewhere what it owes (owed_units.h), and another owes it from then on.
 //
 // Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc.
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +58,7 @@
 
 #include "observe/fleet_counts.h"
 #include "proto/reactor.h"
+#include "store/redis/async/owed_units.h"
 #include "store/redis/calls/redis_trips.h"
 #include "store/redis/keys/key_table.h"
 #include "store/redis/keys/own_counters.h"
@@ -68,6 +71,7 @@ struct AsyncStoreOptions {
   Duration interval = std::chrono::milliseconds(100);                     // > 0
   std::function<std::int64_t()> stores = [] { return std::int64_t{1}; };  // of the fleet
   std::size_t keys = 131'072;                                             // that have copies
+  OwedUnits* owed = nullptr;  // outlives the store; null: what is unpushed dies with the process
 };
 
 class AsyncStore final : public Store, private TripOwner {
@@ -90,6 +94,9 @@ class AsyncStore final : public Store, private TripOwner {
 
   // This node has admitted the charge by other counters, as the store of some mode failed.
   void note_admitted(const Charge& charge, Instant now);
+  // A core that is gone has admitted the charge, and Redis may not have charged it. Of its units
+  // this node's counters have `entered`.
+  void owe(const Charge& charge, std::int64_t entered, Instant now);
 
   // Redis answers another store: pushes at once what this node has admitted alone.
   void catch_up(Instant now);
@@ -122,6 +129,7 @@ class AsyncStore final : public Store, private TripOwner {
     std::int64_t alone = 0;    // of the pending and told, units admitted while Redis was away
     Instant calm_until{};
     Instant lost_at{};
+    OwedUnits::Note* note = nullptr;  // while it owes units, and there is room for one
   };
   struct Calm {
     Instant until;
@@ -147,7 +155,12 @@ class AsyncStore final : public Store, private TripOwner {
   void pass_on(Batch& batch, Instant now);
   void give_back(Key& key, const Charge& charge, Instant now);
   bool take_back(Batch& batch, Instant now);
-  void forget(Key& key);
+  void forget(std::uint32_t place);
+  void take_terms(std::uint32_t place, const Quota& quota);
+  void note(std::uint32_t place);
+  static std::int64_t sum_of(std::int64_t units, std::int64_t more) {
+    return std::min(kCostMax, units + more);
+  }
 
   void enter_pending(std::uint32_t place, Instant now);
   std::uint32_t place_for(const Charge& charge);
@@ -162,11 +175,12 @@ class AsyncStore final : public Store, private TripOwner {
   void sync_by(Instant when);
   void sync_touched(Instant now);
   void set_out(std::uint32_t place, Instant now);
-  void drop_expired(Key& key, Instant now);
+  void drop_expired(std::uint32_t place, Instant now);
   void forget_expired(Instant now);
 
   const std::function<std::int64_t()> stores_;
   Store& strict_;
+  OwedUnits* const owed_;
   RedisTrips trips_;
   KeyTable<Key> keys_;
   OwnCounters own_counters_;

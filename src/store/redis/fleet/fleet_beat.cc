@@ -75,6 +75,7 @@ bool FleetBeat::is_connected() const {
 
 // As beat.lua wants it: the fields' keys, and for each its name and its words.
 void FleetBeat::ask(Instant now) {
+  world_.listener.about_to_beat(now);
   std::vector<BeatField*> saying;
   std::ranges::copy_if(fields_, std::back_inserter(saying),
                        [now](const BeatField* field) { return field->due().value_or(now) <= now; });

@@ -42,6 +42,8 @@ class FleetListener {
   virtual void fleet_warned(const std::string& sentence) = 0;
   // Keys are to be hashed under it, on every core, which then calls use_secret().
   virtual void secret_found(const HashSecret& secret, Instant now) = 0;
+  // The node is about to tell the others what it has blocked.
+  virtual void about_to_beat(Instant /*now*/) {}
 
  protected:
   ~FleetListener() = default;

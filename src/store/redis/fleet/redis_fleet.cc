@@ -39,10 +39,11 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   const auto share = [stores] { return 2 * stores(); };
   leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
                   reactor, listener);
-  async_.emplace(
-      AsyncStoreOptions{
-          .redis = redis_options, .interval = options_.sync_interval, .stores = stores},
-      *strict_, *client_, reactor, listener);
+  async_.emplace(AsyncStoreOptions{.redis = redis_options,
+                                   .interval = options_.sync_interval,
+                                   .stores = stores,
+                                   .owed = core_.owed},
+                 *strict_, *client_, reactor, listener);
   const bool beats = options_.beat == RedisFleetOptions::Beat::kFirstCore && core_.number == 0;
   if (beats) {
     begin_beat({.secret = options_.secret, .blocks_read = std::string(BlocksField::kFromTheStart)},
@@ -92,6 +93,10 @@ bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 // Under another secret the key has another name, which this node does not know yet.
 void RedisFleet::admitted_alone(const Charge& charge, Instant now) {
   if (has_secret_) async_->note_admitted(charge, now);
+}
+
+void RedisFleet::owe(const Charge& charge, std::int64_t entered, Instant now) {
+  if (has_secret_) async_->owe(charge, entered, now);
 }
 
 bool RedisFleet::decides() const {

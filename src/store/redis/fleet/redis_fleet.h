@@ -60,7 +60,8 @@ class RedisFleet final : public Fleet, RedisListener {
     FleetKeys& keys;
     FleetState& state;
     FleetListener& listener;
-    Store& own_counters;  // this node's, in memory
+    Store& own_counters;        // this node's, in memory
+    OwedUnits* owed = nullptr;  // AsyncStoreOptions::owed
   };
 
   // Connects at once. All must outlive the fleet.
@@ -74,6 +75,8 @@ class RedisFleet final : public Fleet, RedisListener {
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
   void admitted_alone(const Charge& charge, Instant now) override;
+  // AsyncStore::owe(), of another process of this node.
+  void owe(const Charge& charge, std::int64_t entered, Instant now);
 
   // From now on this core says the node's word to the others, or no longer; without a goodbye.
   struct Known {
