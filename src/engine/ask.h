@@ -39,6 +39,8 @@ struct Ask {
   // A caller that names the key may mean an address by it. A key made of a request may be a
   // header of the client's own choice.
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
+  // Of a rule that limits what is under way: how many requests would be, with this one; 0: this one
+  // is not counted.
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
   // it: for work that is done. kNothing: the answer is that of a look, beside others that spend.
@@ -72,6 +74,7 @@ struct Answer {
     kNotCounted,  // disabled, unlimited, exempt, on the allow list; or a quota's look
     kDenyList,
     kBlocked,
+    kUnderWay,     // so many requests of the key are
     kStoreFailed,  // the rule says what then
   };
 

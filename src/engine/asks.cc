@@ -15,31 +15,6 @@ std::string_view rule_id(const Ask& ask) {
   return ask.rule == nullptr ? std::string_view() : std::string_view(ask.rule->id);
 }
 
-// The longest block of the keys that the ask may have.
-std::optional<Instant> longest_block(const BlockList& blocks, const Ask& ask, Instant now) {
-  if (ask.choices == nullptr) return blocks.until(ask.rule->id, ask.key, now);
-  std::optional<Instant> until;
-  for (const std::string& key : ask.choices->keys) {
-    until = std::max(until, blocks.until(ask.rule->id, key, now));
-  }
-  return until;
-}
-
-// How soon to ask again after a denial by a rule whose store fails.
-constexpr Duration kFailureRetry = std::chrono::seconds(1);
-
-Decision refused(const Quota& quota) {
-  return {.verdict = Verdict::kDenied,
-          .limit = quota.capacity(),
-          .retry_after = kFailureRetry,
-          .reset_after = kFailureRetry};
-}
-
-// As if the key had never been seen.
-Decision untouched(const Quota& quota) {
-  return {.limit = quota.capacity(), .remaining = quota.capacity()};
-}
-
 }  // namespace
 
 std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
@@ -157,42 +132,6 @@ void Asks::follow_switches(Item& item) const {
     followed.follow(active);
   }
   item.limits = {item.followed.data(), item.limits.size()};
-}
-
-Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
-  return {.verdict = Verdict::kDenied,
-          .limit = quota.capacity(),
-          .retry_after = until - now,
-          .reset_after = until - now};
-}
-
-// Answers what needs no counter. True if it did.
-bool Asks::settle_uncounted(Item& item, Instant now) const {
-  const Ask& ask = item.ask;
-  const Quota& quota = item.limits.front();
-  Answer& answer = item.answer;
-  answer = {.quota = quota};
-  if (ask.rule == nullptr) return false;
-  const Rule& rule = *ask.rule;
-  if (!rule.in_force(engine_.wall_time(now)) || rule.effect != Rule::Effect::kLimit) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
-    return true;
-  }
-  if (ask.is_on_deny_list()) {
-    answer.cause = Answer::Cause::kDenyList;
-    answer.decision = {.verdict = Verdict::kNever, .limit = quota.capacity()};
-    return true;
-  }
-  if (ask.is_on_allow_list()) {
-    answer = {.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
-    return true;
-  }
-  if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = longest_block(blocks_, ask, now);
-  if (!until) return false;
-  answer.cause = Answer::Cause::kBlocked;
-  answer.decision = blocked_until(*until, quota, now);
-  return true;
 }
 
 bool Asks::counts_always(const Ask& ask) const {

@@ -8,6 +8,7 @@
 //                                    its key, any of the values counts here and for blocks
 //   on its allow list                allowed, nothing counted
 //   blocked                          denied until the block ends, nothing counted
+//   concurrency                      as many may be under way; the door says how many are
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,
 //                                    and a denial by one charges none
@@ -152,7 +153,12 @@ class Asks final : Engine::Asker {
   void take_limits(Item& item, const Ask& ask) const;
   void follow_switches(Item& item) const;
   static Decision blocked_until(Instant until, const Quota& quota, Instant now);
+  // By a rule whose store fails, or that does not count in one.
+  static Decision refused(const Quota& quota);
+  // As if the key had never been seen.
+  static Decision untouched(const Quota& quota);
   bool settle_uncounted(Item& item, Instant now) const;
+  bool settle_under_way(Item& item) const;
   bool counts_always(const Ask& ask) const;
   bool only_looks(const Ask& ask) const;
   Role role_of(const Item& item) const;

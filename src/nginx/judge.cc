@@ -33,7 +33,8 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       blocks_(hasher_, std::min(log_.blocks_max(), BlockList::kBlocksMax)),
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
-      engine_(*store_, hasher_, counts_) {
+      engine_(*store_, hasher_, counts_),
+      under_way_(zone.under_way()) {
   blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_, rules));
@@ -82,7 +83,8 @@ Judgement Judge::judge(const Question& question) {
   return judgement;
 }
 
-// All rules that apply are charged, or none; those in shadow only for what passes.
+// All rules that apply are charged, or none; those in shadow only for what passes. A request is
+// under way from here on, until it is denied or ends.
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
   const RuleSet& rules = *pool.rules();
@@ -104,6 +106,27 @@ Judgement Judge::decide(const Question& question, Instant now) {
   return read(*asks_, stay_, now);
 }
 
+Stay& Judge::stay(const Question& question) {
+  if (stay_ == nullptr) stay_ = std::make_unique<Stay>(question.rules, under_way_);
+  return *stay_;
+}
+
+// How many requests of the key are under way, with this one; 0 if this one is not counted.
+std::int64_t Judge::enter(const Ask& ask, const Question& question) {
+  using Kind = Concurrency::Entrance::Kind;
+  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  const Rule& rule = *ask.rule;
+  const std::int64_t limit = rule.quota.limit();
+  const KeyHash key = hasher_.hash({.rule = rule.id, .bucket = {}, .key = ask.key}, rule.quota);
+  const auto entrance = under_way_.enter(key, limit);
+  switch (entrance.kind) {
+    case Kind::kEntered: stay(question).hold(key); return entrance.under_way;
+    case Kind::kOver: return limit + 1;
+    case Kind::kNoPlace: break;
+  }
+  return rule.on_full == OnFull::kDeny ? limit + 1 : 0;
+}
+
 // False if there is no room for it. What is counted by the response is charged then; now one unit
 // has to be left.
 bool Judge::add_ask(const Rule& rule, const Question& question) {
@@ -112,9 +135,9 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
   ask.key = question.key.value_or(ask.key);
   ask.tier = question.tier.value_or(ask.tier);
   if (question.cost) ask.cost = cost_in(*question.cost);
+  if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
   if (rule.response) {
-    if (stay_ == nullptr) stay_ = std::make_unique<Stay>(question.rules);
-    stay_->owe(ask, asks_->size());
+    stay(question).owe(ask, asks_->size());
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
   }
@@ -130,7 +153,7 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
   if (!shown) return {.at = now};
   if (stay != nullptr && asks.answer(*shown).allowed()) {
     stay->forget_denied(asks);
-    if (stay->owes()) held = std::move(stay);
+    if (!stay->is_empty()) held = std::move(stay);
   }
   return {.kind = Judgement::Kind::kDecided,
           .at = now,

@@ -144,6 +144,8 @@ class Judge {
 
   Judgement decide(const Question& question, Instant now);
   bool add_ask(const Rule& rule, const Question& question);
+  Stay& stay(const Question& question);
+  std::int64_t enter(const Ask& ask, const Question& question);
   // Who is denied has no stay.
   static Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);
@@ -161,6 +163,7 @@ class Judge {
   Traffic traffic_;
   CoreTraffic& counts_;
   Engine engine_;
+  Concurrency under_way_;
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
   std::unique_ptr<Stay> stay_;                    // and what it will owe

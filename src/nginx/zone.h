@@ -1,6 +1,7 @@
 // Zone: the memory that all workers of one nginx share, and what is where in it.
 //
-//   │ head: mark, version, size, hash secret, board of the fleet, places │ blocks │ owed │ table │
+//   │ head: mark, version, size, hash secret, board of the fleet, places │
+//   │ blocks │ owed │ requests under way │ table │
 //
 // The master makes it before it starts workers. It has the same address in all of them, and stays
 // through reloads. It has no pointers to anything outside.
@@ -46,7 +47,8 @@ class Zone {
   Instant started() const { return instant_from_epoch_us(head().started_us); }
   FleetBoard& board() const { return head().board; }
   std::span<std::byte> blocks() const;
-  std::span<std::byte> owed() const;  // see fleet/owed_ledger.h
+  std::span<std::byte> owed() const;       // see fleet/owed_ledger.h
+  std::span<std::byte> under_way() const;  // see stay/concurrency.h
   std::span<std::byte> table() const;
 
   // A place below `places` that nobody has who lives. Nothing if there is none.
@@ -68,6 +70,7 @@ class Zone {
   Head& head() const { return *reinterpret_cast<Head*>(memory_); }
   static std::size_t blocks_begin();
   std::size_t owed_begin() const;
+  std::size_t under_way_begin() const;
   std::size_t table_begin() const;
 
   std::byte* memory_;

@@ -101,6 +101,9 @@ struct Rule {
     kLimit,
     kUnlimited,  // allows without counting, and says so
     kExempt,     // as if no rule had matched
+    // Limits the requests under way. Who passes them on knows when they end, and counts them
+    // (src/nginx); nobody else does.
+    kConcurrency,
   };
 
   using LimitsByName =

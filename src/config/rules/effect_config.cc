@@ -209,10 +209,19 @@ void read_tiers(const SectionReader& reader, Rule& rule) {
   }
 }
 
+// Of requests under way: the limit alone. It has no window that anybody should read.
+std::vector<Quota> read_concurrency(const SectionReader& reader) {
+  return {
+      *Quota::make({.limit = reader.get<std::int64_t>("limit").value_or(0), .window = kWindowMin})};
+}
+
 }  // namespace
 
 void read_effects(const SectionReader& reader, Rule& rule) {
-  auto limits = read_limits(reader, QuotaSpec().algorithm);
+  const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";
+  if (is_of_concurrency) rule.effect = Rule::Effect::kConcurrency;
+  auto limits =
+      is_of_concurrency ? read_concurrency(reader) : read_limits(reader, QuotaSpec().algorithm);
   if (!limits.empty()) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
   read_tiers(reader, rule);

@@ -31,6 +31,15 @@ class GatewayFields {
                     "remove 'overdraft'");
   }
 
+  // A denial for the moment is no reason to block.
+  void read_concurrency(Rule& rule) const {
+    if (rule.effect != Rule::Effect::kConcurrency) return;
+    rule.mode = Mode::kLocal;
+    needs_gateway("of", "when requests end");
+    if (rule.denial.blocks.empty()) return;
+    reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
+  }
+
  private:
   void needs_gateway(std::string_view field, std::string_view what) const {
     if (served_by_ == ServedBy::kGateway) return;
@@ -66,7 +75,9 @@ class GatewayFields {
 }  // namespace
 
 void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule) {
-  GatewayFields(reader, config).read_response_count(rule);
+  const GatewayFields fields(reader, config);
+  fields.read_response_count(rule);
+  fields.read_concurrency(rule);
 }
 
 }  // namespace weir

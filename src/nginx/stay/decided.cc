@@ -44,6 +44,8 @@ void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
 void settle(void* data) {
   auto& decided = *static_cast<Decided*>(data);
   delete std::exchange(decided.parked, nullptr);
+  // Without a judge the process ends, and what it counts by has ended.
+  if (deciders.judge == nullptr) return;
   const std::unique_ptr<Stay> stay(std::exchange(decided.stay, nullptr));
   if (stay != nullptr && stay->owes()) charge(*stay, {}, ngx_cycle->log);
 }

@@ -13,6 +13,10 @@ std::int64_t cost_by(std::string_view text) {
 
 }  // namespace
 
+Stay::~Stay() {
+  for (const KeyHash& key : held_) under_way_.leave(key);
+}
+
 void Stay::owe(const Ask& ask, std::size_t look) {
   WEIR_ASSERT(ask.rule != nullptr && ask.rule->response);
   charges_.push_back(

@@ -1,7 +1,10 @@
 // Stay: what a request that passes holds and owes on its way through nginx.
 //
 //   decided ────── passed on ────── head of the response ────── body ────── end
-//   looked at                       charged                                 let go
+//   looked at, counted              charged                                 counted no more
+//   as under way
+//
+// Requests under way are counted until their memory is given back, however they end.
 //
 // What a rule counts by the response is charged when its head is known, before any of the body is
 // sent: who reads slowly delays nothing. A request that ends without a response is charged at its
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "engine/asks.h"
+#include "nginx/stay/concurrency.h"
 
 namespace weir::nginx {
 
@@ -35,11 +39,19 @@ struct ResponseHead {
 
 class Stay {
  public:
-  // `rules`: the number of a set of the gateway.
-  explicit Stay(std::size_t rules) : rules_(rules) {}
+  // `rules`: the number of a set of the gateway. `under_way` outlives this.
+  Stay(std::size_t rules, Concurrency& under_way) : rules_(rules), under_way_(under_way) {}
+  // What it holds is others' from then on.
+  ~Stay();
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
 
   std::size_t rules() const { return rules_; }
   bool owes() const { return !charges_.empty(); }
+  bool is_empty() const { return charges_.empty() && held_.empty(); }
+
+  // REQUIRES: a request of this key has entered
+  void hold(KeyHash key) { held_.push_back(key); }
 
   // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
   // request's asks.
@@ -58,8 +70,10 @@ class Stay {
     std::string tier;
   };
 
-  std::size_t rules_;
+  const std::size_t rules_;
+  Concurrency& under_way_;
   std::vector<Charge> charges_;
+  std::vector<KeyHash> held_;
 };
 
 }  // namespace weir::nginx

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "nginx/judge_testing.h"
 
@@ -34,6 +35,18 @@ constexpr std::string_view kResponseRules = R"(rules:
     window: 1m
     shadow: true
     count_if: {status: 401}
+  - id: at-once
+    match: {path: "/stream*"}
+    key: client
+    of: concurrency
+    limit: 2
+    allow: [192.0.2.9]
+    deny: [192.0.2.10]
+  - id: rate
+    group: all
+    match: {path: /stream/limited}
+    limit: 3
+    window: 1m
 )";
 
 class Stays : public Workers {
@@ -121,6 +134,58 @@ TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {
   EXPECT_EQ(passing(9, "/watched", 401), 9);
   clock_.time += std::chrono::minutes(2);
   EXPECT_EQ(left("/watched"), 1) << "it owes nothing for those that it would have denied";
+}
+
+TEST_F(Stays, AsManyAsTheLimitAreUnderWayInAllWorkersTogether) {
+  const auto other = worker();
+  const auto go = [](Judge& judge, std::string_view client = "192.0.2.1") {
+    const bool is_denied = ask(judge, "/stream", client).is_denied();
+    auto stay = judge.take_stay();
+    EXPECT_EQ(stay == nullptr, is_denied);
+    return stay;
+  };
+  auto first = go(*judge_);
+  const auto second = go(*other);
+  EXPECT_EQ(go(*judge_), nullptr);
+  EXPECT_EQ(go(*other), nullptr);
+  EXPECT_NE(go(*judge_, "192.0.2.2"), nullptr);
+  first.reset();
+  first = go(*other);
+  EXPECT_NE(first, nullptr);
+  const Judgement denied = ask(*judge_, "/stream");
+  ASSERT_TRUE(denied.is_denied());
+  EXPECT_EQ(denied.answer->cause, Answer::Cause::kUnderWay);
+  EXPECT_EQ(denied.answer->decision.limit, 2);
+  EXPECT_EQ(denied.answer->decision.retry_after, std::chrono::seconds(1));
+  EXPECT_EQ(judge_->traffic().summary(clock_.time).total_denied(), 3u);
+}
+
+TEST_F(Stays, WhoIsOnAListIsNotUnderWay) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(ask(*judge_, "/stream", "192.0.2.9").is_denied());
+    EXPECT_EQ(judge_->take_stay(), nullptr);
+    EXPECT_TRUE(ask(*judge_, "/stream", "192.0.2.10").is_denied());
+    EXPECT_EQ(judge_->take_stay(), nullptr);
+  }
+}
+
+// Each rule denies without a trace in the other.
+TEST_F(Stays, ADeniedRequestIsNeitherUnderWayNorCharged) {
+  const auto limited = [&] { return ask(*judge_, "/stream/limited").is_denied(); };
+  std::vector<std::unique_ptr<Stay>> stays;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(limited());
+    stays.push_back(judge_->take_stay());
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limited()) << "two are under way";
+  stays.clear();
+  EXPECT_FALSE(limited());
+  judge_->take_stay();
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(limited()) << "three were charged";
+  clock_.time += std::chrono::minutes(2);
+  EXPECT_FALSE(limited());
+  stays.push_back(judge_->take_stay());
+  EXPECT_FALSE(limited());
 }
 
 }  // namespace
