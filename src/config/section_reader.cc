@@ -122,7 +122,7 @@ void SectionReader::check_required() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
     const bool is_there = slots_[i].key != nullptr || slots_[i].mistyped;
-    const bool is_required = field.presence == Field::Presence::kRequired && !is_excluded(field);
+    const bool is_required = field.presence == Field::Presence::kRequired && applies(field) == true;
     if (!is_required || is_there) continue;
     refuse(place(), std::string(section_.name) + " needs '" + std::string(field.name) +
                         "': " + expected_text(field));
@@ -134,19 +134,19 @@ std::string_view SectionReader::choice(std::string_view field) const {
   return set != nullptr ? std::string_view(*set) : section_.find(field)->default_text;
 }
 
-bool SectionReader::is_excluded(const Field& field) const {
+std::optional<bool> SectionReader::applies(const Field& field) const {
   const Condition& condition = field.condition;
-  if (condition.field.empty()) return false;
+  if (condition.field.empty()) return true;
   const Slot& decider = slot(condition.field);
   const bool is_set = std::holds_alternative<std::string>(decider.value);
-  const bool is_wrong = (decider.key != nullptr && !is_set) || decider.mistyped;
-  return !is_wrong && choice(condition.field) != condition.value;
+  if ((decider.key != nullptr && !is_set) || decider.mistyped) return std::nullopt;
+  return choice(condition.field) == condition.value;
 }
 
 void SectionReader::check_conditions() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
-    if (slots_[i].key == nullptr || !is_excluded(field)) continue;
+    if (slots_[i].key == nullptr || applies(field) != false) continue;
     const Condition& condition = field.condition;
     const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
     refuse(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +

@@ -102,8 +102,8 @@ class SectionReader {
   void note_meant_field(std::string_view unknown);
   // Of a kChoice: what is set, or the default.
   std::string_view choice(std::string_view field) const;
-  // Its condition does not hold. False while that is not known, as the field that decides is wrong.
-  bool is_excluded(const Field& field) const;
+  // Whether its condition holds. Nothing if the field that decides is wrong.
+  std::optional<bool> applies(const Field& field) const;
   void check_required();
   void check_conditions();
 

@@ -46,6 +46,9 @@ struct Ask {
   // it: for work that is done. kNothing: the answer is that of a look, beside others that spend.
   enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways, kNothing };
   Counting counting = Counting::kAsTheRuleSays;
+  // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
+  // whose only limit is a token bucket.
+  Duration patience{0};
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
 
@@ -80,6 +83,8 @@ struct Answer {
 
   Cause cause = Cause::kCounted;
   Decision decision{};
+  // For so long has a request that is allowed to wait until it may go on.
+  Duration wait{0};
   // The limit that the decision is about: of several the one that presses most.
   Quota quota{};
   // What the counters said, before shadow let it pass.

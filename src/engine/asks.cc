@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "algo/quota_share.h"
+#include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
 #include "engine/asks_pool.h"
@@ -116,10 +117,13 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
   item.limits =
       has_choice ? least_limits(*ask.rule, *ask.choices) : ask.rule->limits_for(ask.key, ask.tier);
   const std::int64_t percent = limit_percent(*ask.rule, engine_);
-  if (percent == 100) return;
-  item.lowered.clear();
-  for (const Quota& quota : item.limits) item.lowered.push_back(percent_of(quota, percent));
-  item.limits = item.lowered;
+  if (percent == 100 && ask.patience == Duration{0}) return;
+  item.changed.clear();
+  for (const Quota& quota : item.limits) {
+    const Quota part = percent == 100 ? quota : percent_of(quota, percent);
+    item.changed.push_back(ask.patience == Duration{0} ? part : *with_room(part, ask.patience));
+  }
+  item.limits = item.changed;
 }
 
 // Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
@@ -393,6 +397,8 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
       item.answer.decision = decisions[next];
       if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
+    if (item.ask.patience == Duration{0}) continue;
+    item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
   }
 }
 

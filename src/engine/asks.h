@@ -126,7 +126,7 @@ class Asks final : Engine::Asker {
     std::string key;
     std::string tier;
     std::span<const Quota> limits;
-    std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
+    std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
     Mode mode = Mode::kLocal;                      // in which it is to be decided

@@ -14,6 +14,17 @@ namespace {
 
 constexpr Duration kWallInterval = std::chrono::seconds(1);
 
+// No id of a rule begins so.
+constexpr std::string_view kWaitingFor("\0waiting", 8);
+
+Duration longest_wait(const Asks& asks) {
+  Duration wait{0};
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (!asks.ask(i).rule->shadow) wait = std::max(wait, asks.answer(i).wait);
+  }
+  return wait;
+}
+
 // Numbers the ids as all workers do.
 CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
   for (const std::string& id : ids.all()) traffic.rules().number_of(id);
@@ -127,6 +138,20 @@ std::int64_t Judge::enter(const Ask& ask, const Question& question) {
   return rule.on_full == OnFull::kDeny ? limit + 1 : 0;
 }
 
+// So long may the request wait, if there is a place for one more.
+Duration Judge::patience(const Ask& ask, const Question& question) {
+  const Rule& rule = *ask.rule;
+  const Denial& denial = rule.denial;
+  if (denial.delay_max == Duration{0} || ask.cost == 0) return Duration{0};
+  if (rule.shadow) return denial.delay_max;  // counted so, and nobody waits
+  const KeyHash place =
+      hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
+  const auto entrance = under_way_.enter(place, denial.waiting_max);
+  if (entrance.kind != Concurrency::Entrance::Kind::kEntered) return Duration{0};
+  stay(question).wait_at(place);
+  return denial.delay_max;
+}
+
 // False if there is no room for it. What is counted by the response is charged then; now one unit
 // has to be left.
 bool Judge::add_ask(const Rule& rule, const Question& question) {
@@ -141,6 +166,7 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
   }
+  ask.patience = patience(ask, question);
   return asks_->add(ask);
 }
 
@@ -149,16 +175,20 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
   if (asks.progress() == Asks::Progress::kUnavailable) {
     return {.kind = Judgement::Kind::kUnavailable, .at = now};
   }
-  const auto shown = most_pressing(asks);
-  if (!shown) return {.at = now};
-  if (stay != nullptr && asks.answer(*shown).allowed()) {
+  const auto shown = most_pressing(asks);  // none: all are in shadow, or count nothing
+  const bool passes = !shown || asks.answer(*shown).allowed();
+  const Duration wait = passes ? longest_wait(asks) : Duration{0};
+  if (stay != nullptr && passes) {
     stay->forget_denied(asks);
+    if (wait == Duration{0}) stay->go_on();
     if (!stay->is_empty()) held = std::move(stay);
   }
+  if (!shown) return {.at = now};
   return {.kind = Judgement::Kind::kDecided,
           .at = now,
           .ask = &asks.ask(*shown),
-          .answer = &asks.answer(*shown)};
+          .answer = &asks.answer(*shown),
+          .wait = wait};
 }
 
 void Judge::go_on() {

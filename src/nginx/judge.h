@@ -60,6 +60,7 @@ struct Judgement {
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
   std::string_view field{};
+  Duration wait{0};  // until a request that is allowed may go on
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
 };
@@ -146,6 +147,7 @@ class Judge {
   bool add_ask(const Rule& rule, const Question& question);
   Stay& stay(const Question& question);
   std::int64_t enter(const Ask& ask, const Question& question);
+  Duration patience(const Ask& ask, const Question& question);
   // Who is denied has no stay.
   static Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 
 #include "nginx/settings.h"
 #include "nginx/stay/decided.h"
+#include "nginx/stay/delay.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"
 #include "rules/text/text_template.h"
@@ -97,6 +99,13 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   return NGX_DONE;
 }
 
+std::string_view decision_text(const Judgement& judgement, Switch state) {
+  const bool is_dry_run = state == Switch::kDryRun;
+  if (judgement.is_denied()) return is_dry_run ? "denied_dry_run" : "denied";
+  if (judgement.wait > Duration{0}) return is_dry_run ? "delayed_dry_run" : "delayed";
+  return "allowed";
+}
+
 // Keeps what variables say. Texts of the rules live as long as nginx's configuration.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
@@ -110,12 +119,11 @@ void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& d
   if (answer.decision.verdict == Verdict::kDenied) {
     decided.retry_after_s = std::max<std::int64_t>(1, whole_seconds(answer.decision.retry_after));
   }
-  decided.decision = str_of(answer.allowed()           ? "allowed"
-                            : state == Switch::kDryRun ? "denied_dry_run"
-                                                       : "denied");
+  decided.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(judgement.wait).count();
+  decided.decision = str_of(decision_text(judgement, state));
 }
 
-ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
+ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided,
                  const Judgement& judgement, const Request& described) {
   switch (judgement.kind) {
     case Judgement::Kind::kNothing: return NGX_DECLINED;
@@ -134,11 +142,16 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
     case Judgement::Kind::kWaits:
     case Judgement::Kind::kDecided: break;
   }
-  if (place.state() == Switch::kDryRun) return NGX_DECLINED;
+  if (place.state() == Switch::kDryRun) {
+    if (decided.stay != nullptr) decided.stay->go_on();
+    return NGX_DECLINED;
+  }
   if (!add_limit_fields(request, limit_of(*judgement.ask, *judgement.answer))) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  return judgement.is_denied() ? deny(request, place, judgement, described) : NGX_DECLINED;
+  if (judgement.is_denied()) return deny(request, place, judgement, described);
+  if (judgement.wait > Duration{0}) return delay_request(request, decided, judgement.wait);
+  return NGX_DECLINED;
 }
 
 ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
@@ -164,11 +177,12 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
   decided->stay = deciders.judge->take_stay().release();
   note(judgement, place.state(), request->pool, *decided);
-  return act_on(request, place, judgement, described.request);
+  return act_on(request, place, *decided, judgement, described.request);
 }
 
 // Phases may run again while it waits.
 ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided) {
+  if (decided.is_delayed) return NGX_AGAIN;
   if (decided.parked == nullptr) return NGX_DECLINED;
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
@@ -177,7 +191,7 @@ ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided
   const Judgement judgement = parked->judgement();
   decided.stay = parked->take_stay().release();
   note(judgement, place.state(), request->pool, decided);
-  return act_on(request, place, judgement, described.request);
+  return act_on(request, place, decided, judgement, described.request);
 }
 
 // ---- variables -------------------------------------------------------------------------
@@ -191,6 +205,7 @@ enum class Variable : std::uint8_t {
   kRetryAfter,
   kMode,
   kTime,
+  kDelay,
 };
 
 struct VariableName {
@@ -202,6 +217,7 @@ constexpr VariableName kVariables[] = {
     {"weir_key_hash", Variable::kKeyHash},    {"weir_limit", Variable::kLimit},
     {"weir_remaining", Variable::kRemaining}, {"weir_retry_after", Variable::kRetryAfter},
     {"weir_mode", Variable::kMode},           {"weir_time", Variable::kTime},
+    {"weir_delay", Variable::kDelay},
 };
 
 // The text of a number, in the request's memory.
@@ -217,6 +233,16 @@ std::string_view write_number(ngx_http_request_t* request, std::uint64_t number,
   return {copy, size};
 }
 
+// "0.350"; empty for 0.
+std::string_view write_seconds(ngx_http_request_t* request, std::int64_t ms) {
+  constexpr std::size_t kSize = 24;
+  if (ms == 0) return {};
+  auto* const copy = static_cast<u_char*>(ngx_pnalloc(request->pool, kSize));
+  if (copy == nullptr) return {};
+  const u_char* const end = ngx_snprintf(copy, kSize, "%L.%03L", ms / 1000, ms % 1000);
+  return {reinterpret_cast<const char*>(copy), static_cast<std::size_t>(end - copy)};
+}
+
 std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Variable variable) {
   const bool has_rule = decided.rule.data != nullptr;
   const auto number = [&](std::int64_t value) {
@@ -227,6 +253,7 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kRule: return view_of(decided.rule);
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
+    case Variable::kDelay: return write_seconds(request, decided.wait_ms);
     case Variable::kKeyHash:
       if (!has_rule || deciders.judge == nullptr) return {};
       return write_number(

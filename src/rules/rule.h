@@ -94,6 +94,11 @@ struct Denial {
   std::string content_type{};
   std::optional<TextTemplate> body{};
   std::vector<HeaderTemplate> headers{};
+
+  // A gateway lets who would be denied wait so long at most, and no more than so many at once. The
+  // limits are buckets that have room for them: what a bucket is behind is the wait.
+  Duration delay_max{0};  // zero: nobody waits
+  std::int64_t waiting_max = 100;
 };
 
 struct Rule {

@@ -1,10 +1,15 @@
 """Rules that count by the response: which requests are charged, how much, when and how often."""
 
 import socket
+import sys
 import threading
 import unittest
 
-from nginx_server import DEADLINE_S, Client, Nginx, field, remaining, request, wait_until
+from nginx_server import DEADLINE_S, ROOT, Client, Nginx, field, remaining, request, wait_until
+
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from redis_world import Redis  # noqa: E402
 
 RULES = """
 rules:
@@ -165,6 +170,36 @@ class ResponseTest(unittest.TestCase):
         self.assertGreaterEqual(statuses.count(401), 5)
         self.assertLessEqual(statuses.count(401), 5 + 7)
         self.assertEqual(self.login(200, user="many"), 429)
+
+
+class FleetTest(unittest.TestCase):
+    """Two nginx and their Redis: whoever looks sees what the other has charged."""
+
+    def setUp(self):
+        redis = self.enterContext(Redis())
+        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
+        self.two = [self.enterContext(Nginx(rules, SERVER, http=HTTP)) for _ in range(2)]
+        for nginx in self.two:
+            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
+                       "all workers decide in Redis")
+
+    def test_failures_and_costs_count_for_all(self):
+        def login(nginx, status):
+            return nginx.ask(f"/login?user=ada&status={status}", "POST")
+
+        for number in range(5):
+            one, other = self.two[number % 2], self.two[1 - number % 2]
+            self.assertEqual(login(one, 401).status, 401)
+            # The charge is on its way while the client reads.
+            wait_until(lambda other=other, left=4 - number:
+                       remaining(login(other, 200)) == left, "the other knows")
+        self.assertEqual(login(self.two[0], 200).status, 429)
+        self.assertEqual(login(self.two[1], 401).status, 429)
+        self.assertEqual(self.two[0].ask("/work?user=ada&cost=1000").status, 200)
+        wait_until(lambda: self.two[1].ask("/work?user=ada&cost=0").status == 429, "it owes")
+        for nginx in self.two:
+            self.assertEqual(nginx.stop(), 0)
+            self.assertNotIn("[alert]", nginx.log())
 
 
 class ConfigurationTest(unittest.TestCase):

@@ -1,14 +1,25 @@
 // The fields of a rule that only a gateway applies: nginx with Weir in it, which passes requests on
 // to an origin.
 
+#include <re2/re2.h>
+
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "algo/waiting_room.h"
+#include "base/duration_text.h"
 #include "config/rules/rule_config.h"
 
 namespace weir {
 namespace {
+
+void needs_gateway(const SectionReader& reader, std::string_view field, std::string_view what) {
+  reader.mistake(field, "only nginx with Weir in it " + std::string(what) + "; remove '" +
+                            std::string(field) +
+                            "', or serve the rule there (weir gateway, docs/nginx.md)");
+}
 
 // Reads fields of one rule for one kind of server.
 class GatewayFields {
@@ -23,8 +34,13 @@ class GatewayFields {
     if (is_response_cost) rule.response = {.cost_header = header_in(*cost)};
     if (count_if)
       read_statuses(*count_if, rule.response ? *rule.response : rule.response.emplace());
-    if (count_if) needs_gateway("count_if", "the response");
-    if (is_response_cost) needs_gateway("cost", "the response");
+    if (count_if) needs_gateway_for("count_if", "sees the response");
+    if (is_response_cost) needs_gateway_for("cost", "sees the response");
+    if (rule.response && rule.denial.delay_max > Duration{0}) {
+      reader_.mistake("on_deny",
+                      "what is counted when the response is known takes no turns; remove "
+                      "'delay_up_to'");
+    }
     if (!rule.response || !reader_.is_set("overdraft")) return;
     reader_.mistake("overdraft",
                     "what is counted when the response is known counts whether or not it fits; "
@@ -35,22 +51,20 @@ class GatewayFields {
   void read_concurrency(Rule& rule) const {
     if (rule.effect != Rule::Effect::kConcurrency) return;
     rule.mode = Mode::kLocal;
-    needs_gateway("of", "when requests end");
+    needs_gateway_for("of", "sees when requests end");
     if (rule.denial.blocks.empty()) return;
     reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
   }
 
  private:
-  void needs_gateway(std::string_view field, std::string_view what) const {
-    if (served_by_ == ServedBy::kGateway) return;
-    reader_.mistake(field, "only nginx with Weir in it sees " + std::string(what) + "; remove '" +
-                               std::string(field) +
-                               "', or serve the rule there (weir gateway, docs/nginx.md)");
+  void needs_gateway_for(std::string_view field, std::string_view what) const {
+    if (served_by_ != ServedBy::kGateway) needs_gateway(reader_, field, what);
   }
 
   std::string header_in(std::string_view cost) const {
-    const auto part = parse_key_part("header:" + std::string(cost.substr(kOfResponse.size())));
-    if (part) return part->name;
+    std::string name(cost.substr(kOfResponse.size()));
+    const auto& form = kHeaderNameForm.pattern;
+    if (re2::RE2::FullMatch(name, re2::StringPiece(form.data(), form.size()))) return name;
     reader_.mistake("cost", "'cost' must name a header of the response, such as response:X-Cost");
     return {};
   }
@@ -72,7 +86,45 @@ class GatewayFields {
   const ServedBy served_by_;
 };
 
+// A bucket that cannot let anybody wait for so long, with the reason; nothing if all can.
+std::optional<std::string> against_waiting(const Rule& rule) {
+  constexpr const char* kOneBucket =
+      "requests wait for their turn at one token_bucket; write 'algorithm: token_bucket' without "
+      "'more_limits', or remove 'delay_up_to'";
+  if (rule.effect == Rule::Effect::kConcurrency) return "no turns are taken; remove 'delay_up_to'";
+  if (rule.overdraft != Rule::Overdraft::kNone) return "who owes does not wait; remove 'overdraft'";
+  std::optional<std::string> reason;
+  const auto look_at = [&](std::span<const Quota> limits) {
+    const Quota& bucket = limits.front();
+    if (limits.size() > 1 || bucket.algorithm() != Algorithm::kTokenBucket) {
+      reason = kOneBucket;
+    } else if (rule.denial.delay_max > bucket.window()) {
+      reason = "'delay_up_to' must be at most the window, " + format_duration(bucket.window()) +
+               "; for longer waits write the same rate over a longer window, with its 'burst'";
+    } else if (!with_room(bucket, rule.denial.delay_max)) {
+      reason = "'delay_up_to' and the burst are together more than a bucket may hold";
+    }
+  };
+  look_at(rule.own_limits());
+  for (const auto* named : {&rule.tiers, &rule.overrides}) {
+    for (const auto& [name, limits] : *named) look_at(limits);
+  }
+  return reason;
+}
+
 }  // namespace
+
+void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule) {
+  if (config.served_by != ServedBy::kGateway)
+    needs_gateway(on_deny, "delay_up_to", "delays requests");
+  const auto reason = against_waiting(rule);
+  if (reason) return on_deny.mistake("delay_up_to", *reason);
+  const auto& settings = config.settings;
+  const bool is_shared = settings.is_set("store.redis");
+  const Mode mode = rule.mode.value_or(*mode_from_name(settings.get<std::string>("store.mode")));
+  if (!is_shared || mode != Mode::kLeased) return;
+  on_deny.mistake("delay_up_to", "leases know no turns; give the rule 'mode: strict' or another");
+}
 
 void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule) {
   const GatewayFields fields(reader, config);

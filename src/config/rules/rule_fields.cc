@@ -159,6 +159,9 @@ constexpr Field kDenyHeaderFields[] = {
 constexpr Section kDenyHeader = {"a header of 'on_deny'", "A header of the answer.",
                                  kDenyHeaderFields};
 
+// Nobody waits longer for a page.
+constexpr FieldRange kDelayRange = {1'000, 3'600'000'000};
+
 constexpr Field kOnDenyFields[] = {
     row::texts("block", kAnyText,
                "How long a key that is denied is blocked: then it is denied without being "
@@ -172,6 +175,12 @@ constexpr Field kOnDenyFields[] = {
                   "How long a block that has ended counts for the length of the next, at "
                   "least.")
         .defaults_to("1d"),
+    row::duration("delay_up_to", kDelayRange,
+                  "Only for nginx with Weir in it, and token_bucket: a request that would be "
+                  "denied waits for its turn instead, so long at most, at most a window."),
+    row::integer("waiting_max", {1, 100'000},
+                 "How many requests of the rule wait at once in one nginx; more are denied.")
+        .defaults_to("100"),
     row::integer("status", {400, 499},
                  "The status of the answer, where the door is HTTP and its proxy does not "
                  "want another. Without it, 429. Not 5xx, which proxies take for no answer and "

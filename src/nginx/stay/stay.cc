@@ -14,7 +14,13 @@ std::int64_t cost_by(std::string_view text) {
 }  // namespace
 
 Stay::~Stay() {
+  go_on();
   for (const KeyHash& key : held_) under_way_.leave(key);
+}
+
+void Stay::go_on() {
+  for (const KeyHash& place : waiting_) under_way_.leave(place);
+  waiting_.clear();
 }
 
 void Stay::owe(const Ask& ask, std::size_t look) {

@@ -2,7 +2,8 @@
 //
 //   decided ────── passed on ────── head of the response ────── body ────── end
 //   looked at, counted              charged                                 counted no more
-//   as under way
+//   as under way,
+//   waits for its turn
 //
 // Requests under way are counted until their memory is given back, however they end.
 //
@@ -48,10 +49,15 @@ class Stay {
 
   std::size_t rules() const { return rules_; }
   bool owes() const { return !charges_.empty(); }
-  bool is_empty() const { return charges_.empty() && held_.empty(); }
+  bool is_empty() const { return charges_.empty() && held_.empty() && waiting_.empty(); }
 
   // REQUIRES: a request of this key has entered
   void hold(KeyHash key) { held_.push_back(key); }
+
+  // Has a place among those who wait. REQUIRES: it has entered under this key
+  void wait_at(KeyHash place) { waiting_.push_back(place); }
+  // Waits no more.
+  void go_on();
 
   // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
   // request's asks.
@@ -74,6 +80,7 @@ class Stay {
   Concurrency& under_way_;
   std::vector<Charge> charges_;
   std::vector<KeyHash> held_;
+  std::vector<KeyHash> waiting_;
 };
 
 }  // namespace weir::nginx

@@ -42,6 +42,14 @@ constexpr std::string_view kResponseRules = R"(rules:
     limit: 2
     allow: [192.0.2.9]
     deny: [192.0.2.10]
+  - id: paced
+    match: {path: /paced}
+    key: client
+    algorithm: token_bucket
+    limit: 10
+    window: 1s
+    burst: 1
+    on_deny: {delay_up_to: 1s, waiting_max: 2}
   - id: rate
     group: all
     match: {path: /stream/limited}
@@ -72,7 +80,7 @@ class Stays : public Workers {
   }
   static ResponseHead priced(std::string_view price) {
     return {.status = 200, .field = [price](std::string_view name) {
-              return name == "x-cost" ? price : std::string_view();
+              return name == "X-Cost" ? price : std::string_view();
             }};
   }
   std::int64_t left(std::string_view path) { return ask(*judge_, path).answer->decision.remaining; }
@@ -131,9 +139,22 @@ TEST_F(Stays, WhoGoesWithoutAResponsePaysAtTheEnd) {
 }
 
 TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {
-  EXPECT_EQ(passing(9, "/watched", 401), 9);
-  clock_.time += std::chrono::minutes(2);
-  EXPECT_EQ(left("/watched"), 1) << "it owes nothing for those that it would have denied";
+  const auto pass_failing = [&] {
+    EXPECT_EQ(ask(*judge_, "/watched").kind, Judgement::Kind::kNothing);
+    if (const auto stay = judge_->take_stay()) judge_->charge(*stay, {.status = 401});
+  };
+  const auto left_to_spend = [&] {
+    Asks look(judge_->engine(), judge_->blocks());
+    look.begin(Operation::kLook);
+    const Rule* const rule = loaded_.gateway->sets().front()->find("watched");
+    EXPECT_TRUE(look.add({.rule = rule, .key = {}, .cost = 0}));
+    look.decide(clock_.time);
+    return look.answer(0).decision;
+  };
+  EXPECT_EQ(left_to_spend().remaining, 1);
+  for (int i = 0; i < 9; ++i) pass_failing();
+  EXPECT_EQ(left_to_spend().remaining, 0);
+  EXPECT_TRUE(left_to_spend().allowed()) << "it owes nothing for those that it would have denied";
 }
 
 TEST_F(Stays, AsManyAsTheLimitAreUnderWayInAllWorkersTogether) {
@@ -186,6 +207,30 @@ TEST_F(Stays, ADeniedRequestIsNeitherUnderWayNorCharged) {
   EXPECT_FALSE(limited());
   stays.push_back(judge_->take_stay());
   EXPECT_FALSE(limited());
+}
+
+TEST_F(Stays, WhoWouldBeDeniedWaitsIfThereIsAPlace) {
+  const auto other = worker();
+  EXPECT_EQ(ask(*judge_, "/paced").wait, Duration{0});
+  EXPECT_EQ(judge_->take_stay(), nullptr) << "it has no place, as it needs none";
+  std::vector<std::unique_ptr<Stay>> waiting;
+  for (const int turn : {1, 2}) {
+    const Judgement judgement = ask(*judge_, "/paced");
+    EXPECT_FALSE(judgement.is_denied());
+    EXPECT_EQ(judgement.wait, turn * std::chrono::milliseconds(100));
+    waiting.push_back(judge_->take_stay());
+  }
+  for (const std::string_view client : {"192.0.2.1", "192.0.2.2", "192.0.2.2"}) {
+    const Judgement judgement = ask(*other, "/paced", client);
+    EXPECT_EQ(judgement.is_denied(), client == "192.0.2.1" || judgement.wait > Duration{0} ||
+                                         judgement.answer->decision.retry_after > Duration{0});
+    EXPECT_EQ(other->take_stay(), nullptr);
+  }
+  EXPECT_EQ(ask(*other, "/paced").answer->decision.retry_after, std::chrono::milliseconds(300));
+  waiting.front()->go_on();
+  EXPECT_EQ(ask(*other, "/paced").wait, std::chrono::milliseconds(300));
+  const auto third = other->take_stay();
+  EXPECT_TRUE(ask(*judge_, "/paced").is_denied());
 }
 
 }  // namespace
