@@ -1,6 +1,6 @@
 // Feeds a configuration and a rule, parted by a zero byte, to those who change rules. A rule
 // that is accepted is in force as it was sent, and so is the file that it is written to;
-// nothing else in there has changed.
+// nothing else in there has changed. It may be sent again as a patch.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "base/assert.h"
-#include "cli/node/rulebook.h"
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "rulebook/rulebook.h"
 
 namespace weir {
 namespace {
@@ -27,6 +27,12 @@ class Desk {
 
   RuleReply put(std::string_view rule) {
     return book_.change({.id = std::string(kId), .text = std::string(rule)}, Instant());
+  }
+
+  RuleReply patch(std::string_view fields) {
+    return book_.change(
+        {.kind = RuleChange::Kind::kPatch, .id = std::string(kId), .text = std::string(fields)},
+        Instant());
   }
 
   // The rule as it is in force; nothing if it is not.
@@ -87,5 +93,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto rule = desk.rule();
   WEIR_ASSERT(rule);
   check_edit(text, *rule);
+  // A rule laid over itself stays as it is, but for what says null.
+  const auto patched = desk.patch(rule->json);
+  WEIR_ASSERT(patched.status == 200 || patched.status == 400 || patched.status == 409);
   return 0;
 }

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const BYTES_MAX = 28 * 1024;  // 25.8 today
+const BYTES_MAX = 28 * 1024;  // 27.9 today
 const COMPRESSED_MAX = 12 * 1024;
 
 const bytes = readFileSync(process.argv[2]);

@@ -159,7 +159,7 @@ def run(bench):
 
 
 def instructions_of(bench, contender):
-    """Of nginx alone, a request."""
+    """Each contender's share of nginx alone, a request."""
     counts = {number: counted(bench, contender, number) for number in (FEW, MANY)}
     return (counts[MANY] - counts[FEW]) / (MANY - FEW)
 

@@ -12,6 +12,9 @@ HIT_GOAL_NS = 150
 DECISION_GOAL_NS = 60
 IMPORT_GOAL_MS = 5
 PEERS = (("rate-limiter-flexible", 15.0), ("express-rate-limit", 8.0))
+PARTS = (("clock", "`Date.now()` alone"),
+         ("access", "one access to memory as large as the table, alone"),
+         ("map", "a `Map` that counts new strings, alone"))
 ROUNDS = (("known", "keys that are known"), ("fresh", "keys that are new"))
 
 
@@ -27,6 +30,8 @@ def run(bench):
     decision = middle(runs, "decision", "known")
     rows.append(Row("a decision within wasm", f"{decision:.0f} ns", "", "",
                     f"{DECISION_GOAL_NS} ns", decision <= DECISION_GOAL_NS, {}))
+    rows += [Row(what, f"{middle(runs, name, 'known'):.0f} ns", samples={})
+             for name, what in PARTS]
     imported = middle(runs, "import", "ms")
     first_hit = middle(runs, "import", "first_hit_ms")
     rows.append(Row("first import of the package; the first hit", f"{imported:.1f} ms", "", "",

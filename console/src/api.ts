@@ -6,7 +6,7 @@ export interface Reply {
   readonly status: number;
   readonly ok: boolean;
   readonly body: json.Fields;
-  /** What is wrong, in the server's words, or the reason why nothing came back. */
+  /** The mistake in the server's words, or the reason why nothing came back. */
   readonly problem: string;
 }
 

@@ -23,7 +23,7 @@ export interface Redis {
   readonly state: "disabled" | "up" | "down";
   readonly since?: number;
   readonly mode?: string;
-  /** What is wrong, if something is. */
+  /** The mistake, if there is one. */
   readonly reason?: string;
 }
 

@@ -47,7 +47,7 @@ enum class Operation : std::uint8_t {
   // a look at cost 0 right after it. So it is denied, and so are looks from then on, while the
   // key owes more than its limit; `retry_after` says when that debt is paid. A key owes twice its
   // limit at most (a bucket its burst and its limit): what is above is forgotten. At limit 0,
-  // where nothing counts, the charge is kNever. What is blocked or cools down counts, too.
+  // where nothing counts, the charge is kNever. A key that is blocked or cools down counts, too.
   kCharge,
 };
 

@@ -2,7 +2,7 @@
 
 import type { Decision } from "./decision.js";
 import type { Limiter } from "./limiter.js";
-import { checkLimiter } from "./options.js";
+import { checkLimiter, checkOptions, checkText } from "./options.js";
 
 export interface RateLimitBinding {
   limit(options: { key: string }): Promise<{ success: boolean } & Decision>;
@@ -11,9 +11,11 @@ export interface RateLimitBinding {
 export function binding(limiter: Limiter<Decision> | Limiter<Promise<Decision>>,
                         bucket = ""): RateLimitBinding {
   checkLimiter(limiter);
+  checkText("bucket", bucket);
   return {
-    async limit({ key }) {
-      const decision = await limiter.hit(bucket, key);
+    async limit(options) {
+      checkOptions(options, "key");
+      const decision = await limiter.hit(bucket, options.key);
       return { success: decision.allowed, ...decision };
     },
   };

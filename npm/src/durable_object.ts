@@ -6,6 +6,7 @@
 
 import { Core } from "./core.js";
 import { checkOption, checkOptions, hasFunctions } from "./options.js";
+import type { PlatformRequest, PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import { checkCost, Quota, type QuotaOptions } from "./quota.js";
 import { decisionOf, type Decision } from "./decision.js";
 import { StoreError } from "./batcher.js";
@@ -46,7 +47,7 @@ export class WeirCounter {
     });
   }
 
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: PlatformRequest): Promise<PlatformResponse> {
     try {
       const { quota, cost, reset } = (await request.json()) as Call;
       const checked = new Quota(quota);
@@ -73,13 +74,13 @@ export class WeirCounter {
     const known = this.state?.algorithm === quota.algorithm ? this.state.words : undefined;
     if (known !== undefined) core.state.set(known);
     const step = core.exports.weir_step(index, known?.length ?? 0, cost, now * 1000);
-    const [limit, remaining, retry, reset] = core.answer;
+    const [limit, remaining, retry, reset, , more] = core.answer;
     const words = core.state.slice(0, step >> 2);
     if (cost !== 0 && !sameWords(words, known)) {
       this.keep({ algorithm: quota.algorithm, words });
       this.forgetLater(now + reset! / 1000);
     }
-    return decisionOf(step & 3, limit!, remaining!, retry!, reset!);
+    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!);
   }
 
   // Not waited for: the runtime holds the answer back until it is written.
@@ -103,7 +104,7 @@ function sameWords(words: BigInt64Array, known: BigInt64Array | undefined): bool
 
 interface ObjectNamespace {
   idFromName(name: string): unknown;
-  get(id: any): { fetch(url: string, init: RequestInit): Promise<Response> };
+  get(id: any): { fetch(url: string, init: PostInit): Promise<PlatformResponse> };
 }
 
 export interface DurableStoreOptions extends FailureOptions {

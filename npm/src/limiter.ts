@@ -5,8 +5,10 @@
 
 import type { Decision } from "./decision.js";
 import { MemoryStore } from "./memory_store.js";
-import { checkCost, Quota, type QuotaOptions, type Window } from "./quota.js";
-import { checkOptional, checkOptions, hasFunctions, isFunction } from "./options.js";
+import { checkCost, checkOverrides, Quota, type QuotaOptions, type Window } from "./quota.js";
+import {
+  checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction,
+} from "./options.js";
 import type { Store } from "./store.js";
 
 export interface LimiterOptions extends QuotaOptions {
@@ -30,9 +32,15 @@ const OVERRIDES_MAX = 256;
 
 // Else all numbers, say, would be one key: that of no characters.
 function checkNames(bucket: string, key: string): void {
-  if (typeof bucket === "string" && typeof key === "string") return;
-  throw new TypeError("bucket and key must be strings");
+  checkText("bucket", bucket);
+  checkText("key", key);
 }
+
+const checkedClock = (clock: () => number) => (): number => {
+  const now = clock();
+  checkNow(now);
+  return now;
+};
 
 export class Limiter<A extends Answer = Decision> {
   readonly quota: Quota;
@@ -48,7 +56,7 @@ export class Limiter<A extends Answer = Decision> {
     checkOptional("clock", options.clock, isFunction(options.clock), "a function, as Date.now is");
     checkOptional("store", store, hasFunctions(store, "spend", "reset"),
                   "a Store, such as new RedisStore({ client })");
-    this.clock = options.clock ?? Date.now;
+    this.clock = options.clock === undefined ? Date.now : checkedClock(options.clock);
     const memory = options.maxKeys === undefined ? {} : { maxKeys: options.maxKeys };
     this.store = store ?? (new MemoryStore(memory) as unknown as Store<A>);
   }
@@ -58,7 +66,7 @@ export class Limiter<A extends Answer = Decision> {
     checkNames(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
     checkOptions(options, "cost, limit or window");
-    const cost = options.cost ?? 1;
+    const { cost = 1 } = options;
     checkCost(cost);
     return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());
   }
@@ -66,11 +74,13 @@ export class Limiter<A extends Answer = Decision> {
   /** Forgets what the key has spent. */
   reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
     checkNames(bucket, key);
+    checkOptions(options, "limit or window");
     return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
   }
 
   private quotaOf({ limit, window }: HitOptions): Quota {
     if (limit === undefined && window === undefined) return this.quota;
+    checkOverrides(limit, window);
     const name = `${limit}/${window}`;
     let quota = this.overrides.get(name);
     if (quota === undefined) {

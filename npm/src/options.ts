@@ -11,6 +11,9 @@ function shown(value: unknown): string {
   return typeof value === "bigint" ? `${value}n` : String(value);
 }
 
+const wrong = (name: string, value: unknown, expected: string): string =>
+  `${name} must be ${expected}, not ${shown(value)}`;
+
 /** `needed`: the names of those that must be there. */
 export function checkOptions(options: unknown, needed: string): void {
   if (typeof options === "object" && options !== null) return;
@@ -22,15 +25,21 @@ export function checkOption(name: string, value: unknown, isRight: boolean,
                             expected: string): void {
   if (isRight) return;
   if (value === undefined) throw new TypeError(`${name} is missing; it must be ${expected}`);
-  throw new RangeError(`${name} must be ${expected}, not ${shown(value)}`);
+  throw new RangeError(wrong(name, value, expected));
 }
 
-/** Of one that may be left out. */
+/** For a text that a program computes for each call, such as a key: throws a TypeError. */
+export function checkText(name: string, value: unknown): void {
+  if (typeof value !== "string") throw new TypeError(wrong(name, value, "a string"));
+}
+
+/** Checks an option that may be left out. */
 export function checkOptional(name: string, value: unknown, isRight: boolean,
                               expected: string): void {
   if (value !== undefined) checkOption(name, value, isRight, expected);
 }
 
+export const isText = (value: unknown): boolean => typeof value === "string";
 export const isFunction = (value: unknown): boolean => typeof value === "function";
 
 /** Whether it has all of these functions. */
@@ -48,6 +57,14 @@ const KEYS_MAX = 1 << 24;
 export function checkMaxKeys(maxKeys: unknown): void {
   checkOptional("maxKeys", maxKeys, isCount(maxKeys, KEYS_MIN) && (maxKeys as number) <= KEYS_MAX,
                 "a number from 1,024 to 16,777,216");
+}
+
+const NOW_MAX = 8.64e15;  // what a Date holds
+/** What a clock of the program's own has answered. */
+export function checkNow(now: unknown): void {
+  if (isCount(now, 0) && (now as number) <= NOW_MAX) return;
+  throw new RangeError(
+    wrong("clock()", now, "a number of milliseconds since 1970, as Date.now() is"));
 }
 
 export function checkLimiter(limiter: unknown): void {

@@ -1,6 +1,6 @@
 // Quota: `limit` units per `window`, read by an algorithm; checked once, as the server checks it.
 
-import { checkOption, checkOptional, checkOptions } from "./options.js";
+import { checkOption, checkOptional, checkOptions, isText } from "./options.js";
 
 export const ALGORITHMS = [
   "fixed_window",
@@ -70,11 +70,11 @@ export class Quota {
   /** Throws an error that names the option: TypeError if it is missing, else RangeError. */
   constructor(options: QuotaOptions) {
     checkOptions(options, "limit and window");
-    const { limit, window, algorithm, burst } = options;
+    const { limit, window, algorithm = "sliding_window", burst } = options;
     this.limit = limit;
     this.windowUs = windowUs(window);
-    this.algorithm = ALGORITHMS.indexOf(algorithm ?? "sliding_window");
-    this.burst = burst ?? 0;
+    this.algorithm = ALGORITHMS.indexOf(algorithm);
+    this.burst = burst === undefined ? 0 : burst;
     checkOption("algorithm", algorithm, this.algorithm >= 0, `one of ${ALGORITHMS.join(", ")}`);
     checkOption("limit", limit, isUnits(limit), UNITS_EXPECTED);
     const isInRange = this.windowUs >= WINDOW_MIN_US && this.windowUs <= WINDOW_MAX_US;
@@ -101,10 +101,16 @@ export class Quota {
   }
 }
 
+/** For one call: "7" is as wrong here as elsewhere, though it compares equal to 7. */
+export function checkOverrides(limit: unknown, window: unknown): void {
+  checkOptional("limit", limit, isUnits(limit), UNITS_EXPECTED);
+  const isRight = isText(window) || typeof window === "number";
+  checkOptional("window", window, isRight, WINDOW_EXPECTED);
+}
+
 const COST_MAX = 1e12;
 
-export function checkCost(cost: number): void {
-  if (!Number.isInteger(cost) || Math.abs(cost) > COST_MAX) {
-    throw new RangeError("cost must be a whole number within 10^12 either way");
-  }
+export function checkCost(cost: unknown): void {
+  const isRight = Number.isInteger(cost) && Math.abs(cost as number) <= COST_MAX;
+  checkOption("cost", cost, isRight, "a whole number within 10^12 either way");
 }

@@ -4,14 +4,15 @@ import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";
 import { FailoverStore, type FailureOptions } from "./failover.js";
-import { checkOption, checkOptional, checkOptions, isFunction } from "./options.js";
+import { checkOption, checkOptional, checkOptions, isFunction, isText } from "./options.js";
+import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import type { Quota } from "./quota.js";
 
 export interface RemoteStoreOptions extends FailureOptions {
   /** Where the node is: "http://10.0.0.7:8080". */
   url: string;
   /** In place of the global one. */
-  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  fetch?: (url: string, init: PostInit) => Promise<PlatformResponse>;
   /** Sent with every request, an Authorization for instance. */
   headers?: Record<string, string>;
 }
@@ -47,6 +48,12 @@ async function digestOf(text: string): Promise<string> {
   return `sha256:${[...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+function isFields(headers: unknown): boolean {
+  const isObject = typeof headers === "object" && headers !== null;
+  const isPlain = isObject && !isFunction((headers as { get?: unknown }).get);
+  return isPlain && Object.values(headers as object).every(isText);
+}
+
 function isNodesUrl(url: unknown): boolean {
   if (typeof url !== "string" || !/^https?:\/\//i.test(url)) return false;
   try {
@@ -68,6 +75,7 @@ function decisionOf(result: Result): Decision {
     remaining: result.remaining,
     retryAfter: result.retry_after ?? Infinity,
     resetAfter: result.reset_after,
+    moreAfter: result.retry_after || result.reset_after,
     limit: result.limit,
   };
 }
@@ -80,9 +88,11 @@ export class RemoteStore extends FailoverStore {
   constructor(private readonly options: RemoteStoreOptions) {
     checkOptions(options, "url");
     super(options);
-    const { url, fetch: send } = options;
+    const { url, fetch: send, headers } = options;
     checkOption("url", url, isNodesUrl(url), 'where a node is: "http://10.0.0.7:8080"');
     checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
+    checkOptional("headers", headers, isFields(headers),
+                  'an object of texts: { Authorization: "Bearer ..." }');
     this.url = options.url.replace(/\/+$/, "");
   }
 

@@ -81,11 +81,11 @@ test("keys of any characters are different keys", () => {
 
 test("keys and buckets that are no strings are refused, not taken for one key", () => {
   const [limiter] = limiterAt();
-  const error = { name: "TypeError", message: "bucket and key must be strings" };
+  const error = (name) => ({ name: "TypeError", message: new RegExp(`^${name} must be a string`) });
   for (const name of [7, undefined, null, {}, ["k"]]) {
-    assert.throws(() => limiter.hit("b", name), error);
-    assert.throws(() => limiter.hit(name, "k"), error);
-    assert.throws(() => limiter.reset("b", name), error);
+    assert.throws(() => limiter.hit("b", name), error("key"));
+    assert.throws(() => limiter.hit(name, "k"), error("bucket"));
+    assert.throws(() => limiter.reset("b", name), error("key"));
   }
 });
 
@@ -186,6 +186,37 @@ test("headers are the server's", () => {
   assert.equal("Retry-After" in headers(limiter.hit("", "k", { cost: 3 }), quota), false);
   const short = new Quota({ limit: 1, window: "1500ms" });
   assert.equal(headers(limiter.hit("", "k"), short)["RateLimit-Policy"], '"default";q=1');
+});
+
+test("headers of a bucket whose burst is above its limit", () => {
+  const policy = (quota) => {
+    const [limiter] = limiterAt({ algorithm: "token_bucket", ...quota });
+    const fields = headers(limiter.hit("", "k"), limiter.quota);
+    return [fields["RateLimit"], fields["RateLimit-Policy"]].map((text) => text.slice(10));
+  };
+  assert.deepEqual(policy({ limit: 60, window: "1h", burst: 500 }),
+                   ["r=499;t=60", "q=500;w=30000"]);
+  assert.deepEqual(policy({ limit: 60, window: "1h", burst: 10 }), ["r=9;t=60", "q=60;w=3600"]);
+  assert.deepEqual(policy({ limit: 3, window: "1s", burst: 4 }), ["r=3;t=1", "q=4"]);
+  assert.deepEqual(policy({ limit: 0, window: "1s", burst: 4 }), ["r=0", "q=0;w=1"]);
+});
+
+test("headers in the form that somebody chooses", () => {
+  const [limiter] = limiterAt({ limit: 2 });
+  const decision = limiter.hit("", "k");
+  const fields = (style) => headers(decision, limiter.quota, "api", style);
+  assert.deepEqual(fields({ headers: "draft-7", xHeaders: [] }), {
+    "RateLimit": "limit=2, remaining=1, reset=80", "RateLimit-Policy": "2;w=60",
+  });
+  assert.deepEqual(fields({ headers: "draft-6", xHeaders: [] }), {
+    "RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "80",
+    "RateLimit-Policy": "2;w=60",
+  });
+  const before = Math.ceil(Date.now() / 1000 + 80);
+  const { "X-RateLimit-Reset": reset, ...rest } =
+    fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" });
+  assert.deepEqual(rest, {});
+  assert.ok(before <= Number(reset) && Number(reset) <= Math.ceil(Date.now() / 1000 + 80));
 });
 
 test("an object of the shape of Workers' own binding", async () => {

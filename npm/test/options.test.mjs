@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  binding, CountingStore, DurableStore, KvStore, limitExpress, Limiter, limitFastify, limitFetch,
-  limitHono, MemoryStore, Quota, RedisStore, RemoteStore,
+  binding, CountingStore, DurableStore, headers, KvStore, limitExpress, Limiter, limitFastify,
+  limitFetch, limitHono, MemoryStore, Quota, RedisStore, RemoteStore,
 } from "@weir/limiter";
 
 const QUOTA = { limit: 5, window: "1m" };
@@ -27,6 +27,16 @@ const MISSING = [
     () => limiter.hit("b", "k", 3)],
   ["options must be an object with cost, limit or window, not null",
     () => limiter.hit("b", "k", null)],
+  ["options must be an object with limit or window, not null",
+    () => limiter.reset("b", "k", null)],
+  ["key must be a string, not 7", () => limiter.hit("b", 7)],
+  ["bucket must be a string, not null", () => limiter.reset(null, "k")],
+  ["bucket must be a string, not 7", () => binding(limiter, 7)],
+  ["options must be an object with windowMs, not undefined", () => new CountingStore().init()],
+  ["windowMs is missing; it must be milliseconds", () => new CountingStore().init({})],
+  ["decision is missing; it must be what hit() answers", () => headers()],
+  ["quota is missing; it must be that of the limiter", () => headers(limiter.hit("b", "k"))],
+  ["policy must be a string, not 7", () => headers(limiter.hit("b", "k"), limiter.quota, 7)],
   ["options must be an object with maxKeys, not 5000", () => new MemoryStore(5000)],
   ["options must be an object with client", () => new RedisStore()],
   ["client is missing; it must be one of ioredis or node-redis", () => new RedisStore({})],
@@ -52,6 +62,12 @@ const MISSING = [
 
 // A wrong option is a RangeError.
 const WRONG = [
+  ["headers must be one of draft-10, draft-7, draft-6, none, not \"draft-8\"",
+    () => limitExpress({ limiter, headers: "draft-8" })],
+  ["xHeaders must be a list of limit, remaining, reset, not an array",
+    () => limitExpress({ limiter, xHeaders: ["Limit"] })],
+  ["xReset must be one of seconds, epoch, not \"date\"",
+    () => limitExpress({ limiter, xReset: "date" })],
   ["limit must be a whole number from 0 to 1,000,000,000,000, not \"5\"",
     () => new Limiter({ limit: "5", window: 60 })],
   ["limit must be a whole number from 0 to 1,000,000,000,000, not 5n",
@@ -66,6 +82,21 @@ const WRONG = [
   ["burst must be a whole number", () =>
     new Limiter({ ...QUOTA, algorithm: "token_bucket", burst: "9" })],
   ["clock must be a function, as Date.now is, not 17", () => new Limiter({ ...QUOTA, clock: 17 })],
+  ["clock must be a function", () => new Limiter({ ...QUOTA, clock: null })],
+  ["algorithm must be one of", () => new Limiter({ ...QUOTA, algorithm: null })],
+  ["burst must be a whole number", () => new Limiter({ ...QUOTA, burst: null })],
+  ["clock must be a function", () => new CountingStore({ clock: 17 })],
+  ["store must be a Store", () => new CountingStore({ store: null })],
+  ["windowMs must be milliseconds, from 1 to 366 days, not \"60000\"",
+    () => new CountingStore().init({ windowMs: "60000" })],
+  ["decision must be what hit() answers, awaited unless it comes from memory, not an object",
+    () => headers(Promise.resolve(limiter.hit("b", "k")), limiter.quota)],
+  ["headers must be an object of texts: { Authorization: \"Bearer ...\" }, not \"Bearer x\"",
+    () => new RemoteStore({ url, headers: "Bearer x" })],
+  ["headers must be an object of texts",
+    () => new RemoteStore({ url, headers: new Headers({ a: "b" }) })],
+  ["headers must be an object of texts", () => new RemoteStore({ url, headers: { a: null } })],
+  ["cluster must be true or false, not \"yes\"", () => new RedisStore({ client, cluster: "yes" })],
   ["store must be a Store, such as new RedisStore({ client }), not a function",
     () => new Limiter(QUOTA, RedisStore)],
   ["store must be a Store", () => new Limiter(QUOTA, {})],
@@ -118,6 +149,50 @@ for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {
     });
   }
 }
+
+// The text of a right one, once it has been seen, made these pass.
+test("options of a call are refused whatever came before", () => {
+  const mistakes = [
+    ["limit", "7"], ["limit", null], ["limit", 7.5], ["limit", [7]], ["limit", { valueOf() {} }],
+    ["window", null], ["window", [60]], ["window", Symbol("1m")], ["window", "1 minute"],
+    ["cost", "1"], ["cost", null],
+  ];
+  const own = new Limiter({ limit: 5, window: 60 });
+  for (const right of [{ limit: 7 }, { window: 60 }, { limit: 5, window: 60 }]) {
+    own.hit("b", "k", right);
+    for (const [name, value] of mistakes) {
+      const error = { name: "RangeError", message: new RegExp(`^${name} must be .*, not `) };
+      assert.throws(() => own.hit("b", "k", { ...right, [name]: value }), error);
+      if (name !== "cost") assert.throws(() => own.reset("b", "k", { [name]: value }), error);
+    }
+  }
+  assert.equal(own.hit("b", "other", { window: "60" }).remaining, 4, "60 s, as a text");
+});
+
+test("a clock that answers no time is refused, and the limiter goes on", () => {
+  let now = 1_763_836_000_000;
+  const own = new Limiter({ ...QUOTA, clock: () => now });
+  const error = (says) => ({
+    name: "RangeError",
+    message: `clock() must be a number of milliseconds since 1970, as Date.now() is, not ${says}`,
+  });
+  assert.equal(own.hit("b", "k").remaining, 4);
+  for (const [wrong, says] of [[NaN, "NaN"], [Infinity, "Infinity"], [-1, "-1"], [5n, "5n"],
+                               [undefined, "undefined"], ["now", '"now"'],
+                               [new Date(), "an object"], [8.7e15, "8700000000000000"]]) {
+    const right = now;
+    now = wrong;
+    assert.throws(() => own.hit("b", "k"), error(says));
+    assert.throws(() => own.reset("b", "k"), error(says));
+    now = right;
+  }
+  assert.equal(own.hit("b", "k").remaining, 3, "nothing was charged");
+});
+
+test("a binding that is asked without a key says so", async () => {
+  await assert.rejects(binding(limiter).limit(), /^TypeError: options must be an object with key/);
+  await assert.rejects(binding(limiter).limit({}), /^TypeError: key must be a string/);
+});
 
 test("the longest fill time is compared in whole numbers", () => {
   const longest = { limit: 683_060_109, window: "1d", algorithm: "token_bucket" };

@@ -76,10 +76,10 @@ function writeTypedPrograms(folder) {
 }
 
 // By Debian's tsc, which has made the types.
-function checkTypes(folder, resolution, files) {
+function checkTypes(folder, resolution, files, lib = "es2022,dom") {
   const module = resolution === "node16" ? "node16" : "commonjs";
   const words = ["--noEmit", "--strict", "--target", "es2022", "--module", module,
-                 "--moduleResolution", resolution, "--lib", "es2022,dom"];
+                 "--moduleResolution", resolution, "--lib", lib];
   const { status, stdout } = spawnSync("tsc", [...words, ...files],
                                        { cwd: folder, encoding: "utf8" });
   assert.equal(status, 0, stdout);
@@ -88,6 +88,35 @@ function checkTypes(folder, resolution, files) {
 test("README's lines have the types that they need, imported and required", (t) => {
   const folder = project(t);
   checkTypes(folder, "node16", writeTypedPrograms(folder));
+});
+
+// A server's project need not know what browsers have.
+const WITHOUT_DOM = `
+import * as weir from "@weir/limiter";
+const quota = { limit: 5, window: 60 };
+const limiter = new weir.Limiter(quota);
+declare const namespace: weir.DurableStoreOptions["namespace"];
+const stores = [new weir.RemoteStore({ url: "http://node" }), new weir.DurableStore({ namespace })];
+export const later = new weir.Limiter(quota, stores[0]!).hit("b", "k").then((d) => d.allowed);
+declare const answer: { status: number; ok: boolean; headers: { get(name: string): null };
+                        json(): Promise<unknown>; text(): Promise<string> };
+export const handler = weir.limitFetch(
+  { limiter, key: (request) => request.headers.get("x-user") }, () => answer);
+export const said = weir.headers(limiter.hit("b", "k"), limiter.quota)["Retry-After"];
+`;
+test("the types do without lib dom, and are its own where it is there", (t) => {
+  const folder = project(t);
+  writeFileSync(join(folder, "server.mts"), WITHOUT_DOM);
+  checkTypes(folder, "node16", ["server.mts"], "es2022");
+  const dom = `import { limitFetch, Limiter } from "@weir/limiter";
+const key = (request: Request) => request.headers.get("x-user");
+const limiter = new Limiter({ limit: 5, window: 60 });
+const handler = (request: Request, env: { a: number }) => new Response(request.url + env.a);
+export const made: (request: Request, env: { a: number }) => Promise<Response> =
+  limitFetch({ limiter, key }, handler);
+`;
+  writeFileSync(join(folder, "browser.mts"), dom);
+  checkTypes(folder, "node16", ["browser.mts"]);
 });
 
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;

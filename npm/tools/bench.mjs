@@ -5,7 +5,9 @@
 //
 // 100,000 keys, each a new string as one that came in a request is, made while the clock stands.
 // `fresh` is the first round, in which all keys are new; `known` the middle one of the rounds
-// after it. CPU time, garbage collection included: a busy machine stretches any other.
+// after it. Each round has an order of its own, by chance: in the order in which they first came,
+// a Map finds its keys and values side by side in memory. CPU time, garbage collection included: a
+// busy machine stretches any other.
 
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -17,6 +19,9 @@ const KEYS_AT_ONCE = 1000;  // so that they are no burden to the caches
 const ROUNDS = 7;
 const HOT_CALLS = 2_000_000;
 const LIMIT = 1000;
+const TABLE_LOAD = 0.6;   // src/store/memory/compact_table.h
+const SLOT_BYTES = 16;
+const LINE = 16;          // 32-bit numbers
 
 const [folder, cache] = process.argv.slice(2, 4).map((path) => resolve(path));
 const entry = pathToFileURL(join(folder, "node.js"));
@@ -27,18 +32,32 @@ function cpuNs() {
   return 1000 * (user + system);
 }
 const middleOf = (list) => list.sort((a, b) => a - b)[list.length >> 1];
+const order = Int32Array.from({ length: KEYS }, (_, i) => i);
+let seed = 1;
+const below = (bound) => {  // by chance, the same in each run
+  seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+  return Math.floor((seed / 2 ** 32) * bound);
+};
+function shuffle() {
+  for (let i = KEYS - 1; i > 0; --i) {
+    const other = below(i + 1);
+    [order[i], order[other]] = [order[other], order[i]];
+  }
+}
 const newKeys = (first) =>
-  Array.from({ length: KEYS_AT_ONCE }, (_, i) => `user:${((first + i) * 7919) % KEYS}`);
+  Array.from({ length: KEYS_AT_ONCE }, (_, i) => `user:${order[first + i]}`);
+let last;  // what is done for nobody need not be done
 
 // Takes the time of each round: the first had new keys only.
 const figuresOf = ([fresh, ...known]) => ({ fresh, known: middleOf(known) });
 
 function timeRounds(call) {
   const callAll = (keys) => {
-    for (let i = 0; i < KEYS_AT_ONCE; ++i) call(keys[i]);
+    for (let i = 0; i < KEYS_AT_ONCE; ++i) last = call(keys[i]);
   };
   const rounds = [];
   while (rounds.length <= ROUNDS) {
+    shuffle();
     let spent = 0;
     for (let first = 0; first < KEYS; first += KEYS_AT_ONCE) {
       const keys = newKeys(first);
@@ -53,10 +72,11 @@ function timeRounds(call) {
 
 async function timeAwaitedRounds(call) {
   const callAll = async (keys) => {
-    for (let i = 0; i < KEYS_AT_ONCE; ++i) await call(keys[i]);
+    for (let i = 0; i < KEYS_AT_ONCE; ++i) last = await call(keys[i]);
   };
   const rounds = [];
   while (rounds.length <= ROUNDS) {
+    shuffle();
     let spent = 0;
     for (let first = 0; first < KEYS; first += KEYS_AT_ONCE) {
       const keys = newKeys(first);
@@ -90,6 +110,32 @@ const CONTENDERS = {
       rounds.push((cpuNs() - from) / HOT_CALLS);
     }
     return figuresOf(rounds);
+  },
+  // What nobody can do without who counts keys in JavaScript: the time of day, one access to memory
+  // as large as the table, a Map that finds a new string.
+  async clock() {
+    return timeRounds(() => Date.now());
+  },
+  async access() {
+    const lines = new Int32Array((KEYS / TABLE_LOAD) * (SLOT_BYTES / 4)).fill(2);
+    const places = Int32Array.from({ length: KEYS }, () => below(lines.length / LINE) * LINE);
+    const rounds = [];
+    while (rounds.length <= ROUNDS) {
+      const from = cpuNs();
+      let found = 0;
+      for (let i = 0; i < KEYS; ++i) found = lines[places[i] + (found & 1)];  // not at once
+      last = found;
+      rounds.push((cpuNs() - from) / KEYS);
+    }
+    return figuresOf(rounds);
+  },
+  async map() {
+    const counts = new Map();
+    return timeRounds((key) => {
+      const known = counts.get(key);
+      if (known === undefined) return counts.set(key, { count: 1 });
+      return ++known.count;
+    });
   },
   async import() {
     const begun = performance.now();

@@ -19,6 +19,7 @@ ROWS = [
     ["engine", "proto"],
     ["rls"],
     ["net", "server/*", "sim", "load", "store/*"],
+    ["rulebook"],
     ["cli", "nginx"],
 ]
 RANKS = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
@@ -33,7 +34,7 @@ OUTSIDE = [
      "addresses are read and written by base/ip_address.h"),
     (r"(thread|mutex|shared_mutex|condition_variable|future|semaphore)$",
      {"observe", "rules", "config", "engine", "proto", "rls", "net", "server/*", "sim",
-      "load", "store/*", "cli", "nginx"},
+      "load", "store/*", "rulebook", "cli", "nginx"},
      "base and algo have no threads, so that they compile to WebAssembly"),
 ]
 

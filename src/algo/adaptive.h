@@ -49,7 +49,7 @@ struct AdaptiveState {
   std::int64_t current = 0;            // of a bucket 0
   std::int64_t cooldown_until_us = 0;  // 0, or a multiple of the grain
   Kind kind = Kind::kCounts;
-  // Of counts only: the penalty.
+  // The penalty, of counts only.
   std::uint8_t deny_run = 0;      // denials in a row, 0 to 9; 0 in a cooldown
   std::uint8_t level = 0;         // 0 to kBackoffLevelMax
   bool denied_in_window = false;  // the current window is not quiet

@@ -107,7 +107,8 @@ void add_busiest_command(CLI::App& app) {
   command->add_option("--by", options->by, "What makes a key busy")
       ->check(CLI::IsMember({"asked", "denied"}))
       ->capture_default_str();
-  command->add_option("--scope", options->scope, "Of all nodes that share a Redis, or of one")
+  command
+      ->add_option("--scope", options->scope, "The keys of all nodes that share a Redis, or of one")
       ->check(CLI::IsMember({"fleet", "node"}))
       ->capture_default_str();
   command->add_option("--limit", options->limit, "Most keys to show")

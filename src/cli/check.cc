@@ -84,7 +84,7 @@ void add_check_command(CLI::App& app) {
   auto* command = app.add_subcommand(
       "check", "Ask a running server; exit code 0: allowed, 1: denied, 2: no answer");
   const auto options = std::make_shared<CheckOptions>();
-  command->add_option("KEY", options->key, "Who wants to spend")->required();
+  command->add_option("KEY", options->key, "The key that wants to spend")->required();
   add_check_options(*command, options->spec);
   command->add_option("--server", options->server, "Where it listens")->capture_default_str();
   command->add_flag("--json", options->json, "Print what the server said");

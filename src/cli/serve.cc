@@ -22,12 +22,12 @@
 #include "cli/node/config_files.h"
 #include "cli/node/node.h"
 #include "cli/node/state_file.h"
-#include "cli/rule_text.h"
 #include "cli/settings.h"
 #include "config/config.h"
 #include "net/loop/file_watch.h"
 #include "net/loop/signals.h"
 #include "net/sockets/service_manager.h"
+#include "rulebook/rule_text.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -51,7 +51,7 @@ Value value_or_fail(std::variant<Value, StartError> result) {
   return std::move(std::get<Value>(result));
 }
 
-// Of values that load() has accepted.
+// REQUIRES: load() has accepted the values
 Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
 
 // Logs each error.

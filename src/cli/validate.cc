@@ -9,11 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/node/config_files.h"
-#include "cli/rule_text.h"
 #include "cli/value_or_refuse.h"
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 namespace {

@@ -32,6 +32,7 @@ BEYOND_A_SCHEMA = {
     "window_too_fine.yaml": "decimals of a number: 1e-6 is no exact multipleOf",
     "limit_other_notation.yaml": "PyYAML has made whole numbers of 1_000, 010 and 0x10",
     "effects_html.yaml": "where in HTML a template has variables",
+    "effects_json.yaml": "where in JSON a template has variables",
     "effects_scripts.yaml": "which variables a template has",
     "enabled_yes.yaml": "PyYAML has made true of it",
     "listen_bad_ip.yaml": "what is within an IP address",

@@ -43,7 +43,7 @@ struct SettingError {
 };
 std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text);
 
-// What is wrong with a setting, of this full name.
+// A setting, by its full name, and its mistake.
 struct SettingMistake {
   std::string setting;
   std::string message;

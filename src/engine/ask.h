@@ -58,7 +58,7 @@ struct Ask {
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
   }
 
-  // The rule's lists. Of a request that repeats its key, any value may be on the deny list.
+  // The rule's lists. If a request repeats its key, any value may be on the deny list.
   // REQUIRES: rule != nullptr
   bool is_on_deny_list() const;
   bool is_on_allow_list() const;

@@ -84,6 +84,7 @@ bool Asks::add(const Ask& ask) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
   Item& item = *items_[size_];
   item.ask = ask;
+  item.decisions.clear();
   take_limits(item, ask);
   const bool is_first = counts_always(ask) || only_looks(ask);
   any_is_first_ = any_is_first_ || is_first;
@@ -100,6 +101,10 @@ bool Asks::add(const Ask& ask) {
   if (ask.rule != nullptr) {
     item.ask.key = item.key.assign(ask.key);
     if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
+  }
+  if (engine_.awaits_hasher()) {
+    item.key.assign(ask.key);
+    item.bucket.assign(ask.bucket);
   }
   const bool rule_decides = ask.rule != nullptr && !ask.mode;
   item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
@@ -214,7 +219,7 @@ void Asks::keep_rules() {
 // Else the longest key of each place would be kept: 256 of 4 MiB.
 void Asks::forget_long_keys() noexcept {
   for (const auto& item : items()) {
-    for (std::string* const text : {&item->key, &item->tier}) {
+    for (std::string* const text : {&item->key, &item->tier, &item->bucket}) {
       if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
     }
   }
@@ -392,6 +397,10 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
   for (const std::uint8_t index : asks) {
     Item& item = *items_[index];
     item.answer.mode = mode;
+    if (item.limits.size() > 1) {
+      const auto first = decisions.subspan(next, item.limits.size());
+      item.decisions.assign(first.begin(), first.end());
+    }
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
@@ -400,6 +409,13 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
     if (item.ask.patience == Duration{0}) continue;
     item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
   }
+}
+
+Asks::Limits Asks::limits(std::size_t index) const {
+  const Item& item = *items_[index];
+  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
+  if (!is_counted || item.decisions.size() != item.limits.size()) return {};
+  return {.quotas = item.limits, .decisions = item.decisions};
 }
 
 // The store that decides these has failed. Nothing stands in for it where a counter is to be

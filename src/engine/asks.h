@@ -105,6 +105,13 @@ class Asks final : Engine::Asker {
 
   const Ask& ask(std::size_t index) const { return items_[index]->ask; }
   const Answer& answer(std::size_t index) const { return items_[index]->answer; }
+  // Each limit of an ask that has several, and what was decided of it; nothing where there is but
+  // one, or where the answer is not about counters.
+  struct Limits {
+    std::span<const Quota> quotas;
+    std::span<const Decision> decisions;
+  };
+  Limits limits(std::size_t index) const;
 
  private:
   friend class AsksPool;
@@ -125,10 +132,12 @@ class Asks final : Engine::Asker {
     Ask ask;  // of its texts only key and tier, if there is a rule
     std::string key;
     std::string tier;
+    std::string bucket;  // while the engine awaits a hasher, as key without a rule
     std::span<const Quota> limits;
     std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
+    std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
     Answer answer;
@@ -192,6 +201,7 @@ class Asks final : Engine::Asker {
   void record_ruleless(const Item& item, Instant now);
   bool has_charged() const;
   void report_counted_alone(Instant now);
+  void report(const Item& item, Instant now);
 
   Engine& engine_;
   BlockList& blocks_;

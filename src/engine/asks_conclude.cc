@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "engine/asks.h"
 
@@ -115,7 +116,9 @@ void Asks::block_for_denial(Item& item, Instant now) {
   if (!may_block) return;
   block_denied(engine_, blocks_, rule, ask.key, now);
   const auto until = blocks_.until(rule.id, ask.key, now);
-  if (until) answer.decision = blocked_until(*until, answer.quota, now);
+  if (!until) return;
+  answer.decision = blocked_until(*until, answer.quota, now);
+  item.decisions.clear();  // the limits' own waits are not what the client has to do
 }
 
 // Adaptive charges without a rule switch together, by what they have in common.
@@ -142,11 +145,20 @@ void Asks::report_counted_alone(Instant now) {
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
     const bool always = item.role == Role::kAlways || operation_ == Operation::kCharge;
     const bool fits = others_count && !item.answer.over && item.role != Role::kLooks;
-    if (!alone || !(always || fits)) continue;
-    for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
-      const Charge charge{item.hashes[limit], &item.limits[limit], item.ask.cost, item.tag()};
-      engine_.fleet()->admitted_alone(charge, now);
-    }
+    if (alone && (always || fits)) report(item, now);
+  }
+}
+
+void Asks::report(const Item& item, Instant now) {
+  Fleet& fleet = *engine_.fleet();
+  const Ask& ask = item.ask;
+  if (engine_.awaits_hasher()) {
+    const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
+    const KeyName name{.rule = rule, .bucket = item.bucket, .key = item.key};
+    return fleet.admitted_early(name, item.limits, ask.cost, now);
+  }
+  for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
+    fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now);
   }
 }
 

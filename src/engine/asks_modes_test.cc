@@ -269,6 +269,31 @@ TEST_F(AsksModesTest, WhatIsAdmittedWhileTheStoreFailsIsToldOnce) {
   EXPECT_EQ(fleet_.alone, 4);
 }
 
+// What a node admitted before it knew under which names others count was charged to nobody.
+TEST_F(AsksModesTest, WhatIsAdmittedBeforeKeysHaveCommonNamesIsToldByItsTexts) {
+  Rule several = rule_of("several", 10);
+  several.limits = {per_minute(10), *Quota::make({.limit = 2, .window = 1h})};
+  shared_.break_down();
+  engine_.await_hasher();
+  EXPECT_TRUE(spend(several).allowed());
+  std::string key = "anybody";
+  asks_.begin(Operation::kSpendEach);
+  asks_.add({.quota = per_minute(5),
+             .bucket = "b",
+             .key = key,
+             .cost = 7,
+             .counting = Ask::Counting::kAlways});
+  key = "another";  // which the texts of asks may be once they are added
+  ASSERT_EQ(asks_.decide(kNow), Asks::Progress::kAnswered);
+  EXPECT_FALSE(asks_.answer(0).allowed());
+  EXPECT_EQ(fleet_.early, (std::vector<std::string>{"several//k 2x1", "/b/anybody 1x7"}));
+  EXPECT_EQ(fleet_.alone, 0);
+  engine_.use_hasher(hasher_);
+  EXPECT_TRUE(spend(several).allowed());
+  EXPECT_EQ(fleet_.early.size(), 2u);
+  EXPECT_EQ(fleet_.alone, 2);
+}
+
 TEST_F(AsksModesTest, OneThatFailsHasTheOthersChargedOnce) {
   const Rule rule = rule_of("r", 10, Mode::kLeased);
   asks_.begin(Operation::kSpendEach);

@@ -29,7 +29,8 @@ Decision Asks::refused(const Quota& quota) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = kRetry,
-          .reset_after = kRetry};
+          .reset_after = kRetry,
+          .more_after = kRetry};
 }
 
 Decision Asks::untouched(const Quota& quota) {
@@ -40,7 +41,8 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = until - now,
-          .reset_after = until - now};
+          .reset_after = until - now,
+          .more_after = until - now};
 }
 
 // Answers what needs no counter. True if it did.

@@ -302,7 +302,7 @@ bool BlockList::has_news(Audience audience) const {
   return !news_[static_cast<std::size_t>(audience)].blocks.empty();
 }
 
-// What is known already is told to nobody, or two would tell it each other for ever.
+// A block that is known already goes to nobody, or two nodes would send it to each other for ever.
 void BlockList::learn(Block block, Audience from, Instant now) {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t before = changes();

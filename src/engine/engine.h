@@ -91,7 +91,13 @@ class Engine {
   KeyHash hash(const KeyName& name, const Quota& quota) const { return hasher_->hash(name, quota); }
   // From now on keys have other names, and their counts start anew. `hasher` must
   // outlive the engine.
-  void use_hasher(const KeyHasher& hasher) { hasher_ = &hasher; }
+  void use_hasher(const KeyHasher& hasher) {
+    hasher_ = &hasher;
+    awaits_hasher_ = false;
+  }
+  // Until then keys have names that only this node knows.
+  void await_hasher() { awaits_hasher_ = true; }
+  bool awaits_hasher() const { return awaits_hasher_; }
 
   // The store of counters that are not shared.
   Store& local() { return store_; }
@@ -156,6 +162,7 @@ class Engine {
  private:
   Store& store_;
   const KeyHasher* hasher_;
+  bool awaits_hasher_ = false;
   CoreTraffic& traffic_;
   Fleet* fleet_ = nullptr;
   const ActiveAlgorithms* active_ = nullptr;

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "rules/mode.h"
+#include "weir/key.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -37,6 +39,9 @@ class Fleet {
   // The store of a mode has failed, and this node has admitted the charge by itself. The store is
   // charged when it is back.
   virtual void admitted_alone(const Charge&, Instant /*now*/) {}
+  // The same for all limits of a key that has no common name yet (Engine::await_hasher).
+  virtual void admitted_early(const KeyName&, std::span<const Quota> /*limits*/,
+                              std::int64_t /*cost*/, Instant /*now*/) {}
 
  protected:
   ~Fleet() = default;

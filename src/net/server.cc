@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -88,6 +90,28 @@ void Server::run_core(std::size_t core) {
 
 void Server::post(std::size_t core, std::function<void()> action) {
   cores_[core]->loop().post(std::move(action));
+}
+
+// What they count outlives a caller who has lost patience.
+bool Server::run_on_all(const std::function<void(std::size_t core)>& action, Duration patience) {
+  struct Missing {
+    std::mutex mutex;
+    std::condition_variable none;
+    std::size_t cores;
+  };
+  const auto missing = std::make_shared<Missing>();
+  missing->cores = cores_.size();
+  for (std::size_t i = 0; i < cores_.size(); ++i) {
+    has_memory_for([&] {
+      post(i, [missing, action, i] {
+        action(i);
+        const std::scoped_lock lock(missing->mutex);
+        if (--missing->cores == 0) missing->none.notify_one();
+      });
+    });
+  }
+  auto lock = std::unique_lock(missing->mutex);
+  return missing->none.wait_for(lock, patience, [&] { return missing->cores == 0; });
 }
 
 // On any core, when it notices; each ends its own. One that has stopped holds none, and does not

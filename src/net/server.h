@@ -89,6 +89,11 @@ class Server {
   // Runs `action` on a core's thread, soon. Nothing happens if the core has stopped.
   void post(std::size_t core, std::function<void()> action);
 
+  // The same on every core, and waits until all have run it, for `patience` at most. False: a core
+  // has not, for being busy, without memory or stopped; what is posted may still run. Not to be
+  // called on a core's thread.
+  bool run_on_all(const std::function<void(std::size_t core)>& action, Duration patience);
+
   // What code without sockets lives on, on one core: before start(), or on its thread. All
   // that comes of them is destroyed before the server, and after stopped() on any thread.
   Reactor& reactor(std::size_t core) { return cores_[core]->loop(); }

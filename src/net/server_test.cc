@@ -232,6 +232,29 @@ TEST_F(ServerTest, RunsWhatIsPostedOnTheCoreItIsPostedTo) {
   EXPECT_NE(ids[0], ids[1]);
 }
 
+TEST_F(ServerTest, WhatRunsOnAllHasRunWhenTheCallReturns) {
+  start(2);
+  auto ids = std::array<std::thread::id, 2>();
+  const auto note = [&](std::size_t core) { ids[core] = std::this_thread::get_id(); };
+  EXPECT_TRUE(server_->run_on_all(note, seconds(60)));
+  EXPECT_NE(ids[0], std::thread::id());
+  EXPECT_NE(ids[1], std::thread::id());
+  EXPECT_NE(ids[0], ids[1]);
+}
+
+TEST_F(ServerTest, WhatRunsOnAllDoesNotWaitForABusyCoreForever) {
+  start(2);
+  auto go_on = std::promise<void>();
+  auto late = std::promise<void>();
+  server_->post(1, [&] { go_on.get_future().wait(); });
+  const auto note = [&](std::size_t core) {
+    if (core == 1) late.set_value();
+  };
+  EXPECT_FALSE(server_->run_on_all(note, std::chrono::milliseconds(1)));
+  go_on.set_value();
+  late.get_future().wait();
+}
+
 TEST_F(ServerTest, DrainClosesSilentConnectionsAtOnce) {
   start(2);
   auto clients = std::vector<TestClient>();

@@ -7,39 +7,10 @@
 #include <utility>
 
 #include "base/waker.h"
-#include "server/http/admin/rule_desk.h"
 #include "server/http/problem.h"
 #include "weir/version.h"
 
 namespace weir::nginx {
-
-// The rules as the file says them.
-class RulesInFile final : public RuleDesk {
- public:
-  explicit RulesInFile(const Gateway& gateway) {
-    auto view = RulesView{.version = gateway.version()};
-    for (const RuleSource& rule : gateway.texts()) {
-      view.rules.push_back({.id = rule.id, .json = rule.json});
-    }
-    view_ = std::make_shared<const RulesView>(std::move(view));
-  }
-
-  std::shared_ptr<const RulesView> view() const override { return view_; }
-  RuleHistory history() const override { return {}; }
-  void change(RuleChange, Done done, Instant) override {
-    done({.status = 409,
-          .detail =
-              "nginx reads its rules from the file that weir_config names: change them there, "
-              "and reload nginx",
-          .version = view_->version});
-  }
-  void judge(RuleTrial, Judged done) override {
-    done({.status = 409, .detail = "nginx does not judge rules here: use nginx -t"});
-  }
-
- private:
-  std::shared_ptr<const RulesView> view_;
-};
 
 namespace {
 
@@ -108,7 +79,7 @@ std::string converse(Session& session, std::string_view bytes, FleetMember* flee
   return reply;
 }
 
-HttpNode::Options options(RulesInFile& rules, const Judge& judge, const FleetMember* fleet,
+HttpNode::Options options(ChangedRules& rules, const Judge& judge, const FleetMember* fleet,
                           std::size_t workers, Instant started) {
   return {.info = {.version = std::string(kVersion),
                    .started = started,
@@ -126,15 +97,29 @@ HttpNode::Options options(RulesInFile& rules, const Judge& judge, const FleetMem
 
 }  // namespace
 
-Admin::Admin(Judge& judge, const Gateway& gateway, FleetMember* fleet, std::size_t workers,
-             Instant started)
-    : judge_(judge),
-      fleet_(fleet),
-      rules_(std::make_unique<RulesInFile>(gateway)),
-      node_(options(*rules_, judge, fleet, workers, started), judge.traffic()),
-      door_(node_, judge.engine(), judge.blocks(), gateway.sets().front()) {}
+Admin::Admin(const World& world, Instant now)
+    : judge_(world.judge),
+      fleet_(world.fleet),
+      board_(world.zone.rules(), world.gateway.version()),
+      rules_({.gateway = world.gateway,
+              .ids = world.ids,
+              .board = board_,
+              .use = [this](const std::vector<RuleSetPtr>& sets) { use_rules(sets); },
+              .say = world.say},
+             now),
+      node_(options(rules_, judge_, fleet_, world.workers, world.zone.started()), judge_.traffic()),
+      door_(node_, judge_.engine(), judge_.blocks(), world.gateway.sets().front()) {
+  judge_.before_each([this](Instant then) { rules_.catch_up(then); });
+}
 
-Admin::~Admin() = default;
+Admin::~Admin() {
+  judge_.before_each([](Instant) {});
+}
+
+void Admin::use_rules(const std::vector<RuleSetPtr>& sets) {
+  judge_.use_rules(sets);
+  door_.use_rules(sets.front());
+}
 
 std::string Admin::answer(const Request& request, Instant now) {
   if (auto refused = refuse(request)) return *std::move(refused);
@@ -146,6 +131,7 @@ std::string Admin::answer(const Request& request, Instant now) {
   }
   bytes.append("Connection: close\r\n\r\n").append(request.body);
   judge_.learn(now);
+  rules_.catch_up(now);
   const auto session = door_.make_session({.address = request.client}, now);
   std::string reply = converse(*session, bytes, fleet_, now);
   judge_.tell(now);

@@ -4,36 +4,45 @@
 //   /metrics, /health, /openapi.json              anybody whom nginx lets in
 //   /, /admin/..., /v1/explain, /v1/reset         clients on this machine
 //
-// Rules are shown, and changed in their file alone. What a request blocks or lifts holds in every
-// worker from its next request on.
+// What a request blocks, lifts or changes of the rules holds in every worker from its next request
+// on.
 //
 // Thread rule: the worker's only thread. Tested by admin_test.cc and tests/nginx/admin_test.py.
 
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ip_address.h"
+#include "nginx/changed_rules.h"
 #include "nginx/fleet/fleet_member.h"
 #include "nginx/gateway.h"
 #include "nginx/judge.h"
+#include "nginx/rule_board.h"
+#include "nginx/zone.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
 #include "weir/time.h"
 
 namespace weir::nginx {
 
-class RulesInFile;
-
 class Admin {
  public:
   // All must outlive this. `fleet` is null if this nginx is alone.
-  Admin(Judge& judge, const Gateway& gateway, FleetMember* fleet, std::size_t workers,
-        Instant started);
+  struct World {
+    Judge& judge;
+    const Gateway& gateway;
+    const Zone& zone;
+    const RuleIds& ids;
+    FleetMember* fleet;
+    std::size_t workers;
+    ChangedRules::Say say;
+  };
+  Admin(const World& world, Instant now);
   ~Admin();
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
@@ -49,9 +58,12 @@ class Admin {
   std::string answer(const Request& request, Instant now);
 
  private:
+  void use_rules(const std::vector<RuleSetPtr>& sets);
+
   Judge& judge_;
   FleetMember* const fleet_;
-  std::unique_ptr<RulesInFile> rules_;
+  RuleBoard board_;
+  ChangedRules rules_;
   HttpNode node_;
   HttpDoor door_;
 };

@@ -34,7 +34,14 @@ class AdminTest : public Workers {
 
   std::unique_ptr<Judge> one_ = worker();
   std::unique_ptr<Judge> other_ = worker();
-  Admin admin_{*one_, *loaded_.gateway, nullptr, 2, clock_.time};
+  Admin admin_{{.judge = *one_,
+                .gateway = *loaded_.gateway,
+                .zone = Zone(zone_),
+                .ids = ids_,
+                .fleet = nullptr,
+                .workers = 2,
+                .say = [](const std::string&) {}},
+               clock_.time};
   std::optional<IpAddress> client_ = IpAddress::parse("127.0.0.1");
 };
 
@@ -59,11 +66,8 @@ TEST_F(AdminTest, ABlockByHandHoldsInEveryWorkerFromItsNextRequestOn) {
   EXPECT_FALSE(ask(*other_).is_denied());
 }
 
-TEST_F(AdminTest, RulesAreShownAndChangedInTheirFileAlone) {
+TEST_F(AdminTest, RulesAreShown) {
   EXPECT_THAT(get("/admin/rules"), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"login\"")));
-  EXPECT_THAT(send("PUT", "/admin/rules/login", R"({"id":"login","limit":9,"window":"1m"})"),
-              AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("reload nginx")));
-  EXPECT_THAT(send("DELETE", "/admin/rules/login", ""), StartsWith("HTTP/1.1 409"));
 }
 
 TEST_F(AdminTest, ExplainsWhatWouldHappenToARequest) {

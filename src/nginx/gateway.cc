@@ -7,6 +7,7 @@
 
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
+#include "server/http/check/header_settings.h"
 #include "store/memory/shared_store.h"
 #include "store/redis/fleet/fleet_settings.h"
 #include "weir/quota.h"
@@ -99,6 +100,11 @@ RuleNumber RuleIds::number_of(const std::string& id) {
   return number;
 }
 
+RuleNumber RuleIds::known(const std::string& id) const {
+  const auto found = numbers_.find(id);
+  return found == numbers_.end() ? kNoRuleNumber : found->second;
+}
+
 std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
                                                                          RuleIds& ids) {
   auto loaded = load_config(file, ServedBy::kGateway);
@@ -109,12 +115,12 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
   auto gateway = std::unique_ptr<Gateway>(new Gateway());
   if (auto mistakes = gateway->read_store(config, file); !mistakes.empty()) return mistakes;
   gateway->version_ = ids.next_version();
-  gateway->texts_ = config_sources(config.text).rules;
+  gateway->texts_ = config_sources(config.text);
+  gateway->headers_ = header_settings(config.settings);
   gateway->warnings_ = sentences_of(config_warnings(config, file));
   for (Rule& rule : config.rules) rule.number = ids.number_of(rule.id);
   gateway->sets_.push_back(std::make_shared<const RuleSet>(config.rules, config.sources));
-  gateway->rules_ = std::move(config.rules);
-  gateway->sources_ = std::move(config.sources);
+  gateway->config_ = std::move(config);
   return gateway;
 }
 
@@ -137,19 +143,42 @@ Gateway::Sentences Gateway::read_store(const Config& config, const std::string& 
   return mistakes;
 }
 
-bool Gateway::counts_responses() const {
-  return std::ranges::any_of(rules_, [](const Rule& rule) { return rule.response.has_value(); });
+std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {
+  const std::vector<std::string_view> key(names.begin(), names.end());
+  if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+  auto rules = chosen_among(config_.rules, key);
+  if (auto* mistake = std::get_if<std::string>(&rules)) return std::move(*mistake);
+  std::vector<std::string_view> kept;
+  for (const std::string_view name : key) {
+    kept.push_back(*names_.emplace_back(std::make_unique<std::string>(name)));
+  }
+  sets_.push_back(std::make_shared<const RuleSet>(std::get<0>(std::move(rules)), config_.sources));
+  chosen_.emplace(std::move(kept), sets_.size() - 1);
+  return sets_.size() - 1;
 }
 
-std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {
-  std::vector<std::string_view> key(names.begin(), names.end());
-  if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
+std::variant<std::vector<RuleSetPtr>, std::string> Gateway::sets_of(std::vector<Rule> rules) const {
+  for (const Rule& rule : rules) {
+    if (auto refusal = refusal_of(rule)) return "rule '" + rule.id + "': " + refusal->reason;
+  }
+  std::vector<RuleSetPtr> sets(sets_.size());
+  for (const auto& [names, number] : chosen_) {
+    auto chosen = chosen_among(rules, names);
+    if (auto* mistake = std::get_if<std::string>(&chosen)) return "weir_rules: " + *mistake;
+    sets[number] = std::make_shared<const RuleSet>(std::get<0>(std::move(chosen)), config_.sources);
+  }
+  sets.front() = std::make_shared<const RuleSet>(std::move(rules), config_.sources);
+  return sets;
+}
 
-  std::vector<std::string_view> unknown(key);
+std::variant<std::vector<Rule>, std::string> Gateway::chosen_among(
+    const std::vector<Rule>& all, std::span<const std::string_view> names) {
+  std::vector<std::string_view> unknown(names.begin(), names.end());
   std::vector<Rule> rules;
-  for (const Rule& rule : rules_) {
-    const bool is_named = std::ranges::find(key, rule.id) != key.end();
-    const bool is_in_group = !rule.group.empty() && std::ranges::find(key, rule.group) != key.end();
+  for (const Rule& rule : all) {
+    const bool is_named = std::ranges::find(names, rule.id) != names.end();
+    const bool is_in_group =
+        !rule.group.empty() && std::ranges::find(names, rule.group) != names.end();
     if (!is_named && !is_in_group) continue;
     std::erase(unknown, rule.id);
     if (!rule.group.empty()) std::erase(unknown, rule.group);
@@ -161,7 +190,7 @@ std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::stri
   }
   if (!unknown.empty()) {
     std::vector<std::string_view> ids;
-    for (const Rule& rule : rules_) ids.push_back(rule.id);
+    for (const Rule& rule : all) ids.push_back(rule.id);
     const std::string_view near = nearest_name(unknown.front(), ids);
     return "no rule or group is named '" + std::string(unknown.front()) + "'" +
            (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?");
@@ -171,13 +200,7 @@ std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::stri
   if (groups.size() > kGroupsMax) {
     return "no more than " + std::to_string(kGroupsMax) + " rules or groups can apply at once";
   }
-  std::vector<std::string_view> kept;
-  for (const std::string_view name : key) {
-    kept.push_back(*names_.emplace_back(std::make_unique<std::string>(name)));
-  }
-  sets_.push_back(std::make_shared<const RuleSet>(std::move(rules), sources_));
-  chosen_.emplace(std::move(kept), sets_.size() - 1);
-  return sets_.size() - 1;
+  return rules;
 }
 
 }  // namespace weir::nginx

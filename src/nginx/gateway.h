@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
 #include "net/tls/tls_context.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -35,6 +36,8 @@ namespace weir::nginx {
 class RuleIds {
  public:
   RuleNumber number_of(const std::string& id);
+  // kNoRuleNumber if the id has none.
+  RuleNumber known(const std::string& id) const;
   // By number.
   const std::vector<std::string>& all() const { return ids_; }
 
@@ -64,28 +67,33 @@ class Gateway {
   std::variant<std::size_t, std::string> choose(std::span<const std::string_view> names);
 
   std::uint64_t version() const { return version_; }
-  // As they stand in the file.
-  const std::vector<RuleSource>& texts() const { return texts_; }
+  // The file, and its rules as they stand in it.
+  const Config& config() const { return config_; }
+  const ConfigSources& texts() const { return texts_; }
+
+  // Which header fields the file wants.
+  const RateLimitStyle& headers() const { return headers_; }
 
   // The Redis that this nginx shares with others; none: it is alone.
   const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
   const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
 
-  // Some rule counts by the response.
-  bool counts_responses() const;
-
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
+  // What they would be with these rules instead of the file's. The error is a sentence.
+  std::variant<std::vector<RuleSetPtr>, std::string> sets_of(std::vector<Rule> rules) const;
 
  private:
   Gateway() = default;
 
   Sentences read_store(const Config& config, const std::string& file);
+  static std::variant<std::vector<Rule>, std::string> chosen_among(
+      const std::vector<Rule>& all, std::span<const std::string_view> names);
 
   std::uint64_t version_ = 0;
-  std::vector<RuleSource> texts_;
-  std::vector<Rule> rules_;
-  RequestSources sources_;
+  Config config_;
+  ConfigSources texts_;
+  RateLimitStyle headers_;
   std::optional<RedisFleetOptions> fleet_;
   std::shared_ptr<const TlsTrust> trust_;
   Sentences warnings_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
 #include "store/memory/shared_store.h"
 
@@ -45,7 +46,8 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_),
-      under_way_(zone.under_way()) {
+      under_way_(zone.under_way()),
+      headers_(gateway.headers()) {
   blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_, rules));
@@ -54,6 +56,12 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
 
 Judge::~Judge() {
   if (place_) zone_.leave(*place_);
+}
+
+void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {
+  for (std::size_t number = 0; number < sets.size(); ++number) {
+    pools_[number]->use_rules(sets[number]);
+  }
 }
 
 void Judge::follow_wall_clock(Instant now) {
@@ -85,6 +93,7 @@ Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
   learn(now);
+  look_(now);
   stay_.reset();
   const Judgement judgement = decide(question, now);
   tell(now);
@@ -184,11 +193,14 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
     if (!stay->is_empty()) held = std::move(stay);
   }
   if (!shown) return {.at = now};
-  return {.kind = Judgement::Kind::kDecided,
-          .at = now,
-          .ask = &asks.ask(*shown),
-          .answer = &asks.answer(*shown),
-          .wait = wait};
+  Judgement judgement{.kind = Judgement::Kind::kDecided,
+                      .at = now,
+                      .ask = &asks.ask(*shown),
+                      .answer = &asks.answer(*shown),
+                      .limit = limit_of_all(asks, *shown, limit_items_)};
+  judgement.limit.style = headers_;
+  judgement.limit.wall_time = engine_.wall_time(now);
+  return judgement;
 }
 
 void Judge::go_on() {
@@ -214,13 +226,14 @@ void Pending::decided() noexcept {
 
 Judgement Pending::judgement() {
   judge_.counts_.record_latency(judge_.clock_.now() - at_);
-  return Judge::read(*asks_, stay_, at_);
+  return judge_.read(*asks_, stay_, at_);
 }
 
 void Judge::charge(Stay& stay, const ResponseHead& response) {
   const Instant now = clock_.now();
-  const AsksPtr asks = pools_[stay.rules()]->take(Operation::kCharge);
-  stay.pay(response, *asks);
+  AsksPool& pool = *pools_[stay.rules()];
+  const AsksPtr asks = pool.take(Operation::kCharge);
+  stay.pay(response, *pool.rules(), *asks);
   if (asks->empty()) return;
   asks->decide(now);
   tell(now);

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,7 @@
 #include "nginx/stay/stay.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/http/check/forward_auth.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -59,6 +61,7 @@ struct Judgement {
   Instant at{};
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
+  RateLimit limit{};  // what header fields say of it, likewise
   std::string_view field{};
   Duration wait{0};  // until a request that is allowed may go on
 
@@ -118,6 +121,11 @@ class Judge {
   // Resumes all whose answers have come.
   void go_on();
 
+  // From now on requests are judged by these sets of rules, by number.
+  void use_rules(const std::vector<RuleSetPtr>& sets);
+  // `look` runs before each request: other workers may have changed the rules.
+  void before_each(std::function<void(Instant)> look) { look_ = std::move(look); }
+
   // Stands for the key of the rule, as long as there is the zone.
   std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
 
@@ -148,8 +156,8 @@ class Judge {
   Stay& stay(const Question& question);
   std::int64_t enter(const Ask& ask, const Question& question);
   Duration patience(const Ask& ask, const Question& question);
-  // Who is denied has no stay.
-  static Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
+  // A request that is denied has no stay.
+  Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -166,11 +174,14 @@ class Judge {
   CoreTraffic& counts_;
   Engine engine_;
   Concurrency under_way_;
+  std::function<void(Instant)> look_ = [](Instant) {};
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
   std::unique_ptr<Stay> stay_;                    // and what it will owe
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
+  std::vector<RateLimitItem> limit_items_;        // for the last reply
+  const RateLimitStyle headers_;
   DescribedRequest scratch_;
   std::string key_scratch_;
 };

@@ -30,7 +30,7 @@ static_assert(std::string_view(NGINX_VERSION) == WEIR_NGINX_VERSION,
 namespace weir::nginx {
 namespace {
 
-// So long a new worker waits for its Redis before it takes requests, which it would else decide
+// A new worker waits so long for its Redis before it takes requests, which it would else decide
 // alone.
 constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 
@@ -55,17 +55,14 @@ ngx_int_t add_handler(ngx_conf_t* conf) noexcept {
 }
 
 // The last module's filter is the first that a response passes: it sees the status before others
-// make 304 or 206 of 200.
-void add_filter(ngx_conf_t* conf) {
-  const auto& settings =
-      *static_cast<MainSettings*>(ngx_http_conf_get_module_main_conf(conf, ngx_http_weir_module));
-  if (settings.gateway == nullptr || !settings.gateway->counts_responses()) return;
+// make 304 or 206 of 200. A request may give a worker rules that need it.
+void add_filter() {
   count_responses_before(ngx_http_top_header_filter);
   ngx_http_top_header_filter = count_response;
 }
 
 ngx_int_t add_handlers(ngx_conf_t* conf) noexcept {
-  add_filter(conf);
+  add_filter();
   return add_handler(conf);
 }
 
@@ -120,8 +117,18 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
     the_judge = std::make_unique<Judge>(*settings->gateway, zone, std::span(figures, place_count()),
                                         rule_ids(), zone_clock());
     if (!join_fleet(*settings->gateway, zone, cycle)) return NGX_ERROR;
-    the_admin = std::make_unique<Admin>(*the_judge, *settings->gateway, the_member.get(),
-                                        workers_in(cycle), zone.started());
+    the_admin = std::make_unique<Admin>(
+        Admin::World{.judge = *the_judge,
+                     .gateway = *settings->gateway,
+                     .zone = zone,
+                     .ids = rule_ids(),
+                     .fleet = the_member.get(),
+                     .workers = workers_in(cycle),
+                     .say =
+                         [log = cycle->log](const std::string& line) {
+                           ngx_log_error(NGX_LOG_NOTICE, log, 0, "weir: %s", line.c_str());
+                         }},
+        zone_clock().now());
     use_judge(the_judge.get(), the_loop.get());
     use_admin(the_admin.get());
     return NGX_OK;

@@ -1,4 +1,4 @@
-// What is known of other processes of the same nginx.
+// Whether another process of the same nginx is alive.
 //
 // Thread rule: any thread. Tested by zone_test.cc and fleet/owed_ledger_test.cc.
 
@@ -11,7 +11,7 @@
 
 namespace weir::nginx {
 
-// Of a process that has been waited for, or never was, it is not. REQUIRES: process > 0
+// False for a process that was waited for, or never was. REQUIRES: process > 0
 inline bool is_alive(std::int32_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 }  // namespace weir::nginx

@@ -106,12 +106,12 @@ std::string_view decision_text(const Judgement& judgement, Switch state) {
   return "allowed";
 }
 
-// Keeps what variables say. Texts of the rules live as long as nginx's configuration.
+// Keeps what variables say: longer than the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
   const Answer& answer = *judgement.answer;
-  decided.rule = str_of(judgement.ask->rule->id);
+  decided.rule = copy_of(judgement.ask->rule->id, pool);
   decided.mode = str_of(mode_name(answer.mode));
   decided.key = copy_of(judgement.ask->key, pool);
   decided.limit = answer.decision.limit;
@@ -146,7 +146,7 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     if (decided.stay != nullptr) decided.stay->go_on();
     return NGX_DECLINED;
   }
-  if (!add_limit_fields(request, limit_of(*judgement.ask, *judgement.answer))) {
+  if (!add_limit_fields(request, judgement.limit)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   if (judgement.is_denied()) return deny(request, place, judgement, described);

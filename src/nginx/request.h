@@ -22,7 +22,7 @@ namespace weir::nginx {
 // which requests may wait; null: there is none.
 void use_judge(Judge* judge, WorkerLoop* loop);
 
-// Of phase PREACCESS.
+// The handler of phase PREACCESS.
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 
 // Its address, as realip says; none at a Unix socket.

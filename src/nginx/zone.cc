@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "nginx/block_log.h"
 #include "nginx/process.h"
+#include "nginx/rule_board.h"
 #include "nginx/stay/concurrency.h"
 #include "observe/rule_counts.h"
 #include "store/memory/shared_store.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 6;
+constexpr std::uint64_t kLayout = 7;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;
@@ -30,6 +31,9 @@ constexpr std::size_t kOwedMax = std::size_t{8} << 20;
 // The same for requests under way.
 constexpr std::size_t kUnderWayShare = 32;
 constexpr std::size_t kUnderWayMax = std::size_t{8} << 20;
+// The same for rules that requests have changed.
+constexpr std::size_t kRulesShare = 32;
+constexpr std::size_t kRulesMax = std::size_t{8} << 20;
 
 constexpr std::size_t kPage = 4096;
 
@@ -39,7 +43,13 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage 
 
 std::uint64_t Zone::version_here() { return rule_hash(kVersion) ^ kLayout; }
 
-std::size_t Zone::blocks_begin() { return whole_pages(sizeof(Head)); }
+std::size_t Zone::rules_begin() { return whole_pages(sizeof(Head)); }
+
+std::size_t Zone::blocks_begin() const {
+  const std::size_t rules =
+      std::clamp<std::size_t>(head().size / kRulesShare, RuleBoard::kBytesMin, kRulesMax);
+  return rules_begin() + whole_pages(rules);
+}
 
 std::size_t Zone::owed_begin() const {
   const std::size_t blocks =
@@ -66,6 +76,7 @@ void Zone::format(std::span<std::byte> memory, Instant now) {
   head.started_us = epoch_us(now);
   head.secret = HashSecret::random();
   head.board.format();
+  RuleBoard::format(zone.rules());
   BlockLog::format(zone.blocks());
   Concurrency::format(zone.under_way());
   format_shared_memory_store(zone.table(), now);
@@ -77,6 +88,10 @@ std::string Zone::fault(std::size_t size) const {
   if (head().version != version_here()) return "it is of another version of Weir";
   if (head().size != size) return "it has another size";
   return {};
+}
+
+std::span<std::byte> Zone::rules() const {
+  return {memory_ + rules_begin(), blocks_begin() - rules_begin()};
 }
 
 std::span<std::byte> Zone::blocks() const {

@@ -1,7 +1,7 @@
 // Zone: the memory that all workers of one nginx share, and what is where in it.
 //
 //   │ head: mark, version, size, hash secret, board of the fleet, places │
-//   │ blocks │ owed │ requests under way │ table │
+//   │ changed rules │ blocks │ units owed to a Redis │ requests under way │ table │
 //
 // The master makes it before it starts workers. It has the same address in all of them, and stays
 // through reloads. It has no pointers to anything outside.
@@ -46,6 +46,7 @@ class Zone {
   const HashSecret& secret() const { return head().secret; }
   Instant started() const { return instant_from_epoch_us(head().started_us); }
   FleetBoard& board() const { return head().board; }
+  std::span<std::byte> rules() const;  // see rule_board.h
   std::span<std::byte> blocks() const;
   std::span<std::byte> owed() const;       // see fleet/owed_ledger.h
   std::span<std::byte> under_way() const;  // see stay/concurrency.h
@@ -68,7 +69,8 @@ class Zone {
 
   static std::uint64_t version_here();
   Head& head() const { return *reinterpret_cast<Head*>(memory_); }
-  static std::size_t blocks_begin();
+  static std::size_t rules_begin();
+  std::size_t blocks_begin() const;
   std::size_t owed_begin() const;
   std::size_t under_way_begin() const;
   std::size_t table_begin() const;

@@ -23,7 +23,7 @@ namespace weir {
 
 struct TrafficCounts {
   std::uint64_t requests = 0;
-  // Of a rule: denied by its counter or its lists, blocked, or in shadow over the limit.
+  // A rule's: denied by its counter or its lists, blocked, or in shadow over the limit.
   std::uint64_t denied = 0;
 
   TrafficCounts& operator+=(const TrafficCounts& other) {

@@ -76,15 +76,15 @@ class Session {
 
   // Nothing more will be read: close once output() is empty.
   virtual bool finished() const = 0;
-  // Who goes on when this has finished and output() is empty, instead of a close; null: nobody. It
-  // has what has come behind the last request, and is not attached yet.
+  // The session that goes on when this has finished and output() is empty, instead of a close;
+  // null: none. It has what has come behind the last request, and is not attached yet.
   virtual std::unique_ptr<Session> successor(Instant) { return nullptr; }
   // It has finished because its peer only made work.
   virtual bool was_flooded() const { return false; }
   // Bytes of memory that it holds for its peer: input, output, requests under way. Those of
   // our own connections to others do not count.
   virtual std::size_t held() const { return 0; }
-  // Those of input that wait for the rest of a request, one after the other.
+  // Those of input that wait for the rest of requests, and are moved as it comes.
   virtual std::size_t input_waiting() const { return 0; }
 };
 

@@ -214,7 +214,7 @@ void RateLimitCall::take_rule(const Descriptor& descriptor, const Rule& rule, Li
   limit.kind = Kind::kCounted;
   if (service_->options().all_or_nothing) {
     if (rule.policy.quota_mode) limit.group = Group::kOther;
-    // What is denied is to charge nothing, unless the rule says otherwise.
+    // A denial is to charge nothing, unless the rule says otherwise.
     const bool is_said = rule.overdraft == Rule::Overdraft::kAll;
     limit.ask.counting = is_said ? Ask::Counting::kAlways : Ask::Counting::kIfItFits;
   }

@@ -44,7 +44,7 @@ void append_part(std::span<const KeyPart> parts, std::string_view text, std::str
 
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request);
 
-// Of the limits that these keys and tiers have, those that admit the fewest units a second, and if
+// Those limits of these keys and tiers that admit the fewest units a second, and if
 // several admit as few, the fewest at once. REQUIRES: they are not too many
 std::span<const Quota> least_limits(const Rule& rule, const KeyChoices& choices);
 

@@ -24,7 +24,7 @@ bool all_are_there(const std::vector<PropertyMatch>& wanted, std::span<const Nam
   });
 }
 
-// Of a list one value counts, and the list as a whole.
+// Each value of a list counts, and the list as a whole.
 bool is_there(const PropertyMatch& wanted, std::span<const NameValue> headers) {
   bool found = false;
   std::size_t values = 0;

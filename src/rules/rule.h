@@ -106,8 +106,8 @@ struct Rule {
     kLimit,
     kUnlimited,  // allows without counting, and says so
     kExempt,     // as if no rule had matched
-    // Limits the requests under way. Who passes them on knows when they end, and counts them
-    // (src/nginx); nobody else does.
+    // Limits the requests under way. Only a gateway passes them on, knows when they end, and
+    // counts them (src/nginx).
     kConcurrency,
   };
 

@@ -107,7 +107,7 @@ class Scene:
         return Connection(port or self.port)
 
     def status_of(self, data):
-        """Of the first reply, on a connection of its own."""
+        """That of the first reply, on a connection of its own."""
         with self.connect() as connection:
             return connection.ask(data).status
 
@@ -241,7 +241,7 @@ class Innocent:
 
 
 def aftermath(weir):
-    """What is wrong with the server once the attack is over."""
+    """The server's faults once the attack is over."""
     if weir.process.poll() is not None:
         yield f"the server has ended with {weir.process.returncode}: {weir.log()[-300:]}"
         return
@@ -267,7 +267,7 @@ def peak_kib(weir):
 
 
 def counters(weir):
-    """Of /metrics, what counts refusals: {what: how many}."""
+    """The counts of refusals in /metrics: {what: how many}."""
     try:
         with weir.connect() as connection:
             text = connection.ask(get("/metrics", "Accept: text/plain\r\n")).text

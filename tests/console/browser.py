@@ -173,5 +173,5 @@ class Browser:
                 if each["level"] in ("SEVERE", "WARNING")]
 
     def audit(self):
-        """What is wrong with the page for those who cannot see it well."""
+        """The page's faults for those who cannot see it well."""
         return self.run(AUDIT)

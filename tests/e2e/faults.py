@@ -55,7 +55,7 @@ class Size:
 
     @property
     def limit(self):
-        """Of the keys that go over it: reached after the fault, if it costs nothing."""
+        """That of the keys that go over it: reached after the fault, if it costs nothing."""
         return int(0.6 * NODES * self.rate * self.seconds)
 
 

@@ -83,7 +83,7 @@ class ProxyProtocol(unittest.TestCase):
         return self.enterContext(Weir("--threads", "2", "--proxy-protocol", "http", config=config))
 
     def status(self, weir, header):
-        """Of a request that is allowed once for each client."""
+        """That of a request that is allowed once for each client."""
         with Connection(weir.port) as connection:
             return connection.ask(header + get("/auth/envoy/page")).status
 

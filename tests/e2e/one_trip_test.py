@@ -198,7 +198,7 @@ class OneTrip(unittest.TestCase):
 
 
 class TripsTest(unittest.TestCase):
-    """What is counted, and what is not."""
+    """The trips that count, and those that do not."""
 
     CHARGE = command("EVALSHA", "5ca1ab1e", 1, "weir:{a}", "", "x")
     BEAT = command("EVAL", "return 1", 1, "weir:{fleet}:nodes", "me")

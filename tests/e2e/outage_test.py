@@ -85,6 +85,17 @@ class Outage(unittest.TestCase):
                 print(f"\n{mode}: {alone} alone, {together} more together, of {LIMIT}")
                 self.assertEqual(alone + together, LIMIT)
 
+    def test_what_was_admitted_before_the_first_connection_counts(self):
+        for mode in MODES:
+            with self.subTest(mode), Redis() as redis, Proxy(redis.port) as proxy:
+                proxy.behave(Behaviour.CUT)
+                with Fleet([proxy.url], "--mode", mode, *PATIENT) as fleet:
+                    alone = sum(by_http(fleet.nodes[0], SHARE))
+                    self.assertEqual(alone, SHARE)
+                    proxy.behave(Behaviour.PASS)
+                    fleet.wait_until_shared()
+                    self.assertEqual(sum(by_http(fleet.nodes[0], LIMIT)), LIMIT - alone)
+
     def test_an_answer_of_a_node_alone_says_so(self):
         with fleet_behind_a_proxy("strict") as (fleet, proxy):
             node = fleet.nodes[0]

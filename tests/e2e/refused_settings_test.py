@@ -22,6 +22,9 @@ REFUSED = [
      "1:70: the token of the webhook in {f}/short is not fit"),
     ("threads: 1\nstate_file: {f}/none/blocks",
      "2:13: blocks cannot be kept: cannot write {f}/none/blocks: No such file"),
+    ("threads: 1\nstate_file: /proc/blocks",  # as root it may write everywhere, says the system
+     "2:13: blocks cannot be kept: cannot write /proc/blocks: No such file or directory; "
+     "name a file in a folder that weir may write to"),
     ("state_file: {f}", "1:13: cannot read the state file {f}: Is a directory"),
     ("state_file: {f}/word", "1:13: {f}/word is not a state file"),
     ("listen: {http_tls: '127.0.0.1:0'}", "1:20: TLS needs a certificate and its key"),

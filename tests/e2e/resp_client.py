@@ -66,7 +66,7 @@ class RespConnection:
         raise AssertionError(f"not a value: {line!r}")
 
     def raw(self, data):
-        """What is answered until the server closes the connection."""
+        """The answers until the server closes the connection."""
         self.send(data)
         self.socket.shutdown(socket.SHUT_WR)
         return self.read_to_end()

@@ -1,5 +1,6 @@
 """Rules, blocks and the configuration's files, changed while the server runs."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -45,7 +46,7 @@ class Rules(unittest.TestCase):
             self.assertEqual(shown["rule"], {"id": "api", "limit": 1000, "window": "365d"})
 
             self.assertEqual(ask(weir, request("PUT", "/admin/rules/api", api(7))).status, 200)
-            wait_until(lambda: self.limit_seen(weir) == 7, "the new limit is in force")
+            self.assertEqual(self.limit_seen(weir), 7)
             weir.wait_for_log("by request: changed api: sliding_window 1000 per 365d, now "
                               "sliding_window 7 per 365d")
             self.assertEqual(ask(weir, get("/admin/rules/api")).json()["origin"], "request")
@@ -61,6 +62,17 @@ class Rules(unittest.TestCase):
             rules = ask(weir, get("/admin/rules")).json()
             self.assertEqual([rule["id"] for rule in rules["rules"]], ["api", "new"])
             self.assertEqual(rules["removed"], ["other"])
+
+    def test_are_in_force_on_every_connection_when_the_answer_says_so(self):
+        with Weir("--threads", "2", config=FILE) as weir, contextlib.ExitStack() as stack:
+            connections = [stack.enter_context(weir.connect()) for _ in range(16)]
+            late = 0
+            for limit in range(1, 201):
+                changed = connections[0].ask(request("PUT", "/admin/rules/api", api(limit)))
+                self.assertEqual(changed.status, 200, changed.text)
+                look = connections[limit % 16].check(key="k", rule="api", cost=0)
+                late += look["limit"] != limit
+            self.assertEqual(late, 0)
 
     def test_wrong_ones_are_refused_and_change_nothing(self):
         with Weir(config=FILE) as weir:
@@ -150,7 +162,7 @@ class Rules(unittest.TestCase):
                     self.assertEqual(reply.status, 200, reply.text)
                     crowd.wait_for_replies(20)
             self.assertEqual(crowd.failures, [])
-            wait_until(lambda: self.limit_seen(weir) == 2_000_099, "the last is in force")
+            self.assertEqual(self.limit_seen(weir), 2_000_099)
             answer = weir.check(key="crowd", rule="api", cost=0)
             self.assertEqual(answer["limit"] - answer["remaining"], crowd.replies)
             stats = ask(weir, get("/admin/stats")).json()

@@ -1,10 +1,12 @@
-"""The pages of an nginx: metrics of all workers, blocks by hand, rules as they are in the file."""
+"""The pages of an nginx: metrics of all workers, blocks by hand, rules that requests change."""
 
 import json
+import os
 import re
+import signal
 import unittest
 
-from nginx_server import Nginx, field
+from nginx_server import Load, Nginx, field
 
 RULES = """
 rules:
@@ -67,6 +69,40 @@ class AdminTest(unittest.TestCase):
         second = self.nginx.ask("/weir/admin/rules")
         self.assertEqual(json.loads(second.text)["rules"][0]["rule"]["limit"], 7)
         self.assertNotEqual(field(first, "ETag"), field(second, "ETag"))
+
+    def change(self, method, rule=None):
+        body = b"" if rule is None else json.dumps(rule).encode()
+        return self.nginx.ask("/weir/admin/rules/login", method,
+                              "Content-Type: application/json\r\n", body)
+
+    def test_a_change_by_request_holds_in_every_worker_until_a_reload(self):
+        rule = {"id": "login", "match": {"path": "/login"}, "key": "client", "limit": 0,
+                "window": "1h"}
+        changed = self.change("PUT", rule)
+        self.assertEqual(changed.status, 200, changed.text)
+        for _ in range(8):  # as many connections find both workers
+            self.assertEqual(self.nginx.ask("/login").status, 429)
+        self.assertEqual(self.nginx.ask("/login").status, 429)
+        os.kill(self.nginx.serving()[0], signal.SIGKILL)  # one that comes later follows, too
+        for _ in range(8):
+            self.assertEqual(self.nginx.ask("/login").status, 429)
+        self.assertEqual({line[3] for line in self.nginx.access_log() if line[0] == "/login"},
+                         {"login"})
+        self.nginx.reload()
+        self.assertEqual(self.nginx.ask("/login").status, 200)
+        refused = self.change("PUT", rule | {"algorithm": "sliding_log"})
+        self.assertEqual(refused.status, 409)
+        self.assertIn("cannot share", refused.text)
+
+    def test_changes_under_load_fail_no_request(self):
+        rule = {"id": "login", "match": {"path": "/login"}, "limit": 1000, "window": "1h"}
+        with Load(self.nginx, ["/login", "/other"]) as load:
+            for number in range(20):
+                self.assertEqual(self.change("PUT", rule | {"limit": 1000 + number}).status, 200)
+                load.wait_for_replies(10)
+        self.assertEqual(load.lost, [])
+        self.assertLessEqual({status for _, status in load.statuses}, {200, 429})
+        self.assertEqual(self.nginx.stop(), 0)
 
     def test_what_is_not_for_everybody(self):
         self.assertEqual(self.nginx.ask("/weir/check", "POST", body=b"{}").status, 404)

@@ -1,4 +1,7 @@
-"""Several nginx that share a Redis: one limit, one list of blocks, and what happens without it."""
+"""Several nginx that share a Redis: one limit, one list of blocks, and what happens without it.
+
+With WEIR_TESTS=long a hundred reloads under load instead of five.
+"""
 
 import contextlib
 import itertools
@@ -16,6 +19,8 @@ from nginx_server import (DEADLINE_S, ROOT, Client, Load, Nginx, field, remainin
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 from redis_world import Redis  # noqa: E402
+
+RELOADS = 100 if os.environ.get("WEIR_TESTS") == "long" else 5
 
 LIMIT = 500
 CALM = 1_000_000  # so much that counts are pushed seldom
@@ -137,6 +142,21 @@ class TogetherTest(FleetTest):
         self.assertGreaterEqual(admitted, LIMIT)
         passed = [int(line[9]) for line in lines if line[1] == "200"]
         self.assertLess(passed[-1] - passed[LIMIT - 1], 1_000_000, "microseconds")
+
+    def test_reloads_under_load_lose_no_request_and_admit_the_limit(self):
+        nginx = self.nginx()
+        with Load(nginx, ["/whole", "/async", "/leased"]) as load:
+            for _ in range(RELOADS):
+                nginx.reload()
+                load.wait_for_replies(20)
+            while min(load.count("/whole", 429), load.count("/async", 429)) < 50:
+                load.wait_for_replies(20)
+        self.assertEqual(load.lost, [])
+        self.assertEqual(load.count("/whole", 200), LIMIT)
+        self.assertGreaterEqual(load.count("/async", 200), LIMIT)
+        self.assertLessEqual(load.count("/leased", 200), LIMIT)
+        wait_until(lambda: len(nginx.workers()) == 2, "the old workers have gone")
+        self.assertEqual(nginx.stop(), 0)
 
     def test_reloads_and_killed_workers_under_load_admit_no_more(self):
         nginx = self.nginx()
@@ -347,6 +367,14 @@ class ParkedTest(FleetTest):
         self.assertEqual([client.read_reply().status for client in clients], 6 * [200])
         self.assertEqual(nginx.process.wait(timeout=DEADLINE_S), 0)
         self.assertNotIn("[alert]", nginx.log())
+
+
+    def test_a_fast_stop_while_requests_wait(self):
+        nginx = self.nginx()
+        self.park(nginx, 6)
+        nginx.process.terminate()
+        self.assertEqual(nginx.process.wait(timeout=DEADLINE_S), 0)
+        self.redis.resume()
 
 
 class OutageTest(FleetTest):

@@ -110,7 +110,7 @@ class Switching {
       spent_.push_back({epoch_us(now_), units});
     }
   }
-  // What is held and what is left, at once: the most that anybody can get.
+  // The units that are held and those that are left, at once: the most that anybody can get.
   void spend_all() {
     for (Held& held : leases_) {
       spent_.push_back({epoch_us(now_), std::exchange(held.units, 0)});

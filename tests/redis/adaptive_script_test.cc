@@ -98,6 +98,7 @@ struct Model {
     Decision decision = algo::decide(follows, state, std::max<std::int64_t>(0, cost), now).decision;
     decision.remaining = before.remaining;
     decision.reset_after = before.reset_after;
+    decision.more_after = before.more_after;
     return decision;
   }
   void count_denial(const Quota& caller, Instant now) {
@@ -112,7 +113,7 @@ struct Model {
     return look(caller, cost, now);
   }
 
-  // What is under its name.
+  // The state under its name.
   std::string bytes() const {
     if (!followed) return "";
     const std::string text = bytes_of(followed->number, 4) + bytes_of(0);

@@ -211,6 +211,15 @@ class Files(CheckTest):
             self.expect({"docs/a.md": f"{word}: later\n"}, ("leftover", "docs/a.md", 1))
         self.expect({"docs/a.md": "mktemp XXXXXX\n"})
 
+    def test_sentences_begin_with_their_subject(self):
+        for words in ["O" + "f all", "Wh" + "o asks", "Wh" + "at is left", "So" + " long as"]:
+            self.expect_line("src/algo/a.h", f"// {words} counts.", "subject")
+            self.expect_line("src/algo/a.h", f"// One. {words} counts.", "subject")
+            self.expect_line("src/algo/a.h", f'auto a = "{words} counts";', "subject")
+            self.expect({"docs/a.md": f"It is so. {words} counts.\n"}, ("subject", "docs/a.md", 1))
+            self.expect({"docs/a.md": f"# {words} counts\n\n| {words} counts? | One. |\n"})
+            self.expect_line("src/algo/a.h", f"// That is {words.lower()} counts.")
+
     def test_size_and_place(self):
         self.expect({"docs/a.bin": "\0" * 600_000}, ("size", "docs/a.bin", 1))
         self.expect({"notes.md": ""}, ("top-level", "notes.md", 1))

@@ -28,7 +28,7 @@ export interface DenialAnswer {
 
 interface Escape {
   escaped(value: string): string;
-  /** Of a value, and of a text behind which no value is filled in. */
+  /** The longest value, and the longest text behind which no value is filled in. */
   valueMax: number;
   textMax: number;
 }

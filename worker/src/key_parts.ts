@@ -38,7 +38,7 @@ const PLAIN: Record<string, PartValues> = {
   country: ({ country }) => [country],
 };
 
-// Of "client/24/48", "header:X-App" and so on; `weir export` has checked it.
+// Reads "client/24/48", "header:X-App" and so on; `weir export` has checked it.
 function valuesOf(text: string): PartValues {
   const colon = text.indexOf(":");
   if (colon > 0) return NAMED[text.slice(0, colon)]!(text.slice(colon + 1));

@@ -93,7 +93,7 @@ export interface Applied {
   key: string;
   tier: string;
   quotas: Quota[];
-  /** Who is in a list is not counted. */
+  /** A client that is in a list is not counted. */
   list: "allow" | "deny" | undefined;
 }
 
@@ -253,7 +253,7 @@ function applied(rule: Rule, facts: Facts): Applied {
   return { rule, key, tier, list, quotas };
 }
 
-/** Of each group the first that matches and is in force, in the order of the file. */
+/** The first of each group that matches and is in force, in the order of the file. */
 export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[] {
   const groups = new Set<string>();
   const first = rules.filter((rule) => {

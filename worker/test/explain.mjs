@@ -13,7 +13,7 @@ export function askWorker(matching, question, rules) {
   return found(matching(request, country, rules));
 }
 
-/** Of a server whose `country_header` is CF-IPCountry. A text where it refuses the request. */
+/** Asks a server whose `country_header` is CF-IPCountry. A text where it refuses the request. */
 export async function askServer(url, { country, headers, ...request }) {
   const told = { ...headers, ...(country === undefined ? {} : { "CF-IPCountry": country }) };
   const asked = { method: "GET", host: "other.test", headers: told, ...request };

@@ -27,9 +27,10 @@ function assertRules(actual, wanted, name) {
 
 test("the server and the Worker match alike", async (t) => {
   const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
-  for (const { rules, ...request } of tableIn("requests.json")) {
+  // `worker`: what it alone finds, as it sees the lines of a header joined.
+  for (const { rules, worker = rules, ...request } of tableIn("requests.json")) {
     const name = JSON.stringify(request);
-    assertRules(askWorker(matching, request), rules, `the Worker: ${name}`);
+    assertRules(askWorker(matching, request), worker, `the Worker: ${name}`);
     const server = await askServer(url, request);
     // The server's API refuses what is no address; its doors take it for none.
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);

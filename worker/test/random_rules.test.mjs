@@ -29,7 +29,7 @@ const readable = (bytes) => Buffer.from(bytes, "latin1").toString();
 const exported = (file, store) =>
   spawnSync(WEIR, ["export", file, "--store", store], { encoding: "utf8" });
 
-// What is left of the rules, each a line, without those that have been refused; and as JSON.
+// Those that are left of the rules, each a line, without those that have been refused; and as JSON.
 function exportable(file, lines, store) {
   for (let left = lines;;) {
     writeFileSync(file, `${[...HEAD, ...left].join("\n")}\n`);

@@ -73,7 +73,7 @@ rules:
   assert.equal(await metric(url, "weir_worker_errors_total"), 0);
 });
 
-// Of a request with these lines, which no client of node would send.
+// That of a request with these lines, which no client of node would send.
 function statusOf(url, path, lines) {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
@@ -91,6 +91,7 @@ test("another line of Cookie or Authorization brings no fresh counter", async (t
 rules:
   - { id: session, match: { path: /cookie }, key: "cookie:s", limit: 3, window: 1h }
   - { id: token, match: { path: /token }, key: "header:Authorization", limit: 3, window: 1h }
+  - { id: agent, match: { path: /agent }, key: "header:User-Agent", limit: 1, window: 1h }
   - { id: list, match: { path: /list }, key: "header:X-App", deny: mallory, limit: 9, window: 1h }
 ` });
   const { places: [url] } = await startPlaces(t, workerd, built, 1);
@@ -103,6 +104,9 @@ rules:
   }
   const wanted = [200, 200, 200, 429, 429];
   assert.deepEqual(statuses, { "/cookie": wanted, "/token": wanted });
+  assert.equal(await statusOf(url, "/agent", ["User-Agent: a", "User-Agent: b"]), 200);
+  assert.equal(await statusOf(url, "/agent", ["User-Agent: a, b"]), 429, "they are one value");
+  assert.equal(await statusOf(url, "/agent", ["User-Agent: a"]), 200);
   assert.equal(await statusOf(url, "/list", ["X-App: alice", "X-App: mallory"]), 429);
   assert.equal(await statusOf(url, "/list", ["X-App: alice", "X-App: bob"]), 200);
 });

@@ -12,7 +12,7 @@ export const EXPECTED: { places: number; limit: number; percent: number }[] = [
   { places: 8, limit: 1000, percent: 129 },
 ];
 
-/** Of the nearest row: as many places or more, and a limit as large or smaller. */
+/** From the nearest row: as many places or more, and a limit as large or smaller. */
 export function expectedPercent(places: number, limit: number): number {
   if (places <= 1) return 100;
   const enough = EXPECTED.filter((row) => row.places >= places);

@@ -15,7 +15,7 @@
 import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction,
+  checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction, isText,
 } from "../options.js";
 import { Quota } from "../quota.js";
 import type { AsyncStore } from "../store.js";
@@ -92,7 +92,7 @@ function checkKvOptions(options: KvStoreOptions): void {
     checkOptional(name, options[name], isCount(options[name], 0), "a number of milliseconds");
   }
   for (const [name, text] of Object.entries({ prefix, place })) {
-    checkOptional(name, text, typeof text === "string", "a text");
+    checkOptional(name, text, isText(text), "a text");
   }
   checkOptional("waitUntil", options.waitUntil, isFunction(options.waitUntil), "a function");
   checkOptional("maxKeys", options.maxKeys, isCount(options.maxKeys, 1), "a number, 1 at least");
@@ -135,7 +135,8 @@ export class KvStore implements AsyncStore {
   async spend(quota: Quota, bucket: string, key: string, cost: number,
               now: number): Promise<Decision> {
     if (quota.name !== "sliding_window" && quota.name !== "fixed_window") {
-      throw new RangeError("limits over KV count in windows: sliding_window or fixed_window");
+      throw new RangeError("algorithm must be sliding_window or fixed_window, as limits over KV " +
+                           `count in windows, not ${quota.name}`);
     }
     const name = await keyName(this.options.prefix ?? "weir:", quota, bucket, key);
     if (this.plain !== undefined) return this.plain.spend(name, quota, cost, now);
@@ -186,7 +187,7 @@ export class KvStore implements AsyncStore {
     const room = this.roomAt(record, quota, now);
     if (cost > Math.max(0, room) && cost <= quota.limit) {
       const left = windowMs(quota) - (now % windowMs(quota));
-      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left);
+      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left, 1000 * left);
     }
     if (room >= quota.limit || cost > quota.limit) {
       return this.memory.spend(quota, bucket, key, cost, now);

@@ -17,7 +17,7 @@ interface Counter {
   text(times: number[]): string;
 }
 
-// The times that count, oldest first. Of a number, so many without a time.
+// The times that count, oldest first. A number stands for so many without a time.
 const COUNTERS: Record<PlainFormat, Counter> = {
   log: {
     unitsMax: 1 << 16,
@@ -50,7 +50,7 @@ export class PlainCounters {
   async spend(name: string, quota: Quota, cost: number, now: number): Promise<Decision> {
     const { unitsMax } = COUNTERS[this.format];
     if (quota.limit > unitsMax) {
-      throw new RangeError(`limits by format "${this.format}" are at most ${unitsMax}`);
+      throw new RangeError(`limit must be at most ${unitsMax} by format "${this.format}"`);
     }
     const windowMs = quota.windowUs / 1000;
     let times = await this.read(name, now - windowMs);
@@ -58,11 +58,14 @@ export class PlainCounters {
     const oldest = times[0] ?? now;
     const left = 1000 * Math.max(0, oldest + windowMs - now);
     const remaining = Math.max(0, quota.limit - times.length - (fits ? cost : 0));
-    if (!fits) return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left);
+    const more = remaining < quota.limit ? left : 0;
+    if (!fits) {
+      return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left, more);
+    }
     if (cost > 0) times = times.concat(Array(cost).fill(Math.floor(now)));
     if (cost < 0) times.splice(0, -cost);
     if (cost !== 0) await this.write(name, times, windowMs);
-    return decisionOf(0, quota.limit, remaining, 0, left);
+    return decisionOf(0, quota.limit, remaining, 0, left, remaining < quota.limit ? left : 0);
   }
 
   private async read(name: string, since: number): Promise<number[]> {

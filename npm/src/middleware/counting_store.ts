@@ -8,7 +8,7 @@
 import { Limiter } from "../limiter.js";
 import { MemoryStore, type MemoryStoreOptions } from "../memory_store.js";
 import type { Decision } from "../decision.js";
-import { checkOptional, checkOptions } from "../options.js";
+import { checkOption, checkOptional, checkOptions, isCount, isText } from "../options.js";
 import type { Store } from "../store.js";
 
 export interface CountingStoreOptions extends MemoryStoreOptions {
@@ -21,6 +21,7 @@ export interface CountingStoreOptions extends MemoryStoreOptions {
 
 const COUNT_MAX = 1_000_000_000;  // nobody is limited here
 const WINDOW_MS = 60_000;
+const WINDOW_MAX_MS = 366 * 24 * 3600_000;
 
 export class CountingStore {
   readonly prefix: string;
@@ -30,14 +31,18 @@ export class CountingStore {
 
   constructor(private readonly options: CountingStoreOptions = {}) {
     checkOptions(options, "store, prefix or maxKeys");
-    checkOptional("prefix", options.prefix, typeof options.prefix === "string", "a text");
+    checkOptional("prefix", options.prefix, isText(options.prefix), "a text");
     this.prefix = options.prefix ?? "";
     this.localKeys = options.store === undefined;
     this.limiter = this.limiterOf(WINDOW_MS);
   }
 
   /** Called by the middleware, with its own options. */
-  init({ windowMs }: { windowMs: number }): void {
+  init(options: { windowMs: number }): void {
+    checkOptions(options, "windowMs");
+    const { windowMs } = options;
+    const isRight = isCount(windowMs, 1) && windowMs <= WINDOW_MAX_MS;
+    checkOption("windowMs", windowMs, isRight, "milliseconds, from 1 to 366 days");
     this.limiter = this.limiterOf(windowMs);
   }
 
@@ -59,14 +64,14 @@ export class CountingStore {
 
   private async count(key: string, cost: number): Promise<{ totalHits: number; resetTime: Date }> {
     const { remaining, resetAfter } = await this.limiter.hit(this.prefix, key, { cost });
-    const now = (this.options.clock ?? Date.now)();
+    const { clock = Date.now } = this.options;
+    const now = clock();
     return { totalHits: COUNT_MAX - remaining, resetTime: new Date(now + 1000 * resetAfter) };
   }
 
   private limiterOf(windowMs: number): Limiter<Decision | Promise<Decision>> {
     const quota = { limit: COUNT_MAX, window: windowMs / 1000, algorithm: "fixed_window" as const };
-    const store = this.options.store ?? new MemoryStore(this.options);
-    const clock = this.options.clock ?? Date.now;
+    const { store = new MemoryStore(this.options), clock = Date.now } = this.options;
     return new Limiter({ ...quota, clock }, store as Store<Decision | Promise<Decision>>);
   }
 }

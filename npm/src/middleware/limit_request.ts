@@ -1,14 +1,16 @@
 // What all middlewares do: one hit a request, its headers, and the answer to a denial.
 
 import type { Decision } from "../decision.js";
-import { headers } from "../headers.js";
+import { checkHeaderStyle, headers, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
-import { checkLimiter, checkOption, checkOptional, checkOptions, isFunction } from "../options.js";
+import {
+  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText,
+} from "../options.js";
 
-/** Who is limited; nothing, as a header that is missing is, lets the request pass uncounted. */
+/** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
 
-export interface MiddlewareOptions<Request> {
+export interface MiddlewareOptions<Request> extends HeaderStyle {
   limiter: Limiter<Decision> | Limiter<Promise<Decision>>;
   /** Keys of other buckets have counters of their own. */
   bucket?: string;
@@ -30,8 +32,9 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
   checkOptional("cost", cost, isFunction(cost), "a function from a request to its cost, a number");
   for (const [name, text] of Object.entries({ bucket, policy })) {
-    checkOptional(name, text, typeof text === "string", "a text");
+    checkOptional(name, text, isText(text), "a text");
   }
+  checkHeaderStyle(options);
 }
 
 export interface Outcome {
@@ -50,6 +53,6 @@ export async function limitRequest<Request>(
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {
     allowed: decision.allowed,
-    headers: headers(decision, options.limiter.quota, options.policy),
+    headers: headers(decision, options.limiter.quota, options.policy, options),
   };
 }

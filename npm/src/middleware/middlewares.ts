@@ -5,6 +5,7 @@ import {
   checkMiddleware, DENIAL, limitRequest, type KeyOf, type MiddlewareOptions,
 } from "./limit_request.js";
 import { checkOption, isFunction } from "../options.js";
+import type { PlatformRequest, PlatformResponse } from "../platform/fetch_types.js";
 
 const JSON_TYPE = "application/json";
 
@@ -13,12 +14,12 @@ type Keyed<Request> = MiddlewareOptions<Request> & { key: KeyOf<Request> };
 // ---- fetch: (request, ...more) => Response ----
 
 type FetchHandler<More extends unknown[]> =
-  (request: Request, ...more: More) => Response | Promise<Response>;
+  (request: PlatformRequest, ...more: More) => PlatformResponse | Promise<PlatformResponse>;
 
 /** Wraps a fetch handler: of Workers, Deno.serve, Bun.serve and others. */
 export function limitFetch<More extends unknown[]>(
-  options: Keyed<Request>, handler: FetchHandler<More>,
-): (request: Request, ...more: More) => Promise<Response> {
+  options: Keyed<PlatformRequest>, handler: FetchHandler<More>,
+): (request: PlatformRequest, ...more: More) => Promise<PlatformResponse> {
   checkMiddleware(options, "key must be there");
   checkOption("handler", handler, isFunction(handler), "a function from a request to its response");
   return async (request, ...more) => {
@@ -73,12 +74,12 @@ export function limitExpress<Request extends ExpressRequest>(options: Middleware
 
 interface HonoContext {
   header(name: string, value: string): void;
-  body(text: string, status: 429, headers: { "Content-Type": string }): Response;
+  body(text: string, status: 429, headers: { "Content-Type": string }): PlatformResponse;
 }
 
 export function limitHono<Context extends HonoContext>(options: Keyed<Context>) {
   checkMiddleware(options, "key must be there");
-  return async (context: Context, next: () => Promise<void>): Promise<Response | void> => {
+  return async (context: Context, next: () => Promise<void>): Promise<PlatformResponse | void> => {
     const outcome = await limitRequest(options, context, options.key(context));
     for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
       context.header(name, value);

@@ -9,7 +9,7 @@ import { Core } from "../core.js";
 import type { Decision } from "../decision.js";
 import { FailoverStore, type FailureOptions } from "../failover.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isFunction,
+  checkOption, checkOptional, checkOptions, hasFunctions, isFunction, isText,
 } from "../options.js";
 import type { Quota } from "../quota.js";
 import { OPERATIONS, pack, read, type Charge } from "./charge_call.js";
@@ -24,7 +24,7 @@ export interface RedisStoreOptions extends FailureOptions {
     | { call(command: string, ...words: any[]): Promise<unknown>; isCluster?: boolean }
     | { sendCommand(words: any[]): Promise<unknown> }
     | ((words: RedisWord[]) => Promise<unknown>);
-  /** Of the nodes, if there are any: "weir:" unless given. */
+  /** The nodes' prefix, if there are any: "weir:" unless it is set. */
   prefix?: string;
   /** One call for each key, as those of a cluster are in different places. */
   cluster?: boolean;
@@ -71,8 +71,10 @@ export class RedisStore extends FailoverStore {
                      hasFunctions(client, "sendCommand");
     checkOption("client", client, isClient,
                 "one of ioredis or node-redis, or a function that sends one command");
-    checkOptional("prefix", prefix, typeof prefix === "string" && !prefix.includes("{"),
+    checkOptional("prefix", prefix, isText(prefix) && !prefix!.includes("{"),
                   "a text without {");
+    checkOptional("cluster", options.cluster, typeof options.cluster === "boolean",
+                  "true or false");
     this.send = senderOf(client);
     this.prefix = prefix ?? "weir:";
     const isCluster = options.cluster ?? ("isCluster" in client && client.isCluster);

@@ -18,6 +18,7 @@
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
+#include "server/http/check/header_settings.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/version.h"
@@ -31,6 +32,10 @@ constexpr std::size_t kConnectionsMax = 100'000;
 
 constexpr Duration kShedLogEvery = std::chrono::seconds(10);
 constexpr Duration kLookForSeconds = std::chrono::milliseconds(200);
+
+// How long a change of the rules waits for cores that are busy. A turn of a core takes a few
+// milliseconds.
+constexpr Duration kHandoverMax = std::chrono::seconds(1);
 
 // The protocols that TLS may agree on at a door, best first.
 std::vector<std::string> protocols_of(Door door) {
@@ -244,6 +249,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .chance = chance,
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
+      .headers = header_settings(settings.values),
       .figures = [this] { return figures(); },
       .logins = &logins_,
       .rule_desk = &rule_changer_,
@@ -412,14 +418,16 @@ RuleSetPtr Node::compile(std::vector<Rule> rules, RequestSources sources) {
   return std::make_shared<const RuleSet>(std::move(rules), std::move(sources));
 }
 
-// Cores have no rules to replace before the server is there. A core that misses the message
-// for want of memory finds the rules when it next looks at the wall clock, within a second.
+// The change of rules is answered when every core has them: then the next request on any
+// connection is decided by them. Cores have no rules to replace before the server is there. A core
+// that misses the message for want of memory finds the rules when it next looks at the wall clock,
+// within a second.
 void Node::announce_rules() noexcept {
-  for (std::size_t i = 0; server_ != nullptr && i < cores_.size(); ++i) {
-    has_memory_for([&] {
-      server_->post(i, [this, &core = *cores_[i]] { core.use_rules(rulebook_.rules()); });
-    });
-  }
+  if (server_ == nullptr) return;
+  const auto use_rules = [this](std::size_t core) { cores_[core]->use_rules(rulebook_.rules()); };
+  bool have_all = false;
+  has_memory_for([&] { have_all = server_->run_on_all(use_rules, kHandoverMax); });
+  if (!have_all) spdlog::warn("a core is late with taking over the new rules; it will follow");
 }
 
 // Empty if no rule in force has this number.
@@ -430,7 +438,7 @@ std::string Node::id_of(RuleNumber number) const {
   return found == all.end() ? std::string() : found->id;
 }
 
-// Of this node and, as the others have said lately, of all.
+// This node's and, as the others have said lately, those of all.
 KeyReport Node::busiest_keys(RuleNumber number, std::string_view id) const {
   const Instant now = clock_.now();
   KeyReport sum = traffic_.rules().busiest_keys(number, KeysBy::kAsked, now);

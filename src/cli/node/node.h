@@ -19,7 +19,6 @@
 
 #include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
-#include "cli/node/rulebook.h"
 #include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
 #include "engine/adaptive/active_algorithms.h"
@@ -32,6 +31,7 @@
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
 #include "observe/traffic.h"
+#include "rulebook/rulebook.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
 #include "server/http/http_node.h"
@@ -64,7 +64,8 @@ class Node {
   Exposure exposure() const { return http_->options().access.exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
-  // Puts other rules in force, on every core, soon; a request keeps those it began with.
+  // Puts other rules in force, on every core, before it returns, unless a core takes more than a
+  // second for it; a request keeps those it began with.
   // Only what rule_changer() runs may change it.
   Rulebook& rulebook() { return rulebook_; }
   RuleChanger& rule_changer() { return rule_changer_; }

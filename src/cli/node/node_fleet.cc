@@ -49,6 +49,7 @@ void NodeFleet::begin(std::size_t core, Engine& engine, EventLoop& loop, SocketD
   member = {.engine = &engine,
             .fleet = std::make_unique<RedisFleet>(options_, place, now),
             .answers = loop.make_alarm([&engine](Instant then) { engine.go_on(then); })};
+  engine.await_hasher();
   engine.join(*member.fleet, [&alarm = *member.answers] { alarm.set(Instant{}); });
 }
 
@@ -92,7 +93,7 @@ void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
     post_(core, [&member = members_[core], &hasher, now] {
       if (member.fleet == nullptr) return;
       member.engine->use_hasher(hasher);
-      member.fleet->use_secret(now);
+      member.fleet->use_secret(hasher, now);
     });
   }
 }

@@ -1,5 +1,7 @@
 #include "cli/node/rule_changer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <exception>
 #include <new>
 #include <utility>
@@ -11,7 +13,12 @@ namespace weir {
 RuleChanger::RuleChanger(Rulebook& book) : book_(book), thread_([this] { work_off(); }) {}
 
 void RuleChanger::change(RuleChange change, Done done, Instant now) {
-  run([this, change = std::move(change), now] { return book_.change(change, now); },
+  run(
+      [this, change = std::move(change), now] {
+        auto reply = book_.change(change, now);
+        for (const auto& line : reply.changes) spdlog::info("by request: {}", line);
+        return reply;
+      },
       std::move(done));
 }
 

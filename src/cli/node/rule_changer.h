@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-#include "cli/node/rulebook.h"
+#include "rulebook/rulebook.h"
 #include "server/http/admin/rule_desk.h"
 
 namespace weir {

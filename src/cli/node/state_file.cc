@@ -16,10 +16,10 @@
 #include <utility>
 #include <variant>
 
-#include "cli/node/replace_file.h"
-#include "cli/rule_text.h"
 #include "config/config_file.h"
 #include "engine/block_text.h"
+#include "rulebook/replace_file.h"
+#include "rulebook/rule_text.h"
 
 namespace weir {
 namespace {
@@ -55,7 +55,9 @@ std::optional<StartError> unless_missing(const std::error_code& error, const std
   return StartError{"cannot read the state file " + path + ": " + error.message()};
 }
 
-StartError not_kept(const std::string& reason) { return {"blocks cannot be kept: " + reason}; }
+StartError not_kept(const std::string& reason) {
+  return {"blocks cannot be kept: " + reason + "; name a file in a folder that weir may write to"};
+}
 
 }  // namespace
 

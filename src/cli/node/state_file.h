@@ -43,7 +43,7 @@ class StateFile {
 
   bool is_used() const { return !path_.empty(); }
 
-  // Why blocks could not be kept in this file, as far as looking at it says. Changes nothing.
+  // Why blocks could not be kept in this file. Leaves it, and its folder, as they are.
   static std::optional<StartError> check(const std::string& path);
 
   // Adds the blocks of the file that have not ended, and writes it anew. Logs what it found.

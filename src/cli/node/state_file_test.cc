@@ -55,7 +55,7 @@ TEST_F(StateFileTest, KeepsBlocksUntilTheirEnd) {
   EXPECT_EQ(end_of("long"), kNow + 1h);
 }
 
-// Of more than the list takes, those that ended soonest stayed.
+// If there were more than the list takes, those that ended soonest stayed.
 TEST_F(StateFileTest, TheLongestBlocksStayIfThereAreTooMany) {
   constexpr std::size_t kPlaces = 64;
   auto many = BlockList(hasher_);

@@ -2,7 +2,7 @@
 // log, in the list of events, by the webhook, and to the cores, whose rules may have other limits
 // then.
 //
-// Each node of a fleet finds the same events in the same sums. Of those that are alive the one
+// Each node of a fleet finds the same events in the same sums. The one that is alive and
 // whose name comes first posts them; if it has started lately, it may not know yet what is usual,
 // and then nobody posts.
 //

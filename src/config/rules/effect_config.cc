@@ -173,6 +173,32 @@ void read_delay(const SectionReader& reader, Denial& denial) {
   reader.mistake("waiting_max", "'waiting_max' is only for rules that delay; add 'delay_up_to'");
 }
 
+// Clients could break out of places for which there is no escape.
+void reject_unsafe_places(const SectionReader& reader, const Denial& denial) {
+  constexpr std::string_view kNumbers =
+      "({{limit}}, {{remaining}}, {{count}}, {{retry_after}}, {{reset_after}})";
+  const TextTemplate& body = *denial.body;
+  if (body.has_texts() && is_script(denial.content_type)) {
+    reader.mistake("body", "a body of '" + denial.content_type +
+                               "' can be filled with numbers only " + std::string(kNumbers) +
+                               ", or clients could write code; use JSON");
+  }
+  const Escape escape = escape_for(denial.content_type);
+  const auto in_html = escape == Escape::kHtml ? body.danger_in_html() : std::string();
+  if (!in_html.empty()) {
+    reader.mistake("body", "no text may stand " + in_html +
+                               ": clients could write code there; fill it into text or a quoted "
+                               "attribute, or fill in a number");
+  }
+  const auto in_json = escape == Escape::kJson ? body.danger_in_json() : std::string();
+  if (!in_json.empty()) {
+    reader.mistake("body", "no text may stand " + in_json +
+                               " in JSON: clients could write members there; fill it into a "
+                               "string, or fill in a number " +
+                               std::string(kNumbers));
+  }
+}
+
 void read_denial(const SectionReader& reader, Denial& denial) {
   read_blocks(reader, denial);
   read_delay(reader, denial);
@@ -180,19 +206,7 @@ void read_denial(const SectionReader& reader, Denial& denial) {
   denial.content_type = reader.get<std::string>("content_type").value_or("");
   denial.body = read_template(reader, "body");
   if (denial.body && denial.content_type.empty()) denial.content_type = "text/plain";
-  if (denial.body && denial.body->has_texts() && is_script(denial.content_type)) {
-    reader.mistake("body",
-                   "a body of '" + denial.content_type +
-                       "' can be filled with numbers only ({{limit}}, {{remaining}}, {{count}}, "
-                       "{{retry_after}}, {{reset_after}}), or clients could write code; use JSON");
-  }
-  const bool is_markup = escape_for(denial.content_type) == Escape::kHtml;
-  const auto danger = denial.body && is_markup ? denial.body->danger_in_html() : std::string();
-  if (!danger.empty()) {
-    reader.mistake("body", "no text may stand " + danger +
-                               ": clients could write code there; fill it into text or a quoted "
-                               "attribute, or fill in a number");
-  }
+  if (denial.body) reject_unsafe_places(reader, denial);
   if (!denial.body && reader.is_set("content_type")) {
     reader.mistake("content_type", "'content_type' is that of a 'body'; add one");
   }

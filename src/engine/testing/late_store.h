@@ -6,7 +6,10 @@
 
 #include <cstddef>
 #include <deque>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/fleet.h"
 #include "weir/store.h"
@@ -81,6 +84,12 @@ class TestFleet final : public Fleet {
   bool is_spread() const override { return spread; }
   Duration patience() const override { return std::chrono::milliseconds(20); }
   void admitted_alone(const Charge& charge, Instant) override { alone += charge.cost; }
+  void admitted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
+                      Instant) override {
+    early.push_back(std::string(name.rule) + "/" + std::string(name.bucket) + "/" +
+                    std::string(name.key) + " " + std::to_string(limits.size()) + "x" +
+                    std::to_string(cost));
+  }
 
   struct NothingAtHand final : Store {
     void decide(Batch& batch, Instant) noexcept override {
@@ -91,7 +100,8 @@ class TestFleet final : public Fleet {
 
   bool spread = false;
   std::int64_t nodes = 1;
-  std::int64_t alone = 0;  // units that were admitted while the store failed
+  std::int64_t alone = 0;          // units that were admitted while the store failed
+  std::vector<std::string> early;  // the same before keys have common names
   NothingAtHand nothing;
   Store* at_hand = &nothing;
 

@@ -3,10 +3,10 @@
 //
 // One worker at a time has the seat: it says the node's word to the others in Redis, and notes here
 // how many nodes are alive, and the secret under which the fleet hashes its keys. The others read
-// it. Who has the seat renews it with every look; who does not look for kSeatMax has lost it, so a
-// worker that is killed or stopped is replaced by the next that looks. With each worker a node of
-// its own, the share that a node decides by while Redis is away would be divided by the workers
-// once more.
+// it. The worker on the seat renews it with every look. A worker that does not look for kSeatMax
+// has lost it, so the next that looks takes the place of one that is killed or stopped. With each
+// worker a node of its own, the share that a node decides by while Redis is away would be divided
+// by the workers once more.
 //
 // A reload may bring another Redis: what was noted is of the fleet that is named with it, and
 // workers of another one read nothing.

@@ -10,7 +10,7 @@
 namespace weir::nginx {
 namespace {
 
-// So long does a block take at most from one worker to the one that tells other nodes.
+// A block takes at most so long from one worker to the one that tells other nodes.
 constexpr Duration kLookEvery = std::chrono::milliseconds(50);
 constexpr Duration kTurn = std::chrono::milliseconds(5);
 
@@ -57,6 +57,7 @@ FleetMember::FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTru
   Engine& engine = world_.judge.engine();
   fleet_ = std::make_unique<RedisFleet>(options_, place(), loop_.now());
   answers_ = loop_.make_alarm([&engine](Instant then) { engine.go_on(then); });
+  engine.await_hasher();
   engine.join(*fleet_, [&alarm = *answers_] { alarm.set(Instant{}); });
   looks_ = loop_.make_alarm([this](Instant then) {
     looks_->set(then + kLookEvery);
@@ -140,8 +141,9 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
 
 void FleetMember::use_secret(const HashSecret& secret, Instant now) {
   secret_ = secret;
-  world_.judge.engine().use_hasher(hashers_.emplace_back(secret));
-  fleet_->use_secret(now);
+  const KeyHasher& hasher = hashers_.emplace_back(secret);
+  world_.judge.engine().use_hasher(hasher);
+  fleet_->use_secret(hasher, now);
 }
 
 void FleetMember::retire() {

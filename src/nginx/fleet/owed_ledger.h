@@ -5,7 +5,7 @@
 //                          │ the worker is killed, or ends while Redis is away
 //                          └──> another worker inherits the note, and owes the 3
 //
-// A note belongs to the process that has made it. Who is killed in the middle of inheriting leaves
+// A note belongs to the process that has made it. A process that is killed while it inherits leaves
 // units that are charged twice: too much rather than too little. With no room for a note, its
 // units die with the process.
 //

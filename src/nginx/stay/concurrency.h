@@ -6,7 +6,7 @@
 // one set. The number that a limit is compared with is the sum of those whose owners live.
 //
 // No count outlives its worker. Each holds the lock of its place among the owners while it lives,
-// and if it is killed, the kernel says so to the next that tries the lock. Who finds out ends the
+// and if it is killed, the kernel says so to the next that tries the lock. The finder ends the
 // term of the place, and all entries of that term are void. Before anybody is denied, and before a
 // set counts as full, the owners in it are tried: a denial is never for the dead. A worker that is
 // killed in the middle of a change leaves an entry that is whole, as its count is written last.

@@ -15,7 +15,7 @@
 
 namespace weir::nginx {
 
-// Who decides this worker's requests.
+// What decides this worker's requests.
 struct Deciders {
   Judge* judge = nullptr;      // null: nobody
   WorkerLoop* loop = nullptr;  // of the Redis for which requests may wait; null: there is none
@@ -38,7 +38,7 @@ struct Decided {
   Stay* stay;             // while it owes something; else null
 };
 
-// Of the client's request, also where nginx works on a part of it. Null: there is none.
+// The one of the client's request, also where nginx works on a part of it. Null: nothing.
 Decided* find_decided(const ngx_http_request_t* request);
 
 // All zeros, to the end of the request, when what it has asked or owes is settled. Null: nginx has

@@ -25,22 +25,27 @@ void Stay::go_on() {
 
 void Stay::owe(const Ask& ask, std::size_t look) {
   WEIR_ASSERT(ask.rule != nullptr && ask.rule->response);
-  charges_.push_back(
-      {.ask = ask, .look = look, .key = std::string(ask.key), .tier = std::string(ask.tier)});
+  charges_.push_back({.ask = ask,
+                      .look = look,
+                      .rule = ask.rule->id,
+                      .key = std::string(ask.key),
+                      .tier = std::string(ask.tier)});
 }
 
 void Stay::forget_denied(const Asks& looks) {
   std::erase_if(charges_, [&](const Charge& charge) { return looks.answer(charge.look).over; });
 }
 
-void Stay::pay(const ResponseHead& response, Asks& asks) {
+void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
   for (const Charge& charge : charges_) {
-    const ResponseCount& count = *charge.ask.rule->response;
-    if (!count.counts(response.status)) continue;
+    const Rule* const rule = rules.find(charge.rule);
+    if (rule == nullptr || !rule->response || !rule->response->counts(response.status)) continue;
     Ask due = charge.ask;
+    due.rule = rule;
     due.key = charge.key;
     due.tier = charge.tier;
-    if (!count.cost_header.empty()) due.cost = cost_by(response.field(count.cost_header));
+    const std::string& header = rule->response->cost_header;
+    if (!header.empty()) due.cost = cost_by(response.field(header));
     if (due.cost > 0) WEIR_ASSERT(asks.add(due));
   }
   charges_.clear();

@@ -27,7 +27,7 @@
 
 namespace weir::nginx {
 
-// What is known of a response before its body is.
+// A response before its body is known.
 struct ResponseHead {
   static constexpr int kNoResponse = 499;
 
@@ -65,13 +65,14 @@ class Stay {
   // Owes no more what the looks have denied.
   void forget_denied(const Asks& looks);
 
-  // Asks for what the response makes due, and owes nothing from then on.
-  void pay(const ResponseHead& response, Asks& asks);
+  // Asks for what the response makes due by the rules of today, and owes nothing from then on.
+  void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
 
  private:
   struct Charge {
-    Ask ask;
+    Ask ask;  // of its texts none, and no rule, which a request may change meanwhile
     std::size_t look;
+    std::string rule;
     std::string key;
     std::string tier;
   };

@@ -1,7 +1,7 @@
 // TrafficEvents: the unusual traffic of the last time, beginnings and ends, with numbers.
 //
-// The numbers count from 1 since the node's start, without gaps. Who asks for what came after the
-// last number it has seen misses nothing, unless more than kEventsMax came between.
+// The numbers count from 1 since the node's start, without gaps. A reader that asks for what
+// came after the last number it has seen misses nothing, unless more than kEventsMax came between.
 //
 // Thread rule: any thread. Tested by traffic_events_test.cc.
 
@@ -32,7 +32,7 @@ struct TrafficEvent {
   std::int64_t since = 0;  // the first second of the event
   double rate = 0;         // requests/s: at that time, and of an end the highest
   TrafficBand band{};      // as it was when the event began
-  // Of the rule, those that came most, in the minute of `at` and the one before it.
+  // The rule's keys that came most, in the minute of `at` and the one before it.
   std::vector<KeyEstimate> keys{};
 };
 

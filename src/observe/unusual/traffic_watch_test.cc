@@ -117,7 +117,7 @@ TEST(TrafficWatch, AnEventEndsWhileRedisIsAway) {
   EXPECT_EQ(ended->change, kEnded);
 }
 
-// Of those that are not among the busiest a second may have the counts of some nodes only.
+// A second may have the counts of some nodes only of rules that are not among the busiest.
 TEST(TrafficWatch, WatchesTheBusiestOfAFleetWithManyRules) {
   TrafficWatch watch({.scope = Scope::kFleet, .learn_s = 60});
   Seconds seconds(Scope::kFleet);

@@ -13,7 +13,7 @@ constexpr double kPartOfMedian = 0.25;
 constexpr std::size_t kQuietest = 3;  // seconds
 constexpr double kQuietestTimesMedian = 1.75;
 
-// Of normal errors, one standard deviation is so many MAD.
+// One standard deviation of normal errors is so many MAD.
 constexpr float kDeviationsInMad = 1.4826F;
 // The deviation of the root of the mean of five Poisson counts: 1 / (2 sqrt(5)).
 constexpr float kPoissonSpread = 0.2236F;

@@ -309,10 +309,16 @@ void Http2Session::end_if_closing(Http2Stream& stream) {
 }
 
 void Http2Session::complete(Http2Stream& stream) {
-  if (!stream.is_complete_ && stream.is_begun_) --answered_early_;
+  if (!stream.is_complete_) request_ends(stream);
   stream.is_complete_ = true;
   if (stream.is_finished_ || stream.service_ == nullptr) return;
   stream.service_->completed(stream, now_);
+}
+
+// Complete, or cut off.
+void Http2Session::request_ends(const Http2Stream& stream) {
+  if (stream.is_begun_) --answered_early_;
+  arriving_ -= stream.body_.size();
 }
 
 void Http2Session::frame_sent(const nghttp2_frame& frame) {
@@ -342,7 +348,7 @@ void Http2Session::stream_closed(std::int32_t id, std::uint32_t error) {
   if (stream == nullptr) return;
   if (stream == current_) current_ = nullptr;
   recent_ = nullptr;
-  if (stream->is_begun_ && !stream->is_complete_) --answered_early_;
+  if (!stream->is_complete_) request_ends(*stream);
   unhold(*stream, stream->held_);
   streams_.erase(streams_.iterator_to(*stream));
   if (streams_.empty()) earliest_ = next_expiry_ = Instant::max();

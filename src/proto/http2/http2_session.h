@@ -92,6 +92,7 @@ class Http2Session final : public Session {
   std::size_t held() const override {
     return out_.capacity() + rest_.capacity() + buffered_ + streams_.size() * kStreamBytes;
   }
+  std::size_t input_waiting() const override { return arriving_; }
 
   // What nghttp2 calls.
   void begin_head(const nghttp2_frame& frame);
@@ -116,6 +117,7 @@ class Http2Session final : public Session {
   void head_complete(Http2Stream& stream, const nghttp2_frame& frame);
   void end_if_closing(Http2Stream& stream);
   void complete(Http2Stream& stream);
+  void request_ends(const Http2Stream& stream);
   void reset(std::int32_t stream, std::uint32_t error);
   void hold(Http2Stream& stream, std::size_t size);
   void unhold(Http2Stream& stream, std::size_t size);
@@ -142,6 +144,7 @@ class Http2Session final : public Session {
   Http2Stream* current_ = nullptr;               // whose head is arriving
   Http2Stream* recent_ = nullptr;                // found last: mostly the next one, too
   std::size_t buffered_ = 0;                     // bytes of bodies and answers
+  std::size_t arriving_ = 0;                     // bytes of bodies that are not complete
   std::size_t answered_early_ = 0;  // streams answered before their request was complete
   int resets_left_ = kResetsMax;
   int long_heads_left_ = kLongHeadsMax;

@@ -95,6 +95,27 @@ TEST_F(Http2SessionTest, LargeBodiesPassThroughBothWindows) {
   EXPECT_EQ(peer.reply(stream).body, body);
 }
 
+// Connections whose bodies grew took no turns, since nothing seemed to wait on them.
+TEST_F(Http2SessionTest, BodiesThatAreNotCompleteAreInputThatWaits) {
+  const auto ask = [&](const char* path, std::size_t size) {
+    return peer.ask({.path = path, .body = std::string(size, 'x'), .ends = false});
+  };
+  const auto ends = ask("/echo", 10'000);
+  const auto cut = ask("/echo", 20'000);
+  ask("/later", 5'000);  // takes each piece at once
+  peer.talk(now);
+  EXPECT_EQ(peer.session().input_waiting(), 30'000u);
+  peer.send(ends, "more");
+  peer.talk(now);
+  EXPECT_EQ(peer.session().input_waiting(), 30'004u);
+  peer.end(ends);
+  peer.talk(now);
+  EXPECT_EQ(peer.session().input_waiting(), 20'000u);
+  peer.reset(cut);
+  peer.talk(now);
+  EXPECT_EQ(peer.session().input_waiting(), 0u);
+}
+
 TEST_F(Http2SessionTest, ABodyTooLongIsAnsweredBeforeItsEnd) {
   const auto stream = peer.ask(
       {.path = "/echo", .body = std::string(EchoService::kBodyMax + 1, 'x'), .ends = false});

@@ -143,12 +143,14 @@ void Http2Stream::append_body(std::string_view bytes) {
   const std::size_t room = body_.size() + bytes.size() + kBodyPadding;
   if (room > body_.capacity()) body_.reserve(std::max(room, 2 * body_.capacity()));
   body_.append(bytes);
+  session_->arriving_ += bytes.size();
   session_->hold(*this, bytes.size());
 }
 
 void Http2Stream::consume(std::size_t size) {
   WEIR_ASSERT(size <= body().size());
   body_.erase(0, size);
+  if (!is_complete_) session_->arriving_ -= size;
   session_->unhold(*this, size);
 }
 

@@ -4,8 +4,8 @@
 //
 // A peer that breaks the rules gets a close frame, and nothing more of it is read: a frame that is
 // not masked, a reserved bit or opcode (1002), a text that is not UTF-8 (1007), a message of more
-// than kMessageMax bytes (1009). Of a length or a control frame that nobody may send, wslay's close
-// frame does not say why.
+// than kMessageMax bytes (1009). wslay's close frame does not say
+// why it refuses a length or a control frame that nobody may send.
 //
 // Thread rule: one thread. Tested by frames_test.cc and fuzz/live_session_fuzz.cc.
 

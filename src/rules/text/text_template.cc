@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/decimal.h"
@@ -54,6 +55,34 @@ void append_header(std::string_view text, std::string& out) {
   for (const char c : text) out += c >= ' ' && c <= '~' ? c : '?';
 }
 
+// Reads JSON up to a place.
+class JsonReader {
+ public:
+  void read(std::string_view json) {
+    for (const char c : json) step(c);
+  }
+  bool is_in_string() const { return is_in_string_; }
+  bool is_in_escape() const { return is_behind_backslash_ || digits_left_ > 0; }
+
+ private:
+  void step(char c) {
+    constexpr int kDigits = 4;  // of \u
+    if (std::exchange(is_behind_backslash_, false)) {
+      digits_left_ = c == 'u' ? kDigits : 0;
+    } else if (digits_left_ > 0) {
+      --digits_left_;
+    } else if (c == '"') {
+      is_in_string_ = !is_in_string_;
+    } else {
+      is_behind_backslash_ = is_in_string_ && c == '\\';
+    }
+  }
+
+  bool is_in_string_ = false;
+  bool is_behind_backslash_ = false;
+  int digits_left_ = 0;
+};
+
 void append_escaped(std::string_view text, Escape escape, std::string& out) {
   text = text.substr(0, escape == Escape::kHeader ? kHeaderValueMax : kBodyValueMax);
   switch (escape) {
@@ -96,6 +125,17 @@ std::string TextTemplate::danger_in_html() const {
     html.read(piece.literal);
     if (is_text(piece) && !html.danger().empty()) return html.danger();
     html.filled();
+  }
+  return {};
+}
+
+std::string TextTemplate::danger_in_json() const {
+  JsonReader json;
+  for (const Piece& piece : pieces_) {
+    json.read(piece.literal);
+    if (!piece.place) continue;
+    if (json.is_in_escape()) return "behind a backslash";
+    if (is_text(piece) && !json.is_in_string()) return "outside of quotes";
   }
   return {};
 }

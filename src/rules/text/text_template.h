@@ -67,6 +67,8 @@ class TextTemplate {
   bool has_texts() const;
   // Where in HTML one of them must not stand (html_reader.h); empty if there is none.
   std::string danger_in_html() const;
+  // Where in JSON a place must not stand: a text outside of strings, anything within an escape.
+  std::string danger_in_json() const;
 
   void append(const TemplateValues& values, Escape escape, std::string& out) const;
 

@@ -73,6 +73,27 @@ TEST(TextTemplate, EscapesByContentType) {
   EXPECT_EQ(escape_for("text/plain"), Escape::kNone);
 }
 
+// Outside of quotes the escape of a string let clients add members.
+TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
+  const auto danger = [](std::string_view text) {
+    return std::get<TextTemplate>(TextTemplate::parse(text)).danger_in_json();
+  };
+  for (const char* safe : {R"({"key":"{{key}}"})", R"({"{{key}}":1})", R"({"n":{{limit}}})",
+                           R"([{{remaining}},{{count}},{{retry_after}},{{reset_after}}])",
+                           R"({"a\\":"\"{{path}}"})", R"(["\\{{key}}"])", R"(["\u0041{{key}}"])",
+                           R"(["{{rule}}{{key}}",""])", R"("{{limit}} of {{client}}")"}) {
+    EXPECT_EQ(danger(safe), "") << safe;
+  }
+  for (const char* bare : {R"({"key":{{key}}})", "{{rule}}", R"({"a":"\\"{{path}}"})",
+                           R"({"n":{{limit}},{{header:x}}:1})", R"(["","{{key}}",{{key}}])"}) {
+    EXPECT_EQ(danger(bare), "outside of quotes") << bare;
+  }
+  for (const char* cut :
+       {R"(["\{{key}}"])", R"(["\u{{key}}"])", R"(["\u004{{key}}"])", R"(["\\\{{limit}}"])"}) {
+    EXPECT_EQ(danger(cut), "behind a backslash") << cut;
+  }
+}
+
 // What a client sends was escaped as HTML there, and run all the same.
 TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
   const auto danger = [](std::string_view text) {

@@ -40,7 +40,7 @@ bool is_digits(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Empty if there is none. What is no number has no place in the name of a cookie.
+// Empty if there is none. Anything but a number has no place in the name of a cookie.
 std::string_view port_of(std::string_view host) {
   constexpr std::size_t kDigitsMax = 5;
   const auto colon = host.find(':', host.starts_with('[') ? host.find(']') : 0);

@@ -27,6 +27,7 @@
 #include "observe/unusual/unusual_rules.h"
 #include "proto/connection_figures.h"
 #include "proto/exposure.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
 #include "server/http/console/console_sessions.h"
@@ -47,7 +48,7 @@ struct ServerInfo {
   std::uint64_t max_keys = 0;
 };
 
-// Of all nodes that share the store; of this one alone while it is away.
+// That of all nodes that share the store; of this one alone while it is away.
 struct FleetTraffic {
   bool is_alone = true;
   std::size_t nodes = 1;
@@ -74,7 +75,7 @@ struct WebhookFigures {
   std::uint64_t dropped = 0;  // for want of room
 };
 
-// Who uses the console.
+// The users of the console.
 struct ConsoleFigures {
   int listening = 0;
   std::uint64_t dropped = 0;
@@ -128,6 +129,7 @@ class HttpNode {
     ConsoleSessions::Chance chance{};
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
+    RateLimitStyle headers{};
     // A handler that shows the figures calls this, on its core. May be empty.
     std::function<NodeFigures()> figures;
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like

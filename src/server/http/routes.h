@@ -61,8 +61,8 @@ std::span<const Route> routes();
 // REQUIRES: one of routes()
 RouteId route_id(const Route& route);
 
-// Null if nothing is at this path. Of several that are, the first that takes the method, else the
-// first.
+// Null if nothing is at this path. If several are: the first that takes the method, else
+// the first.
 const Route* find_route(std::string_view path, http1::Method method);
 
 // "GET, HEAD, DELETE", for the field Allow.

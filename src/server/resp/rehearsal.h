@@ -35,7 +35,7 @@ class Rehearsal final : public RespLine {
   }
   bool is_single() const { return is_single_; }
 
-  // What is wrong with the check; empty if nothing is.
+  // The mistake in the check; empty if there is none.
   std::string error() const {
     if (!fits_) return "ERR these rules have more than 16 limits in all";
     const std::string_view reply = out_.view();

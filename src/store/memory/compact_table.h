@@ -236,7 +236,7 @@ Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
   if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
     return spend_as<State, Quotas::kPlain>(charge, now, change);
   } else {
-    // What is active is what most states are: then they cost no more than under it alone.
+    // Most states are those of the active algorithm: then they cost no more than under it alone.
     switch (charge.quota->active()) {
       case Algorithm::kSlidingWindow:
         return spend_as<algo::SlidingWindowState, Quotas::kAdaptive>(charge, now, change);

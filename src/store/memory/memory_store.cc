@@ -62,7 +62,7 @@ struct alignas(64) LatestTime {
   std::atomic<std::int64_t> us{0};
 };
 
-// What is in front of a shared table. Valid as zeros.
+// Stands in front of a shared table. Valid as zeros.
 struct SharedHead {
   std::int64_t start_us = 0;
   LatestTime latest;
@@ -73,7 +73,7 @@ static_assert(alignof(SharedHead) == kSharedStoreAlignment);
 // A share of the memory is for keys that need more than a slot.
 constexpr std::size_t kWideShare = 8;
 
-// What is where in the memory that processes share.
+// The places of all parts in the memory that processes share.
 struct SharedParts {
   explicit SharedParts(std::span<std::byte> memory)
       : head(*reinterpret_cast<SharedHead*>(memory.data())) {

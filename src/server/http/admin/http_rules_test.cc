@@ -39,27 +39,13 @@ TEST(HttpRules, AreChangedByMethod) {
   EXPECT_EQ(door.desk.last.keep, Keep::kUntilReload);
   EXPECT_EQ(door.desk.last.if_version, std::nullopt);
   door.ask(request("PATCH", kPath, R"({"enabled":true})"));
-  EXPECT_EQ(door.desk.last.kind, Kind::kSwitch);
-  EXPECT_EQ(door.desk.last.enabled, true);
-  door.ask(request("PATCH", kPath, R"({"enabled":false})"));
-  EXPECT_EQ(door.desk.last.enabled, false);
-  EXPECT_EQ(door.desk.last.shadow, std::nullopt);
+  EXPECT_EQ(door.desk.last.kind, Kind::kPatch);
+  EXPECT_EQ(door.desk.last.text, R"({"enabled":true})");
   reply =
       door.ask(request("DELETE", std::string(kPath) + "?persist=true", "", "If-Match: \"12\"\r\n"));
   EXPECT_EQ(door.desk.last.kind, Kind::kRemove);
   EXPECT_EQ(door.desk.last.keep, Keep::kInFile);
   EXPECT_EQ(door.desk.last.if_version, 12u);
-}
-
-TEST(HttpRules, ShadowIsSwitchedBesideEnabledOrAlone) {
-  TestDoor door;
-  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":true})")).status, 200);
-  EXPECT_EQ(door.desk.last.shadow, true);
-  EXPECT_EQ(door.desk.last.enabled, std::nullopt);
-  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":false,"enabled":true})")).status, 200);
-  EXPECT_EQ(door.desk.last.shadow, false);
-  EXPECT_EQ(door.desk.last.enabled, true);
-  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"shadow":"yes"})")).status, 400);
 }
 
 TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
@@ -94,11 +80,6 @@ TEST(HttpRules, AVersionOfTheHistoryHasItsRules) {
 
 TEST(HttpRules, RefuseWhatMakesNoSense) {
   TestDoor door;
-  EXPECT_EQ(door.ask(request("PATCH", kPath, "{}")).status, 400);
-  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"enabled":1})")).status, 400);
-  EXPECT_NE(door.ask(request("PATCH", kPath, R"({"limit":1})"))
-                .body.find(R"("limit: there is no such field; expected one of enabled, shadow")"),
-            std::string::npos);
   EXPECT_EQ(door.ask(request("PUT", std::string(kPath) + "?persist=yes", "{}")).status, 400);
   for (const std::string_view field : {"7", "\"x\"", "\"\"", "\"", "W/\"7\"", "\"-1\""}) {
     EXPECT_EQ(

@@ -45,15 +45,14 @@ struct RulesView {
 };
 
 struct RuleChange {
-  enum class Kind : std::uint8_t { kPut, kSwitch, kRemove, kGoBack };
+  enum class Kind : std::uint8_t { kPut, kPatch, kRemove, kGoBack };
   enum class Keep : std::uint8_t { kUntilReload, kInFile };
 
   Kind kind = Kind::kPut;
   std::string id;
-  std::string text{};  // of kPut: the rule, as YAML or JSON
-  // Of kSwitch: what the rule is to say; nothing: what it says now.
-  std::optional<bool> enabled{};
-  std::optional<bool> shadow{};
+  // For kPut: the rule, as YAML or JSON. For kPatch: the fields that change, as a JSON object
+  // (RFC 7396): null drops a field, and a section is changed field by field.
+  std::string text{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
   Keep keep = Keep::kUntilReload;
@@ -65,6 +64,7 @@ struct RuleReply {
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
+  std::vector<std::string> changes{};  // that were made, a line each
 };
 
 // A rule, or all of a file, that somebody is still writing.
@@ -73,7 +73,7 @@ struct RuleTrial {
   std::string text;  // as YAML or JSON
 };
 
-// What is wrong with it, or suspicious.
+// A mistake in it, or something suspicious.
 struct RuleFinding {
   enum class Weight : std::uint8_t { kMistake, kWarning };
 
@@ -122,8 +122,8 @@ class RuleDesk {
   virtual RuleHistory history() const = 0;
 
   // Calls `done` once: on the thread that makes the changes, when this one has been made or
-  // refused; but at once, here, if it cannot even wait for its turn. Cores have the new rules
-  // a moment later.
+  // refused; but at once, here, if it cannot even wait for its turn. By then every core has the
+  // new rules, unless one has been busy for a second.
   virtual void change(RuleChange change, Done done, Instant now) = 0;
 
   // The same, but changes nothing: what would become of it now.

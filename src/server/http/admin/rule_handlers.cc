@@ -91,13 +91,10 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
     case http1::Method::kPut:
       change.text.assign(exchange.body.text, exchange.body.size);
       return std::nullopt;
-    case http1::Method::kPatch: {
-      JsonBody body(exchange.body, {"enabled", "shadow"});
-      change.kind = RuleChange::Kind::kSwitch;
-      if (body.has("shadow")) change.shadow = body.boolean("shadow");
-      if (body.has("enabled") || !change.shadow) change.enabled = body.boolean("enabled");
-      return body.problem();
-    }
+    case http1::Method::kPatch:
+      change.kind = RuleChange::Kind::kPatch;
+      change.text.assign(exchange.body.text, exchange.body.size);
+      return std::nullopt;
     case http1::Method::kPost: {
       JsonBody body(exchange.body, {"back_to"});
       change.kind = RuleChange::Kind::kGoBack;

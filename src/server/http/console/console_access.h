@@ -1,4 +1,4 @@
-// Who may see what of the console.
+// The rights of those who look at the console.
 //
 // Thread rule: any thread. Tested by http_console_session_test.cc and http_live_test.cc.
 

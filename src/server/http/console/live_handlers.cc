@@ -35,7 +35,7 @@ bool is_of_other_page(const AccessClaim& claim) {
   return !claim.origin.empty() && !claim.is_from_own_page();
 }
 
-// Who came in by a session stays as long as that lasts.
+// A client that came in by a session stays as long as that lasts.
 LiveSession::MayStay may_stay(HttpNode& node, const AccessClaim& claim, Instant now) {
   const auto session = session_of(node, claim, now);
   if (!session) return {};

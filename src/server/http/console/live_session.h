@@ -6,7 +6,7 @@
 // Messages are shared with all other sessions and are not copied. One that has not taken a message
 // when the next one comes gets the newest later, and never those between: so a slow reader holds
 // up nobody and costs no memory. It is pinged every kPingEvery, and dropped when no pong has come
-// for kSilenceMax. Of a peer that makes work, kFramesMax frames a second are read and answered.
+// for kSilenceMax. It reads and answers kFramesMax frames a second of a peer that makes work.
 //
 // A session of the console that was needed to get in is needed to stay.
 //
@@ -79,7 +79,7 @@ class LiveSession final : public Session,
   std::array<char, 512> input_;
   Waker* waker_ = nullptr;
 
-  // What is written next is settled before it is offered, and stays until it has been taken:
+  // The next bytes to write are settled before they are offered, and stay until they are taken:
   // answers, unless writes_message_.
   LiveMessagePtr message_;
   LiveMessagePtr next_;   // behind it: the newest

@@ -94,8 +94,8 @@ class AsyncStore final : public Store, private TripOwner {
 
   // This node has admitted the charge by other counters, as the store of some mode failed.
   void note_admitted(const Charge& charge, Instant now);
-  // A core that is gone has admitted the charge, and Redis may not have charged it. Of its units
-  // this node's counters have `entered`.
+  // A core that is gone has admitted the charge, and Redis may not have charged it. This
+  // node's counters have `entered` of its units.
   void owe(const Charge& charge, std::int64_t entered, Instant now);
 
   // Redis answers another store: pushes at once what this node has admitted alone.

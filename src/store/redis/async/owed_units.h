@@ -15,7 +15,7 @@ namespace weir {
 
 class OwedUnits {
  public:
-  // Of one key. Its core alone writes; who reads it comes after that core.
+  // One key's. Its core alone writes; who reads it comes after that core.
   struct Note {
     std::atomic<std::int64_t> units{0};
     std::atomic<std::int64_t> entered{0};  // of them: those that this node's counters have

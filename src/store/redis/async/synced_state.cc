@@ -46,7 +46,7 @@ algo::AdaptiveState adaptive_of(const SyncedState& numbers) {
   return algo::AdaptiveState::of(algo::SlidingWindowState{a, b, c});
 }
 
-// The quota as the state and it decide together: by the later switch. What is in backoff stays a
+// The quota as the state and it decide together: by the later switch. A key in backoff stays a
 // sliding window until the next sync brings the whole of it.
 Quota followed(const Quota& quota, const SyncedState& numbers) {
   const ActiveAlgorithm known = followed_by(numbers);

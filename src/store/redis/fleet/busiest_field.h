@@ -1,7 +1,7 @@
 // BusiestField: the field of a node's beat that carries its busiest keys, every few seconds.
 //
 // Each node writes its own word into one hash, and reads those of the others: by hashes of keys,
-// which are the same on all nodes, unless it shows keys. What is there of other nodes may be
+// which are the same on all nodes, unless it shows keys. The words of other nodes may be
 // anything: a word that is none counts as nothing, and no word says anything about what another
 // node has counted.
 //

@@ -23,7 +23,9 @@ RedisStoreOptions store_options(const RedisFleetOptions& options, const RedisFle
 }  // namespace
 
 RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Instant now)
-    : options_(options), core_(core) {
+    : options_(options),
+      core_(core),
+      own_counters_(&core.own_counters, [&state = core.state] { return state.live_nodes(); }) {
   auto& reactor = core_.surroundings.reactor;
   RedisListener& listener = *this;
   client_ = make_redis_client(options_.url, core_.surroundings, listener, now);
@@ -90,9 +92,13 @@ Store& RedisFleet::leases_at_hand() {
 
 bool RedisFleet::is_spread() const { return is_cluster(options_.url); }
 
-// Under another secret the key has another name, which this node does not know yet.
 void RedisFleet::admitted_alone(const Charge& charge, Instant now) {
-  if (has_secret_) async_->note_admitted(charge, now);
+  async_->note_admitted(charge, now);
+}
+
+void RedisFleet::admitted_early(const KeyName& name, std::span<const Quota> limits,
+                                std::int64_t cost, Instant now) {
+  early_.note(name, limits, cost, now);
 }
 
 void RedisFleet::owe(const Charge& charge, std::int64_t entered, Instant now) {
@@ -148,8 +154,12 @@ void RedisFleet::redis_failed(RedisFailure failure, std::string_view detail, Ins
   core_.listener.fleet_warned(last_failure_);
 }
 
-void RedisFleet::use_secret(Instant now) {
+void RedisFleet::use_secret(const KeyHasher& hasher, Instant now) {
   has_secret_ = true;
+  early_.tell(hasher, now, [&](const Charge& charge) {
+    own_counters_.enter(charge, now);  // which knows it by another name
+    async_->note_admitted(charge, now);
+  });
   report(now);
 }
 
@@ -165,6 +175,7 @@ void RedisFleet::publish(Instant now) {
   const CallCounts& strict = strict_store_->counts();
   FleetFigures figures{.counts = leased_->counts(), .failures = strict.failures};
   add_to(figures.counts, async_->counts());
+  figures.counts[kAsyncForgotten] += early_.forgotten();
   figures.counts[kStoreCalls] = static_cast<std::int64_t>(strict.calls);
   figures.counts[kStoreCharges] = static_cast<std::int64_t>(strict.charges);
   figures.counts[kScriptLoads] = static_cast<std::int64_t>(strict.reloads);

@@ -2,7 +2,8 @@
 // of the modes, and on the first core the beat.
 //
 // Until the fleet's secret is known (FleetBeat), keys have no common names: what is to be
-// shared fails as if the Redis were away, and rules say what happens then.
+// shared fails as if the Redis were away, and rules say what happens then. What the node admits
+// meanwhile is charged when the secret is known (EarlyCharges).
 //
 // Thread rule: its core, on which it is made and destroyed. Tested by redis_fleet_test.cc
 // and tests/e2e.
@@ -24,8 +25,10 @@
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
+#include "store/redis/fleet/early_charges.h"
 #include "store/redis/fleet/fleet_beat.h"
 #include "store/redis/fleet/fleet_state.h"
+#include "store/redis/keys/own_counters.h"
 #include "store/redis/leased/leased_store.h"
 #include "store/redis/strict/redis_store.h"
 #include "weir/store.h"
@@ -75,6 +78,8 @@ class RedisFleet final : public Fleet, RedisListener {
   Duration patience() const override { return options_.deadline; }
   std::int64_t live_nodes() const override { return core_.state.live_nodes(); }
   void admitted_alone(const Charge& charge, Instant now) override;
+  void admitted_early(const KeyName& name, std::span<const Quota> limits, std::int64_t cost,
+                      Instant now) override;
   // AsyncStore::owe(), of another process of this node.
   void owe(const Charge& charge, std::int64_t entered, Instant now);
 
@@ -94,8 +99,9 @@ class RedisFleet final : public Fleet, RedisListener {
   // The first attempt to connect is over.
   bool has_tried() const { return client_->state().phase != LinkState::Phase::kConnecting; }
 
-  // The secret that was found is in use on this core.
-  void use_secret(Instant now);
+  // The secret that was found is in use on this core, by this hasher. What the core has admitted
+  // before is charged under its names.
+  void use_secret(const KeyHasher& hasher, Instant now);
 
   // This core decides nothing more: it pushes what Redis has not charged, gives back its leases,
   // and takes the node out of the count. True when that is done, or cannot be; else the caller
@@ -122,6 +128,8 @@ class RedisFleet final : public Fleet, RedisListener {
   const Core core_;
   AwayStore away_;
   bool has_secret_ = false;
+  OwnCounters own_counters_;
+  EarlyCharges early_;
   std::string last_failure_;  // of decisions, in words
   std::unique_ptr<RedisClient> client_;
   std::unique_ptr<Store> strict_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "store/redis/client/client_testing.h"
+#include "store/redis/script/charge_script.h"
 #include "weir/memory_store.h"
 
 namespace weir {
@@ -132,7 +133,7 @@ TEST_F(RedisFleetTest, SharesNothingBeforeTheSecretIsKnown) {
   ASSERT_EQ(listener_.secrets.size(), 1u);
   EXPECT_EQ(listener_.secrets[0].bytes[0], std::byte{'s'});
   EXPECT_EQ(fleet_->live_nodes(), 3);
-  fleet_->use_secret(reactor_.now());
+  fleet_->use_secret(hasher_, reactor_.now());
   EXPECT_TRUE(state_.health().is_healthy);
   EXPECT_EQ(ask(fleet_->store(Mode::kStrict)), StoreError::kNone);
 }
@@ -157,6 +158,31 @@ TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
   fleet_->end_beat();
   reactor_.advance(2s);
   EXPECT_EQ(server_->hear(), "");
+}
+
+// A node that had just started forgot what it had admitted until then, debts included.
+TEST_F(RedisFleetTest, ChargesWhatItAdmittedBeforeTheSecretWasKnown) {
+  make_fleet();
+  const KeyName name{.rule = "r", .bucket = "", .key = "k"};
+  fleet_->admitted_early(name, {&quota_, 1}, 7, reactor_.now());
+  connect();
+  reactor_.advance(100ms);
+  answer_beat(1);
+  server_->hear();
+  fleet_->use_secret(hasher_, reactor_.now());
+  reactor_.advance(1ms);
+  Charge charge{.key = hasher_.hash(name, quota_), .quota = &quota_, .cost = 7};
+  ChargeCall expected("weir:");
+  expected.add(ScriptOperation::kSync, {&charge, 1});
+  const std::string heard = server_->hear();
+  EXPECT_NE(heard.find(expected.words()[3]), std::string::npos) << "the key";
+  EXPECT_NE(heard.find(expected.words().back()), std::string::npos) << "what it is charged";
+  charge.cost = 1;
+  batch_.charges = {&charge, 1};
+  batch_.decisions = {&decision_, 1};
+  batch_.on_done = [](Batch&) noexcept {};
+  memory_->decide(batch_, reactor_.now());
+  EXPECT_FALSE(decision_.allowed()) << "this node's own counters know it by the new name, too";
 }
 
 TEST_F(RedisFleetTest, BringsBackTheSecretThatARedisHasLost) {
@@ -378,7 +404,7 @@ TEST_F(RedisFleetTest, SaysOfChangesThatLast) {
   reactor_.advance(100ms);
   server_->hear();
   answer_beat(1);
-  fleet_->use_secret(reactor_.now());
+  fleet_->use_secret(hasher_, reactor_.now());
   reactor_.advance(1s);
   server_->hang_up();
   reactor_.advance(100ms);

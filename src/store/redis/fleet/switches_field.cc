@@ -94,8 +94,8 @@ std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// What began later than now began now: another clock has written it. What is no entry is the
-// lowest there can be, so that the one that is known here is said again.
+// What began later than now began now: another clock has written it. A field that is no entry
+// is the lowest there can be, so that the one that is known here is said again.
 void SwitchesField::take(std::string_view rule, std::string_view entry, Instant redis_now) {
   const auto hash = from_hex(rule);
   const auto numbers = numbers_in(entry);

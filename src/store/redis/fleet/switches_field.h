@@ -12,7 +12,7 @@
 // Redis has lost the hash; then every node says again what it knows. The times are microseconds
 // by Redis's clock.
 //
-// What is no entry is ignored, and named once; the next switch of the rule replaces it.
+// A field that is no entry is ignored, and named once; the next switch of the rule replaces it.
 //
 // Thread rule: one core of the node. Tested by tests/redis/switches_field_test.cc.
 

@@ -32,7 +32,7 @@ void TrafficField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(std::to_string(last_read_));
 }
 
-// Of the seconds that it has not said yet.
+// Those of the seconds that it has not said yet.
 std::string TrafficField::counts() const {
   if (said_ == saying_) return {};
   const auto known = recent_.snapshot();

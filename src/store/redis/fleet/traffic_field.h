@@ -66,7 +66,7 @@ class TrafficField final : public BeatField {
   const std::string node_;
   RecentTraffic& recent_;
   FleetListener& listener_;
-  // Of this node's own seconds, counted from its start.
+  // This node's own seconds, counted from its start.
   std::int64_t said_ = 0;         // that Redis has, or that were dropped
   std::int64_t saying_ = 0;       // in the beat under way
   std::int64_t due_from_ = 0;     // says nothing before so many have ended

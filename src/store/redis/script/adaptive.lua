@@ -29,13 +29,13 @@ local function make_adaptive(makers)
     local inner, format, tag = makers[INNER[kind]](makers), FORMATS[kind], TAGS[kind]
     made[kind] = {
       kind = kind, step = inner.step, expiry = inner.expiry, charge = inner.charge,
-      copied = inner.copied, deny = inner.deny, hold = inner.hold, inner = inner,
+      copied = inner.copied, deny = inner.deny, more = inner.more, hold = inner.hold, inner = inner,
       write = function(a, b, c, d, k)
         return pack(format, tag, numbers[k], lease_ends[k], a, b, c, d)
       end,
       -- Redis wants to see each request.
       is_unleased = kind == IN_BACKOFF,
-      -- Who may have long leases: of counts those who want no bucket either. A bucket that
+      -- Long leases are for callers that want no bucket either, of counts. A bucket that
       -- becomes counts would have to remember what is held.
       long_for = kind == SLIDING and SLIDING or 0,
       note_lease = note_lease,

@@ -77,8 +77,8 @@ void RedisStore::forget_debts(const Batch& answered) {
 
 // ---- calls ----
 
-// Sends what waits, at the end of a round of the loop, or when it has gathered for long. What is
-// too late is not sent: Redis would charge it, and it would fail all the same.
+// Sends what waits, at the end of a round of the loop, or when it has gathered for long. A batch
+// that is too late is not sent: Redis would charge it, and it would fail all the same.
 void RedisStore::flush(Instant now) {
   if (!breaker().closed()) fail_waiting(RedisFailure::kNotAsked, Instant::max(), now);
   fail_waiting(RedisFailure::kTimedOut, now, now);

@@ -8,8 +8,8 @@
 // changed, neither here nor in the file.
 //
 // Thread rule: rules(), view() and history() from any thread; the rest on one, which is that
-// of a RuleChanger once there are others. Tested by rulebook_test.cc, rule_changer_test.cc,
-// fuzz/rule_change_fuzz.cc and tests/e2e/rules_test.py.
+// of a RuleChanger once there are others. Tested by rulebook_test.cc, fuzz/rule_change_fuzz.cc,
+// tests/e2e/rules_test.py and, as two processes have it, src/nginx/changed_rules_test.cc.
 
 #pragma once
 
@@ -29,10 +29,18 @@
 
 namespace weir {
 
+// Why a change is not made: the status of its reply, and sentences.
+struct RuleRefusal {
+  int status;
+  std::string detail;
+};
+
 class Rulebook {
  public:
+  // May throw a RuleRefusal.
   using Compile = std::function<RuleSetPtr(std::vector<Rule>, RequestSources)>;
-  // Tells all cores that there are other rules. Must not throw: they are in force.
+  // Hands all cores the other rules, and waits for them a while. Must not throw: the rules are in
+  // force.
   using Apply = std::function<void()>;
 
   // Bounds of the history: versions, and bytes of their rules. The last version stays.
@@ -51,9 +59,17 @@ class Rulebook {
 
   // Puts the rules of the configuration in force, those of Envoy's files among them.
   Loaded load(Config config, Instant now);
+  // The same, of a text that was taken apart before.
+  Loaded load(Config config, ConfigSources in_file, Instant now);
 
   // Makes the change, or says why not (rule_desk.h).
   RuleReply change(const RuleChange& change, Instant now);
+
+  // Puts rules in force that a Rulebook of another process has made, whose file is the same. Throws
+  // what `compile` does.
+  void take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now);
+  // The number of the version that the next load makes.
+  void number_from(std::uint64_t version) { state_.version = version - 1; }
 
   // What would become of it. Changes nothing.
   RuleVerdict judge(const RuleTrial& trial) const;
@@ -75,6 +91,7 @@ class Rulebook {
     std::uint64_t version = 0;
     std::string text;       // of the file
     ConfigSources in_file;  // its rules
+    ServedBy served_by = ServedBy::kServer;
     std::shared_ptr<const std::vector<Rule>> envoy = std::make_shared<std::vector<Rule>>();
     RequestSources sources;
     Sources in_force;
@@ -93,7 +110,7 @@ class Rulebook {
   Draft draft_of(const RuleChange& change) const;
   Draft former_rules(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
-  RuleSource read_rule(const RuleChange& change) const;
+  RuleSource read_rule(const std::string& id, const std::string& text) const;
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;

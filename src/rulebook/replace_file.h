@@ -17,7 +17,7 @@ namespace weir {
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kAsBefore = 0;
 
-// Why replace_file() could not, as far as looking says: a sentence, or nothing.
+// Why replace_file() could not: a sentence, or nothing. Makes a file in the folder and removes it.
 std::optional<std::string> replacing_fault(const std::string& path);
 
 // Where `path` is a symbolic link, replaces what it leads to; a device, a pipe or a folder it

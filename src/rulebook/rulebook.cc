@@ -1,19 +1,18 @@
-#include "cli/node/rulebook.h"
-
-#include <spdlog/spdlog.h>
+#include "rulebook/rulebook.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
 
-#include "cli/node/replace_file.h"
-#include "cli/node/rule_probe.h"
-#include "cli/rule_text.h"
 #include "config/config_file.h"
 #include "config/config_warnings.h"
+#include "rulebook/replace_file.h"
+#include "rulebook/rule_probe.h"
+#include "rulebook/rule_text.h"
 #include "rules/rule_conflicts.h"
 
 namespace weir {
@@ -23,11 +22,7 @@ using Kind = RuleChange::Kind;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
 
-// Why a change is not made: the status of its reply, and sentences.
-struct Refusal {
-  int status;
-  std::string detail;
-};
+using Refusal = RuleRefusal;
 
 template <typename Sources>
 auto find_rule(Sources& sources, std::string_view id) {
@@ -103,12 +98,52 @@ std::vector<std::string> unwritten(const RulesView& view) {
   return ids;
 }
 
-// The rule with what the change switches.
-std::string switched(const std::string& rule_json, const RuleChange& change) {
+// As RFC 7396 has it. A patch is as deep as boost::json reads, which is bounded.
+void merge(boost::json::value& target, const boost::json::value& patch) {
+  if (!patch.is_object()) {
+    target = patch;
+    return;
+  }
+  if (!target.is_object()) target.emplace_object();
+  auto& fields = target.as_object();
+  for (const auto& [name, value] : patch.as_object()) {
+    if (value.is_null()) {
+      fields.stable_erase(name);
+    } else {
+      merge(fields[name], value);
+    }
+  }
+}
+
+std::string patched(const std::string& rule_json, const std::string& patch_json) {
+  boost::json::error_code error;
+  const auto patch = boost::json::parse(patch_json, error);
+  if (error || !patch.is_object() || patch.as_object().empty()) {
+    throw Refusal{400,
+                  "The body must be a JSON object of the fields that change, such as "
+                  R"({"limit":20}; null drops a field.)"};
+  }
   auto rule = boost::json::parse(rule_json);
-  if (change.enabled) rule.as_object()["enabled"] = *change.enabled;
-  if (change.shadow) rule.as_object()["shadow"] = *change.shadow;
+  merge(rule, patch);
   return boost::json::serialize(rule);
+}
+
+// What makes a rule apply without being named.
+constexpr std::array<std::string_view, 2> kEnforcing = {"match", "descriptor"};
+
+// Somebody who sends a rule without its match hardly means that it applies to nothing from now on.
+void refuse_to_disarm(const RuleSource& known, const RuleSource& wanted) {
+  const auto before = boost::json::parse(known.json);
+  const auto after = boost::json::parse(wanted.json);
+  for (const std::string_view field : kEnforcing) {
+    if (!before.as_object().contains(field) || after.as_object().contains(field)) continue;
+    const auto name = std::string(field);
+    throw Refusal{409, "Rule '" + known.id + "' has '" + name +
+                           "' and the body has none: the rule would no longer apply by itself. " +
+                           "Send '" + name + "' along, or PATCH what is to change alone, such as " +
+                           R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name +
+                           "\":null}."};
+  }
 }
 
 // What others see of a version.
@@ -137,10 +172,16 @@ std::shared_ptr<const RulesView> make_view(const std::vector<RuleSource>& in_for
 }  // namespace
 
 Rulebook::Loaded Rulebook::load(Config config, Instant now) {
+  auto in_file = config_sources(config.text);
+  return load(std::move(config), std::move(in_file), now);
+}
+
+Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant now) {
   auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
   auto next = state_;
   next.text = std::move(config.text);
-  next.in_file = config_sources(next.text);
+  next.served_by = config.served_by;
+  next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
   const auto written = texts_by_id(next.in_file.rules);
   auto envoy = std::vector<Rule>();
@@ -152,6 +193,15 @@ Rulebook::Loaded Rulebook::load(Config config, Instant now) {
   loaded.changes = finish(next, RuleOrigin::kFile, now);
   put_in_force(std::move(next));
   return loaded;
+}
+
+void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now) {
+  auto next = state_;
+  next.version = version - 1;
+  next.rules = compile_(checked(rules), next.sources);
+  next.in_force = std::move(rules);
+  finish(next, RuleOrigin::kRequest, now);
+  put_in_force(std::move(next));
 }
 
 // Adds what follows from the rules of `next`, and returns what is different from before. What
@@ -211,10 +261,10 @@ bool Rulebook::file_has_changed() const {
   return found == nullptr || *found != state_.text;
 }
 
-// The rule in the request, by itself.
-RuleSource Rulebook::read_rule(const RuleChange& change) const {
-  const RuleProbe probe(state_.in_file.others, change.text);
-  const auto parsed = parse_config(probe.text(), "rule");
+// The rule by itself.
+RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
+  const RuleProbe probe(state_.in_file.others, text);
+  const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{400, describe_mistakes(probe.as_written(*errors))};
   }
@@ -222,8 +272,8 @@ RuleSource Rulebook::read_rule(const RuleChange& change) const {
   if (read.rules.size() != 1 || read.others != state_.in_file.others) {
     throw Refusal{400, "The body must be one rule."};
   }
-  if (read.rules.front().id != change.id) {
-    throw Refusal{400, "The rule's id must be the one in the path, '" + change.id + "'."};
+  if (read.rules.front().id != id) {
+    throw Refusal{400, "The rule's id must be the one in the path, '" + id + "'."};
   }
   return std::move(read.rules.front());
 }
@@ -232,17 +282,22 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
     throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
-  if (change.kind == Kind::kPut) return read_rule(change);
   const auto known = find_rule(state_.in_force, change.id);
-  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
+  const bool is_new = known == state_.in_force.end();
+  if (change.kind == Kind::kPut) {
+    auto rule = read_rule(change.id, change.text);
+    if (!is_new) refuse_to_disarm(*known, rule);
+    return rule;
+  }
+  if (is_new) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
-  return {.id = change.id, .json = switched(known->json, change)};
+  return read_rule(change.id, patched(known->json, change.text));
 }
 
 // All rules together.
 std::vector<Rule> Rulebook::checked(const Sources& draft) const {
-  auto parsed =
-      parse_config(config_text({.others = state_.in_file.others, .rules = draft}), "rules");
+  auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft}),
+                             "rules", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{409, describe_conflicts(*errors, draft)};
   }
@@ -313,7 +368,7 @@ std::vector<std::string> Rulebook::changes_by(const Sources& rules,
 
 void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   const RuleProbe probe(state_.in_file.others, trial.text);
-  const auto parsed = parse_config(probe.text(), "rule");
+  const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     return add_findings(probe.as_written(*errors), RuleFinding::Weight::kMistake, verdict);
   }
@@ -326,7 +381,7 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
 
 // Files that the file names are not read.
 void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
-  auto parsed = parse_config(trial.text, "file");
+  auto parsed = parse_config(trial.text, "file", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     return add_findings(*errors, RuleFinding::Weight::kMistake, verdict);
   }
@@ -358,13 +413,15 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
-  const auto changes = finish(next, RuleOrigin::kRequest, now);
+  auto changes = finish(next, RuleOrigin::kRequest, now);
   if (keeps) {
     if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{409, *error};
   }
   put_in_force(std::move(next));
-  for (const auto& line : changes) spdlog::info("by request: {}", line);
-  return {.status = draft.status, .detail = {}, .version = state_.version};
+  return {.status = draft.status,
+          .detail = {},
+          .version = state_.version,
+          .changes = std::move(changes)};
 } catch (const Refusal& refusal) {
   return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
 }

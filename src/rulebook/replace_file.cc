@@ -1,4 +1,4 @@
-#include "cli/node/replace_file.h"
+#include "rulebook/replace_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,6 +47,17 @@ fs::path folder_of(const fs::path& target) {
   return target.has_parent_path() ? target.parent_path() : fs::path(".");
 }
 
+// A file in the place of a device or a pipe would take it away from all who use it.
+std::optional<std::string> kind_fault(const fs::path& target) {
+  std::error_code error;
+  if (!fs::exists(target, error) || fs::is_regular_file(target, error)) return std::nullopt;
+  return "cannot write " + target.string() + ": it is not a regular file";
+}
+
+UniqueFd make_file(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+}
+
 mode_t mode_of(const fs::path& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0644;
@@ -55,24 +66,27 @@ mode_t mode_of(const fs::path& path) {
 }  // namespace
 
 std::optional<std::string> replacing_fault(const std::string& path) {
-  std::error_code error;
   const fs::path target = target_of(path);
-  // A file in the place of a device or a pipe would take it away from all who use it.
-  if (fs::exists(target, error) && !fs::is_regular_file(target, error)) {
-    return "cannot write " + target.string() + ": it is not a regular file";
+  if (auto fault = kind_fault(target)) return fault;
+  // Only a try shows whether the folder takes files: of /proc, root hears that it may write there.
+  // The name is as long as the writer's, but another: the writer may be at work.
+  const std::string trial = target.string() + ".try";
+  if (const UniqueFd fd = make_file(trial); fd.is_open()) {
+    ::unlink(trial.c_str());
+  } else if (errno != EEXIST) {
+    return failure(target.string());
   }
-  if (::access(folder_of(target).c_str(), W_OK | X_OK) != 0) return failure(target.string());
   return std::nullopt;
 }
 
 std::optional<std::string> replace_file(const std::string& path, std::string_view text,
                                         mode_t mode) {
-  if (auto fault = replacing_fault(path)) return fault;
   const fs::path target = target_of(path);
+  if (auto fault = kind_fault(target)) return fault;
   const fs::path folder = folder_of(target);
   const std::string temporary = target.string() + ".new";
   ::unlink(temporary.c_str());
-  const UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnerOnly));
+  const UniqueFd fd = make_file(temporary);
   if (!fd.is_open()) return failure(temporary);
   const bool written = write_all(fd.get(), text) &&
                        ::fchmod(fd.get(), mode == kAsBefore ? mode_of(target) : mode) == 0 &&

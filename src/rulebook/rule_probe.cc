@@ -1,4 +1,4 @@
-#include "cli/node/rule_probe.h"
+#include "rulebook/rule_probe.h"
 
 #include <algorithm>
 #include <array>

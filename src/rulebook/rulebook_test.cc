@@ -1,8 +1,9 @@
-#include "cli/node/rulebook.h"
+#include "rulebook/rulebook.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -52,6 +53,14 @@ class RulebookTest : public testing::Test {
   RuleReply put(const std::string& id, const std::string& text) {
     return change({.kind = kPut, .id = id, .text = text});
   }
+  RuleReply patch(const std::string& id, const std::string& fields) {
+    return change({.kind = kPatch, .id = id, .text = fields});
+  }
+  std::string json_of(const std::string& id) const {
+    const auto view = book_.view();
+    const auto found = std::ranges::find(view->rules, id, &RuleView::id);
+    return found == view->rules.end() ? std::string() : found->json;
+  }
   std::string file() const {
     std::ifstream stream(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
@@ -100,9 +109,9 @@ TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
   EXPECT_EQ(added.status, 201);
   EXPECT_EQ(added.version, 3u);
   EXPECT_EQ(limit_of("new"), 7);
-  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = false}).status, 200);
+  EXPECT_EQ(patch("search", R"({"enabled":false})").status, 200);
   EXPECT_FALSE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = true}).status, 200);
+  EXPECT_EQ(patch("search", R"({"enabled":true})").status, 200);
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
   EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
   EXPECT_EQ(limit_of("search"), -1);
@@ -259,21 +268,68 @@ TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
 TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
   auto core = book_.rules();
   const auto first = std::weak_ptr(core);
-  change({.kind = kSwitch, .id = "search", .enabled = false});
+  patch("search", R"({"enabled":false})");
   core = book_.rules();
   EXPECT_FALSE(first.expired());
-  change({.kind = kSwitch, .id = "search", .enabled = true});
+  patch("search", R"({"enabled":true})");
   EXPECT_TRUE(first.expired());
 }
 
 TEST_F(RulebookTest, SwitchesShadowByItself) {
-  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .shadow = true}).status, 200);
+  EXPECT_EQ(patch("search", R"({"shadow":true})").status, 200);
   EXPECT_TRUE(book_.rules()->find("search")->shadow);
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(change({.kind = kSwitch, .id = "search", .enabled = false, .shadow = false}).status,
-            200);
+  EXPECT_EQ(patch("search", R"({"enabled":false,"shadow":false})").status, 200);
   EXPECT_FALSE(book_.rules()->find("search")->shadow);
   EXPECT_FALSE(book_.rules()->find("search")->enabled);
+}
+
+constexpr auto kMatching =
+    R"({"id":"login","limit":5,"window":"1m","match":{"path":"/login","method":"POST"}})";
+
+// It answered 200, and the rule applied to nothing from then on.
+TEST_F(RulebookTest, APutThatForgetsTheMatchOfItsRuleIsRefused) {
+  ASSERT_EQ(put("login", kMatching).status, 200);
+  const auto reply = put("login", R"({"id":"login","limit":6,"window":"1m"})");
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_THAT(reply.detail, HasSubstr("Rule 'login' has 'match' and the body has none"));
+  EXPECT_THAT(reply.detail, HasSubstr(R"(PATCH {"match":null})"));
+  EXPECT_EQ(json_of("login"), kMatching);
+  const auto verdict =
+      book_.judge({.id = "login", .text = R"({"id":"login","limit":6,"window":"1m"})"});
+  EXPECT_FALSE(verdict.is_ok());
+  EXPECT_EQ(patch("login", R"({"match":null})").status, 200);
+  EXPECT_EQ(json_of("login"), R"({"id":"login","limit":5,"window":"1m"})");
+}
+
+TEST_F(RulebookTest, APatchChangesWhatItNamesAndNothingElse) {
+  ASSERT_EQ(put("login", kMatching).status, 200);
+  EXPECT_EQ(patch("login", R"({"limit":20})").status, 200);
+  EXPECT_EQ(limit_of("login"), 20);
+  EXPECT_EQ(patch("login", R"({"match":{"method":null,"path":["/login","/in"]}})").status, 200);
+  EXPECT_EQ(json_of("login"),
+            R"({"id":"login","limit":20,"window":"1m","match":{"path":["/login","/in"]}})");
+}
+
+TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
+  EXPECT_EQ(patch("none", R"({"limit":20})").status, 404);
+  for (const char* fields : {"", "{}", "[]", "7", "{", R"({"limit":-1})", R"({"limit":null})",
+                             R"({"limt":20})", R"({"enabled":1})", R"({"id":"other"})"}) {
+    const auto reply = patch("login", fields);
+    EXPECT_EQ(reply.status, 400) << fields;
+    EXPECT_FALSE(reply.detail.empty());
+  }
+  expect_untouched();
+}
+
+TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
+  const auto reply = change({.kind = kPatch,
+                             .id = "login",
+                             .text = R"({"limit":20})",
+                             .keep = RuleChange::Keep::kInFile});
+  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_THAT(file(), HasSubstr("# Ours."));
+  EXPECT_THAT(file(), HasSubstr("limit: 20"));
 }
 
 TEST_F(RulebookTest, TakesARuleInYaml) {

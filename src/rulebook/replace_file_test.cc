@@ -1,4 +1,4 @@
-#include "cli/node/replace_file.h"
+#include "rulebook/replace_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -57,6 +57,21 @@ TEST_F(ReplaceFile, LeavesWhatIsNoFileWhereItIs) {
   EXPECT_EQ(replace_file(path("pipe"), "text", kOwnerOnly),
             "cannot write " + path("pipe") + ": it is not a regular file");
   EXPECT_TRUE(fs::is_fifo(path("pipe")));
+}
+
+// Root may write everywhere, as far as rights go; writing failed later.
+TEST_F(ReplaceFile, AFolderThatTakesNoFilesIsAFaultBeforeTheFirstWrite) {
+  const auto fault = replacing_fault("/proc/weir");
+  ASSERT_TRUE(fault);
+  EXPECT_NE(fault->find("cannot write /proc/weir: "), std::string::npos) << *fault;
+}
+
+TEST_F(ReplaceFile, LookingForFaultsLeavesTheFolderAndAWriterAtWorkAlone) {
+  std::ofstream(path("a.new")) << "half";
+  EXPECT_EQ(replacing_fault(path("a")), std::nullopt);
+  EXPECT_EQ(text_of(path("a.new")), "half");
+  EXPECT_FALSE(fs::exists(path("a")));
+  EXPECT_FALSE(fs::exists(path("a.try")));
 }
 
 TEST_F(ReplaceFile, SaysWhyItCannot) {

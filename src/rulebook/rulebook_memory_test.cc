@@ -13,8 +13,8 @@
 #include <variant>
 
 #include "base/allocation_testing.h"
-#include "cli/node/rulebook.h"
 #include "config/config.h"
+#include "rulebook/rulebook.h"
 
 namespace weir {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/rule_text.h"
+#include "rulebook/rule_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

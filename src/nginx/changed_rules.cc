@@ -1,0 +1,107 @@
+#include "nginx/changed_rules.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include "config/rules/rule_sources.h"
+
+namespace weir::nginx {
+namespace {
+
+std::vector<RuleSource> sources_in(const RulesView& view) {
+  std::vector<RuleSource> sources;
+  for (const RuleView& rule : view.rules) sources.push_back({.id = rule.id, .json = rule.json});
+  return sources;
+}
+
+}  // namespace
+
+ChangedRules::ChangedRules(World world, Instant now)
+    : world_(std::move(world)),
+      book_(
+          {}, [this](std::vector<Rule> rules, RequestSources) { return compile(std::move(rules)); },
+          [this] { put_to_use(); }) {
+  // What others have changed before this worker, the first catch_up() reads.
+  book_.number_from(world_.board.version() - (world_.board.has_changes() ? 1 : 0));
+  book_.load(world_.gateway.config(), world_.gateway.texts(), now);
+}
+
+// The first rules are those of the file, from which the master has made sets.
+RuleSetPtr ChangedRules::compile(std::vector<Rule> rules) {
+  if (sets_.empty()) return world_.gateway.sets().front();
+  for (Rule& rule : rules) rule.number = world_.ids.known(rule.id);
+  auto made = world_.gateway.sets_of(std::move(rules));
+  if (auto* mistake = std::get_if<std::string>(&made)) {
+    throw RuleRefusal{409, std::move(*mistake)};
+  }
+  next_ = std::get<0>(std::move(made));
+  return next_.front();
+}
+
+void ChangedRules::put_to_use() noexcept {
+  if (sets_.empty()) {
+    sets_ = world_.gateway.sets();
+    return;
+  }
+  former_ = std::exchange(sets_, std::move(next_));
+  world_.use(sets_);
+}
+
+void ChangedRules::read_board(Instant now) {
+  RuleBoard::Hold hold(world_.board);
+  const auto version = hold.read();
+  if (version) follow(*version, now);
+}
+
+// REQUIRES: a version of this generation
+void ChangedRules::follow(const RuleBoard::Version& version, Instant now) {
+  if (version.rules.empty() || version.number == book_.view()->version) return;
+  try {
+    book_.take_over(config_sources(version.rules).rules, version.number, now);
+  } catch (const RuleRefusal& refusal) {
+    world_.say("a worker cannot follow a change of the rules: " + refusal.detail);
+  }
+}
+
+void ChangedRules::change(RuleChange change, Done done, Instant now) {
+  RuleReply reply;
+  try {
+    reply = make(change, now);
+  } catch (const std::exception& error) {
+    reply = refusal(503, error.what());
+  }
+  done(std::move(reply));
+}
+
+RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
+  if (change.keep == RuleChange::Keep::kInFile) {
+    return refusal(409,
+                   "nginx's workers do not write the file that weir_config names: change it there, "
+                   "and reload nginx");
+  }
+  RuleBoard::Hold hold(world_.board);
+  const auto version = hold.read();
+  if (!version) return refusal(503, "nginx has been reloaded: ask again, on a new connection.");
+  follow(*version, now);
+  auto before = sources_in(*view());
+  auto reply = book_.change(change, now);
+  if (reply.status >= 400) return reply;
+  if (!hold.write(config_text({.rules = sources_in(*view())}))) {
+    book_.take_over(std::move(before), version->number, now);
+    return refusal(409, "weir_zone has no room for rules of this length; make it larger.");
+  }
+  for (const std::string& line : reply.changes) world_.say("by request: " + line);
+  return reply;
+}
+
+void ChangedRules::judge(RuleTrial, Judged done) {
+  done({.status = 409, .detail = "nginx does not judge rules here: use nginx -t"});
+}
+
+RuleReply ChangedRules::refusal(int status, std::string detail) const {
+  return {.status = status, .detail = std::move(detail), .version = view()->version};
+}
+
+}  // namespace weir::nginx

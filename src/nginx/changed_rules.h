@@ -1,0 +1,69 @@
+// ChangedRules: the rules of one worker as its admin pages see and change them, and as the workers
+// of the same nginx have changed them.
+//
+//   a request of this worker ──> Rulebook ──> RuleBoard ──> the others' catch_up() ──> Rulebook
+//
+// A change by request holds until nginx is reloaded. The file is not written, since workers
+// usually may not. A rule that the file lacks counts among no figures of rules.
+//
+// Thread rule: the worker's only thread. Tested by changed_rules_test.cc and
+// tests/nginx/admin_test.py.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nginx/gateway.h"
+#include "nginx/rule_board.h"
+#include "rulebook/rulebook.h"
+#include "rules/rule_set.h"
+#include "server/http/admin/rule_desk.h"
+#include "weir/time.h"
+
+namespace weir::nginx {
+
+class ChangedRules final : public RuleDesk {
+ public:
+  // By number, as Gateway::sets(). Must not throw.
+  using Use = std::function<void(const std::vector<RuleSetPtr>& sets)>;
+  using Say = std::function<void(const std::string& line)>;
+
+  // All must outlive this. Decisions follow `use` from then on.
+  struct World {
+    const Gateway& gateway;
+    const RuleIds& ids;
+    RuleBoard& board;
+    Use use;
+    Say say;
+  };
+  ChangedRules(World world, Instant now);
+
+  // What other workers have changed. One load, if they have not.
+  void catch_up(Instant now) {
+    if (world_.board.has_news()) read_board(now);
+  }
+
+  std::shared_ptr<const RulesView> view() const override { return book_.view(); }
+  RuleHistory history() const override { return book_.history(); }
+  void change(RuleChange change, Done done, Instant now) override;
+  void judge(RuleTrial trial, Judged done) override;
+
+ private:
+  RuleSetPtr compile(std::vector<Rule> rules);
+  void put_to_use() noexcept;
+  void read_board(Instant now);
+  void follow(const RuleBoard::Version& version, Instant now);
+  RuleReply make(const RuleChange& change, Instant now);
+  RuleReply refusal(int status, std::string detail) const;
+
+  const World world_;
+  std::vector<RuleSetPtr> sets_;    // in force
+  std::vector<RuleSetPtr> next_;    // compiled last
+  std::vector<RuleSetPtr> former_;  // requests may still read them
+  Rulebook book_;
+};
+
+}  // namespace weir::nginx
