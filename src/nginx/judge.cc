@@ -147,7 +147,7 @@ std::int64_t Judge::enter(const Ask& ask, const Question& question) {
   return rule.on_full == OnFull::kDeny ? limit + 1 : 0;
 }
 
-// So long may the request wait, if there is a place for one more.
+// How long the request may wait: not at all, unless there is a place for one more.
 Duration Judge::patience(const Ask& ask, const Question& question) {
   const Rule& rule = *ask.rule;
   const Denial& denial = rule.denial;
@@ -161,7 +161,7 @@ Duration Judge::patience(const Ask& ask, const Question& question) {
   return denial.delay_max;
 }
 
-// False if there is no room for it. What is counted by the response is charged then; now one unit
+// False if there is no room for it. A rule that counts by the response charges then; now one unit
 // has to be left.
 bool Judge::add_ask(const Rule& rule, const Question& question) {
   PartScratch tier{};
