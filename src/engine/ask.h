@@ -39,7 +39,7 @@ struct Ask {
   // A caller that names the key may mean an address by it. A key made of a request may be a
   // header of the client's own choice.
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
-  // Of a rule that limits what is under way: how many requests would be, with this one; 0: this one
+  // By a rule that limits what is under way: how many requests would be, with this one; 0: this one
   // is not counted.
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has

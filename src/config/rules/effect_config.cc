@@ -231,7 +231,7 @@ void read_tiers(const SectionReader& reader, Rule& rule) {
   }
 }
 
-// Of requests under way: the limit alone. It has no window that anybody should read.
+// A limit of requests under way stands alone. It has no window that anybody should read.
 std::vector<Quota> read_concurrency(const SectionReader& reader) {
   return {
       *Quota::make({.limit = reader.get<std::int64_t>("limit").value_or(0), .window = kWindowMin})};
