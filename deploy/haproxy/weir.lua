@@ -37,7 +37,7 @@ local function names_in(list)
   return lists[list]
 end
 
--- Of the server to ask; nil if none is up.
+-- The address of the server to ask; nil if none is up.
 local function address_of_weir(txn)
   for name, server in pairs(core.backends[BACKEND].servers) do
     local is_up = txn.f:srv_is_up(BACKEND .. "/" .. name)

@@ -70,7 +70,7 @@ Zeros longest_zeros(std::span<const unsigned, 8> groups) {
   return longest;
 }
 
-// Of ::192.0.2.1 the end is written as IPv4, as inet_ntop does.
+// The end of ::192.0.2.1 is written as IPv4, as inet_ntop does.
 char* write_v6(char* end, const IpAddress::Bytes& bytes) {
   std::array<unsigned, 8> groups;
   for (std::size_t i = 0; i < groups.size(); ++i) {

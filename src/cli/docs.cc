@@ -127,6 +127,16 @@ std::string limits_text(std::span<const Quota> limits) {
   return fmt::format("{}", fmt::join(parts, " and "));
 }
 
+// "401", or "500 to 599".
+std::vector<std::string> statuses_of(const ResponseCount& count) {
+  auto statuses = std::vector<std::string>();
+  for (const auto& [first, last] : count.statuses) {
+    auto& text = statuses.emplace_back(std::to_string(first));
+    if (last != first) text += " to " + std::to_string(last);
+  }
+  return statuses;
+}
+
 // "mon-fri 08:00 to 18:00 Europe/Berlin".
 std::string hours_text(const json::object& hours) {
   const auto field = [&](std::string_view name, std::string_view otherwise) {
@@ -145,8 +155,15 @@ std::string requests_text(const Entry& entry) {
 }
 
 std::string all_limits_text(const Rule& rule) {
+  if (rule.effect == Rule::Effect::kConcurrency) {
+    return fmt::format("{} under way at once", rule.quota.limit());
+  }
   if (rule.effect != Rule::Effect::kLimit) return "none";
   auto text = limits_text(rule.own_limits());
+  if (rule.response && !rule.response->statuses.empty()) {
+    text +=
+        fmt::format(", of responses with status {}", fmt::join(statuses_of(*rule.response), ", "));
+  }
   for (const auto& [tier, limits] : sorted(rule.tiers)) {
     text += "; " + code(tier) + ": " + limits_text(limits);
   }
@@ -154,7 +171,10 @@ std::string all_limits_text(const Rule& rule) {
 }
 
 std::string denial_text(const Denial& denial) {
-  if (denial.blocks.empty()) return "";
+  if (denial.blocks.empty()) {
+    const bool delays = denial.delay_max > Duration{0};
+    return delays ? "after a wait of up to " + format_duration(denial.delay_max) : "";
+  }
   auto lengths = std::vector<std::string>();
   for (const auto length : denial.blocks) lengths.push_back(format_duration(length));
   const auto text = fmt::format("blocked for {}", fmt::join(lengths, ", then "));
@@ -253,7 +273,7 @@ struct DocsOptions {
 };
 
 void print_docs(const DocsOptions& options) {
-  const auto config = value_or_refuse(load_config(options.file), std::cerr);
+  const auto config = value_or_refuse(load_config(options.file, ServedBy::kGateway), std::cerr);
   const auto sources = config_sources(config.text).rules;
   std::cout << (options.format == "openapi" ? docs_as_openapi(config.rules, sources)
                                             : docs_as_markdown(config.rules, sources));

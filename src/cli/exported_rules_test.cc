@@ -84,6 +84,22 @@ jwt: {secret_file: none}
             "rules.yaml:5:10: users: the Worker reads no tokens: it does not know 'jwt:sub'\n");
 }
 
+TEST(ExportedRules, RefuseWithItsPlaceWhatOnlyAGatewayCanDo) {
+  const auto mistake = [](const std::string& fields) {
+    const auto line = exported("rules:\n  - {id: a, match: {}, limit: 1, " + fields + "}\n");
+    return line.substr(0, line.find(';'));
+  };
+  const std::string kBegin = "mistake: rules.yaml:2:";
+  EXPECT_EQ(mistake("window: 1s, count_if: {status: 401}"),
+            kBegin + "54: only nginx with Weir in it sees the response");
+  EXPECT_EQ(mistake("window: 1s, cost: 'response:X-Cost'"),
+            kBegin + "50: only nginx with Weir in it sees the response");
+  EXPECT_EQ(mistake("of: concurrency"),
+            kBegin + "36: only nginx with Weir in it sees when requests end");
+  EXPECT_EQ(mistake("window: 1s, algorithm: token_bucket, on_deny: {delay_up_to: 1s}"),
+            kBegin + "92: only nginx with Weir in it delays requests");
+}
+
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {
   EXPECT_EQ(exported(R"(
 rules:

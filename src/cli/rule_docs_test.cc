@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "config/config.h"
 
@@ -28,6 +29,24 @@ TEST_F(RuleDocs, AreAsInTheGoldenFiles) {
   const auto& rules = std::get<Config>(config_).rules;
   EXPECT_EQ(docs_as_markdown(rules, sources_), file("docs.md"));
   EXPECT_EQ(docs_as_openapi(rules, sources_), file("docs.json"));
+}
+
+TEST(RuleDocsOfAGateway, SayWhatIsCountedAndWhoWaits) {
+  constexpr std::string_view kRules = R"(rules:
+  - {id: failed, match: {path: /a}, limit: 5, window: 1m, count_if: {status: [401, 5xx]}}
+  - {id: held, match: {path: /b}, limit: 20, of: concurrency}
+  - id: paced
+    match: {path: /c}
+    algorithm: token_bucket
+    limit: 20
+    window: 2s
+    on_deny: {delay_up_to: 2s}
+)";
+  const auto config = parse_config(kRules, "rules.yaml", ServedBy::kGateway);
+  const auto text = docs_as_markdown(std::get<Config>(config).rules, config_sources(kRules).rules);
+  EXPECT_NE(text.find("5 per 1m, of responses with status 401, 500 to 599"), text.npos) << text;
+  EXPECT_NE(text.find("20 under way at once"), text.npos) << text;
+  EXPECT_NE(text.find("after a wait of up to 2s"), text.npos) << text;
 }
 
 }  // namespace

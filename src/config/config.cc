@@ -108,9 +108,10 @@ std::string ConfigError::to_string() const {
   return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message;
 }
 
-std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file) {
+std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
+                                                ServedBy served_by) {
   Mistakes mistakes(file);
-  auto config = Config{.text = std::string(text)};
+  auto config = Config{.text = std::string(text), .served_by = served_by};
   auto parsed = YamlDocument::parse(text);
   if (auto* error = std::get_if<YamlError>(&parsed)) {
     mistakes.add(error->place, std::move(error->message));
@@ -131,11 +132,11 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
   return config;
 }
 
-std::variant<Config, ConfigErrors> load_config(const std::string& path) {
+std::variant<Config, ConfigErrors> load_config(const std::string& path, ServedBy served_by) {
   auto text = read_config_file(path);
   if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
   if (std::get<std::string>(text).empty()) return ConfigErrors{{.file = path, .message = kNoText}};
-  auto parsed = parse_config(std::get<std::string>(text), path);
+  auto parsed = parse_config(std::get<std::string>(text), path, served_by);
   if (auto* config = std::get_if<Config>(&parsed)) {
     Mistakes mistakes(path);
     load_token_key(*config, mistakes);

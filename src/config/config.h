@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -34,6 +35,10 @@
 #include "rules/rule_set.h"
 
 namespace weir {
+
+// What applies the rules. Some of what a rule may say only a gateway can do, which passes requests
+// on to an origin: nginx with Weir in it (docs/nginx.md).
+enum class ServedBy : std::uint8_t { kServer, kGateway };
 
 // Where a rule stands in the file.
 struct RulePlaces {
@@ -48,7 +53,8 @@ struct RulePlaces {
 };
 
 struct Config {
-  std::string text;        // as it was read
+  std::string text;  // as it was read
+  ServedBy served_by = ServedBy::kServer;
   SettingValues settings;  // checked
   std::vector<Rule> rules;
   std::vector<RulePlaces> rule_places;  // parallel to `rules`, as they were read
@@ -82,8 +88,10 @@ inline constexpr std::size_t kConfigErrorsMax = 100;
 // `file` is only a name, for the errors. No text is an empty configuration.
 // load_config() also reads the files that the file names, as far as rules need them, and
 // refuses a file of no bytes.
-std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file);
-std::variant<Config, ConfigErrors> load_config(const std::string& path);
+std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
+                                                ServedBy served_by = ServedBy::kServer);
+std::variant<Config, ConfigErrors> load_config(const std::string& path,
+                                               ServedBy served_by = ServedBy::kServer);
 
 // The JSON Schema (draft 2020-12) of the file, pretty-printed.
 std::string config_schema();

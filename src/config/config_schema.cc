@@ -118,7 +118,12 @@ json::object condition_schema(const Field& field, const Section& section) {
   if (decided_by->default_text != condition.value) {
     when["required"] = json::array{view(condition.field)};
   }
-  return {{"if", std::move(when)}, {"else", {{"properties", {{view(field.name), false}}}}}};
+  json::object schema{{"if", std::move(when)},
+                      {"else", {{"properties", {{view(field.name), false}}}}}};
+  if (field.presence == Field::Presence::kRequired) {
+    schema["then"] = {{"required", json::array{view(field.name)}}};
+  }
+  return schema;
 }
 
 json::object section_schema(const Section& section) {
@@ -127,8 +132,10 @@ json::object section_schema(const Section& section) {
   json::array conditions;
   for (const Field& field : section.fields) {
     properties[view(field.name)] = field_schema(field);
-    if (field.presence == Field::Presence::kRequired) required.emplace_back(view(field.name));
-    if (!field.condition.field.empty()) conditions.push_back(condition_schema(field, section));
+    const bool is_conditional = !field.condition.field.empty();
+    const bool is_required = field.presence == Field::Presence::kRequired;
+    if (is_required && !is_conditional) required.emplace_back(view(field.name));
+    if (is_conditional) conditions.push_back(condition_schema(field, section));
   }
   json::object schema{{"description", view(section.description)},
                       {"type", {"object", "null"}},

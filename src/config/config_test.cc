@@ -103,6 +103,22 @@ TEST(GoodConfigs, Load) {
   }
 }
 
+// Whose rules these are: the gateway takes them, and others say what to do.
+TEST(ConfigsForGateways, AreRefusedByOthers) {
+  for (const fs::path& path : yaml_files("testdata/for_gateways")) {
+    const auto name = path.filename().string();
+    const auto taken = parse_config(read_file(path), name, ServedBy::kGateway);
+    EXPECT_TRUE(std::holds_alternative<Config>(taken)) << path;
+    const auto refused = parse_config(read_file(path), name);
+    ASSERT_TRUE(std::holds_alternative<ConfigErrors>(refused)) << path;
+    std::string lines;
+    for (const ConfigError& error : std::get<ConfigErrors>(refused)) {
+      lines += error.to_string() + '\n';
+    }
+    expect_file(fs::path(path).replace_extension(".expected"), lines);
+  }
+}
+
 TEST(Config, HoldsEveryField) {
   const auto parsed = load_config("testdata/good/full.yaml");
   ASSERT_TRUE(std::holds_alternative<Config>(parsed));

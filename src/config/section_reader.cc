@@ -122,30 +122,37 @@ void SectionReader::check_required() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
     const bool is_there = slots_[i].key != nullptr || slots_[i].mistyped;
-    if (field.presence != Field::Presence::kRequired || is_there) continue;
+    const bool is_required = field.presence == Field::Presence::kRequired && applies(field) == true;
+    if (!is_required || is_there) continue;
     refuse(place(), std::string(section_.name) + " needs '" + std::string(field.name) +
                         "': " + expected_text(field));
   }
 }
 
+std::string_view SectionReader::choice(std::string_view field) const {
+  const auto* set = std::get_if<std::string>(&slot(field).value);
+  return set != nullptr ? std::string_view(*set) : section_.find(field)->default_text;
+}
+
+std::optional<bool> SectionReader::applies(const Field& field) const {
+  const Condition& condition = field.condition;
+  if (condition.field.empty()) return true;
+  const Slot& decider = slot(condition.field);
+  const bool is_set = std::holds_alternative<std::string>(decider.value);
+  if ((decider.key != nullptr && !is_set) || decider.mistyped) return std::nullopt;
+  return choice(condition.field) == condition.value;
+}
+
 void SectionReader::check_conditions() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const Field& field = section_.fields[i];
+    if (slots_[i].key == nullptr || applies(field) != false) continue;
     const Condition& condition = field.condition;
-    if (condition.field.empty() || slots_[i].key == nullptr) continue;
-
-    const Slot& decider = slot(condition.field);
-    const auto* set = std::get_if<std::string>(&decider.value);
-    const bool wrong = (decider.key != nullptr && set == nullptr) || decider.mistyped;
-    if (wrong) continue;  // reported already
-    const std::string_view actual =
-        set != nullptr ? std::string_view(*set) : section_.find(condition.field)->default_text;
-    if (actual == condition.value) continue;
-
     const std::string wanted = std::string(condition.field) + ": " + std::string(condition.value);
     refuse(slots_[i].key->place, "'" + std::string(field.name) + "' is only for '" + wanted +
                                      "', but the " + std::string(condition.field) + " is " +
-                                     std::string(actual) + "; remove one or change the other");
+                                     std::string(choice(condition.field)) +
+                                     "; remove one or change the other");
   }
 }
 

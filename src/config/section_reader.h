@@ -100,6 +100,10 @@ class SectionReader {
   void refuse(const TextPlace& place, std::string message);
   void read_entry(const YamlNode::Entry& entry);
   void note_meant_field(std::string_view unknown);
+  // The text of a kChoice: what is set, or the default.
+  std::string_view choice(std::string_view field) const;
+  // Whether its condition holds. Nothing if the field that decides is wrong.
+  std::optional<bool> applies(const Field& field) const;
   void check_required();
   void check_conditions();
 

@@ -43,22 +43,36 @@ struct Ask {
   // A caller that names the key may mean an address by it. A key made of a request may be a
   // header of the client's own choice.
   enum class KeyOrigin : std::uint8_t { kCaller, kRequest } key_origin = KeyOrigin::kCaller;
+  // By a rule that limits what is under way: how many requests would be, with this one; 0: this one
+  // is not counted.
   std::int64_t cost = 1;
   // Whether the cost counts only if it fits, or always, as Operation::kCharge of weir/store.h has
-  // it: for work that is done. Or else takes what is left, as Operation::kDrain has it.
-  enum class Counting : std::uint8_t { kAsTheRuleSays, kIfItFits, kAlways, kOrWhatIsLeft };
+  // it: for work that is done. Or else takes what is left, as Operation::kDrain has it. kNothing:
+  // the answer is that of a look, beside others that spend.
+  enum class Counting : std::uint8_t {
+    kAsTheRuleSays,
+    kIfItFits,
+    kAlways,
+    kOrWhatIsLeft,
+    kNothing,
+  };
   Counting counting = Counting::kAsTheRuleSays;
+  // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
+  // whose only limit is a token bucket.
+  Duration patience{0};
   std::optional<Mode> mode{};  // none: the rule's, or the node's
   std::string_view echo{};     // the door's own: text of the request that its reply repeats
 
+  bool counts_nothing() const { return counting == Counting::kNothing; }
   bool counts_always(std::int64_t units) const {
-    if (units <= 0 || counting == Counting::kIfItFits) return false;
+    if (units <= 0 || counts_nothing() || counting == Counting::kIfItFits) return false;
     if (counting == Counting::kOrWhatIsLeft) return false;
     return counting == Counting::kAlways || (rule != nullptr && rule->counts_always(units));
   }
   // How it is charged by itself, whatever becomes of the others of its request. kSpendEach: it goes
   // along with them.
   Operation own_operation() const {
+    if (counts_nothing()) return Operation::kLook;
     if (counting == Counting::kOrWhatIsLeft && cost > 0) return Operation::kDrain;
     return counts_always(cost) ? Operation::kCharge : Operation::kSpendEach;
   }
@@ -83,11 +97,14 @@ struct Answer {
     kDenyList,
     kMissingKey,  // the rule denies requests that lack a part of its key
     kBlocked,
+    kUnderWay,     // so many requests of the key are
     kStoreFailed,  // the rule says what then
   };
 
   Cause cause = Cause::kCounted;
   Decision decision{};
+  // For so long has a request that is allowed to wait until it may go on.
+  Duration wait{0};
   // The limit that the decision is about: of several the one that presses most.
   Quota quota{};
   // What the counters said, before shadow let it pass.

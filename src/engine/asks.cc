@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "algo/quota_share.h"
+#include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
 #include "engine/asks_pool.h"
@@ -70,8 +71,7 @@ Asks::~Asks() = default;
 // ---- what is asked ----
 
 void Asks::begin(Operation operation) {
-  const bool is_own = operation == Operation::kCharge || operation == Operation::kDrain;
-  WEIR_ASSERT(open_ == 0 && !is_own);  // an ask says so
+  WEIR_ASSERT(open_ == 0 && operation != Operation::kDrain);  // an ask says so
   operation_ = operation;
   size_ = 0;
   joint_limits_ = 0;
@@ -123,10 +123,13 @@ void Asks::take_limits(Item& item, const Ask& ask) const {
   item.limits =
       has_choice ? least_limits(*ask.rule, *ask.choices) : ask.rule->limits_for(ask.key, ask.tier);
   const std::int64_t percent = limit_percent(*ask.rule, engine_);
-  if (percent == 100) return;
-  item.lowered.clear();
-  for (const Quota& quota : item.limits) item.lowered.push_back(percent_of(quota, percent));
-  item.limits = item.lowered;
+  if (percent == 100 && ask.patience == Duration{0}) return;
+  item.changed.clear();
+  for (const Quota& quota : item.limits) {
+    const Quota part = percent == 100 ? quota : percent_of(quota, percent);
+    item.changed.push_back(ask.patience == Duration{0} ? part : *with_room(part, ask.patience));
+  }
+  item.limits = item.changed;
 }
 
 // Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
@@ -144,6 +147,8 @@ void Asks::follow_switches(Item& item) const {
 Operation Asks::own_operation(const Ask& ask) const {
   return is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
 }
+
+bool Asks::only_looks(const Ask& ask) const { return is_hit(operation_) && ask.counts_nothing(); }
 
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
@@ -248,7 +253,7 @@ void Asks::ask_next(Instant now) {
 void Asks::ask_apart(Instant now) {
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kDone;
   const Group apart = members(Role::kApart);
-  for (const Operation operation : {Operation::kCharge, Operation::kDrain}) {
+  for (const Operation operation : {Operation::kCharge, Operation::kDrain, Operation::kLook}) {
     Group group;
     for (const std::uint8_t index : Members(apart)) {
       if (own_operation(items_[index]->ask) == operation) group.add(index);
@@ -414,6 +419,8 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
       item.answer.decision = decisions[next];
       if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
+    if (item.ask.patience == Duration{0}) continue;
+    item.answer.wait = leave_room(item.limits.front(), item.ask.patience, item.answer.decision);
   }
 }
 

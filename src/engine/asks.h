@@ -10,6 +10,7 @@
 //   without a part of its key        denied for good, nothing counted, if the rule says so
 //   blocked, by the rule or for all  denied until the block ends, nothing counted; a limit
 //                                    without a rule, too, if it is for all
+//   concurrency                      as many may be under way; the door says how many are
 //   the limits for this key          an override's, its tier's or the rule's own, or a part of
 //                                    them while the rule's traffic is unusual; all of them hold,
 //                                    and a denial by one charges none
@@ -24,7 +25,9 @@
 //
 // Each ask is decided by itself (kSpendEach), or all or nothing (kSpendAll), where an ask of
 // a shadow rule neither denies nor is charged if others do. What counts always is charged first,
-// whatever the others say; if it denies, no other is charged. Everything is asked before
+// whatever the others say, and what only looks is asked first; if one of them denies, no other is
+// charged. Asks of kCharge are charges of requests that were decided before: each counts always,
+// may block its key, and is in no figure, where the request is already. Everything is asked before
 // anything is waited for. Two modes, all or nothing, over a Redis 5 ms away:
 //
 //      0 ms  decide(): local rules are charged in memory; the others leave in one batch, in
@@ -118,7 +121,7 @@ class Asks final : Engine::Asker {
 
   enum class Role : std::uint8_t {
     kUncounted,  // answered without a counter
-    kApart,      // counted by itself, first: whether or not it fits, or what is left
+    kApart,      // counted by itself, first: whether or not it fits, what is left, or nothing
     kHere,       // counted together with others in this node's memory
     kShared,     // counted together with others by the store of a mode
     kAlone,      // counted by itself; of all or nothing, when the others are decided
@@ -132,7 +135,7 @@ class Asks final : Engine::Asker {
     std::string tier;
     std::string bucket;  // while the engine awaits a hasher, as key without a rule
     std::span<const Quota> limits;
-    std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
+    std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     HashedName name;
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
@@ -164,6 +167,7 @@ class Asks final : Engine::Asker {
   static Decision refused(const Quota& quota);
   static Decision untouched(const Quota& quota);  // as if the key had never been seen
   std::optional<Answer> settle_by_rule(const Item& item, Instant now) const;
+  bool settle_under_way(Item& item) const;
   bool settle_uncounted(Item& item, Instant now) const;
   Operation own_operation(const Ask& ask) const;
   Role role_of(const Item& item) const;

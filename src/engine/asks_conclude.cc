@@ -30,9 +30,11 @@ DenialCause denial_cause(const Answer& answer) {
   switch (answer.cause) {
     case Answer::Cause::kBlocked: return DenialCause::kBlock;
     case Answer::Cause::kDenyList: return DenialCause::kDenyList;
+    case Answer::Cause::kMissingKey: return DenialCause::kMissingKey;
     case Answer::Cause::kStoreFailed: return DenialCause::kStoreFailure;
     case Answer::Cause::kCounted:
-    case Answer::Cause::kNotCounted: break;
+    case Answer::Cause::kNotCounted:
+    case Answer::Cause::kUnderWay: break;
   }
   return DenialCause::kLimit;
 }
@@ -97,7 +99,7 @@ void Asks::conclude(Instant now) {
   for (const auto& each : items()) {
     Item& item = *each;
     item.answer.over = !item.answer.allowed();
-    record(item, now);
+    if (operation_ != Operation::kCharge) record(item, now);
     block_for_denial(item, now);
     if (item.answer.over && spends(operation_)) remember_denial(item, now);
     if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
@@ -189,8 +191,9 @@ void Asks::report_counted_alone(Instant now) {
   for (const auto& each : items()) {
     const Item& item = *each;
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
-    const bool is_owed = own_operation(item.ask) == Operation::kCharge;
-    const bool is_kept = others_count || item.role == Role::kApart;
+    const Operation own = own_operation(item.ask);
+    const bool is_owed = own == Operation::kCharge || operation_ == Operation::kCharge;
+    const bool is_kept = own != Operation::kLook && (others_count || item.role == Role::kApart);
     const bool counts = is_owed || (is_kept && !item.answer.over);
     if (alone && counts) report(item, now);
   }

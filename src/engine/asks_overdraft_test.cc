@@ -117,5 +117,36 @@ TEST_F(AsksOverdraft, OfSeveralLimitsEachIsCharged) {
   EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+86 ");
 }
 
+TEST_F(AsksOverdraft, WhatOnlyLooksDeniesTheOthersAndIsNotCounted) {
+  const Rule rule{.id = "r", .quota = quota(5)};
+  const Rule looked_at{.id = "looked at", .quota = quota(2)};
+  const auto both = [&] {
+    return decide(Operation::kSpendAll,
+                  {{.rule = &looked_at, .key = "a", .counting = Ask::Counting::kNothing},
+                   {.rule = &rule, .key = "a"}});
+  };
+  EXPECT_EQ(both(), "+2 +4 ");
+  EXPECT_EQ(both(), "+2 +3 ");
+  hit(looked_at, "a", 2);
+  EXPECT_EQ(both(), "-0 +3 ");
+  EXPECT_EQ(both(), "-0 +3 ");
+  EXPECT_EQ(traffic_.summary(now_).total_denied(), 2u);
+}
+
+TEST_F(AsksOverdraft, ChargesOfADecidedRequestCountBlockAndAreInNoFigure) {
+  Rule rule{.id = "r", .quota = quota(2)};
+  rule.denial.blocks = {5min};
+  const auto charge = [&](std::int64_t cost) {
+    return decide(Operation::kCharge, {{.rule = &rule, .key = "a", .cost = cost}});
+  };
+  EXPECT_EQ(charge(1), "+1 ");
+  EXPECT_EQ(charge(1), "+0 ");
+  EXPECT_EQ(blocks_.until("r", "a", now_), std::nullopt);
+  EXPECT_EQ(charge(1), "-0 ");
+  EXPECT_EQ(blocks_.until("r", "a", now_), now_ + 5min);
+  EXPECT_EQ(traffic_.summary(now_).total_allowed(), 0u);
+  EXPECT_EQ(traffic_.summary(now_).total_denied(), 0u);
+}
+
 }  // namespace
 }  // namespace weir

@@ -65,7 +65,8 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
 std::optional<Answer> Asks::settle_by_rule(const Item& item, Instant now) const {
   const Ask& ask = item.ask;
   const Quota& quota = item.limits.front();
-  const bool limits = ask.rule->effect == Rule::Effect::kLimit;
+  const Rule::Effect effect = ask.rule->effect;
+  const bool limits = effect == Rule::Effect::kLimit || effect == Rule::Effect::kConcurrency;
   if (limits && ask.rule->in_force(engine_.wall_time(now))) {
     if (ask.is_on_deny_list()) return never(Answer::Cause::kDenyList, quota);
     if (!ask.is_on_allow_list()) {
@@ -86,11 +87,25 @@ bool Asks::settle_uncounted(Item& item, Instant now) const {
       return true;
     }
   }
-  if (blocks_.empty() || operation_ == Operation::kReset) return false;
-  const auto until = longest_block(engine_, blocks_, item.ask, item.name, now);
-  if (!until) return false;
+  const bool may_be_blocked = !blocks_.empty() && operation_ != Operation::kReset;
+  const auto until =
+      may_be_blocked ? longest_block(engine_, blocks_, item.ask, item.name, now) : std::nullopt;
+  if (!until) return settle_under_way(item);
   item.answer.cause = Answer::Cause::kBlocked;
   item.answer.decision = blocked_until(*until, quota, now);
+  return true;
+}
+
+// Only a gateway knows how many requests are under way. Others learn nothing of it.
+bool Asks::settle_under_way(Item& item) const {
+  const Rule* const rule = item.ask.rule;
+  if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency) return false;
+  const std::int64_t under_way = is_hit(operation_) ? item.ask.cost : 0;
+  Answer& answer = item.answer;
+  answer.cause = under_way == 0 ? Answer::Cause::kNotCounted : Answer::Cause::kUnderWay;
+  answer.decision = untouched(answer.quota);
+  answer.decision.remaining -= under_way;
+  if (answer.decision.remaining < 0) answer.decision = refused(answer.quota);
   return true;
 }
 

@@ -60,7 +60,7 @@ TEST_F(BlockListTest, BlocksAKeyOfARuleUntilItsEnd) {
 TEST_F(BlockListTest, FindsABlockByHashesOfItsNames) {
   ASSERT_TRUE(list_.add(block("a", 1min), kNow));
   const auto until = [&](const KeyName& name) {
-    return list_.until(hasher_.hash_names(name), kNow);
+    return list_.until(hasher_.hash_names(name), name.rule, name.key, std::nullopt, kNow);
   };
   EXPECT_EQ(until({.rule = "login", .bucket = {}, .key = "a"}), kNow + 1min);
   EXPECT_EQ(until({.rule = "login", .bucket = "of a counter", .key = "a"}), kNow + 1min);

@@ -107,7 +107,7 @@ RuleNumber RuleIds::known(const std::string& id) const {
 
 std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
                                                                          RuleIds& ids) {
-  auto loaded = load_config(file);
+  auto loaded = load_config(file, ServedBy::kGateway);
   if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) return sentences_of(*errors);
   auto& config = std::get<Config>(loaded);
   if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;

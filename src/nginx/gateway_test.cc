@@ -104,6 +104,43 @@ TEST(Gateway, RefusesWhatWorkersCannotDoWithItsPlaceAndTheRemedy) {
               HasSubstr("switches algorithms"));
 }
 
+TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
+  EXPECT_EQ(mistakes_in("rules:\n"
+                        "  - id: a\n    limit: 5\n    window: 1m\n"
+                        "    count_if: {status: [401, 4x4]}\n"
+                        "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
+                        "    count_if: {status: 401}\n"
+                        "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
+                        "    cost: 'response:X Cost'\n"),
+            "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
+            "599, or a list of such\n"
+            "9:16: what is counted when the response is known counts whether or not it fits; "
+            "remove 'overdraft'\n"
+            "15:11: 'cost' must name a header of the response, such as response:X-Cost\n");
+}
+
+TEST(Gateway, RefusesDelaysThatNoBucketCanGiveWithTheirPlacesAndTheRemedy) {
+  const auto mistake = [](const std::string& rule, const std::string& others = "") {
+    return mistakes_in("rules:\n  - {id: a, limit: 5, " + rule + "}\n" + others);
+  };
+  EXPECT_THAT(mistake("window: 1s, on_deny: {delay_up_to: 1s}"),
+              testing::AllOf(StartsWith("2:"), HasSubstr("write 'algorithm: token_bucket'")));
+  const std::string bucket = "window: 1s, algorithm: token_bucket, ";
+  EXPECT_EQ(mistake(bucket + "on_deny: {delay_up_to: 1s}"), "");
+  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 2s}"),
+              HasSubstr("'delay_up_to' must be at most the window, 1s"));
+  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, more_limits: [{limit: 9, window: 1m}]"),
+              HasSubstr("without 'more_limits'"));
+  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, overdraft: true"),
+              HasSubstr("remove 'overdraft'"));
+  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}, count_if: {status: 401}"),
+              HasSubstr("remove 'delay_up_to'"));
+  EXPECT_THAT(mistake(bucket + "on_deny: {waiting_max: 5}"), HasSubstr("add 'delay_up_to'"));
+  const std::string shared = "store: {redis: 'redis://localhost', mode: leased}\n";
+  EXPECT_THAT(mistake(bucket + "on_deny: {delay_up_to: 1s}", shared), HasSubstr("'mode: strict'"));
+  EXPECT_EQ(mistake(bucket + "mode: strict, on_deny: {delay_up_to: 1s}", shared), "");
+}
+
 TEST(Gateway, ReadsWhichRedisItShares) {
   RuleIds ids;
   const LoadedText alone("rules: []\n", ids);

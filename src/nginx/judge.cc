@@ -15,6 +15,17 @@ namespace {
 
 constexpr Duration kWallInterval = std::chrono::seconds(1);
 
+// No id of a rule begins so.
+constexpr std::string_view kWaitingFor("\0waiting", 8);
+
+Duration longest_wait(const Asks& asks) {
+  Duration wait{0};
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (!asks.ask(i).rule->shadow) wait = std::max(wait, asks.answer(i).wait);
+  }
+  return wait;
+}
+
 // Numbers the ids as all workers do.
 CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
   for (const std::string& id : ids.all()) traffic.rules().number_of(id);
@@ -35,6 +46,7 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_),
+      under_way_(zone.under_way()),
       headers_(gateway.headers()) {
   blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
@@ -82,8 +94,10 @@ Judgement Judge::judge(const Question& question) {
   follow_wall_clock(now);
   learn(now);
   look_(now);
+  stay_.reset();
   const Judgement judgement = decide(question, now);
   tell(now);
+  if (judgement.kind == Judgement::Kind::kTooManyLimits) stay_.reset();
   asked_at_ = now;
   if (judgement.kind != Judgement::Kind::kWaits) counts_.record_latency(clock_.now() - now);
   return judgement;
@@ -97,7 +111,8 @@ void Judge::use_key(std::string_view key, const Request& request, Ask& ask) {
   ask.key_state = is_refused ? Ask::KeyState::kRefused : Ask::KeyState::kGood;
 }
 
-// All rules that apply are charged, or none; those in shadow only for what passes.
+// All rules that apply are charged, or none; those in shadow only for what passes. A request is
+// under way from here on, until it is denied or ends.
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
   const RuleSet& rules = *pool.rules();
@@ -111,24 +126,81 @@ Judgement Judge::decide(const Question& question, Instant now) {
   asks_.reset();  // to be taken again
   asks_ = pool.take(Operation::kSpendAll);
   for (const Rule* rule : applying) {
-    PartScratch tier;
-    Ask ask = ask_about(*rule, request, key_scratch_, tier);
-    if (question.key) use_key(*question.key, request, ask);
-    ask.tier = question.tier.value_or(ask.tier);
-    if (question.cost) ask.cost = cost_in(*question.cost);
-    if (!asks_->add(ask)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
+    if (!add_ask(*rule, question)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
   }
   if (asks_->decide(now) == Asks::Progress::kWaits) {
     return {.kind = Judgement::Kind::kWaits, .at = now};
   }
-  return read(*asks_, now);
+  return read(*asks_, stay_, now);
 }
 
-Judgement Judge::read(const Asks& asks, Instant now) {
+Stay& Judge::stay(const Question& question) {
+  if (stay_ == nullptr) stay_ = std::make_unique<Stay>(question.rules, under_way_);
+  return *stay_;
+}
+
+// How many requests of the key are under way, with this one; 0 if this one is not counted.
+std::int64_t Judge::enter(const Ask& ask, const Question& question) {
+  using Kind = Concurrency::Entrance::Kind;
+  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  const Rule& rule = *ask.rule;
+  const std::int64_t limit = rule.quota.limit();
+  const KeyHash key = hasher_.hash({.rule = rule.id, .bucket = {}, .key = ask.key}, rule.quota);
+  const auto entrance = under_way_.enter(key, limit);
+  switch (entrance.kind) {
+    case Kind::kEntered: stay(question).hold(key); return entrance.under_way;
+    case Kind::kOver: return limit + 1;
+    case Kind::kNoPlace: break;
+  }
+  return rule.on_full == OnFull::kDeny ? limit + 1 : 0;
+}
+
+// How long the request may wait: not at all, unless there is a place for one more.
+Duration Judge::patience(const Ask& ask, const Question& question) {
+  const Rule& rule = *ask.rule;
+  const Denial& denial = rule.denial;
+  if (denial.delay_max == Duration{0} || ask.cost == 0) return Duration{0};
+  if (rule.shadow) return denial.delay_max;  // counted so, and nobody waits
+  const KeyHash place =
+      hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
+  const auto entrance = under_way_.enter(place, denial.waiting_max);
+  if (entrance.kind != Concurrency::Entrance::Kind::kEntered) return Duration{0};
+  stay(question).wait_at(place);
+  return denial.delay_max;
+}
+
+// False if there is no room for it. A rule that counts by the response charges then; now one unit
+// has to be left.
+bool Judge::add_ask(const Rule& rule, const Question& question) {
+  const Request& request = question.described.request;
+  PartScratch tier;
+  Ask ask = ask_about(rule, request, key_scratch_, tier);
+  if (question.key) use_key(*question.key, request, ask);
+  ask.tier = question.tier.value_or(ask.tier);
+  if (question.cost) ask.cost = cost_in(*question.cost);
+  if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
+  if (rule.response) {
+    stay(question).owe(ask, asks_->size());
+    ask.cost = 1;
+    ask.counting = Ask::Counting::kNothing;
+  }
+  ask.patience = patience(ask, question);
+  return asks_->add(ask);
+}
+
+Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now) {
+  auto stay = std::exchange(held, nullptr);
   if (asks.progress() == Asks::Progress::kUnavailable) {
     return {.kind = Judgement::Kind::kUnavailable, .at = now};
   }
-  const auto shown = most_pressing(asks);
+  const auto shown = most_pressing(asks);  // none: all are in shadow, or count nothing
+  const bool passes = !shown || asks.answer(*shown).allowed();
+  const Duration wait = passes ? longest_wait(asks) : Duration{0};
+  if (stay != nullptr && passes) {
+    stay->forget_denied(asks);
+    if (wait == Duration{0}) stay->go_on();
+    if (!stay->is_empty()) held = std::move(stay);
+  }
   if (!shown) return {.at = now};
   Judgement judgement{.kind = Judgement::Kind::kDecided,
                       .at = now,
@@ -149,7 +221,10 @@ void Judge::go_on() {
 }
 
 Pending::Pending(Judge& judge)
-    : judge_(judge), asks_(std::move(judge.asks_)), at_(judge.asked_at_) {
+    : judge_(judge),
+      asks_(std::move(judge.asks_)),
+      stay_(std::move(judge.stay_)),
+      at_(judge.asked_at_) {
   asks_->listen(*this);
 }
 
@@ -160,7 +235,17 @@ void Pending::decided() noexcept {
 
 Judgement Pending::judgement() {
   judge_.counts_.record_latency(judge_.clock_.now() - at_);
-  return judge_.read(*asks_, at_);
+  return judge_.read(*asks_, stay_, at_);
+}
+
+void Judge::charge(Stay& stay, const ResponseHead& response) {
+  const Instant now = clock_.now();
+  AsksPool& pool = *pools_[stay.rules()];
+  const AsksPtr asks = pool.take(Operation::kCharge);
+  stay.pay(response, *pool.rules(), *asks);
+  if (asks->empty()) return;
+  asks->decide(now);
+  tell(now);
 }
 
 std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {

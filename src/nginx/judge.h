@@ -26,6 +26,7 @@
 #include "net/loop/wall_clock.h"
 #include "nginx/block_log.h"
 #include "nginx/gateway.h"
+#include "nginx/stay/stay.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
 #include "proto/http/rate_limit_headers.h"
@@ -62,6 +63,7 @@ struct Judgement {
   const Answer* answer = nullptr;
   RateLimit limit{};  // what header fields say of it, likewise
   std::string_view field{};
+  Duration wait{0};  // until a request that is allowed may go on
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
 };
@@ -82,6 +84,7 @@ class Pending : Asks::Listener,
   bool is_decided() const { return is_decided_; }
   // REQUIRES: it is decided. Refers to this
   Judgement judgement();
+  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
 
  protected:
   ~Pending() = default;
@@ -95,6 +98,7 @@ class Pending : Asks::Listener,
 
   Judge& judge_;
   AsksPtr asks_;
+  std::unique_ptr<Stay> stay_;
   const Instant at_;
   bool is_decided_ = false;
 };
@@ -109,6 +113,10 @@ class Judge {
   Judge& operator=(const Judge&) = delete;
 
   Judgement judge(const Question& question);
+  // What the request that was judged last owes when it passes, until its end; null: nothing.
+  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
+  // Charges what the response makes due. Nobody waits for it.
+  void charge(Stay& stay, const ResponseHead& response);
 
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
@@ -148,7 +156,12 @@ class Judge {
 
   Judgement decide(const Question& question, Instant now);
   void use_key(std::string_view key, const Request& request, Ask& ask);
-  Judgement read(const Asks& asks, Instant now);
+  bool add_ask(const Rule& rule, const Question& question);
+  Stay& stay(const Question& question);
+  std::int64_t enter(const Ask& ask, const Question& question);
+  Duration patience(const Ask& ask, const Question& question);
+  // A request that is denied has no stay.
+  Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -164,9 +177,11 @@ class Judge {
   Traffic traffic_;
   CoreTraffic& counts_;
   Engine engine_;
+  Concurrency under_way_;
   std::function<void(Instant)> look_ = [](Instant) {};
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request
+  std::unique_ptr<Stay> stay_;                    // and what it will owe
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
   std::vector<RateLimitItem> limit_items_;        // for the last reply

@@ -46,9 +46,12 @@ class Workers : public testing::Test {
   static constexpr std::size_t kPlaces = 4;
   static constexpr std::size_t kFigureBytes = kPlaces * sizeof(CoreTraffic);
 
-  Workers() : zone_(pages(kBytes)), figures_(pages(kFigureBytes)) {
-    Zone::format({zone_, kBytes}, clock_.time);
+  Workers() : Workers(kRules) {
     named_ = std::get<std::size_t>(loaded_.gateway->choose(std::array{std::string_view("named")}));
+  }
+  explicit Workers(std::string_view rules)
+      : loaded_(rules, ids_), zone_(pages(kBytes)), figures_(pages(kFigureBytes)) {
+    Zone::format({zone_, kBytes}, clock_.time);
   }
   ~Workers() override {
     ::munmap(zone_, kBytes);
@@ -76,7 +79,7 @@ class Workers : public testing::Test {
 
   HandClock clock_;
   RuleIds ids_;
-  LoadedText loaded_{kRules, ids_};
+  LoadedText loaded_;
   std::byte* zone_;
   std::byte* figures_;
   std::size_t named_ = 0;

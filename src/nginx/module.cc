@@ -17,6 +17,7 @@
 #include "nginx/nginx_api.h"
 #include "nginx/request.h"
 #include "nginx/settings.h"
+#include "nginx/stay/decided.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
 
@@ -51,6 +52,18 @@ ngx_int_t add_handler(ngx_conf_t* conf) noexcept {
   for (std::size_t i = all.size() - 1; i > 0; --i) all[i] = all[i - 1];
   all[0] = handle_request;
   return NGX_OK;
+}
+
+// The last module's filter is the first that a response passes: it sees the status before others
+// make 304 or 206 of 200. A request may give a worker rules that need it.
+void add_filter() {
+  count_responses_before(ngx_http_top_header_filter);
+  ngx_http_top_header_filter = count_response;
+}
+
+ngx_int_t add_handlers(ngx_conf_t* conf) noexcept {
+  add_filter();
+  return add_handler(conf);
 }
 
 const MainSettings* main_settings(ngx_cycle_t* cycle) {
@@ -136,7 +149,7 @@ void end_worker(ngx_cycle_t*) noexcept {
 
 ngx_http_module_t hooks = {
     add_variables,         // before the configuration is read
-    add_handler,           // after it
+    add_handlers,          // after it
     make_main_settings,    //
     nullptr,               // no more to do when all is read
     nullptr,               // nothing is said of a server alone

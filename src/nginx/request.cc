@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -9,8 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "nginx/fleet/parked_request.h"
 #include "nginx/settings.h"
+#include "nginx/stay/decided.h"
+#include "nginx/stay/delay.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"
 #include "rules/text/text_template.h"
@@ -21,41 +23,6 @@ namespace weir::nginx {
 namespace {
 
 constexpr std::size_t kHashDigits = 16;
-
-// What became of a request: plain memory of its pool.
-struct Decided {
-  ngx_str_t decision;  // none: nobody was asked
-  ngx_str_t rule;      // what follows is of this rule; none if none applied
-  ngx_str_t mode;
-  ngx_str_t key;
-  std::int64_t limit;
-  std::int64_t remaining;
-  std::int64_t retry_after_s;  // 0: waiting does not help, or is not needed
-  std::int64_t time_us;
-  ParkedRequest* parked;  // while it waits for its answer; else null
-};
-
-Judge* the_judge = nullptr;
-WorkerLoop* the_loop = nullptr;
-
-// With a request that goes away while it waits goes what it has asked. Being a cleanup, this also
-// marks what is kept for a request: redirects clear its module contexts, but not its cleanups.
-void forget_decided(void* decided) { delete static_cast<Decided*>(decided)->parked; }
-
-Decided* find_decided(ngx_http_request_t* request) {
-  for (auto* cleanup = request->main->pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
-    if (cleanup->handler == forget_decided) return static_cast<Decided*>(cleanup->data);
-  }
-  return nullptr;
-}
-
-Decided* keep_decided(ngx_http_request_t* request) {
-  auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Decided));
-  if (cleanup == nullptr) return nullptr;
-  ngx_memzero(cleanup->data, sizeof(Decided));
-  cleanup->handler = forget_decided;
-  return static_cast<Decided*>(cleanup->data);
-}
 
 void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
   to.headers.clear();
@@ -149,6 +116,13 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
   return NGX_DONE;
 }
 
+std::string_view decision_text(const Judgement& judgement, Switch state) {
+  const bool is_dry_run = state == Switch::kDryRun;
+  if (judgement.is_denied()) return is_dry_run ? "denied_dry_run" : "denied";
+  if (judgement.wait > Duration{0}) return is_dry_run ? "delayed_dry_run" : "delayed";
+  return "allowed";
+}
+
 // Keeps what variables say: longer than the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
@@ -162,12 +136,11 @@ void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& d
   if (answer.decision.verdict == Verdict::kDenied) {
     decided.retry_after_s = std::max<std::int64_t>(1, whole_seconds(answer.decision.retry_after));
   }
-  decided.decision = str_of(answer.allowed()           ? "allowed"
-                            : state == Switch::kDryRun ? "denied_dry_run"
-                                                       : "denied");
+  decided.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(judgement.wait).count();
+  decided.decision = str_of(decision_text(judgement, state));
 }
 
-ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
+ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided,
                  const Judgement& judgement, const Request& described) {
   switch (judgement.kind) {
     case Judgement::Kind::kNothing: return NGX_DECLINED;
@@ -186,24 +159,29 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
     case Judgement::Kind::kWaits:
     case Judgement::Kind::kDecided: break;
   }
-  if (place.state() == Switch::kDryRun) return NGX_DECLINED;
+  if (place.state() == Switch::kDryRun) {
+    if (decided.stay != nullptr) decided.stay->go_on();
+    return NGX_DECLINED;
+  }
   if (!add_limit_fields(request, judgement.limit)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  return judgement.is_denied() ? deny(request, place, judgement, described) : NGX_DECLINED;
+  if (judgement.is_denied()) return deny(request, place, judgement, described);
+  if (judgement.wait > Duration{0}) return delay_request(request, decided, judgement.wait);
+  return NGX_DECLINED;
 }
 
 ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
   if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  decided.parked = new ParkedRequest(*the_judge, *the_loop, request);
+  decided.parked = new ParkedRequest(*deciders.judge, *deciders.loop, request);
   return NGX_AGAIN;
 }
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
-  DescribedRequest& described = the_judge->scratch();
-  read_request(request, the_judge->needs(place.rules), described);
+  DescribedRequest& described = deciders.judge->scratch();
+  read_request(request, deciders.judge->needs(place.rules), described);
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
   if (decided == nullptr || !read_value(request, place.key, question.key) ||
@@ -211,23 +189,26 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  const Judgement judgement = the_judge->judge(question);
-  if (the_loop != nullptr) the_loop->has_asked();
+  const Judgement judgement = deciders.judge->judge(question);
+  if (deciders.loop != nullptr) deciders.loop->has_asked();
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
+  decided->stay = deciders.judge->take_stay().release();
   note(judgement, place.state(), request->pool, *decided);
-  return act_on(request, place, judgement, described.request);
+  return act_on(request, place, *decided, judgement, described.request);
 }
 
 // Phases may run again while it waits.
 ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided) {
+  if (decided.is_delayed) return NGX_AGAIN;
   if (decided.parked == nullptr) return NGX_DECLINED;
   if (!decided.parked->is_decided()) return NGX_AGAIN;
   const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
-  DescribedRequest& described = the_judge->scratch();
-  read_request(request, the_judge->needs(place.rules), described);
+  DescribedRequest& described = deciders.judge->scratch();
+  read_request(request, deciders.judge->needs(place.rules), described);
   const Judgement judgement = parked->judgement();
+  decided.stay = parked->take_stay().release();
   note(judgement, place.state(), request->pool, decided);
-  return act_on(request, place, judgement, described.request);
+  return act_on(request, place, decided, judgement, described.request);
 }
 
 // ---- variables -------------------------------------------------------------------------
@@ -241,6 +222,7 @@ enum class Variable : std::uint8_t {
   kRetryAfter,
   kMode,
   kTime,
+  kDelay,
 };
 
 struct VariableName {
@@ -252,6 +234,7 @@ constexpr VariableName kVariables[] = {
     {"weir_key_hash", Variable::kKeyHash},    {"weir_limit", Variable::kLimit},
     {"weir_remaining", Variable::kRemaining}, {"weir_retry_after", Variable::kRetryAfter},
     {"weir_mode", Variable::kMode},           {"weir_time", Variable::kTime},
+    {"weir_delay", Variable::kDelay},
 };
 
 // The text of a number, in the request's memory.
@@ -267,6 +250,16 @@ std::string_view write_number(ngx_http_request_t* request, std::uint64_t number,
   return {copy, size};
 }
 
+// "0.350"; empty for 0.
+std::string_view write_seconds(ngx_http_request_t* request, std::int64_t ms) {
+  constexpr std::size_t kSize = 24;
+  if (ms == 0) return {};
+  auto* const copy = static_cast<u_char*>(ngx_pnalloc(request->pool, kSize));
+  if (copy == nullptr) return {};
+  const u_char* const end = ngx_snprintf(copy, kSize, "%L.%03L", ms / 1000, ms % 1000);
+  return {reinterpret_cast<const char*>(copy), static_cast<std::size_t>(end - copy)};
+}
+
 std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Variable variable) {
   const bool has_rule = decided.rule.data != nullptr;
   const auto number = [&](std::int64_t value) {
@@ -277,10 +270,11 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kRule: return view_of(decided.rule);
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
+    case Variable::kDelay: return write_seconds(request, decided.wait_ms);
     case Variable::kKeyHash:
-      if (!has_rule || the_judge == nullptr) return {};
-      return write_number(request, the_judge->key_hash(view_of(decided.rule), view_of(decided.key)),
-                          16);
+      if (!has_rule || deciders.judge == nullptr) return {};
+      return write_number(
+          request, deciders.judge->key_hash(view_of(decided.rule), view_of(decided.key)), 16);
     case Variable::kLimit: return has_rule ? number(decided.limit) : std::string_view();
     case Variable::kRemaining: return has_rule ? number(decided.remaining) : std::string_view();
     case Variable::kRetryAfter:
@@ -333,10 +327,7 @@ bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return true;
 }
 
-void use_judge(Judge* judge, WorkerLoop* loop) {
-  the_judge = judge;
-  the_loop = loop;
-}
+void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }
 
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
   const auto& place =

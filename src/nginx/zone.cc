@@ -7,6 +7,7 @@
 #include "nginx/block_log.h"
 #include "nginx/process.h"
 #include "nginx/rule_board.h"
+#include "nginx/stay/concurrency.h"
 #include "observe/rule_counts.h"
 #include "store/memory/shared_store.h"
 #include "weir/version.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 6;
+constexpr std::uint64_t kLayout = 7;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;
@@ -27,6 +28,9 @@ constexpr std::size_t kBlocksMax = std::size_t{16} << 20;
 constexpr std::size_t kOwedShare = 16;
 constexpr std::size_t kOwedMax = std::size_t{8} << 20;
 
+// The same for requests under way.
+constexpr std::size_t kUnderWayShare = 32;
+constexpr std::size_t kUnderWayMax = std::size_t{8} << 20;
 // The same for rules that requests have changed.
 constexpr std::size_t kRulesShare = 32;
 constexpr std::size_t kRulesMax = std::size_t{8} << 20;
@@ -53,8 +57,14 @@ std::size_t Zone::owed_begin() const {
   return blocks_begin() + whole_pages(blocks);
 }
 
-std::size_t Zone::table_begin() const {
+std::size_t Zone::under_way_begin() const {
   return owed_begin() + whole_pages(std::min(head().size / kOwedShare, kOwedMax));
+}
+
+std::size_t Zone::table_begin() const {
+  return under_way_begin() +
+         whole_pages(std::clamp<std::size_t>(head().size / kUnderWayShare, Concurrency::kBytesMin,
+                                             kUnderWayMax));
 }
 
 void Zone::format(std::span<std::byte> memory, Instant now) {
@@ -68,6 +78,7 @@ void Zone::format(std::span<std::byte> memory, Instant now) {
   head.board.format();
   RuleBoard::format(zone.rules());
   BlockLog::format(zone.blocks());
+  Concurrency::format(zone.under_way());
   format_shared_memory_store(zone.table(), now);
   head.mark = kMark;
 }
@@ -88,7 +99,11 @@ std::span<std::byte> Zone::blocks() const {
 }
 
 std::span<std::byte> Zone::owed() const {
-  return {memory_ + owed_begin(), table_begin() - owed_begin()};
+  return {memory_ + owed_begin(), under_way_begin() - owed_begin()};
+}
+
+std::span<std::byte> Zone::under_way() const {
+  return {memory_ + under_way_begin(), table_begin() - under_way_begin()};
 }
 
 std::span<std::byte> Zone::table() const {

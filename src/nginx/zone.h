@@ -1,7 +1,7 @@
 // Zone: the memory that all workers of one nginx share, and what is where in it.
 //
 //   │ head: mark, version, size, hash secret, board of the fleet, places │
-//   │ changed rules │ blocks │ units owed to a Redis │ table │
+//   │ changed rules │ blocks │ units owed to a Redis │ requests under way │ table │
 //
 // The master makes it before it starts workers. It has the same address in all of them, and stays
 // through reloads. It has no pointers to anything outside.
@@ -48,7 +48,8 @@ class Zone {
   FleetBoard& board() const { return head().board; }
   std::span<std::byte> rules() const;  // see rule_board.h
   std::span<std::byte> blocks() const;
-  std::span<std::byte> owed() const;  // see fleet/owed_ledger.h
+  std::span<std::byte> owed() const;       // see fleet/owed_ledger.h
+  std::span<std::byte> under_way() const;  // see stay/concurrency.h
   std::span<std::byte> table() const;
 
   // A place below `places` that nobody has who lives. Nothing if there is none.
@@ -71,6 +72,7 @@ class Zone {
   static std::size_t rules_begin();
   std::size_t blocks_begin() const;
   std::size_t owed_begin() const;
+  std::size_t under_way_begin() const;
   std::size_t table_begin() const;
 
   std::byte* memory_;

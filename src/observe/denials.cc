@@ -38,6 +38,7 @@ std::string_view cause_name(DenialCause cause) {
     case DenialCause::kLimit: break;
     case DenialCause::kBlock: return "block";
     case DenialCause::kDenyList: return "deny_list";
+    case DenialCause::kMissingKey: return "missing_key";
     case DenialCause::kStoreFailure: return "store_failure";
     case DenialCause::kMemoryFull: return "memory_full";
   }

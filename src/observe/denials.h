@@ -31,7 +31,14 @@
 
 namespace weir {
 
-enum class DenialCause : std::uint8_t { kLimit, kBlock, kDenyList, kStoreFailure, kMemoryFull };
+enum class DenialCause : std::uint8_t {
+  kLimit,
+  kBlock,
+  kDenyList,
+  kMissingKey,
+  kStoreFailure,
+  kMemoryFull,
+};
 std::string_view cause_name(DenialCause cause);  // "limit", "block", ...
 
 // One denial, and how many more like it came in its second.

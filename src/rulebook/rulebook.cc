@@ -180,6 +180,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant no
   auto loaded = Loaded{.changes = {}, .lost = unwritten(*state_.view)};
   auto next = state_;
   next.text = std::move(config.text);
+  next.served_by = config.served_by;
   next.in_file = std::move(in_file);
   next.in_force = next.in_file.rules;
   const auto written = texts_by_id(next.in_file.rules);
@@ -263,7 +264,7 @@ bool Rulebook::file_has_changed() const {
 // The rule by itself.
 RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
   const RuleProbe probe(state_.in_file.others, text);
-  const auto parsed = parse_config(probe.text(), "rule");
+  const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{400, describe_mistakes(probe.as_written(*errors))};
   }
@@ -295,8 +296,8 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
 
 // All rules together.
 std::vector<Rule> Rulebook::checked(const Sources& draft) const {
-  auto parsed =
-      parse_config(config_text({.others = state_.in_file.others, .rules = draft}), "rules");
+  auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft}),
+                             "rules", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     throw Refusal{409, describe_conflicts(*errors, draft)};
   }
@@ -367,7 +368,7 @@ std::vector<std::string> Rulebook::changes_by(const Sources& rules,
 
 void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   const RuleProbe probe(state_.in_file.others, trial.text);
-  const auto parsed = parse_config(probe.text(), "rule");
+  const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     return add_findings(probe.as_written(*errors), RuleFinding::Weight::kMistake, verdict);
   }
@@ -380,7 +381,7 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
 
 // Files that the file names are not read.
 void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
-  auto parsed = parse_config(trial.text, "file");
+  auto parsed = parse_config(trial.text, "file", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     return add_findings(*errors, RuleFinding::Weight::kMistake, verdict);
   }

@@ -91,6 +91,7 @@ class Rulebook {
     std::uint64_t version = 0;
     std::string text;       // of the file
     ConfigSources in_file;  // its rules
+    ServedBy served_by = ServedBy::kServer;
     std::shared_ptr<const std::vector<Rule>> envoy = std::make_shared<std::vector<Rule>>();
     RequestSources sources;
     Sources in_force;

@@ -33,6 +33,7 @@
 #include "rules/key_part.h"
 #include "rules/mode.h"
 #include "rules/request_match.h"
+#include "rules/response_count.h"
 #include "rules/schedule.h"
 #include "rules/text/text_pattern.h"
 #include "rules/text/text_template.h"
@@ -94,6 +95,11 @@ struct Denial {
   std::string content_type{};
   std::optional<TextTemplate> body{};
   std::vector<HeaderTemplate> headers{};
+
+  // A gateway lets who would be denied wait so long at most, and no more than so many at once. The
+  // limits are buckets that have room for them: what a bucket is behind is the wait.
+  Duration delay_max{0};  // zero: nobody waits
+  std::int64_t waiting_max = 100;
 };
 
 struct Rule {
@@ -101,6 +107,9 @@ struct Rule {
     kLimit,
     kUnlimited,  // allows without counting, and says so
     kExempt,     // as if no rule had matched
+    // Limits the requests under way. Only a gateway passes them on, knows when they end, and
+    // counts them (src/nginx).
+    kConcurrency,
   };
 
   using LimitsByName =
@@ -112,11 +121,12 @@ struct Rule {
   // Other limits: for named keys, else for who belongs to a tier.
   LimitsByName overrides{};
   LimitsByName tiers{};
-  std::optional<KeyPart> tier{};       // of a request: says which tier
-  KeyList allow{};                     // pass without being counted
-  KeyList deny{};                      // are denied without being counted; wins over `allow`
-  std::int64_t cost = 1;               // of a request, unless
-  std::optional<KeyPart> cost_from{};  // has a whole number
+  std::optional<KeyPart> tier{};            // of a request: says which tier
+  KeyList allow{};                          // pass without being counted
+  KeyList deny{};                           // are denied without being counted; wins over `allow`
+  std::int64_t cost = 1;                    // of a request, unless
+  std::optional<KeyPart> cost_from{};       // has a whole number
+  std::optional<ResponseCount> response{};  // counted when that is known; none: when it comes
   Denial denial{};
   std::int64_t surge_percent = 100;  // of the limits hold while the rule's traffic is unusual
   Effect effect = Effect::kLimit;

@@ -114,7 +114,7 @@ void append_name(const KeyPart& part, std::string& text) {
   }
 }
 
-// Of several parts each has its length.
+// Where there are several parts, each has its length.
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key) {
   if (rule.key_form == Rule::KeyForm::kFirst) return append_named(part, value, key);
@@ -155,8 +155,8 @@ PartState state_of(const KeyPart& part, const Request& request) {
   return text->empty() ? PartState::kMissing : PartState::kThere;
 }
 
-// Who repeats a header could as well leave it out, but its origin may take one of the values, and
-// that may be on the deny list.
+// A client that repeats a header could as well leave it out, but its origin may take one of the
+// values, and that may be on the deny list.
 bool skips(const Rule& rule, const Request& request) {
   bool lacks = false;
   if (rule.missing != MissingPart::kSkip) return lacks;

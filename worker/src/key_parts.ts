@@ -172,7 +172,7 @@ export function keyMakerOf(spec: KeySpec): KeyMaker {
       const counted = keyOf(facts);
       return keys.length === 0 || keys.includes(counted) ? keys : [...keys, counted];
     },
-    // Who repeats a name may mean any of the values for the origin, and one may be denied.
+    // The origin may take any value of a repeated name, and one may be denied.
     skips: (facts) => spec.missing === "skip" &&
       lacks(facts, (values) => areSame(values) && oneValue(values) === ""),
     refuses: (facts) => spec.missing === "deny" &&
@@ -180,7 +180,7 @@ export function keyMakerOf(spec: KeySpec): KeyMaker {
   };
 }
 
-/** Of a tier. */
+/** The tiers that a request may be of. */
 export function tiersOf(tier: string | undefined): Choices {
   if (tier === undefined) return () => [""];
   const part = partNamed(tier);

@@ -34,7 +34,7 @@ export class WindowCounts {
     this.counts.set(window, (this.counts.get(window) ?? 0) + 1);
     this.counts.delete(window - 2);
   }
-  /** Of the window that `time` lies in, and of the one before. */
+  /** The counts of the window that `time` lies in, and of the one before. */
   at(time) {
     const window = Math.floor(time / this.windowMs);
     return [window, window - 1].map((each) => this.counts.get(each) ?? 0);

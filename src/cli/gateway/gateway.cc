@@ -179,7 +179,7 @@ class Gateway {
 
   // nginx reads all again, and keeps what it has if that is wrong; the file's mistakes come first.
   void reload() {
-    const auto loaded = load_whole_config(options_.config_file);
+    const auto loaded = load_whole_config(options_.config_file, ServedBy::kGateway);
     if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
       for (const auto& error : *errors) spdlog::error("{}", error.to_string());
       return spdlog::error("{} not reloaded: the rules in force stay", options_.config_file);
@@ -202,8 +202,9 @@ class Gateway {
 
 // Reads the rules, so that their mistakes are found before nginx is started.
 void use_rules(GatewayOptions& options) {
-  options.trusted_proxies =
-      trusted_proxies_of(value_or_refuse(load_whole_config(options.config_file), std::cerr));
+  const auto config =
+      value_or_refuse(load_whole_config(options.config_file, ServedBy::kGateway), std::cerr);
+  options.trusted_proxies = trusted_proxies_of(config);
 }
 
 // What the command line names from the folder it is typed in.

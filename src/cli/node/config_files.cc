@@ -74,8 +74,8 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
   return hash;
 }
 
-std::variant<Config, ConfigErrors> load_whole_config(const std::string& file) {
-  auto loaded = load_config(file);
+std::variant<Config, ConfigErrors> load_whole_config(const std::string& file, ServedBy served_by) {
+  auto loaded = load_config(file, served_by);
   const auto* config = std::get_if<Config>(&loaded);
   if (config == nullptr || !config->settings.is_set("store.redis")) return loaded;
   const auto url = RedisUrl::parse(config->settings.get<std::string>("store.redis"));

@@ -16,7 +16,8 @@
 namespace weir {
 
 // As load_config(), and checks the URL of the Redis, which src/config cannot.
-std::variant<Config, ConfigErrors> load_whole_config(const std::string& file);
+std::variant<Config, ConfigErrors> load_whole_config(const std::string& file,
+                                                     ServedBy served_by = ServedBy::kServer);
 
 // The configuration with all rules and settings in it; the command line wins over the file. It
 // has no setting_mistakes().

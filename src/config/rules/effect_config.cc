@@ -89,7 +89,7 @@ KeyList read_key_list(const SectionReader& reader, std::string_view field) {
 
 void read_cost(const SectionReader& reader, Rule& rule) {
   const auto text = reader.get<std::string>("cost");
-  if (!text) return;
+  if (!text || text->starts_with(kOfResponse)) return;
   rule.cost_from = parse_key_part(*text);
   if (rule.cost_from) return;
   const auto cost = read_decimal<std::int64_t>(*text);
@@ -166,6 +166,13 @@ void read_deny_header(const SectionReader& item, Denial& denial) {
   }
 }
 
+void read_delay(const SectionReader& reader, Denial& denial) {
+  denial.delay_max = reader.get<Duration>("delay_up_to").value_or(Duration{0});
+  denial.waiting_max = reader.get<std::int64_t>("waiting_max").value_or(denial.waiting_max);
+  if (!reader.is_set("waiting_max") || reader.is_set("delay_up_to")) return;
+  reader.mistake("waiting_max", "'waiting_max' is only for rules that delay; add 'delay_up_to'");
+}
+
 // Clients could break out of places for which there is no escape.
 void reject_unsafe_places(const SectionReader& reader, const Denial& denial) {
   constexpr std::string_view kNumbers =
@@ -194,6 +201,7 @@ void reject_unsafe_places(const SectionReader& reader, const Denial& denial) {
 
 void read_denial(const SectionReader& reader, Denial& denial) {
   read_blocks(reader, denial);
+  read_delay(reader, denial);
   denial.status = static_cast<int>(reader.get<std::int64_t>("status").value_or(0));
   denial.content_type = reader.get<std::string>("content_type").value_or("");
   denial.body = read_template(reader, "body");
@@ -223,17 +231,30 @@ void read_tiers(const SectionReader& reader, Rule& rule) {
   }
 }
 
+// A limit of requests under way stands alone. It has no window that anybody should read.
+std::vector<Quota> read_concurrency(const SectionReader& reader) {
+  return {
+      *Quota::make({.limit = reader.get<std::int64_t>("limit").value_or(0), .window = kWindowMin})};
+}
+
 }  // namespace
 
-void read_effects(const SectionReader& reader, Rule& rule) {
-  auto limits = read_limits(reader, QuotaSpec().algorithm);
-  if (!limits.empty()) rule.quota = limits.front();
+void read_effects(const SectionReader& reader, const Config& config, Rule& rule) {
+  const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";
+  if (is_of_concurrency) rule.effect = Rule::Effect::kConcurrency;
+  auto limits =
+      is_of_concurrency ? read_concurrency(reader) : read_limits(reader, QuotaSpec().algorithm);
+  const bool has_limits = !limits.empty();
+  if (has_limits) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
   read_tiers(reader, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);
-  if (const auto denial = reader.section("on_deny")) read_denial(*denial, rule.denial);
+  if (const auto denial = reader.section("on_deny")) {
+    read_denial(*denial, rule.denial);
+    if (rule.denial.delay_max > Duration{0} && has_limits) check_delay(*denial, config, rule);
+  }
   if (const auto surge = reader.section("on_surge")) {
     if (const auto part = surge->get<std::string>("limit")) rule.surge_percent = percent_in(*part);
   }

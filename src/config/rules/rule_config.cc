@@ -158,7 +158,8 @@ Rule read_rule(const SectionReader& reader, const Config& config, RulesSeen& see
             .name = reader.get<std::string>("name").value_or(""),
             .group = reader.get<std::string>("group").value_or("")};
   read_applications(reader, config, rule, seen);
-  read_effects(reader, rule);
+  read_effects(reader, config, rule);
+  read_gateway_effects(reader, config, rule);
   if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), config);
   if (rule.cost_from) check_source(*rule.cost_from, reader, reader.place_of("cost"), config);
   if (rule.match && !rule.shadow) seen.check_limits(rule, reader.place_of("match"));

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "config/section_reader.h"
 #include "rules/rule.h"
@@ -22,7 +23,16 @@ RequestMatch read_match(const SectionReader& reader, const Config& config, Regex
 std::optional<Schedule> read_schedule(const SectionReader& reader);
 
 // effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
-void read_effects(const SectionReader& reader, Rule& rule);
+void read_effects(const SectionReader& reader, const Config& config, Rule& rule);
+
+// gateway_config.cc: what only a gateway can do, of a rule's own section. Refuses it for others.
+void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule);
+
+// That the rule can delay as its `on_deny` says.
+void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule);
+
+// "response:X-Cost" is a cost that only a response says.
+inline constexpr std::string_view kOfResponse = "response:";
 
 // Reports a mistake at `place` if the file does not say where that property comes from.
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,

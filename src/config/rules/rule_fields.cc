@@ -169,6 +169,9 @@ constexpr Field kDenyHeaderFields[] = {
 constexpr Section kDenyHeader = {"a header of 'on_deny'", "A header of the answer.",
                                  kDenyHeaderFields};
 
+// Nobody waits longer for a page.
+constexpr FieldRange kDelayRange = {1'000, 3'600'000'000};
+
 constexpr Field kOnDenyFields[] = {
     row::texts("block", kAnyText,
                "How long a key that is denied is blocked: then it is denied without being "
@@ -182,6 +185,12 @@ constexpr Field kOnDenyFields[] = {
                   "How long a block that has ended counts for the length of the next, at "
                   "least.")
         .defaults_to("1d"),
+    row::duration("delay_up_to", kDelayRange,
+                  "Only for nginx with Weir in it, and token_bucket: a request that would be "
+                  "denied waits for its turn instead, so long at most, at most a window."),
+    row::integer("waiting_max", {1, 100'000},
+                 "How many requests of the rule wait at once in one nginx; more are denied.")
+        .defaults_to("100"),
     row::integer("status", {400, 499},
                  "The status of the answer, where the door is HTTP and its proxy does not "
                  "want another. Without it, 429. Not 5xx, which proxies take for no answer and "
@@ -195,6 +204,14 @@ constexpr Field kOnDenyFields[] = {
 };
 
 constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
+
+constexpr Field kCountIfFields[] = {
+    row::texts("status", kAnyText,
+               "The status of the response, or 5xx for all from 500 to 599, or several.")
+        .required(),
+};
+
+constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFields};
 
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
@@ -238,6 +255,11 @@ constexpr Section kDescriptorMatch = {
     "'descriptor'", "Which descriptors of Envoy's rate limit filter the rule is for.",
     kDescriptorMatchFields};
 
+constexpr std::array<std::string_view, 2> kLimited = {"requests", "concurrency"};
+
+// Where the limit is of requests under way, there is no window, and nothing that it counts in.
+constexpr Condition kOfRequests = {"of", "requests"};
+
 constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
 
 constexpr Field kRuleFields[] = {
@@ -246,15 +268,22 @@ constexpr Field kRuleFields[] = {
             "Unique in the file. Counters belong to it: a renamed rule starts anew.")
         .required(),
     row::text("name", &kRuleName, "What people call the rule, on pages and in documents."),
+    row::choice("of", kLimited,
+                "What the limit is of: requests in a window; or concurrency, only for nginx with "
+                "Weir in it: requests under way at once, each until its response has been sent.")
+        .defaults_to("requests"),
     row::choice("algorithm", kAlgorithmNames, "How limit and window are read.")
-        .defaults_to("sliding_window"),
+        .defaults_to("sliding_window")
+        .only_if(kOfRequests),
     row::integer("limit", {0, kLimitMax},
-                 "How many units a key may spend in a window. 0 denies everything.")
+                 "How many units a key may spend in a window, or requests it may have under way. "
+                 "0 denies everything.")
         .required(),
     row::duration("window", kWindowRange,
                   "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
                   "1h30m, or a number of seconds with up to six decimals.")
-        .required(),
+        .required()
+        .only_if(kOfRequests),
     row::integer("burst", {1, kLimitMax},
                  "Only for token_bucket: the most a key can spend at once. Without it, the "
                  "limit. At most what is refilled in 4 times 366 days.")
@@ -271,11 +300,13 @@ constexpr Field kRuleFields[] = {
         "How the nodes that share a store agree: local (each counts for itself), "
         "async (each counts and tells the others), leased (each spends what "
         "the store has charged ahead) or strict (the store decides). Without it, the node's mode. "
-        "Without a store, every rule is local."),
+        "Without a store, every rule is local.")
+        .only_if(kOfRequests),
     row::choice("on_store_failure", kOnStoreFailureNames,
                 "What happens while the shared store does not answer: local (this node "
                 "decides by its share of the limit), allow or deny.")
-        .defaults_to("local"),
+        .defaults_to("local")
+        .only_if(kOfRequests),
     row::choice("on_full", kOnFullNames,
                 "What happens to a new key when memory could count it only by forgetting a "
                 "key that has nothing left of its limit: allow (the new key is counted in "
@@ -284,7 +315,8 @@ constexpr Field kRuleFields[] = {
     row::boolean("overdraft",
                  "Whether costs count whether or not they fit: for work whose cost is known when "
                  "it is done. A key that goes beyond its limit is denied until the debt is paid, "
-                 "and owes twice its limit at most; denials count, too."),
+                 "and owes twice its limit at most; denials count, too.")
+        .only_if(kOfRequests),
     row::id("group",
             "In each group, the first rule that matches a request applies. "
             "Without it, the group of all rules that have none. At most 16 groups."),
@@ -308,16 +340,21 @@ constexpr Field kRuleFields[] = {
                 "(deny), or the rule does not apply to them (skip).")
         .defaults_to("client"),
     row::section("descriptor", kDescriptorMatch,
-                 "Which descriptors of Envoy's rate limit filter the rule is for."),
+                 "Which descriptors of Envoy's rate limit filter the rule is for.")
+        .only_if(kOfRequests),
     row::sections("more_limits", kMoreLimits,
                   "Further limits, all of which hold: a denial by one charges none. At most 8 "
-                  "limits, no two with the same algorithm and window."),
+                  "limits, no two with the same algorithm and window.")
+        .only_if(kOfRequests),
     row::text("tier", &kKeyPart,
-              "What of a matched request names its tier: header:X-Plan, for one."),
+              "What of a matched request names its tier: header:X-Plan, for one.")
+        .only_if(kOfRequests),
     row::sections("tiers", kTier,
                   "Limits of tiers, instead of the rule's own. Keys of no tier have the "
-                  "rule's own."),
-    row::sections("overrides", kOverride, "Limits of named keys, instead of all others."),
+                  "rule's own.")
+        .only_if(kOfRequests),
+    row::sections("overrides", kOverride, "Limits of named keys, instead of all others.")
+        .only_if(kOfRequests),
     row::texts("allow", kAnyText,
                "Keys, and networks of clients, that pass without being counted."),
     row::texts("deny", kAnyText,
@@ -325,13 +362,20 @@ constexpr Field kRuleFields[] = {
                "Wins over 'allow'."),
     row::text("cost", kAnyText,
               "The units that a matched request spends: a number, or a property that "
-              "holds one, such as header:X-Cost; 1 where it holds none.")
-        .defaults_to("1"),
+              "holds one, such as header:X-Cost; 1 where it holds none. For nginx with Weir in "
+              "it also response:NAME, a header of the response.")
+        .defaults_to("1")
+        .only_if(kOfRequests),
+    row::section("count_if", kCountIf,
+                 "Only for nginx with Weir in it: a request is counted when its response is "
+                 "known, and only if the response is one of these.")
+        .only_if(kOfRequests),
     row::section("on_deny", kOnDeny,
                  "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
     row::section("on_surge", kOnSurge,
                  "What holds while the rule's traffic is unusual, as docs/operations.md says when "
-                 "it is. Without it, the limits stay."),
+                 "it is. Without it, the limits stay.")
+        .only_if(kOfRequests),
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include "base/assert.h"
 
@@ -36,16 +37,23 @@ class ShardMutex {
   }
 
   // kDamaged: its last holder has died with it.
-  State lock() noexcept {
-    const int error = ::pthread_mutex_lock(&mutex_);
+  State lock() noexcept { return take(::pthread_mutex_lock(&mutex_)); }
+  // Nothing if somebody who lives holds it.
+  std::optional<State> try_lock() noexcept {
+    const int error = ::pthread_mutex_trylock(&mutex_);
+    if (error == EBUSY) return std::nullopt;
+    return take(error);
+  }
+  void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
+
+ private:
+  State take(int error) noexcept {
     if (error == 0) return State::kWhole;
     WEIR_ASSERT(error == EOWNERDEAD);
     ::pthread_mutex_consistent(&mutex_);
     return State::kDamaged;
   }
-  void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
 
- private:
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 

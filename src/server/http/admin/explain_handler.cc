@@ -34,6 +34,7 @@ std::string_view cause_name(const Answer& answer) {
     case Answer::Cause::kDenyList: return "deny_list";
     case Answer::Cause::kMissingKey: return "missing_key";
     case Answer::Cause::kBlocked: return "blocked";
+    case Answer::Cause::kUnderWay: return "under_way";
     case Answer::Cause::kStoreFailed: return "store_failure";
   }
   return "";

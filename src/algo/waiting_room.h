@@ -1,0 +1,50 @@
+// A token bucket with room for requests that wait for their turn.
+//
+//   without   |<── burst ──>|                        a debt beyond it denies
+//   with      |<── burst ──>|<────── room ──────>|   a debt in there is how long its request waits
+//
+// The room is what is refilled within the longest wait. Each request that waits has made the debt
+// greater, so the next waits longer: they go on one after the other, at the bucket's rate, and who
+// would wait too long is denied and makes no debt. All in one decision of the store.
+//
+// Thread rule: pure. Tested by src/engine/asks_waiting_test.cc.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "algo/wide_math.h"
+#include "weir/decision.h"
+#include "weir/quota.h"
+#include "weir/result.h"
+
+namespace weir {
+
+// In units. REQUIRES: 0 <= patience <= bucket.window()
+inline std::int64_t room_in(const Quota& bucket, Duration patience) {
+  const auto units = algo::Int128{bucket.limit()} * patience.count() / bucket.window().count();
+  return static_cast<std::int64_t>(units);
+}
+
+// Fails if that is more than a bucket may hold. REQUIRES: as above, and a token bucket
+inline Result<Quota> with_room(const Quota& bucket, Duration patience) {
+  return Quota::make(
+      {.algorithm = Algorithm::kTokenBucket,
+       .limit = bucket.limit(),
+       .window = bucket.window(),
+       .burst = bucket.limit() == 0 ? 0 : bucket.capacity() + room_in(bucket, patience)});
+}
+
+// Makes a decision by with_room() one about the bucket. Returns how long the request waits.
+inline Duration leave_room(const Quota& with_room, Duration patience, Decision& decision) {
+  const std::int64_t room = room_in(with_room, patience);
+  decision.limit = std::max<std::int64_t>(0, decision.limit - room);
+  decision.remaining = std::max<std::int64_t>(0, decision.remaining - room);
+  if (!decision.allowed() || with_room.limit() == 0) return Duration{0};
+  const auto burst = algo::Int128{with_room.capacity() - room} * with_room.window().count();
+  const Duration full{static_cast<std::int64_t>(burst / with_room.limit())};
+  return std::max(Duration{0}, decision.reset_after - full);
+}
+
+}  // namespace weir

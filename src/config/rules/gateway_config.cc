@@ -1,0 +1,135 @@
+// The fields of a rule that only a gateway applies: nginx with Weir in it, which passes requests on
+// to an origin.
+
+#include <re2/re2.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "algo/waiting_room.h"
+#include "base/duration_text.h"
+#include "config/rules/rule_config.h"
+
+namespace weir {
+namespace {
+
+void needs_gateway(const SectionReader& reader, std::string_view field, std::string_view what) {
+  reader.mistake(field, "only nginx with Weir in it " + std::string(what) + "; remove '" +
+                            std::string(field) +
+                            "', or serve the rule there (weir gateway, docs/nginx.md)");
+}
+
+// Reads fields of one rule for one kind of server.
+class GatewayFields {
+ public:
+  GatewayFields(const SectionReader& reader, const Config& config)
+      : reader_(reader), served_by_(config.served_by) {}
+
+  void read_response_count(Rule& rule) const {
+    const auto cost = reader_.get<std::string>("cost");
+    const bool is_response_cost = cost && cost->starts_with(kOfResponse);
+    const auto count_if = reader_.section("count_if");
+    if (is_response_cost) rule.response = {.cost_header = header_in(*cost)};
+    if (count_if)
+      read_statuses(*count_if, rule.response ? *rule.response : rule.response.emplace());
+    if (count_if) needs_gateway_for("count_if", "sees the response");
+    if (is_response_cost) needs_gateway_for("cost", "sees the response");
+    if (rule.response && rule.denial.delay_max > Duration{0}) {
+      reader_.mistake("on_deny",
+                      "what is counted when the response is known takes no turns; remove "
+                      "'delay_up_to'");
+    }
+    if (!rule.response || !reader_.is_set("overdraft")) return;
+    reader_.mistake("overdraft",
+                    "what is counted when the response is known counts whether or not it fits; "
+                    "remove 'overdraft'");
+  }
+
+  // A denial for the moment is no reason to block.
+  void read_concurrency(Rule& rule) const {
+    if (rule.effect != Rule::Effect::kConcurrency) return;
+    rule.mode = Mode::kLocal;
+    needs_gateway_for("of", "sees when requests end");
+    if (rule.denial.blocks.empty()) return;
+    reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
+  }
+
+ private:
+  void needs_gateway_for(std::string_view field, std::string_view what) const {
+    if (served_by_ != ServedBy::kGateway) needs_gateway(reader_, field, what);
+  }
+
+  std::string header_in(std::string_view cost) const {
+    std::string name(cost.substr(kOfResponse.size()));
+    const auto& form = kHeaderNameForm.pattern;
+    if (re2::RE2::FullMatch(name, re2::StringPiece(form.data(), form.size()))) return name;
+    reader_.mistake("cost", "'cost' must name a header of the response, such as response:X-Cost");
+    return {};
+  }
+
+  static void read_statuses(const SectionReader& count_if, ResponseCount& count) {
+    for (const YamlNode* text : count_if.texts("status")) {
+      const auto statuses = parse_statuses(text->text);
+      if (statuses) {
+        count.statuses.push_back(*statuses);
+      } else {
+        count_if.mistake(text->place,
+                         "'status' must be one from 100 to 599, such as 401, or 5xx for all from "
+                         "500 to 599, or a list of such");
+      }
+    }
+  }
+
+  const SectionReader& reader_;
+  const ServedBy served_by_;
+};
+
+// A bucket that cannot let anybody wait for so long, with the reason; nothing if all can.
+std::optional<std::string> against_waiting(const Rule& rule) {
+  constexpr const char* kOneBucket =
+      "requests wait for their turn at one token_bucket; write 'algorithm: token_bucket' without "
+      "'more_limits', or remove 'delay_up_to'";
+  if (rule.effect == Rule::Effect::kConcurrency) return "no turns are taken; remove 'delay_up_to'";
+  if (rule.overdraft != Rule::Overdraft::kNone) return "who owes does not wait; remove 'overdraft'";
+  std::optional<std::string> reason;
+  const auto look_at = [&](std::span<const Quota> limits) {
+    const Quota& bucket = limits.front();
+    if (limits.size() > 1 || bucket.algorithm() != Algorithm::kTokenBucket) {
+      reason = kOneBucket;
+    } else if (rule.denial.delay_max > bucket.window()) {
+      reason = "'delay_up_to' must be at most the window, " + format_duration(bucket.window()) +
+               "; for longer waits write the same rate over a longer window, with its 'burst'";
+    } else if (!with_room(bucket, rule.denial.delay_max)) {
+      reason = "'delay_up_to' and the burst are together more than a bucket may hold";
+    }
+  };
+  look_at(rule.own_limits());
+  for (const auto* named : {&rule.tiers, &rule.overrides}) {
+    for (const auto& [name, limits] : *named) look_at(limits);
+  }
+  return reason;
+}
+
+}  // namespace
+
+void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule) {
+  if (config.served_by != ServedBy::kGateway)
+    needs_gateway(on_deny, "delay_up_to", "delays requests");
+  const auto reason = against_waiting(rule);
+  if (reason) return on_deny.mistake("delay_up_to", *reason);
+  const auto& settings = config.settings;
+  const bool is_shared = settings.is_set("store.redis");
+  const Mode mode = rule.mode.value_or(*mode_from_name(settings.get<std::string>("store.mode")));
+  if (!is_shared || mode != Mode::kLeased) return;
+  on_deny.mistake("delay_up_to", "leases know no turns; give the rule 'mode: strict' or another");
+}
+
+void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule) {
+  const GatewayFields fields(reader, config);
+  fields.read_response_count(rule);
+  fields.read_concurrency(rule);
+}
+
+}  // namespace weir

@@ -1,0 +1,102 @@
+// Concurrency: how many requests of a key are under way, in memory that all workers map.
+//
+//   │ owners: a lock and a term for each │ locks of the sets │ sets of entries │
+//
+// An entry says how many requests of one key one worker has under way; the entries of a key are in
+// one set. The number that a limit is compared with is the sum of those whose owners live.
+//
+// No count outlives its worker. Each holds the lock of its place among the owners while it lives,
+// and if it is killed, the kernel says so to the next that tries the lock. The finder ends the
+// term of the place, and all entries of that term are void. Before anybody is denied, and before a
+// set counts as full, the owners in it are tried: a denial is never for the dead. A worker that is
+// killed in the middle of a change leaves an entry that is whole, as its count is written last.
+//
+// A set that is full of requests under way has no place for another key.
+//
+// Thread rule: format() before there are workers; then one thread of each process.
+// Tested by concurrency_test.cc and tests/nginx/concurrency_test.py.
+
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "store/memory/shard_lock.h"
+#include "weir/key.h"
+
+namespace weir::nginx {
+
+class Concurrency {
+ public:
+  static constexpr std::size_t kBytesMin = std::size_t{32} << 10;
+  static constexpr std::size_t kOwnersMax = 256;
+
+  // Once, before any process uses it. REQUIRES: zeros, at least kBytesMin, aligned for any type
+  static void format(std::span<std::byte> memory);
+
+  // Takes a place among the owners, if there is one. The memory outlives this.
+  explicit Concurrency(std::span<std::byte> memory);
+  // Lets go of all that this worker holds.
+  ~Concurrency();
+  Concurrency(const Concurrency&) = delete;
+  Concurrency& operator=(const Concurrency&) = delete;
+
+  struct Entrance {
+    enum class Kind : std::uint8_t {
+      kEntered,  // counted until it leaves
+      kOver,     // so many are under way that this one would be beyond the limit
+      kNoPlace,  // it cannot be counted
+    };
+    Kind kind = Kind::kNoPlace;
+    std::int64_t under_way = 0;  // of the key, with this one if it has entered
+  };
+  Entrance enter(KeyHash key, std::int64_t limit);
+  // REQUIRES: it has entered, and not left
+  void leave(KeyHash key);
+
+ private:
+  struct Owner {
+    ShardMutex life;                  // held by who owns the place
+    std::atomic<std::uint32_t> term;  // changes with each owner
+  };
+  struct Entry {
+    std::uint64_t key;
+    std::uint32_t term;
+    std::uint32_t owner;
+    std::atomic<std::uint32_t> count;  // 0: free
+    std::uint32_t unused;
+  };
+  static_assert(sizeof(Entry) == 24);
+  static constexpr std::size_t kEntriesASet = 42;  // about a KiB
+  static constexpr std::size_t kLocks = 64;
+  using Set = std::array<Entry, kEntriesASet>;
+  struct Head {
+    std::array<Owner, kOwnersMax> owners;
+    std::array<ShardMutex, kLocks> locks;
+  };
+  class Lock;
+
+  static Head& head_of(std::span<std::byte> memory) {
+    return *reinterpret_cast<Head*>(memory.data());
+  }
+  std::optional<std::uint32_t> take_place();
+  Set& set_of(KeyHash key) const;
+  bool is_own(const Entry& entry) const;
+  bool is_valid(const Entry& entry) const;
+  // Makes it valid no longer if its owner is dead.
+  bool is_orphan(const Entry& entry) const;
+  std::int64_t count(Set& set, std::uint64_t key) const;
+  std::int64_t count_living(Set& set, std::uint64_t key) const;
+  Entry* place_for(Set& set, std::uint64_t key) const;
+
+  Head& head_;
+  const std::span<Set> sets_;
+  const std::optional<std::uint32_t> place_;  // none: all are taken
+  const std::uint32_t term_;
+};
+
+}  // namespace weir::nginx

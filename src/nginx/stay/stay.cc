@@ -1,0 +1,55 @@
+#include "nginx/stay/stay.h"
+
+#include "base/assert.h"
+#include "base/decimal.h"
+
+namespace weir::nginx {
+namespace {
+
+// Unlike a client, an origin may say that its work costs nothing.
+std::int64_t cost_by(std::string_view text) {
+  return read_decimal<std::int64_t>(text) == 0 ? 0 : cost_in(text);
+}
+
+}  // namespace
+
+Stay::~Stay() {
+  go_on();
+  for (const KeyHash& key : held_) under_way_.leave(key);
+}
+
+void Stay::go_on() {
+  for (const KeyHash& place : waiting_) under_way_.leave(place);
+  waiting_.clear();
+}
+
+void Stay::owe(const Ask& ask, std::size_t look) {
+  WEIR_ASSERT(ask.rule != nullptr && ask.rule->response);
+  charges_.push_back({.ask = ask,
+                      .look = look,
+                      .rule = ask.rule->id,
+                      .key = std::string(ask.key),
+                      .tier = std::string(ask.tier)});
+  charges_.back().ask.choices = nullptr;  // the request's, like the texts
+}
+
+void Stay::forget_denied(const Asks& looks) {
+  std::erase_if(charges_, [&](const Charge& charge) { return looks.answer(charge.look).over; });
+}
+
+void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
+  for (const Charge& charge : charges_) {
+    const Rule* const rule = rules.find(charge.rule);
+    if (rule == nullptr || !rule->response || !rule->response->counts(response.status)) continue;
+    Ask due = charge.ask;
+    due.rule = rule;
+    due.key = charge.key;
+    due.tier = charge.tier;
+    const std::string& header = rule->response->cost_header;
+    if (!header.empty()) due.cost = cost_by(response.field(header));
+    if (due.cost > 0) WEIR_ASSERT(asks.add(due));
+  }
+  charges_.clear();
+}
+
+}  // namespace weir::nginx

@@ -1,0 +1,87 @@
+// Stay: what a request that passes holds and owes on its way through nginx.
+//
+//   decided ────── passed on ────── head of the response ────── body ────── end
+//   looked at, counted              charged                                 counted no more
+//   as under way,
+//   waits for its turn
+//
+// Requests under way are counted until their memory is given back, however they end.
+//
+// What a rule counts by the response is charged when its head is known, before any of the body is
+// sent: who reads slowly delays nothing. A request that ends without a response is charged at its
+// end, as nginx logs a client that has gone: with status 499.
+//
+// Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/asks.h"
+#include "nginx/stay/concurrency.h"
+
+namespace weir::nginx {
+
+// A response before its body is known.
+struct ResponseHead {
+  static constexpr int kNoResponse = 499;
+
+  int status = kNoResponse;
+  // The value of the field, the first if there are several; empty if there is none.
+  std::function<std::string_view(std::string_view name)> field = [](std::string_view) {
+    return std::string_view();
+  };
+};
+
+class Stay {
+ public:
+  // `rules`: the number of a set of the gateway. `under_way` outlives this.
+  Stay(std::size_t rules, Concurrency& under_way) : rules_(rules), under_way_(under_way) {}
+  // What it holds is others' from then on.
+  ~Stay();
+  Stay(const Stay&) = delete;
+  Stay& operator=(const Stay&) = delete;
+
+  std::size_t rules() const { return rules_; }
+  bool owes() const { return !charges_.empty(); }
+  bool is_empty() const { return charges_.empty() && held_.empty() && waiting_.empty(); }
+
+  // REQUIRES: a request of this key has entered
+  void hold(KeyHash key) { held_.push_back(key); }
+
+  // Has a place among those who wait. REQUIRES: it has entered under this key
+  void wait_at(KeyHash place) { waiting_.push_back(place); }
+  // Waits no more.
+  void go_on();
+
+  // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
+  // request's asks.
+  void owe(const Ask& ask, std::size_t look);
+  // Owes no more what the looks have denied.
+  void forget_denied(const Asks& looks);
+
+  // Asks for what the response makes due by the rules of today, and owes nothing from then on.
+  void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
+
+ private:
+  struct Charge {
+    Ask ask;  // of its texts none, and no rule, which a request may change meanwhile
+    std::size_t look;
+    std::string rule;
+    std::string key;
+    std::string tier;
+  };
+
+  const std::size_t rules_;
+  Concurrency& under_way_;
+  std::vector<Charge> charges_;
+  std::vector<KeyHash> held_;
+  std::vector<KeyHash> waiting_;
+};
+
+}  // namespace weir::nginx

@@ -1,0 +1,213 @@
+"""Rules that count by the response: which requests are charged, how much, when and how often."""
+
+import socket
+import sys
+import threading
+import unittest
+
+from nginx_server import DEADLINE_S, ROOT, Client, Nginx, field, remaining, request, wait_until
+
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+
+from redis_world import Redis  # noqa: E402
+
+RULES = """
+rules:
+  - id: failed
+    match: {path: /login}
+    key: query:user
+    limit: 5
+    window: 1h
+    count_if: {status: [401, 403]}
+  - id: work
+    match: {path: "/work*"}
+    key: query:user
+    limit: 100
+    window: 1h
+    cost: response:X-Cost
+  - id: gone
+    match: {path: /gone}
+    limit: 5
+    window: 1h
+    count_if: {status: 499}
+  - id: missing
+    match: {path: "/missing*"}
+    key: path
+    limit: 5
+    window: 1h
+    count_if: {status: 4xx}
+"""
+
+BIG = 32 << 20
+
+# The origin answers as the query says.
+HTTP = """
+  upstream work { server unix:FOLDER/work; }
+  server { listen unix:FOLDER/work; access_log off;
+    location / { add_header X-Cost $arg_cost always; return 200 "done"; }
+    location = /work/hidden { add_header X-Cost 7; add_header X-Shown 1; return 200; }
+    location = /login {
+      if ($arg_status = 401) { return 401; }
+      if ($arg_status = 403) { return 403; }
+      return 200;
+    }
+    location = /big { root FOLDER/html; add_header X-Cost 60; }
+  }
+  proxy_http_version 1.1;
+  proxy_buffering off;
+"""
+
+SERVER = """
+    weir on;
+    location / { proxy_pass http://work; }
+    location = /work/hidden { proxy_hide_header X-Cost; proxy_pass http://work; }
+    location = /work/big { rewrite ^ /big break; proxy_pass http://work; }
+    location /missing { try_files /nowhere =404; }
+    location = /missing/page { error_page 404 /page.txt; try_files /nowhere =404; }
+    location = /missing/masked { error_page 404 = @origin; try_files /nowhere =404; }
+    location = /missing/auth { auth_request /missing/subrequest; try_files /nowhere =404; }
+    location = /missing/subrequest { return 204; }
+    location @origin { proxy_pass http://origin; }
+    location = /gone { proxy_pass http://unix:FOLDER/silent:/; }
+"""
+
+
+class ResponseTest(unittest.TestCase):
+    def setUp(self):
+        self.nginx = self.enterContext(Nginx(RULES, SERVER, http=HTTP))
+        (self.nginx.folder / "html" / "page.txt").write_text("page")
+
+    def login(self, status, user="ada"):
+        return self.nginx.ask(f"/login?user={user}&status={status}", "POST").status
+
+    def left(self, path):
+        return remaining(self.nginx.ask(path))
+
+    def test_failed_logins_alone_are_counted(self):
+        self.assertEqual([self.login(200) for _ in range(10)], 10 * [200])
+        self.assertEqual([self.login(401) for _ in range(3)], 3 * [401])
+        self.assertEqual([self.login(200) for _ in range(10)], 10 * [200])
+        self.assertEqual([self.login(403) for _ in range(2)], 2 * [403])
+        self.assertEqual([self.login(200), self.login(401)], 2 * [429])
+        self.assertEqual(self.login(401, user="bob"), 401)
+
+    def test_failures_count_in_all_workers_and_through_reloads(self):
+        for _ in range(5):
+            self.assertEqual(self.login(401), 401)
+            self.nginx.reload()
+        self.assertEqual(self.login(200), 429)
+
+    def test_the_origin_says_what_its_work_has_cost(self):
+        self.assertEqual(self.left("/work?user=ada&cost=30"), 100)
+        self.assertEqual(self.left("/work?user=ada&cost=0"), 70)
+        self.assertEqual(self.left("/work?user=ada"), 70)
+        self.assertEqual(self.left("/work?user=ada&cost=1000"), 69)
+        denied = self.nginx.ask("/work?user=ada&cost=0")
+        self.assertEqual(denied.status, 429)
+        self.assertIsNotNone(field(denied, "Retry-After"))
+        self.assertEqual(self.left("/work?user=bob&cost=0"), 100)
+
+    def test_a_cost_that_clients_do_not_see_counts_as_well(self):
+        first = self.nginx.ask("/work/hidden?user=eve")
+        self.assertIsNone(field(first, "X-Cost"))
+        self.assertIsNotNone(field(first, "X-Shown"))
+        self.assertEqual(self.left("/work/hidden?user=eve"), 93)
+
+    def test_a_slow_reader_does_not_delay_the_count(self):
+        (self.nginx.folder / "html" / "big").write_bytes(BIG * b"x")
+        with Client(self.nginx.port) as reader:
+            reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.send(request("/work/big?user=slow"))
+            head = reader.socket.recv(64)
+            self.assertTrue(head.startswith(b"HTTP/1.1 200"))
+            # It has read no more than that, and nginx has most of the body yet to send.
+            self.assertEqual(self.left("/work?user=slow&cost=0"), 40)
+
+    def test_each_request_is_charged_once_by_what_its_client_is_told(self):
+        for path, status, charged in (("/missing/plain", 404, 1), ("/missing/page", 404, 1),
+                                      ("/missing/masked", 200, 0), ("/missing/auth", 404, 1)):
+            with self.subTest(path):
+                before = self.left(path)  # which is charged itself
+                reply = self.nginx.ask(path)
+                self.assertEqual(reply.status, status)
+                self.assertEqual(remaining(reply), before - charged)
+                self.assertEqual(self.left(path), before - 2 * charged)
+
+    def test_who_leaves_before_there_is_a_response_counts_as_499(self):
+        with socket.socket(socket.AF_UNIX) as silent:
+            path = self.nginx.folder / "silent"
+            silent.bind(str(path))
+            path.chmod(0o777)
+            silent.listen(16)
+            for left in range(5, 0, -1):
+                with Client(self.nginx.port) as client:
+                    client.send(request("/gone"))
+                    connection, _ = silent.accept()
+                # nginx sees that the client has gone, and leaves the origin.
+                connection.settimeout(DEADLINE_S)
+                while connection.recv(4096):
+                    pass
+                connection.close()
+                wait_until(lambda: len([line for line in self.nginx.access_log()
+                                        if line[:2] == ["/gone", "499"]]) == 6 - left, "logged")
+            self.assertEqual(self.nginx.ask("/gone").status, 429)
+
+    def test_many_at_once_count_exactly(self):
+        def fail():
+            with self.nginx.connect() as connection:
+                for _ in range(10):
+                    statuses.append(connection.ask(
+                        request("/login?user=many&status=401")).status)
+
+        statuses = []
+        threads = [threading.Thread(target=fail) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(timeout=DEADLINE_S)
+        # As many as were under way together may pass beyond the limit; then none does.
+        self.assertEqual(len(statuses), 80)
+        self.assertGreaterEqual(statuses.count(401), 5)
+        self.assertLessEqual(statuses.count(401), 5 + 7)
+        self.assertEqual(self.login(200, user="many"), 429)
+
+
+class FleetTest(unittest.TestCase):
+    """Two nginx and their Redis: whoever looks sees what the other has charged."""
+
+    def setUp(self):
+        redis = self.enterContext(Redis())
+        rules = RULES + f"store: {{redis: '{redis.url}', deadline: 10s}}\n"
+        self.two = [self.enterContext(Nginx(rules, SERVER, http=HTTP)) for _ in range(2)]
+        for nginx in self.two:
+            wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
+                       "all workers decide in Redis")
+
+    def test_failures_and_costs_count_for_all(self):
+        def login(nginx, status):
+            return nginx.ask(f"/login?user=ada&status={status}", "POST")
+
+        for number in range(5):
+            one, other = self.two[number % 2], self.two[1 - number % 2]
+            self.assertEqual(login(one, 401).status, 401)
+            # The charge is on its way while the client reads.
+            wait_until(lambda other=other, left=4 - number:
+                       remaining(login(other, 200)) == left, "the other knows")
+        self.assertEqual(login(self.two[0], 200).status, 429)
+        self.assertEqual(login(self.two[1], 401).status, 429)
+        self.assertEqual(self.two[0].ask("/work?user=ada&cost=1000").status, 200)
+        wait_until(lambda: self.two[1].ask("/work?user=ada&cost=0").status == 429, "it owes")
+        for nginx in self.two:
+            self.assertEqual(nginx.stop(), 0)
+            self.assertNotIn("[alert]", nginx.log())
+
+
+class ConfigurationTest(unittest.TestCase):
+    def test_nginx_takes_what_others_refuse(self):
+        with Nginx(RULES, SERVER, http=HTTP, start=False) as nginx:
+            code, said = nginx.test()
+            self.assertEqual(code, 0, said)
+
+
+if __name__ == "__main__":
+    unittest.main()
