@@ -90,7 +90,7 @@ export async function offer({ limit, window, places, load = LOAD, windows = WIND
 const OTHER_DICE = 0x9e3779b9;
 
 // The store's own dice are the run's, too.
-async function withRandom(seed, work) {
+export async function withRandom(seed, work) {
   const { random } = Math;
   Math.random = randomOf(seed ^ OTHER_DICE);
   try {

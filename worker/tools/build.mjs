@@ -1,5 +1,5 @@
-// Makes the Worker: worker.js and weir.wasm in OUT, for these rules; or one bundle for node, for
-// the tests of its parts.
+// Makes the Worker: worker.js and weir.wasm in OUT, for these rules; and bundles for node, for the
+// tests of it and of its parts.
 //
 //   node build.mjs OUT PACKAGE RULES_JSON [--types]      --types checks them, which takes seconds
 //
@@ -33,6 +33,7 @@ function bundle(source, file, packageEntry) {
 mkdirSync(out, { recursive: true });
 bundle("worker.ts", "worker.js", "workerd.js");
 bundle("matching.ts", "matching.js", "node.js");
+bundle("worker.ts", "worker_in_node.js", "node.js");
 copyFileSync(join(limiter, "weir.wasm"), join(out, "weir.wasm"));
 
 function checkTypes() {
