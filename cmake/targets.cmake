@@ -57,6 +57,8 @@ function(weir_register_test name labels timeout)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${timeout} COST ${timeout})
 endfunction()
 
+add_custom_target(tsan_tests)  # what ./dev tsan builds
+
 # One ctest entry a program, not one a case: starting a process for each of
 # thousands of cases would take longer than the cases.
 function(weir_test name)
@@ -69,6 +71,9 @@ function(weir_test name)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  if("tsan" IN_LIST arg_LABELS)
+    add_dependencies(tsan_tests ${name})
+  endif()
 endfunction()
 
 function(weir_script_test name)

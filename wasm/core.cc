@@ -98,7 +98,7 @@ class Core {
 };
 
 Text text;
-std::array<double, 5> answer;
+std::array<double, 6> answer;
 Core* core = nullptr;
 std::array<std::optional<Quota>, kWeirQuotas> quotas;  // zeros, which take no place in the module
 std::array<Text, kWeirBuckets> buckets;
@@ -143,10 +143,12 @@ Charge charge_of(int quota, int bucket, std::uint32_t length, double cost) {
 }
 
 int tell(const Decision& decision) {
-  answer = {static_cast<double>(decision.limit), static_cast<double>(decision.remaining),
+  answer = {static_cast<double>(decision.limit),
+            static_cast<double>(decision.remaining),
             static_cast<double>(decision.retry_after.count()),
             static_cast<double>(decision.reset_after.count()),
-            static_cast<double>(decision.backoff_level)};
+            static_cast<double>(decision.backoff_level),
+            static_cast<double>(decision.more_after.count())};
   return static_cast<int>(decision.verdict);
 }
 

@@ -22,7 +22,7 @@ extern "C" {
 // At least `bytes` of memory for a text. May move, and so may every view of the memory.
 std::uint8_t* weir_text(std::uint32_t bytes);
 
-// Where answers are: limit, remaining, retry_after, reset_after, backoff level.
+// Where answers are: limit, remaining, retry_after, reset_after, backoff level, more_after.
 const double* weir_answer();
 
 // Makes the store. The text is the secret, 192 bytes. 0 if that are more than 2^24

@@ -51,9 +51,9 @@ constexpr std::array<double, 4> kWindows = {1e3, 1e6, 6e7, 31'622'400e6};
 std::uint32_t hash = 2'166'136'261;
 
 void mix(const double* answer, int verdict) {
-  std::array<std::uint32_t, 11> words{};
-  std::memcpy(words.data(), answer, 40);
-  words[10] = static_cast<std::uint32_t>(verdict);
+  std::array<std::uint32_t, 13> words{};
+  std::memcpy(words.data(), answer, 48);
+  words[12] = static_cast<std::uint32_t>(verdict);
   for (const std::uint32_t word : words) hash = (hash ^ word) * 16'777'619;
 }
 
@@ -125,7 +125,7 @@ int main(int, char** arguments) {
       case 0: weir_reset(quota, bucket, length); break;
       case 1: {
         weir_hash(quota, bucket, length);
-        std::array<double, 5> bytes{};
+        std::array<double, 6> bytes{};
         std::memcpy(bytes.data(), weir_text(16), 16);
         mix(bytes.data(), 0);
         break;

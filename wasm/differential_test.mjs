@@ -32,15 +32,15 @@ class Random {
 const core = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(wasm))).exports;
 const random = new Random(Number(seed));
 let hash = 2_166_136_261;
-const mixed = new Float64Array(6);
+const mixed = new Float64Array(7);
 const words = new Uint32Array(mixed.buffer);
 
 function mix(answer, verdict) {
   mixed.set(answer);
-  words[10] = verdict;
-  for (let i = 0; i < 11; ++i) hash = Math.imul(hash ^ words[i], 16_777_619);
+  words[12] = verdict;
+  for (let i = 0; i < 13; ++i) hash = Math.imul(hash ^ words[i], 16_777_619);
 }
-const answer = () => new Float64Array(core.memory.buffer, core.weir_answer(), 5);
+const answer = () => new Float64Array(core.memory.buffer, core.weir_answer(), 6);
 
 function putKey(number) {
   const length = number % 401;

@@ -33,6 +33,9 @@ struct Decision {
   Duration retry_after{0};
   // Until the key is as if it had never been seen, if nothing more is spent.
   Duration reset_after{0};
+  // Until there is more than `remaining`, if nothing more is spent. Zero where nothing more comes:
+  // nothing is spent, or the limit is 0.
+  Duration more_after{0};
   // kDenied for want of a place to count the key (OnFull in weir/store.h), whatever it has
   // spent. `retry_after` is a guess then.
   bool is_store_full = false;

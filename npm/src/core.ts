@@ -153,6 +153,6 @@ export class Core {
   private look(): void {
     const { buffer } = this.exports.memory;
     this.bytes = new Uint8Array(buffer);
-    this.answers = new Float64Array(buffer, this.exports.weir_answer(), 5);
+    this.answers = new Float64Array(buffer, this.exports.weir_answer(), 6);
   }
 }

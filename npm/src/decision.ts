@@ -8,6 +8,11 @@ export interface Decision {
   retryAfter: number;
   /** Seconds until the key is as if it had never been seen. */
   resetAfter: number;
+  /**
+   * Seconds until there is more than `remaining`; 0 if nothing more comes. Where a store does not
+   * know, until the key is new at the latest.
+   */
+  moreAfter: number;
   /** The most an idle key can spend at once: limit, burst, or the halved limit of a backoff. */
   limit: number;
 }
@@ -18,12 +23,14 @@ export const VERDICT_ALLOWED = 0;
 /** Reads the core's answer: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
 export function decisionOf(
   verdict: number, limit: number, remaining: number, retryUs: number, resetUs: number,
+  moreUs: number,
 ): Decision {
   return {
     allowed: verdict === VERDICT_ALLOWED,
     remaining,
     retryAfter: verdict === NEVER ? Infinity : retryUs / 1e6,
     resetAfter: resetUs / 1e6,
+    moreAfter: moreUs / 1e6,
     limit,
   };
 }
@@ -41,5 +48,5 @@ export type Allowance = "allow" | "deny";
 export function uncounted(allowance: Allowance, limit: number): Decision {
   const allowed = allowance === "allow";
   return { allowed, remaining: allowed ? limit : 0, retryAfter: allowed ? 0 : 1, resetAfter: 0,
-           limit };
+           moreAfter: allowed ? 0 : 1, limit };
 }

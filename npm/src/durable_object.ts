@@ -74,13 +74,13 @@ export class WeirCounter {
     const known = this.state?.algorithm === quota.algorithm ? this.state.words : undefined;
     if (known !== undefined) core.state.set(known);
     const step = core.exports.weir_step(index, known?.length ?? 0, cost, now * 1000);
-    const [limit, remaining, retry, reset] = core.answer;
+    const [limit, remaining, retry, reset, , more] = core.answer;
     const words = core.state.slice(0, step >> 2);
     if (cost !== 0 && !sameWords(words, known)) {
       this.keep({ algorithm: quota.algorithm, words });
       this.forgetLater(now + reset! / 1000);
     }
-    return decisionOf(step & 3, limit!, remaining!, retry!, reset!);
+    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!);
   }
 
   // Not waited for: the runtime holds the answer back until it is written.

@@ -2,7 +2,7 @@ export { binding, type RateLimitBinding } from "./binding.js";
 export { StoreError } from "./batcher.js";
 export type { Decision } from "./decision.js";
 export type { FailureOptions } from "./failover.js";
-export { headers } from "./headers.js";
+export { headers, type HeaderStyle } from "./headers.js";
 export { Limiter, type HitOptions, type LimiterOptions } from "./limiter.js";
 export { KvStore, type Bound, type KvStoreOptions } from "./kv/kv_store.js";
 export type { KvNamespace } from "./kv/kv_namespace.js";

@@ -32,7 +32,8 @@ export class MemoryStore implements SyncStore {
     const length = core.put(key);
     const verdict = core.exports.weir_spend(quotaIndex, bucketIndex, length, cost, now * 1000);
     const answer = core.answer;
-    return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!);
+    return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!,
+                      answer[5]!);
   }
 
   reset(quota: Quota, bucket: string, key: string, now: number): void {

@@ -75,6 +75,7 @@ function decisionOf(result: Result): Decision {
     remaining: result.remaining,
     retryAfter: result.retry_after ?? Infinity,
     resetAfter: result.reset_after,
+    moreAfter: result.retry_after || result.reset_after,
     limit: result.limit,
   };
 }

@@ -188,6 +188,37 @@ test("headers are the server's", () => {
   assert.equal(headers(limiter.hit("", "k"), short)["RateLimit-Policy"], '"default";q=1');
 });
 
+test("headers of a bucket whose burst is above its limit", () => {
+  const policy = (quota) => {
+    const [limiter] = limiterAt({ algorithm: "token_bucket", ...quota });
+    const fields = headers(limiter.hit("", "k"), limiter.quota);
+    return [fields["RateLimit"], fields["RateLimit-Policy"]].map((text) => text.slice(10));
+  };
+  assert.deepEqual(policy({ limit: 60, window: "1h", burst: 500 }),
+                   ["r=499;t=60", "q=500;w=30000"]);
+  assert.deepEqual(policy({ limit: 60, window: "1h", burst: 10 }), ["r=9;t=60", "q=60;w=3600"]);
+  assert.deepEqual(policy({ limit: 3, window: "1s", burst: 4 }), ["r=3;t=1", "q=4"]);
+  assert.deepEqual(policy({ limit: 0, window: "1s", burst: 4 }), ["r=0", "q=0;w=1"]);
+});
+
+test("headers in the form that somebody chooses", () => {
+  const [limiter] = limiterAt({ limit: 2 });
+  const decision = limiter.hit("", "k");
+  const fields = (style) => headers(decision, limiter.quota, "api", style);
+  assert.deepEqual(fields({ headers: "draft-7", xHeaders: [] }), {
+    "RateLimit": "limit=2, remaining=1, reset=80", "RateLimit-Policy": "2;w=60",
+  });
+  assert.deepEqual(fields({ headers: "draft-6", xHeaders: [] }), {
+    "RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "80",
+    "RateLimit-Policy": "2;w=60",
+  });
+  const before = Math.ceil(Date.now() / 1000 + 80);
+  const { "X-RateLimit-Reset": reset, ...rest } =
+    fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" });
+  assert.deepEqual(rest, {});
+  assert.ok(before <= Number(reset) && Number(reset) <= Math.ceil(Date.now() / 1000 + 80));
+});
+
 test("an object of the shape of Workers' own binding", async () => {
   const [limiter] = limiterAt({ limit: 1 });
   const { limit } = binding(limiter, "login");

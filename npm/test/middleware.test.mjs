@@ -37,6 +37,16 @@ test("fetch: what a handler answers to a WebSocket stays as it is", async () => 
   }
 });
 
+test("fetch: the options say which fields there are", async () => {
+  const style = { headers: "draft-7", xHeaders: ["limit"] };
+  const handler = limitFetch({ limiter: twoAMinute(), key: () => "k", ...style },
+                             () => new Response());
+  const { headers } = await handler(new Request("http://a/"));
+  assert.equal(headers.get("ratelimit"), "limit=2, remaining=1, reset=80");
+  assert.deepEqual([headers.get("x-ratelimit-limit"), headers.get("x-ratelimit-reset")],
+                   ["2", null]);
+});
+
 function expressReply() {
   return {
     statusCode: 200, fields: {}, text: undefined,

@@ -62,6 +62,12 @@ const MISSING = [
 
 // A wrong option is a RangeError.
 const WRONG = [
+  ["headers must be one of draft-10, draft-7, draft-6, none, not \"draft-8\"",
+    () => limitExpress({ limiter, headers: "draft-8" })],
+  ["xHeaders must be a list of limit, remaining, reset, not an array",
+    () => limitExpress({ limiter, xHeaders: ["Limit"] })],
+  ["xReset must be one of seconds, epoch, not \"date\"",
+    () => limitExpress({ limiter, xReset: "date" })],
   ["limit must be a whole number from 0 to 1,000,000,000,000, not \"5\"",
     () => new Limiter({ limit: "5", window: 60 })],
   ["limit must be a whole number from 0 to 1,000,000,000,000, not 5n",

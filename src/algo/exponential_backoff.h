@@ -15,6 +15,7 @@
 //   retry      2^level s, or until the request would be admitted if that is longer: the
 //              cooldown's end, the window's end, or the windows until a quieter level
 //              has room for its cost. Never early, but it may be late.
+//   more       when that lets more through than remains
 //   reset      when count, row, level and cooldown are all gone
 //
 // A cost over the halved limit is denied; only one over the limit itself is kNever,

@@ -5,7 +5,7 @@
 //
 //   allowed     count + cost <= limit
 //   remaining   limit - count
-//   retry, reset   the end of the window, when all of it comes back at once
+//   retry, more, reset   the end of the window, when all of it comes back at once
 //
 // Giving back works within the window only: what was spent in a window that is over
 // is free again anyway, and must not be taken from the next one's count. That also
@@ -65,6 +65,7 @@ inline Decision describe(const Quota& quota, const FixedWindowState& state, Verd
   decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.count);
   if (verdict == Verdict::kDenied) decision.retry_after = end - now;
   if (state.count > 0) decision.reset_after = end - now;
+  if (quota.limit() > 0) decision.more_after = decision.reset_after;
   return decision;
 }
 

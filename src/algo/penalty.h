@@ -77,6 +77,9 @@ Decision describe(const Quota& quota, const State& rolled, Verdict verdict, Inst
   decision.limit = halved_limit(quota, rolled.level);
   decision.remaining = remaining<Counts>(quota, rolled, now);
   decision.reset_after = std::max(Duration{0}, expiry(quota, rolled) - now);
+  if (decision.remaining < quota.limit()) {
+    decision.more_after = Counts::admitted_at(quota, rolled, decision.remaining + 1, now) - now;
+  }
   return decision;
 }
 

@@ -301,5 +301,52 @@ TEST(Property, LaggingClocksRefillNoBucketTwice) {
   }));
 }
 
+// ---- when there is more ----------------------------------------------------------------
+
+// Whoever waits as long finds more than is left now, and whoever comes earlier does not. A
+// bucket's wait is a microsecond late at most.
+void tells_when_there_is_more(const AnyKey& key, const Quota& quota, const Decision& decision,
+                              Instant now) {
+  const auto left_after = [&](Duration wait) { return key.look(quota, 0, now + wait).remaining; };
+  const Duration more_after = decision.more_after;
+  if (more_after == Duration{0}) {
+    RC_ASSERT(left_after(Duration{0}) == quota.capacity() || quota.limit() == 0);
+    return;
+  }
+  RC_ASSERT(more_after > Duration{0});
+  RC_ASSERT(more_after <= decision.reset_after);
+  RC_ASSERT(left_after(more_after) > decision.remaining);
+  const Duration grain{quota.active() == Algorithm::kTokenBucket ? 2 : 1};
+  RC_ASSERT(left_after(std::max(Duration{0}, more_after - grain)) == decision.remaining);
+  const Duration told = std::chrono::ceil<std::chrono::seconds>(more_after);
+  RC_ASSERT(left_after(told) > decision.remaining);
+}
+
+TEST(Property, ADecisionTellsWhenThereIsMore) {
+  for_each_algorithm("in any life", [](Algorithm algorithm) {
+    const Quota quota = any_quota(algorithm);
+    AnyKey key(algorithm);
+    Instant now = kStart;
+    for (const Move& move : any_life()) {
+      now += step_of(quota, move);
+      const std::int64_t cost = cost_of(quota, move);
+      const bool always = move.step_permille % 5 == 0;
+      const Decision decision =
+          always ? key.charge(quota, cost, now) : key.decide(quota, cost, now);
+      tells_when_there_is_more(key, quota, decision, now);
+      tells_when_there_is_more(key, quota, key.look(quota, 0, now), now);
+    }
+  });
+}
+
+TEST(MoreAfter, OfABucketOfAnHourIsAMinute) {
+  const Quota quota =
+      *Quota::make({.algorithm = Algorithm::kTokenBucket, .limit = 60, .window = 1h});
+  AnyKey key(Algorithm::kTokenBucket);
+  EXPECT_EQ(key.decide(quota, 60, kStart).more_after, 1min);
+  EXPECT_EQ(key.decide(quota, 7, kStart).more_after, 1min);  // denied
+  EXPECT_EQ(key.decide(quota, 0, kStart + 59s).more_after, 1s);
+}
+
 }  // namespace
 }  // namespace weir::algo::testing

@@ -9,6 +9,7 @@
 //
 //   remaining  limit - units in (now - W, now]
 //   retry      when enough of the oldest have gone
+//   more       when the oldest has gone, but for what is owed beyond the limit
 //   reset      when the newest has gone
 //
 // Unlike the other algorithms this one changes its state in place, because copying it
@@ -119,6 +120,7 @@ Decision look(const Quota& quota, const Log& log, std::int64_t cost, Instant now
   std::int64_t used = log.total();
   for (; first < log.size() && log[first].at_us <= gone_us; ++first) used -= log[first].units;
 
+  const std::int64_t held = used;
   Decision decision;
   decision.limit = quota.limit();
   if (used > 0) {
@@ -136,6 +138,13 @@ Decision look(const Quota& quota, const Log& log, std::int64_t cost, Instant now
     decision.reset_after = counts_for(quota, log, recorded_at_us(quota, log, now), now);
   }
   decision.remaining = std::max<std::int64_t>(0, quota.limit() - used);
+  if (decision.remaining == quota.limit()) return decision;
+  decision.more_after = decision.reset_after;  // of the first charge
+  if (held > 0) {
+    const std::int64_t excess = used + decision.remaining + 1 - quota.limit();
+    const LogEntry entry = entry_in_the_way(log, first, excess);
+    decision.more_after = counts_for(quota, log, entry.at_us, now);
+  }
   return decision;
 }
 

@@ -16,6 +16,7 @@
 //   remaining  limit - current - ceil(previous * (W - e) / W)
 //   retry      when the previous window has faded enough; if the current one alone is
 //              too full, when that one, by then the previous, has
+//   more       when one unit more than remains would fit, likewise
 //   reset      when neither overlaps any more: up to 2 * W - e
 //
 // Only what was allowed is counted: hammering does not prolong a denial. Never admits
@@ -118,6 +119,9 @@ inline Decision describe(const Quota& quota, const SlidingWindowState& state, st
   decision.limit = quota.limit();
   decision.remaining = std::max<std::int64_t>(0, quota.limit() - state.current - weight);
   decision.reset_after = std::max(Duration{0}, expiry(quota, state) - now);
+  if (decision.remaining < quota.limit()) {
+    decision.more_after = retry_after(quota, state, decision.remaining + 1, now);
+  }
   return decision;
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/settings_testing.h"
 #include "config/config.h"
+#include "server/http/check/header_settings.h"
 
 namespace weir {
 namespace {
@@ -81,6 +82,24 @@ TEST(Settings, ComeFromTheirRowOfTheTable) {
     EXPECT_EQ(values.text(setting.name), field.default_text);
     EXPECT_EQ(SettingValues().text(setting.name), field.default_text);
   }
+}
+
+TEST(Settings, HeadersAreInTheFormThatTheFileSays) {
+  const RateLimitStyle usual = header_settings({});
+  EXPECT_EQ(usual.fields, RateLimitStyle::Fields::kDraft10);
+  EXPECT_EQ(usual.reset, RateLimitStyle::Reset::kSeconds);
+  EXPECT_TRUE(usual.x_limit && usual.x_remaining && usual.x_reset);
+
+  const RateLimitStyle chosen =
+      header_settings(in_file("headers: draft-6\nx_headers: [reset]\nx_reset: epoch\n"));
+  EXPECT_EQ(chosen.fields, RateLimitStyle::Fields::kDraft6);
+  EXPECT_EQ(chosen.reset, RateLimitStyle::Reset::kEpoch);
+  EXPECT_TRUE(!chosen.x_limit && !chosen.x_remaining && chosen.x_reset);
+
+  const RateLimitStyle none = header_settings(in_file("headers: none\nx_headers: []\n"));
+  EXPECT_EQ(none.fields, RateLimitStyle::Fields::kNone);
+  EXPECT_FALSE(none.x_limit || none.x_remaining || none.x_reset);
+  EXPECT_EQ(header_settings(in_file("headers: draft-7\n")).fields, RateLimitStyle::Fields::kDraft7);
 }
 
 TEST(Settings, TheOptionWinsOverTheEnvironment) {

@@ -224,6 +224,10 @@ constexpr Field kAdaptiveFields[] = {
 constexpr Section kAdaptive = {
     "'adaptive'", "When rules whose algorithm is adaptive switch, and to what.", kAdaptiveFields};
 
+constexpr std::string_view kHeaderForms[] = {"none", "draft-6", "draft-7", "draft-10"};
+constexpr std::string_view kResetForms[] = {"seconds", "epoch"};
+constexpr TextForm kXHeaderName = {"^(limit|remaining|reset)$", "limit, remaining or reset"};
+
 constexpr std::string_view kConsoleUses[] = {"on", "public", "off"};
 
 constexpr Field kConfigFields[] = {
@@ -283,6 +287,20 @@ constexpr Field kConfigFields[] = {
                "The proxies that say who a client is: networks in CIDR notation. "
                "Without it, 127.0.0.0/8 and ::1, which is the proxy on the same machine; "
                "a Unix socket is always trusted. An empty list trusts nobody.")
+        .needs_restart(),
+    row::choice("headers", kHeaderForms,
+                "In which form answers tell their limits: as draft 10, 7 or 6 of the IETF's "
+                "RateLimit header fields has them, or not.")
+        .defaults_to("draft-10")
+        .needs_restart(),
+    row::texts("x_headers", &kXHeaderName,
+               "Which of X-RateLimit-Limit, -Remaining and -Reset answers carry: a list of limit, "
+               "remaining and reset. Without it all, with an empty list none.")
+        .needs_restart(),
+    row::choice("x_reset", kResetForms,
+                "What X-RateLimit-Reset says: the seconds until the limit is as new, or the second "
+                "since 1970.")
+        .defaults_to("seconds")
         .needs_restart(),
     row::texts("trusted_headers", &kHeaderNameForm,
                "Headers that a proxy sets or checks, so that rules may rely on them. "

@@ -32,7 +32,8 @@ Decision refused(const Quota& quota) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = kFailureRetry,
-          .reset_after = kFailureRetry};
+          .reset_after = kFailureRetry,
+          .more_after = kFailureRetry};
 }
 
 // As if the key had never been seen.
@@ -108,6 +109,7 @@ bool Asks::add(const Ask& ask) {
   if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
   Item& item = *items_[size_];
   item.ask = ask;
+  item.decisions.clear();
   take_limits(item, ask);
   const bool always = counts_always(ask);
   any_counts_always_ = any_counts_always_ || always;
@@ -167,7 +169,8 @@ Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = until - now,
-          .reset_after = until - now};
+          .reset_after = until - now,
+          .more_after = until - now};
 }
 
 // Answers what needs no counter. True if it did.
@@ -448,12 +451,23 @@ void Asks::take_decisions(Members asks, const Check& check, Mode mode) {
   for (const std::uint8_t index : asks) {
     Item& item = *items_[index];
     item.answer.mode = mode;
+    if (item.limits.size() > 1) {
+      const auto first = decisions.subspan(next, item.limits.size());
+      item.decisions.assign(first.begin(), first.end());
+    }
     for (std::size_t i = 0; i < item.limits.size(); ++i, ++next) {
       if (i > 0 && !presses_more(decisions[next], item.answer.decision)) continue;
       item.answer.decision = decisions[next];
       if (item.limits.size() > 1) item.answer.quota = item.limits[i];
     }
   }
+}
+
+Asks::Limits Asks::limits(std::size_t index) const {
+  const Item& item = *items_[index];
+  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
+  if (!is_counted || item.decisions.size() != item.limits.size()) return {};
+  return {.quotas = item.limits, .decisions = item.decisions};
 }
 
 // The store that decides these has failed. Nothing stands in for it where a counter is to be

@@ -102,6 +102,13 @@ class Asks final : Engine::Asker {
 
   const Ask& ask(std::size_t index) const { return items_[index]->ask; }
   const Answer& answer(std::size_t index) const { return items_[index]->answer; }
+  // Each limit of an ask that has several, and what was decided of it; nothing where there is but
+  // one, or where the answer is not about counters.
+  struct Limits {
+    std::span<const Quota> quotas;
+    std::span<const Decision> decisions;
+  };
+  Limits limits(std::size_t index) const;
 
  private:
   friend class AsksPool;
@@ -126,6 +133,7 @@ class Asks final : Engine::Asker {
     std::vector<Quota> lowered;                    // the limits of a surge; memory is kept
     std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
     std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
+    std::vector<Decision> decisions;               // of each limit, if there are several
     Mode mode = Mode::kLocal;                      // in which it is to be decided
     Role role = Role::kHere;
     Answer answer;

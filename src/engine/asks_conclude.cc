@@ -116,7 +116,9 @@ void Asks::block_for_denial(Item& item, Instant now) {
   if (!may_block) return;
   block_denied(engine_, blocks_, rule, ask.key, now);
   const auto until = blocks_.until(rule.id, ask.key, now);
-  if (until) answer.decision = blocked_until(*until, answer.quota, now);
+  if (!until) return;
+  answer.decision = blocked_until(*until, answer.quota, now);
+  item.decisions.clear();  // the limits' own waits are not what the client has to do
 }
 
 // Adaptive charges without a rule switch together, by what they have in common.

@@ -7,6 +7,7 @@
 
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
+#include "server/http/check/header_settings.h"
 #include "store/memory/shared_store.h"
 #include "store/redis/fleet/fleet_settings.h"
 #include "weir/quota.h"
@@ -110,6 +111,7 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
   if (auto mistakes = gateway->read_store(config, file); !mistakes.empty()) return mistakes;
   gateway->version_ = ids.next_version();
   gateway->texts_ = config_sources(config.text).rules;
+  gateway->headers_ = header_settings(config.settings);
   gateway->warnings_ = sentences_of(config_warnings(config, file));
   for (Rule& rule : config.rules) rule.number = ids.number_of(rule.id);
   gateway->sets_.push_back(std::make_shared<const RuleSet>(config.rules, config.sources));

@@ -25,6 +25,7 @@
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
 #include "net/tls/tls_context.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "store/redis/fleet/redis_fleet.h"
@@ -67,6 +68,9 @@ class Gateway {
   // As they stand in the file.
   const std::vector<RuleSource>& texts() const { return texts_; }
 
+  // Which header fields the file wants.
+  const RateLimitStyle& headers() const { return headers_; }
+
   // The Redis that this nginx shares with others; none: it is alone.
   const std::optional<RedisFleetOptions>& fleet() const { return fleet_; }
   const std::shared_ptr<const TlsTrust>& trust() const { return trust_; }
@@ -83,6 +87,7 @@ class Gateway {
   std::vector<RuleSource> texts_;
   std::vector<Rule> rules_;
   RequestSources sources_;
+  RateLimitStyle headers_;
   std::optional<RedisFleetOptions> fleet_;
   std::shared_ptr<const TlsTrust> trust_;
   Sentences warnings_;

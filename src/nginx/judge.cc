@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
 #include "store/memory/shared_store.h"
 
@@ -33,7 +34,8 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       blocks_(hasher_, std::min(log_.blocks_max(), BlockList::kBlocksMax)),
       traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
       counts_(begin_counting(traffic_, ids)),
-      engine_(*store_, hasher_, counts_) {
+      engine_(*store_, hasher_, counts_),
+      headers_(gateway.headers()) {
   blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_, rules));
@@ -113,10 +115,14 @@ Judgement Judge::read(const Asks& asks, Instant now) {
   }
   const auto shown = most_pressing(asks);
   if (!shown) return {.at = now};
-  return {.kind = Judgement::Kind::kDecided,
-          .at = now,
-          .ask = &asks.ask(*shown),
-          .answer = &asks.answer(*shown)};
+  Judgement judgement{.kind = Judgement::Kind::kDecided,
+                      .at = now,
+                      .ask = &asks.ask(*shown),
+                      .answer = &asks.answer(*shown),
+                      .limit = limit_of_all(asks, *shown, limit_items_)};
+  judgement.limit.style = headers_;
+  judgement.limit.wall_time = engine_.wall_time(now);
+  return judgement;
 }
 
 void Judge::go_on() {
@@ -139,7 +145,7 @@ void Pending::decided() noexcept {
 
 Judgement Pending::judgement() {
   judge_.counts_.record_latency(judge_.clock_.now() - at_);
-  return Judge::read(*asks_, at_);
+  return judge_.read(*asks_, at_);
 }
 
 std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {

@@ -26,6 +26,7 @@
 #include "nginx/gateway.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
+#include "proto/http/rate_limit_headers.h"
 #include "server/http/check/forward_auth.h"
 #include "weir/clock.h"
 #include "weir/key.h"
@@ -57,6 +58,7 @@ struct Judgement {
   Instant at{};
   const Ask* ask = nullptr;  // these two until the next request is judged
   const Answer* answer = nullptr;
+  RateLimit limit{};  // what header fields say of it, likewise
   std::string_view field{};
 
   bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
@@ -135,7 +137,7 @@ class Judge {
   using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
-  static Judgement read(const Asks& asks, Instant now);
+  Judgement read(const Asks& asks, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -155,6 +157,8 @@ class Judge {
   AsksPtr asks_;                                  // of the last request
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
+  std::vector<RateLimitItem> limit_items_;        // for the last reply
+  const RateLimitStyle headers_;
   DescribedRequest scratch_;
   std::string key_scratch_;
 };

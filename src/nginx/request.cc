@@ -170,7 +170,7 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place,
     case Judgement::Kind::kDecided: break;
   }
   if (place.state() == Switch::kDryRun) return NGX_DECLINED;
-  if (!add_limit_fields(request, limit_of(*judgement.ask, *judgement.answer))) {
+  if (!add_limit_fields(request, judgement.limit)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   return judgement.is_denied() ? deny(request, place, judgement, described) : NGX_DECLINED;

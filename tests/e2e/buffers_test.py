@@ -80,7 +80,8 @@ class Buffers(unittest.TestCase):
                 for client in greedy:
                     client.close()
                 wait_until(lambda: weir.metric("weir_buffered_bytes") < MIB, "all have gone")
-                wait_until(lambda: weir.rss_kib() < before + 8 * 1024, "memory goes back")
+                if not weir_server.IS_ASAN:
+                    wait_until(lambda: weir.rss_kib() < before + 8 * 1024, "memory goes back")
             self.assertEqual(weir.stop(), 0)
 
     def test_streams_without_a_window_count(self):

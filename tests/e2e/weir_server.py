@@ -23,6 +23,7 @@ import unittest
 DEADLINE_S = 30  # the machine may be busy; nothing normal takes a tenth of it
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
+IS_ASAN = "ASAN_OPTIONS" in os.environ  # ./dev asan sets them: it keeps what is freed for a while
 
 
 class Weir:

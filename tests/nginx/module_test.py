@@ -79,6 +79,16 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(self.nginx.ask("/api/login", "POST", client="127.0.0.2").status, 200)
         self.assertEqual(self.nginx.ask("/api/login", "GET").status, 200)
 
+    def test_the_file_says_which_header_fields_there_are(self):
+        settings = "headers: draft-6\nx_headers: [reset]\nx_reset: epoch\n"
+        nginx = self.enterContext(Nginx(settings + RULES, SERVER))
+        reply = nginx.ask("/api/login", "POST")
+        self.assertEqual([field(reply, name) for name in FIVE[:2] + FIVE[3:]],
+                         [None, None, None, "5;w=60"])
+        self.assertEqual([field(reply, "RateLimit-" + name) for name in ("Limit", "Remaining")],
+                         ["5", "4"])
+        self.assertGreater(int(field(reply, "X-RateLimit-Reset")), 1_700_000_000)
+
     def test_paths_are_compared_as_everywhere(self):
         for _ in range(5):
             self.nginx.ask("/api/login", "POST")

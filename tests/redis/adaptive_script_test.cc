@@ -98,6 +98,7 @@ struct Model {
     Decision decision = algo::decide(follows, state, std::max<std::int64_t>(0, cost), now).decision;
     decision.remaining = before.remaining;
     decision.reset_after = before.reset_after;
+    decision.more_after = before.more_after;
     return decision;
   }
   void count_denial(const Quota& caller, Instant now) {

@@ -47,8 +47,8 @@ std::ostream& operator<<(std::ostream& out, const Move& move) {
 std::ostream& operator<<(std::ostream& out, const Decision& decision) {
   return out << "verdict " << static_cast<int>(decision.verdict) << " limit " << decision.limit
              << " left " << decision.remaining << " retry " << decision.retry_after.count()
-             << " reset " << decision.reset_after.count() << " level "
-             << int{decision.backoff_level};
+             << " reset " << decision.reset_after.count() << " more " << decision.more_after.count()
+             << " level " << int{decision.backoff_level};
 }
 
 namespace {
@@ -93,6 +93,7 @@ Decision look(const ModelKey& key, std::int64_t cost, Instant now) {
   const Decision before = key.state.look(key.quota, 0, now);
   decision.remaining = before.remaining;
   decision.reset_after = before.reset_after;
+  decision.more_after = before.more_after;
   return decision;
 }
 

@@ -75,7 +75,8 @@ function storeOf(env: Env): KvStore | DurableStore {
 
 // What the server says to who is in a list: no wait helps.
 const listed = ({ quotas }: Applied): Decision => ({
-  allowed: false, remaining: 0, retryAfter: Infinity, resetAfter: 0, limit: quotas[0]!.capacity,
+  allowed: false, remaining: 0, retryAfter: Infinity, resetAfter: 0, moreAfter: 0,
+  limit: quotas[0]!.capacity,
 });
 
 // The rule's way to say no, unless it is in shadow.

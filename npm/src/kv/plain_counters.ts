@@ -58,11 +58,14 @@ export class PlainCounters {
     const oldest = times[0] ?? now;
     const left = 1000 * Math.max(0, oldest + windowMs - now);
     const remaining = Math.max(0, quota.limit - times.length - (fits ? cost : 0));
-    if (!fits) return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left);
+    const more = remaining < quota.limit ? left : 0;
+    if (!fits) {
+      return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left, more);
+    }
     if (cost > 0) times = times.concat(Array(cost).fill(Math.floor(now)));
     if (cost < 0) times.splice(0, -cost);
     if (cost !== 0) await this.write(name, times, windowMs);
-    return decisionOf(0, quota.limit, remaining, 0, left);
+    return decisionOf(0, quota.limit, remaining, 0, left, remaining < quota.limit ? left : 0);
   }
 
   private async read(name: string, since: number): Promise<number[]> {

@@ -1,7 +1,7 @@
 // What all middlewares do: one hit a request, its headers, and the answer to a denial.
 
 import type { Decision } from "../decision.js";
-import { headers } from "../headers.js";
+import { checkHeaderStyle, headers, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
 import {
   checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText,
@@ -10,7 +10,7 @@ import {
 /** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
 export type KeyOf<Request> = (request: Request) => string | null | undefined;
 
-export interface MiddlewareOptions<Request> {
+export interface MiddlewareOptions<Request> extends HeaderStyle {
   limiter: Limiter<Decision> | Limiter<Promise<Decision>>;
   /** Keys of other buckets have counters of their own. */
   bucket?: string;
@@ -34,6 +34,7 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   for (const [name, text] of Object.entries({ bucket, policy })) {
     checkOptional(name, text, isText(text), "a text");
   }
+  checkHeaderStyle(options);
 }
 
 export interface Outcome {
@@ -52,6 +53,6 @@ export async function limitRequest<Request>(
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {
     allowed: decision.allowed,
-    headers: headers(decision, options.limiter.quota, options.policy),
+    headers: headers(decision, options.limiter.quota, options.policy, options),
   };
 }

@@ -18,6 +18,7 @@ export const OPERATIONS = { spendEach: 0, reset: 3 };
 // With the header of a batch of one; the last four, a switch, are those of adaptive keys.
 const CHARGE_BYTES = 49;
 const FAILED = 3;         // in the place of a verdict
+const HAS_MORE = 32;
 const FAILURES = ["", "is no string", "is no state of this algorithm", "is not supported"];
 
 const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -48,6 +49,16 @@ function ticksOf({ name, limit, windowUs }: Quota): [number, number] {
   if (name !== "token_bucket" || limit === 0) return [1, 1];
   const divisor = gcd(windowUs, limit);
   return [windowUs / divisor, limit / divisor];
+}
+
+// In microseconds, what the script leaves to the node where the rest of its reply says it.
+function moreAfterOf(quota: Quota, remaining: number, resetUs: number): number {
+  if (remaining >= quota.capacity) return 0;
+  if (quota.name === "fixed_window") return resetUs;
+  if (quota.name !== "token_bucket") return 0;
+  const [perUnit, perUs] = ticksOf(quota);
+  const ticks = BigInt(quota.capacity - remaining - 1) * BigInt(perUnit);
+  return resetUs - Number(ticks / BigInt(perUs));
 }
 
 /** The keys of a call, each once, and its batches: one a charge, in order. */
@@ -88,12 +99,15 @@ export function read(reply: unknown, charges: Charge[]): (Decision | StoreError)
     if (verdict === FAILED) {
       return new StoreError(`what Redis has under the key ${FAILURES[code >> 2] ?? "is wrong"}`);
     }
-    const level = Math.floor(code / 4) % 16;
+    const level = Math.floor(code / 4) % 8;
     const reset = next();
     const retry = verdict === 1 ? next() : 0;
+    const more = Math.floor(code / HAS_MORE) % 2 === 1 ? next() : undefined;
     const halved = Math.max(1, Math.floor(quota.limit / 2 ** level));
     const isHalved = quota.name === "exponential_backoff" && quota.limit > 0;
     const limit = isHalved ? halved : quota.capacity;
-    return decisionOf(verdict, limit, Math.floor(code / 64), retry, reset);
+    const remaining = Math.floor(code / 64);
+    return decisionOf(verdict, limit, remaining, retry, reset,
+                      more ?? moreAfterOf(quota, remaining, reset));
   });
 }

@@ -18,6 +18,7 @@
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
+#include "server/http/check/header_settings.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/version.h"
@@ -248,6 +249,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .chance = chance,
       .rls = rls_options(settings.values, detailed_counts_),
       .trusted_proxies = settings.trusted_proxies,
+      .headers = header_settings(settings.values),
       .figures = [this] { return figures(); },
       .logins = &logins_,
       .rule_desk = &rule_changer_,

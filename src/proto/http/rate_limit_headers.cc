@@ -6,13 +6,15 @@ namespace weir {
 namespace {
 
 // A String of RFC 9651: printable ASCII, quotes and backslashes escaped.
-void write_structured_string(TextWriter& writer, std::string_view text) {
+// The second limit of a name has its number behind it.
+void write_structured_string(TextWriter& writer, std::string_view text, std::size_t number) {
   writer.character('"');
   for (const char c : text) {
     const bool printable = c >= 0x20 && c <= 0x7E;
     if (c == '"' || c == '\\') writer.character('\\');
     writer.character(printable ? c : '?');
   }
+  if (number > 1) writer.character('/').number(number);
   writer.character('"');
 }
 
@@ -55,44 +57,153 @@ class Values {
   const char* value_ = nullptr;
 };
 
-template <typename Out>
-void put_fields(Out& out, const RateLimit& limit) {
-  const auto& [policy, decision, is_alone] = limit;
-  const std::int64_t reset_s = whole_seconds(decision.reset_after);
-  const bool retry_helps = decision.verdict == Verdict::kDenied;
-  const std::int64_t retry_s = std::max<std::int64_t>(1, whole_seconds(decision.retry_after));
+// What the fields say, worked out once.
+struct Said {
+  const RateLimit& limit;
+  std::span<const RateLimitItem> items;
+  std::int64_t reset_s;
+  std::int64_t retry_s;
+};
 
-  out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
-  out.end();
-  out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining").number(decision.remaining);
-  out.end();
-  out.begin("X-RateLimit-Reset", "x-ratelimit-reset").number(reset_s);
-  out.end();
+// 0 if no wait brings more.
+std::int64_t more_s(const Decision& decision) {
+  const bool comes = decision.verdict != Verdict::kNever && decision.more_after.count() > 0;
+  return comes ? whole_seconds(decision.more_after) : 0;
+}
 
-  TextWriter& now = out.begin("RateLimit", "ratelimit");
-  const char* const name = now.end();
-  write_structured_string(now, policy.name);
-  const std::string_view quoted_name(name, static_cast<std::size_t>(now.end() - name));
-  now.put(";r=").number(decision.remaining).put(";t=").number(retry_helps ? retry_s : reset_s);
-  out.end();
+void write_name(TextWriter& writer, const RateLimitPolicy& policy) {
+  write_structured_string(writer, policy.name, policy.number);
+}
 
-  TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");
-  always.text(quoted_name).put(";q=").number(policy.limit);
+void write_window(TextWriter& writer, const RateLimitPolicy& policy) {
   const auto window_s = std::chrono::floor<std::chrono::seconds>(policy.window);
   if (window_s == policy.window && window_s.count() >= 1)
-    always.put(";w=").number(window_s.count());
-  out.end();
+    writer.put(";w=").number(window_s.count());
+}
 
-  if (is_alone) {
+// Each item by `write`, separated by commas.
+template <typename Write>
+void write_list(TextWriter& writer, std::span<const RateLimitItem> items, Write write) {
+  for (const RateLimitItem& item : items) {
+    if (&item != items.data()) writer.put(", ");
+    write(item);
+  }
+}
+
+template <typename Out>
+void put_x_fields(Out& out, const Said& said) {
+  const auto& style = said.limit.style;
+  const Decision& decision = said.limit.decision;
+  if (style.x_limit) {
+    out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
+    out.end();
+  }
+  if (style.x_remaining) {
+    out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining").number(decision.remaining);
+    out.end();
+  }
+  if (!style.x_reset) return;
+  TextWriter& reset = out.begin("X-RateLimit-Reset", "x-ratelimit-reset");
+  if (style.reset == RateLimitStyle::Reset::kSeconds) {
+    reset.number(said.reset_s);
+  } else {
+    reset.number(whole_seconds(said.limit.wall_time.time_since_epoch() + decision.reset_after));
+  }
+  out.end();
+}
+
+template <typename Out>
+void put_draft_10(Out& out, const Said& said) {
+  TextWriter& now = out.begin("RateLimit", "ratelimit");
+  write_list(now, said.items, [&](const RateLimitItem& item) {
+    write_name(now, item.policy);
+    now.put(";r=").number(item.decision.remaining);
+    if (const auto wait_s = more_s(item.decision); wait_s > 0) now.put(";t=").number(wait_s);
+  });
+  out.end();
+  TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");
+  write_list(always, said.items, [&](const RateLimitItem& item) {
+    write_name(always, item.policy);
+    always.put(";q=").number(item.policy.limit);
+    write_window(always, item.policy);
+  });
+  out.end();
+}
+
+// Drafts 6 and 7 have it both.
+template <typename Out>
+void put_old_policies(Out& out, const Said& said) {
+  TextWriter& writer = out.begin("RateLimit-Policy", "ratelimit-policy");
+  write_list(writer, said.items, [&](const RateLimitItem& item) {
+    writer.number(item.policy.limit);
+    write_window(writer, item.policy);
+  });
+  out.end();
+}
+
+template <typename Out>
+void put_draft_7(Out& out, const Said& said) {
+  const Decision& decision = said.limit.decision;
+  TextWriter& writer = out.begin("RateLimit", "ratelimit");
+  writer.put("limit=").number(decision.limit).put(", remaining=").number(decision.remaining);
+  writer.put(", reset=").number(said.reset_s);
+  out.end();
+  put_old_policies(out, said);
+}
+
+template <typename Out>
+void put_draft_6(Out& out, const Said& said) {
+  const Decision& decision = said.limit.decision;
+  out.begin("RateLimit-Limit", "ratelimit-limit").number(decision.limit);
+  out.end();
+  out.begin("RateLimit-Remaining", "ratelimit-remaining").number(decision.remaining);
+  out.end();
+  out.begin("RateLimit-Reset", "ratelimit-reset").number(said.reset_s);
+  out.end();
+  put_old_policies(out, said);
+}
+
+template <typename Out>
+void put_fields(Out& out, const RateLimit& limit) {
+  const Decision& decision = limit.decision;
+  const RateLimitItem only{limit.policy, decision};
+  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
+  const std::int64_t retry_s =
+      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
+  const Said said{.limit = limit,
+                  .items = limit.items.empty() ? std::span(&only, 1) : limit.items,
+                  .reset_s = whole_seconds(decision.reset_after),
+                  .retry_s = retry_s};
+  put_x_fields(out, said);
+  switch (limit.style.fields) {
+    case RateLimitStyle::Fields::kNone: break;
+    case RateLimitStyle::Fields::kDraft6: put_draft_6(out, said); break;
+    case RateLimitStyle::Fields::kDraft7: put_draft_7(out, said); break;
+    case RateLimitStyle::Fields::kDraft10: put_draft_10(out, said); break;
+  }
+  if (limit.is_alone) {
     out.begin("X-Weir-Mode", "x-weir-mode").put("local");
     out.end();
   }
-  if (!retry_helps) return;
-  out.begin("Retry-After", "retry-after").number(retry_s);
+  if (decision.verdict != Verdict::kDenied) return;
+  out.begin("Retry-After", "retry-after").number(said.retry_s);
   out.end();
 }
 
 }  // namespace
+
+RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number) {
+  RateLimitPolicy policy{
+      .name = name, .limit = quota.limit(), .window = quota.window(), .number = number};
+  if (quota.capacity() <= quota.limit() || quota.limit() == 0) return policy;
+  policy.limit = quota.capacity();
+  // A unit's time is a reduced fraction. No time is a whole number of seconds that is none of
+  // microseconds.
+  const std::int64_t divisor = quota.ticks_per_us();
+  const bool is_whole = quota.capacity() % divisor == 0;
+  policy.window = Duration{is_whole ? quota.capacity() / divisor * quota.ticks_per_unit() : 0};
+  return policy;
+}
 
 void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit) {
   Lines lines(writer);

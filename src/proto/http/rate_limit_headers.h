@@ -1,17 +1,28 @@
-// The header fields that tell a client its limit, in both notations in use:
+// The header fields that tell a client its limit, in the notations in use:
 //
-//   X-RateLimit-Limit: 100                       what most clients know; seconds, not
-//   X-RateLimit-Remaining: 58                    a date, in -Reset
+//   X-RateLimit-Limit: 100                       what most clients know; -Reset in seconds or,
+//   X-RateLimit-Remaining: 58                    as GitHub has it, as seconds since 1970
 //   X-RateLimit-Reset: 42
-//   RateLimit: "default";r=58;t=42               draft-ietf-httpapi-ratelimit-headers-10
+//   RateLimit: "default";r=58;t=1                draft-ietf-httpapi-ratelimit-headers-10
 //   RateLimit-Policy: "default";q=100;w=60
 //   Retry-After: 3                               only if waiting helps
 //   X-Weir-Mode: local                           only if a node decided alone
 //
-// Seconds are rounded up, so that nobody comes back too early. `t` is when
-// there is more to spend: for a denied request when it fits, for any other when the
-// quota is whole again. `w` is left out where the window is not a whole number of
-// seconds, because the draft has no other way to say it.
+// Draft 10 has an item for each of several limits; all else is about the one that presses most.
+// Drafts 7 and 6 say it so, and `reset` is when the limit is as new:
+//
+//   RateLimit: limit=100, remaining=58, reset=42
+//   RateLimit-Policy: 100;w=60, 1000;w=86400
+//
+//   RateLimit-Limit: 100
+//   RateLimit-Remaining: 58
+//   RateLimit-Reset: 42
+//   RateLimit-Policy: 100;w=60, 1000;w=86400
+//
+// Seconds are rounded up, so that nobody comes back too early. `t` is when there is more to
+// spend than `r`: of a bucket of 60 an hour a minute, however empty it is. It is left out where
+// no wait helps, and where nothing is spent. `w` is left out where the window is not a whole
+// number of seconds, because the drafts have no other way to say it.
 //
 // Thread rule: pure. Tested by rate_limit_headers_test.cc.
 
@@ -26,6 +37,7 @@
 #include "base/name_value.h"
 #include "proto/text_writer.h"
 #include "weir/decision.h"
+#include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -34,21 +46,57 @@ struct RateLimitPolicy {
   std::string_view name;  // anything; what a structured field cannot hold becomes '?'
   std::int64_t limit = 0;
   Duration window{0};
+  // Among the limits of one name: the second is written as "name/2".
+  std::size_t number = 1;
+};
+
+// The policy of a quota. Instead of a limit below the burst it says the burst, and how long that
+// takes to be earned: so no more is left than there ever is.
+RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number = 1);
+
+// One of several limits.
+struct RateLimitItem {
+  RateLimitPolicy policy{};
+  Decision decision{};
+};
+
+// Which fields are sent, apart from Retry-After and X-Weir-Mode.
+struct RateLimitStyle {
+  enum class Fields : std::uint8_t { kNone, kDraft6, kDraft7, kDraft10 };
+  enum class Reset : std::uint8_t { kSeconds, kEpoch };
+
+  Fields fields = Fields::kDraft10;
+  // Those that begin with X-RateLimit-.
+  bool x_limit = true;
+  bool x_remaining = true;
+  bool x_reset = true;
+  Reset reset = Reset::kSeconds;  // what X-RateLimit-Reset is
 };
 
 // What a reply says of a limit.
 struct RateLimit {
   RateLimitPolicy policy{};
   Decision decision{};
-  bool is_alone = false;  // the shared store failed
+  bool is_alone = false;                   // the shared store failed
+  std::span<const RateLimitItem> items{};  // all, if there are several
+  RateLimitStyle style{};
+  Instant wall_time{};  // for Reset::kEpoch
 };
 
 // No more than this is written.
 constexpr std::size_t rate_limit_headers_max(const RateLimit& limit) {
-  constexpr std::size_t kFixed = 192;  // names, punctuation and line ends: 147
-  constexpr std::size_t kNumbers = 8;
-  const std::size_t quoted = 2 + 2 * limit.policy.name.size();
-  return kFixed + kNumbers * kNumberTextMax + 2 * quoted;
+  constexpr std::size_t kFixed = 288;  // names, punctuation and line ends: 221
+  constexpr std::size_t kNumbers = 7;
+  constexpr std::size_t kItemFixed = 32;  // punctuation: 24
+  constexpr std::size_t kItemNumbers = 6;
+  const auto item_max = [](const RateLimitPolicy& policy) {
+    const std::size_t quoted = 2 + 2 * policy.name.size();
+    return kItemFixed + kItemNumbers * kNumberTextMax + 2 * quoted;
+  };
+  std::size_t size = kFixed + kNumbers * kNumberTextMax;
+  if (limit.items.empty()) return size + item_max(limit.policy);
+  for (const RateLimitItem& item : limit.items) size += item_max(item.policy);
+  return size;
 }
 
 // As lines of HTTP/1.1.
@@ -59,7 +107,7 @@ enum class FieldNames : std::uint8_t { kLower, kUsual };
 
 class RateLimitFields {
  public:
-  static constexpr std::size_t kFieldsMax = 7;
+  static constexpr std::size_t kFieldsMax = 9;
 
   // `room` holds rate_limit_headers_max(limit) bytes and outlives this.
   RateLimitFields(const RateLimit& limit, char* room, FieldNames names = FieldNames::kLower);

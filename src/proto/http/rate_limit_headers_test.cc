@@ -1,5 +1,6 @@
 #include "proto/http/rate_limit_headers.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,7 @@ std::string as_http2(const RateLimit& limit) {
 }
 
 // As lines; HTTP/2 says the same.
-std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
-  const RateLimit limit{.policy = policy, .decision = decision};
+std::string headers(const RateLimit& limit) {
   std::vector<char> memory(rate_limit_headers_max(limit));
   TextWriter writer(memory.data(), memory.size());
   write_rate_limit_headers(writer, limit);
@@ -41,32 +41,73 @@ std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
   return lines;
 }
 
+std::string headers(const RateLimitPolicy& policy, const Decision& decision) {
+  return headers(RateLimit{.policy = policy, .decision = decision});
+}
+
+// The lines in a form without X-RateLimit-*.
+std::string headers(RateLimit limit, RateLimitStyle::Fields fields) {
+  limit.style = {.fields = fields, .x_limit = false, .x_remaining = false, .x_reset = false};
+  return headers(limit);
+}
+
+constexpr RateLimitItem kMinute{
+    .policy = {.name = "api", .limit = 10, .window = 1min},
+    .decision = {.limit = 10, .remaining = 9, .reset_after = 1min, .more_after = 7s}};
+constexpr RateLimitItem kDay{.policy = {.name = "api", .limit = 20, .window = 24h, .number = 2},
+                             .decision = {.verdict = Verdict::kDenied,
+                                          .limit = 20,
+                                          .retry_after = 2h,
+                                          .reset_after = 24h,
+                                          .more_after = 1h}};
+
 TEST(RateLimitHeaders, OfAnAllowedRequest) {
   EXPECT_EQ(headers({.name = "default", .limit = 100, .window = 60s},
-                    {.limit = 100, .remaining = 58, .reset_after = 41s + 1us}),
+                    {.limit = 100, .remaining = 58, .reset_after = 41s + 1us, .more_after = 400ms}),
             "X-RateLimit-Limit: 100\r\n"
             "X-RateLimit-Remaining: 58\r\n"
             "X-RateLimit-Reset: 42\r\n"
-            "RateLimit: \"default\";r=58;t=42\r\n"
+            "RateLimit: \"default\";r=58;t=1\r\n"
             "RateLimit-Policy: \"default\";q=100;w=60\r\n");
 }
 
 TEST(RateLimitHeaders, OfADeniedOne) {
-  EXPECT_EQ(
-      headers({.name = "login", .limit = 5, .window = 1min},
-              {.verdict = Verdict::kDenied, .limit = 7, .retry_after = 2500ms, .reset_after = 60s}),
-      "X-RateLimit-Limit: 7\r\n"
-      "X-RateLimit-Remaining: 0\r\n"
-      "X-RateLimit-Reset: 60\r\n"
-      "RateLimit: \"login\";r=0;t=3\r\n"
-      "RateLimit-Policy: \"login\";q=5;w=60\r\n"
-      "Retry-After: 3\r\n");
+  EXPECT_EQ(headers({.name = "login", .limit = 5, .window = 1min}, {.verdict = Verdict::kDenied,
+                                                                    .limit = 7,
+                                                                    .retry_after = 2500ms,
+                                                                    .reset_after = 60s,
+                                                                    .more_after = 2s}),
+            "X-RateLimit-Limit: 7\r\n"
+            "X-RateLimit-Remaining: 0\r\n"
+            "X-RateLimit-Reset: 60\r\n"
+            "RateLimit: \"login\";r=0;t=2\r\n"
+            "RateLimit-Policy: \"login\";q=5;w=60\r\n"
+            "Retry-After: 3\r\n");
 }
 
 TEST(RateLimitHeaders, NoRetryWhereItWouldNotHelp) {
-  const auto text = headers({.name = "a", .limit = 0, .window = 1s}, {.verdict = Verdict::kNever});
+  const auto text = headers({.name = "a", .limit = 0, .window = 1s},
+                            {.verdict = Verdict::kNever, .more_after = 1s});
   EXPECT_EQ(text.find("Retry-After"), std::string::npos);
-  EXPECT_NE(text.find("RateLimit: \"a\";r=0;t=0\r\n"), std::string::npos);
+  EXPECT_NE(text.find("RateLimit: \"a\";r=0\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, ABucketOfAnHourSaysAMinute) {
+  const auto text = headers({.name = "a", .limit = 60, .window = 1h},
+                            {.limit = 60, .reset_after = 1h, .more_after = 1min});
+  EXPECT_NE(text.find("RateLimit: \"a\";r=0;t=60\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, AnUntouchedKeyGetsNoMore) {
+  const auto text = headers({.name = "a", .limit = 9, .window = 1s}, {.limit = 9, .remaining = 9});
+  EXPECT_NE(text.find("RateLimit: \"a\";r=9\r\n"), std::string::npos);
+}
+
+TEST(RateLimitHeaders, RetryIsNotBeforeThereIsMore) {
+  const auto text =
+      headers({.name = "a", .limit = 9, .window = 1min},
+              {.verdict = Verdict::kDenied, .limit = 9, .retry_after = 3s, .more_after = 9s});
+  EXPECT_NE(text.find("Retry-After: 9\r\n"), std::string::npos);
 }
 
 TEST(RateLimitHeaders, RetryIsNeverZero) {
@@ -98,14 +139,76 @@ TEST(RateLimitHeaders, NamesAreStructuredStrings) {
   EXPECT_EQ(name("caf\xC3\xA9\n\x7F"), "\"caf????\"");
 }
 
+TEST(RateLimitHeaders, OfSeveralLimitsHaveAnItemEach) {
+  const std::array<RateLimitItem, 2> both{kMinute, kDay};
+  const RateLimit limit{.policy = kDay.policy, .decision = kDay.decision, .items = both};
+  EXPECT_EQ(headers(limit),
+            "X-RateLimit-Limit: 20\r\n"
+            "X-RateLimit-Remaining: 0\r\n"
+            "X-RateLimit-Reset: 86400\r\n"
+            "RateLimit: \"api\";r=9;t=7, \"api/2\";r=0;t=3600\r\n"
+            "RateLimit-Policy: \"api\";q=10;w=60, \"api/2\";q=20;w=86400\r\n"
+            "Retry-After: 7200\r\n");
+}
+
+TEST(RateLimitHeaders, InOlderForms) {
+  const std::array<RateLimitItem, 2> both{kMinute, kDay};
+  const RateLimit limit{.policy = kDay.policy, .decision = kDay.decision, .items = both};
+  EXPECT_EQ(headers(limit, RateLimitStyle::Fields::kDraft7),
+            "RateLimit: limit=20, remaining=0, reset=86400\r\n"
+            "RateLimit-Policy: 10;w=60, 20;w=86400\r\n"
+            "Retry-After: 7200\r\n");
+  EXPECT_EQ(headers(limit, RateLimitStyle::Fields::kDraft6),
+            "RateLimit-Limit: 20\r\n"
+            "RateLimit-Remaining: 0\r\n"
+            "RateLimit-Reset: 86400\r\n"
+            "RateLimit-Policy: 10;w=60, 20;w=86400\r\n"
+            "Retry-After: 7200\r\n");
+  EXPECT_EQ(headers(limit, RateLimitStyle::Fields::kNone), "Retry-After: 7200\r\n");
+}
+
+TEST(RateLimitHeaders, ResetAsATime) {
+  RateLimit limit{.policy = kMinute.policy, .decision = kMinute.decision};
+  limit.wall_time = instant_from_epoch_us(1'700'000'000'000'001);
+  limit.style = {.fields = RateLimitStyle::Fields::kNone,
+                 .x_limit = false,
+                 .reset = RateLimitStyle::Reset::kEpoch};
+  EXPECT_EQ(headers(limit), "X-RateLimit-Remaining: 9\r\nX-RateLimit-Reset: 1700000061\r\n");
+}
+
+TEST(RateLimitHeaders, APolicySaysNoLessThanMayBeLeft) {
+  const auto policy = [](const QuotaSpec& spec) {
+    const auto text = headers(policy_of("a", *Quota::make(spec)), {});
+    return text.substr(text.find("RateLimit-Policy: ") + 18);
+  };
+  EXPECT_EQ(policy({Algorithm::kTokenBucket, 100, 1min}), "\"a\";q=100;w=60\r\n");
+  EXPECT_EQ(policy({Algorithm::kTokenBucket, 100, 1min, 10}), "\"a\";q=100;w=60\r\n");
+  EXPECT_EQ(policy({Algorithm::kTokenBucket, 100, 1min, 500}), "\"a\";q=500;w=300\r\n");
+  EXPECT_EQ(policy({Algorithm::kTokenBucket, 3, 1s, 4}), "\"a\";q=4\r\n");
+  EXPECT_EQ(policy({Algorithm::kTokenBucket, 0, 1min, 5}), "\"a\";q=0;w=60\r\n");
+}
+
 TEST(RateLimitHeaders, FitTheirBound) {
   const std::string name(300, '"');
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  headers({.name = name, .limit = most, .window = 366 * 24h}, {.verdict = Verdict::kDenied,
-                                                               .limit = most,
-                                                               .remaining = most,
-                                                               .retry_after = Duration::max(),
-                                                               .reset_after = Duration::max()});
+  const RateLimitItem item{
+      .policy = {.name = name, .limit = most, .window = 366 * 24h, .number = 99},
+      .decision = {.verdict = Verdict::kDenied,
+                   .limit = most,
+                   .remaining = most,
+                   .retry_after = Duration::max(),
+                   .reset_after = Duration::max(),
+                   .more_after = Duration::max()}};
+  const std::vector<RateLimitItem> items(16, item);
+  RateLimit limit{.policy = item.policy, .decision = item.decision, .is_alone = true};
+  for (const auto fields : {RateLimitStyle::Fields::kDraft6, RateLimitStyle::Fields::kDraft7,
+                            RateLimitStyle::Fields::kDraft10}) {
+    limit.style.fields = fields;
+    limit.items = {};
+    headers(limit);
+    limit.items = items;
+    headers(limit);
+  }
 }
 
 }  // namespace

@@ -190,7 +190,7 @@ void HttpCore::write_queued(ReplySink& out, Instant now, const Asks& asks,
     Recipient to{.out = &out, .now = now, .route = notes[i].route, .after = notes[i].after};
     if (i + 1 == asks.size()) to = to.at(out, now);
     if (is_answered(asks, i)) {
-      write_answer(to, asks.ask(i), asks.answer(i));
+      write_answer(to, asks, i);
     } else {
       write_problem(to, store_unavailable());
     }
@@ -202,12 +202,19 @@ AsksPtr HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
   return asks_.take(operation);
 }
 
-void HttpCore::write_answer(const Recipient& to, const Ask& ask, const Answer& answer) {
+RateLimit HttpCore::styled(RateLimit limit, const Recipient& to) const {
+  limit.style = node_.options().headers;
+  limit.wall_time = engine_.wall_time(to.now);
+  return limit;
+}
+
+void HttpCore::write_answer(const Recipient& to, const Asks& asks, std::size_t index) {
+  const Ask& ask = asks.ask(index);
   const std::size_t room = kDecisionJsonMax + ask.echo.size();
   char* const body = scratch(room);
   TextWriter writer(body, room);
-  write_decision_json(writer, ask.echo, answer);
-  const RateLimit limit = limit_of(ask, answer);
+  write_decision_json(writer, ask.echo, asks.answer(index));
+  const RateLimit limit = styled(limit_of_one(asks, index, limit_items_), to);
   write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 

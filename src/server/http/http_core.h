@@ -112,7 +112,11 @@ class HttpCore {
   void write_problem(const Recipient& to, const Problem& problem,
                      std::span<const NameValue> fields = {});
   // The reply to a single check.
-  void write_answer(const Recipient& to, const Ask& ask, const Answer& answer);
+  void write_answer(const Recipient& to, const Asks& asks, std::size_t index);
+  // The same fields as the node's settings want them.
+  RateLimit styled(RateLimit limit, const Recipient& to) const;
+  // Memory for one reply's.
+  std::vector<RateLimitItem>& limit_items() { return limit_items_; }
 
   // Answers a single check, later: at the latest with flush().
   void queue(const Exchange& exchange, const Ask& ask);
@@ -183,6 +187,7 @@ class HttpCore {
   BlockList& blocks_;
   CheckReader reader_;
   AsksPool asks_;
+  std::vector<RateLimitItem> limit_items_;
   Queue queue_{asks_};
   rls::RateLimitService rls_;
   LiveConsoles consoles_;

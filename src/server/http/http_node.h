@@ -27,6 +27,7 @@
 #include "observe/unusual/unusual_rules.h"
 #include "proto/connection_figures.h"
 #include "proto/exposure.h"
+#include "proto/http/rate_limit_headers.h"
 #include "rls/rls_options.h"
 #include "rules/request/client_address.h"
 #include "server/http/console/console_sessions.h"
@@ -128,6 +129,7 @@ class HttpNode {
     ConsoleSessions::Chance chance{};
     RlsOptions rls{};
     TrustedProxies trusted_proxies{};
+    RateLimitStyle headers{};
     // A handler that shows the figures calls this, on its core. May be empty.
     std::function<NodeFigures()> figures;
     LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like

@@ -22,6 +22,7 @@ HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
                 return bytes;
               },
           .trusted_proxies = std::move(options.trusted_proxies),
+          .headers = options.headers,
           .figures =
               [] {
                 return NodeFigures{
@@ -105,6 +106,7 @@ Decision SummingStore::decide_one(const Charge& charge, Operation operation) {
 
   Decision decision{.limit = capacity, .remaining = std::max<std::int64_t>(0, capacity - spent)};
   if (spent > 0) decision.reset_after = charge.quota->window();
+  decision.more_after = decision.reset_after;
   if (fits) return decision;
   decision.verdict = charge.cost > capacity ? Verdict::kNever : Verdict::kDenied;
   if (decision.verdict == Verdict::kDenied) decision.retry_after = charge.quota->window();

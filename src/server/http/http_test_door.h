@@ -99,6 +99,7 @@ class TestDoor {
     ConsoleOptions console{.use = ConsoleOptions::Use::kOn};
     const RuleSwitches* switches = nullptr;
     KeyTexts key_texts = KeyTexts::kHidden;
+    RateLimitStyle headers{};
   };
   TestDoor();
   explicit TestDoor(Options options);

@@ -72,6 +72,7 @@ inline Decision refused_for_room(const Quota& quota) noexcept {
   return {.verdict = Verdict::kDenied,
           .limit = quota.capacity(),
           .retry_after = std::chrono::seconds(1),
+          .more_after = std::chrono::seconds(1),
           .is_store_full = true};
 }
 

@@ -88,6 +88,7 @@ Decision look_at(std::int64_t cost, DecideFor decide_for) {
   const Decision before = decide_for(0);
   decision.remaining = before.remaining;
   decision.reset_after = before.reset_after;
+  decision.more_after = before.more_after;
   return decision;
 }
 

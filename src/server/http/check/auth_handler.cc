@@ -37,7 +37,7 @@ void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, cons
 
   const Rule& rule = *asks.ask(*shown).rule;
   const Answer& answer = asks.answer(*shown);
-  const RateLimit limit = limit_of(asks.ask(*shown), answer);
+  const RateLimit limit = core.styled(limit_of_all(asks, *shown, core.limit_items()), to);
   if (answer.allowed()) {
     return core.write(to, {.status = auth.allow, .content_type = {}, .limit = &limit});
   }

@@ -41,7 +41,7 @@ void decide_single(HttpCore& core, const Exchange& exchange, Operation operation
   AsksPtr asks = core.begin_asks(exchange, operation);
   asks->add(ask);
   core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
-    core.write_answer(to, decided.ask(0), decided.answer(0));
+    core.write_answer(to, decided, 0);
   });
 }
 

@@ -14,8 +14,9 @@
 
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
-#include "engine/ask.h"
+#include "engine/asks.h"
 #include "proto/http/rate_limit_headers.h"
 #include "proto/text_writer.h"
 
@@ -29,11 +30,20 @@ void write_decision_json(TextWriter& writer, std::string_view key_json, const An
 
 // What the header fields tell about an answer. Without a rule the policy is "default".
 inline RateLimit limit_of(const Ask& ask, const Answer& answer) {
-  return {.policy = {.name = ask.rule == nullptr ? "default" : std::string_view(ask.rule->id),
-                     .limit = answer.quota.limit(),
-                     .window = answer.quota.window()},
+  const auto name = ask.rule == nullptr ? "default" : std::string_view(ask.rule->id);
+  return {.policy = policy_of(name, answer.quota),
           .decision = answer.decision,
           .is_alone = answer.is_alone};
 }
+
+// Adds an item for each limit of the ask, unless the rule is in shadow or nothing is counted.
+void add_items(const Asks& asks, std::size_t index, std::vector<RateLimitItem>& items);
+
+// What the fields tell about one of several asks, each of a request of its own.
+// REQUIRES: `items`, whose memory is reused, outlives the answer
+RateLimit limit_of_one(const Asks& asks, std::size_t index, std::vector<RateLimitItem>& items);
+
+// What they tell about the asks of one request, of which `shown` presses most.
+RateLimit limit_of_all(const Asks& asks, std::size_t shown, std::vector<RateLimitItem>& items);
 
 }  // namespace weir

@@ -177,7 +177,17 @@ TEST(ForwardAuth, ShowsTheRuleThatPressesMost) {
   TestDoor door({.rules = {per_client("wide", RequestMatch(), 100, "a"),
                            per_client("narrow", RequestMatch(), 2, "b")},
                  .access = {}});
-  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).fields.at("ratelimit"), R"("narrow";r=1;t=60)");
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.fields.at("x-ratelimit-limit"), "2");
+}
+
+TEST(ForwardAuth, TellsTheLimitsOfAllRules) {
+  TestDoor door({.rules = {per_client("wide", RequestMatch(), 100, "a"),
+                           per_client("narrow", RequestMatch(), 2, "b")},
+                 .access = {}});
+  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
+  EXPECT_EQ(reply.fields.at("ratelimit"), R"("wide";r=99;t=60, "narrow";r=1;t=60)");
+  EXPECT_EQ(reply.fields.at("ratelimit-policy"), R"("wide";q=100;w=60, "narrow";q=2;w=60)");
 }
 
 TEST(ForwardAuth, OfTwoDenialsShowsTheOneThatLastsLonger) {

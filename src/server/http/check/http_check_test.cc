@@ -117,7 +117,7 @@ TEST(HttpCheck, TokenBucketsHaveABurst) {
   TestReply reply = door.ask(post(
       "/check", R"({"key":"a","limit":10,"window":60,"algorithm":"token_bucket","burst":20})"));
   EXPECT_EQ(reply.fields["x-ratelimit-limit"], "20");
-  EXPECT_EQ(reply.fields["ratelimit-policy"], "\"default\";q=10;w=60");
+  EXPECT_EQ(reply.fields["ratelimit-policy"], "\"default\";q=20;w=120");
   reply = door.ask(post("/check", R"({"key":"a","limit":10,"window":60,"burst":20})"));
   EXPECT_EQ(reply.status, 400);
   EXPECT_NE(reply.body.find(R"("field":"burst")"), std::string::npos) << reply.body;
@@ -132,6 +132,31 @@ TEST(HttpCheck, RulesBringTheQuota) {
   reply = door.ask(post("/check", R"({"key":"a","rule":"login"})"));
   EXPECT_NE(reply.body.find(R"("allowed":false)"), std::string::npos);
   EXPECT_EQ(reply.fields["ratelimit"], "\"login\";r=0;t=60");
+}
+
+TEST(HttpCheck, ARuleOfSeveralLimitsTellsThemAll) {
+  Rule api = rule("api", {.limit = 2, .window = 1min});
+  api.limits = {api.quota, *Quota::make({.limit = 9, .window = 24h})};
+  TestDoor door({.rules = {api}, .access = {}});
+  const TestReply reply = door.ask(post("/check", R"({"key":"a","rule":"api"})"));
+  EXPECT_EQ(reply.fields.at("x-ratelimit-limit"), "2");
+  EXPECT_EQ(reply.fields.at("ratelimit"), R"("api";r=1;t=60, "api/2";r=8;t=86400)");
+  EXPECT_EQ(reply.fields.at("ratelimit-policy"), R"("api";q=2;w=60, "api/2";q=9;w=86400)");
+}
+
+TEST(HttpCheck, TheSettingsSayWhichFieldsAreSent) {
+  TestDoor door({.rules = {},
+                 .access = {},
+                 .headers = {.fields = RateLimitStyle::Fields::kDraft7,
+                             .x_limit = false,
+                             .x_remaining = false,
+                             .reset = RateLimitStyle::Reset::kEpoch}});
+  const std::string text = door.converse(post("/check", R"({"key":"a","limit":9,"window":60})"));
+  const auto start = text.find("X-RateLimit");
+  EXPECT_EQ(text.substr(start, text.find("\r\n\r\n") - start),
+            "X-RateLimit-Reset: 784111937\r\n"
+            "RateLimit: limit=9, remaining=8, reset=60\r\n"
+            "RateLimit-Policy: 9;w=60");
 }
 
 TEST(HttpCheck, UnknownRulesAreNotFound) {

@@ -100,6 +100,9 @@ Decision LeasedKey::spend(std::int64_t cost, Instant now) {
   decision.limit = capacity_;
   decision.remaining = std::min(capacity_, left_in_redis_ + held());
   decision.reset_after = std::max(Duration{0}, reset_at_ - now);
+  if (decision.remaining < capacity_) {
+    decision.more_after = more_at_ > now ? more_at_ - now : decision.reset_after;
+  }
   return decision;
 }
 
@@ -115,6 +118,7 @@ bool LeasedKey::take_back(std::int64_t units, Instant now) {
 void LeasedKey::note_state(const Decision& decision, Instant now) {
   left_in_redis_ = decision.remaining;
   reset_at_ = now + decision.reset_after;
+  more_at_ = now + decision.more_after;
 }
 
 void LeasedKey::receive(const Grant& grant, Instant now) {

@@ -128,7 +128,8 @@ class LeasedKey {
   Instant ask_at_ = Instant::max();  // from then on the core asks for another,
   std::int64_t ask_at_units_ = 0;    // or when so much is left
   std::int64_t left_in_redis_ = 0;   // as it said last
-  Instant reset_at_;                 // then all would be left
+  Instant reset_at_;                 // then all would be left,
+  Instant more_at_;                  // and then some more
   Instant used_at_;
   std::int64_t limit_ = 0;  // of the quota, as is the next
   std::int64_t capacity_ = 0;

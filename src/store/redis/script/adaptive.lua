@@ -29,7 +29,7 @@ local function make_adaptive(makers)
     local inner, format, tag = makers[INNER[kind]](makers), FORMATS[kind], TAGS[kind]
     made[kind] = {
       kind = kind, step = inner.step, expiry = inner.expiry, charge = inner.charge,
-      copied = inner.copied, deny = inner.deny, hold = inner.hold, inner = inner,
+      copied = inner.copied, deny = inner.deny, more = inner.more, hold = inner.hold, inner = inner,
       write = function(a, b, c, d, k)
         return pack(format, tag, numbers[k], lease_ends[k], a, b, c, d)
       end,

@@ -129,6 +129,12 @@ local function make_adaptive_backoff(makers)
 
   return {
     step = step,
+    more = function(a, b, c, d, remaining, _, limit, window)
+      if remaining >= limit then return 0 end
+      local start, previous, current, penalty, cooldown = rolled(a, b, c, d, window, now)
+      return admitted_at(start, previous, current, packed(penalty, cooldown), remaining + 1, limit,
+                         window) - now
+    end,
     expiry = expiry,
     deny = function(a, b, c, d, limit, window)
       local start, previous, current, penalty, cooldown = rolled(a, b, c, d, window, now)

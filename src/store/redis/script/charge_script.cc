@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "algo/exponential_backoff.h"
+#include "algo/token_bucket.h"
 #include "base/assert.h"
 #include "base/base64url.h"
 #include "proto/text_writer.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Verdicts are 0 to 2; in their place 3 stands for a failure.
 constexpr std::int64_t kFailed = 3;
+// The script says when more comes: not where the rest of the reply says so.
+constexpr std::int64_t kHasMore = 32;
 constexpr std::size_t kChargeSize = 47;  // bytes of a packed charge
 constexpr std::size_t kHeaderSizeMax = 50;
 constexpr std::size_t kTagSizeMax = 22;
@@ -54,6 +57,16 @@ ChargeFailure failure_of(std::int64_t code) {
 std::int64_t limit_told(const Quota& quota, std::uint8_t level) {
   if (level == 0) return quota.capacity();
   return algo::halved_limit(quota, level);
+}
+
+// Zero where the script says it, if anything more comes.
+Duration more_after_of(const Quota& quota, const Decision& decision) {
+  switch (quota.algorithm()) {
+    case Algorithm::kFixedWindow: return quota.limit() > 0 ? decision.reset_after : Duration{0};
+    case Algorithm::kTokenBucket:
+      return algo::more_after<algo::Int128>(quota, decision.remaining, decision.reset_after);
+    default: return Duration{0};
+  }
 }
 
 bool is_adaptive(const Quota& quota) { return quota.algorithm() == Algorithm::kAdaptive; }
@@ -192,7 +205,7 @@ std::int64_t ChargeReplies::next() {
 
 ChargeFailure ChargeReplies::read_decision(const Charge& charge, Decision& decision) {
   const std::int64_t code = next();
-  const auto level = static_cast<std::uint8_t>((code >> 2) & 15);
+  const auto level = static_cast<std::uint8_t>((code >> 2) & 7);
   if (code < 0 || (code & 3) == kFailed || level > algo::kBackoffLevelMax) return failure_of(code);
   decision.verdict = static_cast<Verdict>(code & 3);
   decision.backoff_level = level;
@@ -200,9 +213,11 @@ ChargeFailure ChargeReplies::read_decision(const Charge& charge, Decision& decis
   decision.remaining = code >> 6;
   const std::int64_t reset_us = next();
   const std::int64_t retry_us = decision.verdict == Verdict::kDenied ? next() : 0;
-  if (reset_us < 0 || retry_us < 0) return ChargeFailure::kMalformed;
+  const std::int64_t more_us = (code & kHasMore) != 0 ? next() : 0;
+  if (reset_us < 0 || retry_us < 0 || more_us < 0) return ChargeFailure::kMalformed;
   decision.reset_after = Duration{reset_us};
   decision.retry_after = Duration{retry_us};
+  decision.more_after = std::max(Duration{more_us}, more_after_of(*charge.quota, decision));
   return ChargeFailure::kNone;
 }
 

@@ -102,9 +102,24 @@ TEST_F(ChargeScript, ReadsWhatTheScriptAnswers) {
   ChargeReplies replies(reply_of({5, 7 * 64, 30, 1 + 4 * 2, 40, 50}));
   EXPECT_EQ(epoch_us(replies.time()), 5);
   EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kNone);
-  EXPECT_EQ(decisions[0], (Decision{Verdict::kAllowed, 0, 10, 7, 0us, 30us}));
+  EXPECT_EQ(decisions[0], (Decision{Verdict::kAllowed, 0, 10, 7, 0us, 30us, 30us}));
   EXPECT_EQ(decisions[1], (Decision{Verdict::kDenied, 2, 2, 0, 50us, 40us}));
   EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kMalformed);
+}
+
+TEST_F(ChargeScript, ReadsOrKnowsWhenThereIsMore) {
+  const Quota sliding = made({Algorithm::kSlidingWindow, 10, 1min});
+  const Quota bucket = made({Algorithm::kTokenBucket, 60, 1h});
+  const std::vector<Charge> charges = {
+      {{1, 2}, &sliding}, {{3, 4}, &backoff_}, {{5, 6}, &window_}, {{7, 8}, &bucket}};
+  std::vector<Decision> decisions(4);
+  ChargeReplies replies(
+      reply_of({5, 7 * 64 + 32, 30, 20, 1 + 32 + 4 * 2, 40, 50, 35, 7 * 64, 9, 0, 3'600'000'000}));
+  EXPECT_EQ(replies.read(charges, decisions), ChargeFailure::kNone);
+  EXPECT_EQ(decisions[0], (Decision{Verdict::kAllowed, 0, 10, 7, 0us, 30us, 20us}));
+  EXPECT_EQ(decisions[1], (Decision{Verdict::kDenied, 2, 2, 0, 50us, 40us, 35us}));
+  EXPECT_EQ(decisions[2].more_after, 9us);
+  EXPECT_EQ(decisions[3].more_after, 1min);
 }
 
 TEST_F(ChargeScript, ReadsAFailureInPlaceOfABatch) {

@@ -13,6 +13,8 @@
 -- What those of the algorithms return:
 --   step    state, cost, limit, window, per_unit, per_us, late -> verdict, remaining, reset,
 --           retry, level, changed, and the next state if it did
+--   more    state, remaining, reset, limit, window, per_unit, per_us -> until more than remains is
+--           left; 0 if that is never. Where the node cannot tell by the rest
 --   expiry  state, window -> when it will be as if nothing had been charged
 --   write   state, the key's number -> bytes: a tag, then little-endian integers
 --   read    bytes -> state; nothing if that is not what they are

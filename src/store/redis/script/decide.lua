@@ -30,7 +30,7 @@ end
 local batches, byte = ARGV[2], string.byte
 local CHARGE, CHARGE_SIZE = '<I1I2i8i8i8i8i8', 47  -- an adaptive key's switch ends it
 
-local LOG, BACKOFF, ADAPTIVE = 1, 4, 5
+local WINDOW, LOG, BUCKET, BACKOFF, ADAPTIVE = 0, 1, 3, 4, 5
 local algorithm_of = lazily({
   [0] = make_fixed_window, make_sliding_log, make_sliding_window, make_token_bucket,
   make_exponential_backoff, make_adaptive, make_adaptive_backoff,
@@ -111,25 +111,38 @@ local function put(value)
   reply[replies] = value
 end
 
-local function tell(verdict, remaining, reset, retry, level)
-  reply[replies + 1] = remaining * 64 + level * 4 + verdict
+local HAS_MORE = 32
+
+local function tell(verdict, remaining, reset, retry, level, more)
+  reply[replies + 1] = remaining * 64 + (more > 0 and HAS_MORE or 0) + level * 4 + verdict
   reply[replies + 2] = reset
   replies = replies + 2
   if verdict == DENIED then put(retry) end
+  if more > 0 then put(more) end
+end
+
+-- Until more than remains is left of a key; 0 if it is not to be told: a node knows it of windows
+-- and buckets, unless an adaptive key may be one.
+local function more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
+  if kind == WINDOW or kind == BUCKET then return 0 end
+  return algorithms[k].more(
+      A[k], B[k], C[k], D[k], remaining, reset, limit, window, per_unit, per_us)
 end
 
 -- Decides the charge at `position` and keeps what that changes.
 local function spend(position)
-  local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
   local verdict, remaining, reset, retry, level, changed, a, b, c, d = algorithms[k].step(
       A[k], B[k], C[k], D[k], cost, limit, window, per_unit, per_us, 0)
   if changed then store(k, window, a, b, c, d) end
-  return verdict, remaining, reset, retry, level
+  return verdict, remaining, reset, retry, level,
+      more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
 end
 
--- What spending would answer; remaining and reset are those from before.
-local function look(position)
-  local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+-- What spending, or spending another cost, would answer; remaining and reset are those from before.
+local function look(position, as_cost)
+  local kind, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+  cost = as_cost or cost
   local step, a, b, c, d = algorithms[k].step, A[k], B[k], C[k], D[k]
   local verdict, remaining, reset, retry, level =
       step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
@@ -137,7 +150,8 @@ local function look(position)
     local _
     verdict, _, _, retry, level = step(a, b, c, d, cost, limit, window, per_unit, per_us, 0)
   end
-  return verdict, remaining, reset, retry, level
+  return verdict, remaining, reset, retry, level,
+      more_after(kind, k, remaining, reset, limit, window, per_unit, per_us)
 end
 
 -- Makes a function that does so with each charge of a batch, and puts the answers.
@@ -151,17 +165,17 @@ local function make_spend_each() return each(spend) end
 local function make_look() return each(look) end
 
 local function make_spend_all()
-  -- Each charge's decision, five numbers in a row; the reply when all are known.
+  -- Each charge's decision, six numbers in a row; the reply when all are known.
   local told = {}
 
-  local function keep(index, verdict, remaining, reset, retry, level)
-    told[index * 5 + 1], told[index * 5 + 2], told[index * 5 + 3] = verdict, remaining, reset
-    told[index * 5 + 4], told[index * 5 + 5] = retry, level
+  local function keep(index, verdict, remaining, reset, retry, level, more)
+    told[index * 6 + 1], told[index * 6 + 2], told[index * 6 + 3] = verdict, remaining, reset
+    told[index * 6 + 4], told[index * 6 + 5], told[index * 6 + 6] = retry, level, more
     return verdict ~= ALLOWED
   end
 
   local function tell_kept(count)
-    for at = 0, count * 5 - 5, 5 do tell(unpack(told, at + 1, at + 5)) end
+    for at = 0, count * 6 - 6, 6 do tell(unpack(told, at + 1, at + 6)) end
   end
 
   -- Notes a denial where the algorithm counts them.
@@ -181,14 +195,14 @@ local function make_spend_all()
       local at = first + index * CHARGE_SIZE
       local _, k = unpack_from('<I1I2', batches, at)
       before[index] = {k, windows[k], A[k], B[k], C[k], D[k]}
-      local verdict, remaining, reset, retry, level = spend(at)
+      local verdict, remaining, reset, retry, level, more = spend(at)
       if verdict ~= ALLOWED then
         for undone = index, 0, -1 do
           store(unpack(before[undone], 1, 6))
         end
-        return index, verdict, remaining, reset, retry, level
+        return index, verdict, remaining, reset, retry, level, more
       end
-      before[index].decision = {verdict, remaining, reset, retry, level}
+      before[index].decision = {verdict, remaining, reset, retry, level, more}
     end
     for index = 0, count - 1 do keep(index, unpack(before[index].decision)) end
   end
@@ -199,13 +213,13 @@ local function make_spend_all()
       if keep(index, look(first + index * CHARGE_SIZE)) then denied = true end
     end
     if not denied then
-      local index, verdict, remaining, reset, retry, level = spend_in_turn(first, count)
-      if index then keep(index, verdict, remaining, reset, retry, level) end
+      local index, verdict, remaining, reset, retry, level, more = spend_in_turn(first, count)
+      if index then keep(index, verdict, remaining, reset, retry, level, more) end
       denied = index ~= nil
     end
     if denied then
       for index = 0, count - 1 do
-        if told[index * 5 + 1] == DENIED then record_denial(first + index * CHARGE_SIZE) end
+        if told[index * 6 + 1] == DENIED then record_denial(first + index * CHARGE_SIZE) end
       end
     end
     tell_kept(count)
@@ -242,8 +256,8 @@ local function make_lease()
     return room_to_hold and min(units, room_to_hold(C[k], D[k], limit, window)) or units
   end
 
-  local function tell_lease(verdict, remaining, reset, retry, level, units, length, is_long)
-    tell(verdict, remaining, reset, retry, level)
+  local function tell_lease(verdict, remaining, reset, retry, level, more, units, length, is_long)
+    tell(verdict, remaining, reset, retry, level, more)
     put(units)
     put(length)
     put(is_long)
@@ -264,7 +278,7 @@ local function make_lease()
     local _, remaining, reset = step(a, b, c, d, 0, limit, window, per_unit, per_us, 0)
     local long_for, note_lease = algorithms[k].long_for, algorithms[k].note_lease
     if algorithms[k].is_unleased then
-      return tell_lease(ALLOWED, remaining, reset, 0, 0, 0, 0, 0)
+      return tell_lease(ALLOWED, remaining, reset, 0, 0, 0, 0, 0, 0)
     elseif long_for and long_for ~= kind then
       long = 0
     end
@@ -293,7 +307,8 @@ local function make_lease()
       length = min(length, new_a + window - now)
       if note_lease then note_lease(k, now + length) end
     end
-    tell_lease(verdict, left, reset_after, retry, level, units, length, is_long and 1 or 0)
+    local more = more_after(kind, k, left, reset_after, limit, window, per_unit, per_us)
+    tell_lease(verdict, left, reset_after, retry, level, more, units, length, is_long and 1 or 0)
   end
 
   return function(first, count, terms)
@@ -328,10 +343,10 @@ end
 local function make_charge_each()
   local charge = make_charge()
   return each(function(position)
-    local _, k, cost, limit, window, per_unit, per_us = unpack_from(CHARGE, batches, position)
+    local _, _, cost, limit = unpack_from(CHARGE, batches, position)
     if cost <= 0 or limit == 0 then return spend(position) end
     charge(position)
-    return algorithms[k].step(A[k], B[k], C[k], D[k], 0, limit, window, per_unit, per_us, 0)
+    return look(position, 0)
   end)
 end
 

@@ -75,6 +75,11 @@ local function make_exponential_backoff()
 
   return {
     step = step,
+    more = function(a, b, c, d, remaining, _, limit, window)
+      if remaining >= limit then return 0 end
+      a, b, c, d = rolled(a, b, c, d, window, now)
+      return admitted_at(a, b, c, d, remaining + 1, limit, window) - now
+    end,
     expiry = expiry,
     write = function(a, b, c, d) return pack('<I1i8i8i8I2', 66, a, b, c, d) end,
     read = function(bytes)

@@ -61,6 +61,17 @@ local function make_sliding_log()
     return head .. sub(log, first * 16 + 1), max(0, total)
   end
 
+  -- The time of the entry whose going leaves `excess` fewer units.
+  local function in_the_way(log, excess)
+    local index, last = 0, #log / 16 - 1
+    local at, units = entry(log, 0)
+    while excess > units and index < last do
+      excess, index = excess - units, index + 1
+      at, units = entry(log, index)
+    end
+    return at
+  end
+
   local function step(a, b, _, _, cost, limit, window, _, _, late)
     local log, used = shortened(a, b, cost < 0 and -cost or 0, window)
     local size, newest = #log / 16, 0
@@ -75,13 +86,7 @@ local function make_sliding_log()
         verdict = NEVER
       elseif cost >= 0 and used + cost > limit then
         verdict = DENIED
-        local index, excess = 0, used + cost - limit
-        local at, units = entry(log, 0)
-        while excess > units and index < size - 1 do
-          excess, index = excess - units, index + 1
-          at, units = entry(log, index)
-        end
-        retry = min(at, newest) + counted
+        retry = min(in_the_way(log, used + cost - limit), newest) + counted
         if future and cost > 0 then log, changed = moved_back(log), true end
       end
       return verdict, max(0, limit - used), used > 0 and newest + counted or 0, retry, 0,
@@ -95,6 +100,13 @@ local function make_sliding_log()
 
   return {
     step = step,
+    more = function(a, b, _, _, remaining, _, limit, window)
+      local log, used = shortened(a, b, 0, window)
+      if remaining >= limit or log == '' then return 0 end
+      local newest = entry(log, #log / 16 - 1)
+      if newest > now + window then newest = now end
+      return min(in_the_way(log, used + remaining + 1 - limit), newest) + window - now
+    end,
     expiry = function(a, _, _, _, window)
       return a == '' and 0 or entry(a, #a / 16 - 1) + window
     end,

@@ -16,17 +16,26 @@ local function make_sliding_window()
     return 0
   end
 
-  local function step(a, b, c, _, cost, limit, window)
-    local start, previous, current, elapsed = a, b, c, now - a
+  local function rolled(a, b, c, window)
+    local elapsed = now - a
     if elapsed >= window then
-      if elapsed < 2 * window then
-        start, previous, current = a + window, c, 0
-      else
-        start, previous, current = now - now % window, 0, 0
-      end
+      if elapsed < 2 * window then return a + window, c, 0 end
+      return now - now % window, 0, 0
     elseif elapsed < -window or (elapsed < 0 and b == 0 and c == 0) then
-      start = now - now % window
+      return now - now % window, b, c
     end
+    return a, b, c
+  end
+
+  -- Until `room` or less is counted.
+  local function wait_for(start, previous, current, room, window)
+    local fits_at = current <= room and faded_at(previous, room - current, window)
+        or window + faded_at(current, room, window)
+    return start + fits_at - now
+  end
+
+  local function step(a, b, c, _, cost, limit, window)
+    local start, previous, current = rolled(a, b, c, window)
     local returned = 0
     if cost < 0 and start >= a then
       if now >= start then
@@ -57,15 +66,17 @@ local function make_sliding_window()
     elseif cost == 0 and used <= limit then
       return ALLOWED, remaining, reset, 0, 0, false
     end
-    local room = limit - cost
-    local fits_at = current <= room and faded_at(previous, room - current, window)
-        or window + faded_at(current, room, window)
-    return DENIED, remaining, reset, start + fits_at - now, 0, start < a and cost > 0,
-        start, previous, current
+    return DENIED, remaining, reset, wait_for(start, previous, current, limit - cost, window), 0,
+        start < a and cost > 0, start, previous, current
   end
 
   return {
     step = step,
+    more = function(a, b, c, _, remaining, _, limit, window)
+      if remaining >= limit then return 0 end
+      local start, previous, current = rolled(a, b, c, window)
+      return wait_for(start, previous, current, limit - remaining - 1, window)
+    end,
     expiry = function(a, b, c, _, window)
       return c > 0 and a + 2 * window or b > 0 and a + window or 0
     end,

@@ -128,6 +128,10 @@ local function make_token_bucket()
       end
     end,
     charge = charge,
+    more = function(_, _, _, _, remaining, reset, limit, _, per_unit, per_us)
+      if remaining >= limit then return 0 end
+      return reset - (mul_div(limit - remaining - 1, per_unit, 0, per_us))
+    end,
     copied = function(a, b, c, d, window, per_unit, per_us)
       if d == 0 then return a, b end
       return full_but_for_held(a, b, c, d, window, per_unit, per_us)

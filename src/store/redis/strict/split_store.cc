@@ -187,6 +187,7 @@ void SplitStore::answer(Split& split, Batch& whole) {
       decision = part.decisions[i];
       const std::int64_t cost = std::max<std::int64_t>(0, part.charges[i].cost);
       if (returns) decision.remaining = std::min(decision.limit, decision.remaining + cost);
+      if (decision.remaining == decision.limit) decision.more_after = Duration{0};
       split.charges[at].cost = returns ? -cost : 0;
     }
   }

@@ -1,0 +1,14 @@
+// Which header fields a configuration wants.
+//
+// Thread rule: pure. Tested by src/cli/settings_test.cc.
+
+#pragma once
+
+#include "config/setting_values.h"
+#include "proto/http/rate_limit_headers.h"
+
+namespace weir {
+
+RateLimitStyle header_settings(const SettingValues& values);
+
+}  // namespace weir
