@@ -93,6 +93,7 @@ ngx_int_t begin_figures(ngx_shm_zone_t* zone, void* old) noexcept {
 char* read_zone(ngx_conf_t* conf, MainSettings& settings) {
   const auto word = words(conf);
   const ssize_t size = ngx_parse_size(&word[2]);
+  if (word[1].len == 0) return refuse(conf, "weir_zone needs a name, such as weir");
   if (settings.zone != nullptr) return refuse(conf, "\"weir_zone\" is there already; it holds all");
   if (size == NGX_ERROR) return refuse(conf, "the size of weir_zone must be like 16m");
   if (static_cast<std::size_t>(size) < 2 * Zone::kBytesMin) {
@@ -208,6 +209,11 @@ char* set_admin(ngx_conf_t* conf, ngx_command_t*, void*) noexcept {
   }
   auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_conf_get_module_loc_conf(conf, ngx_http_core_module));
+  if (core->handler != nullptr) {
+    return refuse(conf,
+                  "\"weir_admin\" comes after another directive that answers here, or after "
+                  "itself; give it a location of its own, once");
+  }
   core->handler = show_admin;
   return kOk;
 }

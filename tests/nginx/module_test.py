@@ -220,6 +220,13 @@ class ConfigurationTest(unittest.TestCase):
         self.assertIn("takes a key, tier=VALUE", self.refusal(server="weir_key $uri $args;"))
         self.assertIn("too small", self.refusal(zone="64k"))
         self.assertIn("there already", self.refusal(http="weir_zone other 8m;"))
+        self.assertRegex(self.refusal(http='weir_zone "" 8m;'),
+                         r"weir_zone needs a name.* in \S+nginx\.conf:\d+")
+
+    def test_the_pages_of_an_nginx_have_a_location_of_their_own(self):
+        for twice in ("weir_admin; weir_admin;", "proxy_pass http://origin; weir_admin;"):
+            self.assertRegex(self.refusal(server=f"location /weir/ {{ {twice} }}"),
+                             r"give it a location of its own, once in \S+nginx\.conf:\d+")
 
     def test_weir_on_needs_a_zone_and_rules(self):
         with Nginx(RULES, SERVER, start=False) as nginx:

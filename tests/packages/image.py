@@ -10,7 +10,7 @@ import tempfile
 
 import yaml
 
-from tree import Failed, Skipped, base_archive, run
+from tree import OWN_PROCESSES, Failed, Skipped, base_archive, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLEET = ROOT / "deploy" / "fleet"
@@ -25,8 +25,6 @@ ip link set lo up
 curl -fsS --retry 20 --retry-delay 1 --retry-connrefused -d '{"key":"k","limit":2,"window":60}' \
   http://127.0.0.1:8080/check
 curl -fsS http://127.0.0.1:8080/health
-kill $!
-wait $! || true
 """
 
 
@@ -73,7 +71,7 @@ def try_image(cache):
             raise Failed(f"the node runs as {config['User']}")
         inside = map(str, [*images.command, "run", "--isolation=chroot", container, "--",
                            *config["Entrypoint"]])
-        said = run("unshare", "--net", "sh", "-euc", ASK % " ".join(inside))
+        said = run("unshare", "--net", *OWN_PROCESSES, "sh", "-euc", ASK % " ".join(inside))
         if '"allowed":true' not in said or '"status":"ok"' not in said:
             raise Failed(said)
 
@@ -86,8 +84,7 @@ def build(images, cache):
     volumes = [f"--volume={downloads}:/var/cache/apt/archives"]
     if compiled.is_dir():
         volumes.append(f"--volume={compiled}:/root/.cache/ccache")
-    # With processes and mounts of its own, which go with it however it ends.
-    run("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", *images.command,
+    run("unshare", *OWN_PROCESSES, *images.command,
         "bud", "--isolation=chroot", "--format=docker", *images.policy, "--pull-never", *volumes,
         "--ignorefile", FLEET / "Dockerfile.dockerignore", "-t", IMAGE,
         "-f", FLEET / "Dockerfile", ROOT, timeout=BUILD_MAX_S)

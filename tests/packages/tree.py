@@ -10,7 +10,10 @@ import tempfile
 MIRROR = os.environ.get("WEIR_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 SUITE = "bookworm"
 DEADLINE_S = 120
-INSTALL_MAX_S = 1200  # hundreds of packages, over a slow line
+INSTALL_MAX_S = 3600  # hundreds of packages, over a slow line, on a busy machine
+
+# For unshare: processes and mounts that go with their command, however it ends.
+OWN_PROCESSES = ("--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 
 class Failed(Exception):
@@ -43,8 +46,8 @@ def base_archive(cache):
     downloads.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache, prefix="tree-") as folder:
         os.chmod(folder, 0o755)
-        run("debootstrap", "--variant=minbase", f"--cache-dir={downloads}", SUITE, folder, MIRROR,
-            timeout=INSTALL_MAX_S)
+        run("unshare", *OWN_PROCESSES, "debootstrap", "--variant=minbase",
+            f"--cache-dir={downloads}", SUITE, folder, MIRROR, timeout=INSTALL_MAX_S)
         unfinished = archive.with_suffix(".unfinished")
         run("tar", "-C", folder, "-cf", unfinished, "--exclude=./var/cache/apt/archives/*.deb",
             ".", timeout=INSTALL_MAX_S)
@@ -100,8 +103,7 @@ class Tree:
                  timeout=INSTALL_MAX_S)
 
     def _inside(self):
-        return ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                f"--root={self.path}")
+        return ("unshare", *OWN_PROCESSES, f"--root={self.path}")
 
     @staticmethod
     def _environment():
