@@ -148,8 +148,6 @@ Operation Asks::own_operation(const Ask& ask) const {
   return is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
 }
 
-bool Asks::only_looks(const Ask& ask) const { return is_hit(operation_) && ask.counts_nothing(); }
-
 // Giving back is always allowed. Memory could not undo it if a store denies the others.
 Asks::Role Asks::role_of(const Item& item) const {
   if (any_apart_ && own_operation(item.ask) != Operation::kSpendEach) return Role::kApart;
