@@ -206,7 +206,8 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
                       .at = now,
                       .ask = &asks.ask(*shown),
                       .answer = &asks.answer(*shown),
-                      .limit = limit_of_all(asks, *shown, limit_items_)};
+                      .limit = limit_of_all(asks, *shown, limit_items_),
+                      .wait = wait};
   judgement.limit.style = headers_;
   judgement.limit.wall_time = engine_.wall_time(now);
   return judgement;

@@ -68,6 +68,7 @@ SERVER = """
     location = /missing/auth { auth_request /missing/subrequest; try_files /nowhere =404; }
     location = /missing/subrequest { return 204; }
     location @origin { proxy_pass http://origin; }
+    location /weir/ { weir off; weir_admin; }
     location = /gone { proxy_pass http://unix:FOLDER/silent:/; }
 """
 
@@ -151,6 +152,34 @@ class ResponseTest(unittest.TestCase):
                 wait_until(lambda: len([line for line in self.nginx.access_log()
                                         if line[:2] == ["/gone", "499"]]) == 6 - left, "logged")
             self.assertEqual(self.nginx.ask("/gone").status, 429)
+
+    def change(self, method, rule, body=""):
+        return self.nginx.ask(f"/weir/admin/rules/{rule}", method,
+                              "Content-Type: application/json\r\n", body.encode()).status
+
+    def test_rules_that_a_request_changes_count_by_the_response_too(self):
+        rule = ('{"id":"failed","match":{"path":"/login"},"key":"query:user","limit":2,'
+                '"window":"1h","count_if":{"status":[401]}}')
+        self.assertEqual(self.change("PUT", "failed", rule), 200)
+        self.assertEqual([self.login(403) for _ in range(5)], 5 * [403])
+        self.assertEqual([self.login(401) for _ in range(3)], [401, 401, 429])
+
+    def test_a_rule_that_has_gone_when_the_response_comes_counts_nothing(self):
+        with socket.socket(socket.AF_UNIX) as silent:
+            path = self.nginx.folder / "silent"
+            silent.bind(str(path))
+            path.chmod(0o777)
+            silent.listen(1)
+            with Client(self.nginx.port) as client:
+                client.send(request("/gone"))
+                connection, _ = silent.accept()
+                self.assertEqual(self.change("DELETE", "gone"), 200)
+                for _ in range(10):  # both workers have taken it over
+                    self.nginx.ask("/login?user=eve&status=200", "POST")
+                connection.sendall(b"HTTP/1.0 499 Odd\r\nContent-Length: 0\r\n\r\n")
+                connection.close()
+                self.assertEqual(client.read_reply().status, 499)
+            self.assertEqual(self.login(200), 200)
 
     def test_many_at_once_count_exactly(self):
         def fail():
