@@ -162,8 +162,7 @@ TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {
   EXPECT_EQ(key({{.property = kClient}}, request), "2001:db8:1:2::/64");
   EXPECT_EQ(key({{.property = kClient, .v6_bits = 128}}, request), "2001:db8:1:2:3::4");
   EXPECT_EQ(key({{.property = kHeader, .name = "x-api-key"}}, request), "k1");
-  EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request),
-            "client 2001:db8:1:2::/64");
+  EXPECT_EQ(key({{.property = kHeader, .name = "x-other"}}, request), "client 2001:db8:1:2::/64");
   const std::vector<NameValue> values = {{"a", "1"}, {"b", "2"}, {"a", "3"}};
   EXPECT_EQ(key({{.property = kCookie, .name = "b"}}, {.cookies = values}), "2");
   EXPECT_EQ(key({{.property = kClaim, .name = "c"}}, {.claims = values}), "");

@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from weir_server import DEADLINE_S, ROOT, Connection, ConnectionClosed, wait_unt
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
 MODULE = BUILD / "nginx" / "ngx_http_weir_module.so"
+NO_LINGER = struct.pack("ii", 1, 0)  # close() resets the connection
 
 FRAME = """
 load_module {module};
@@ -178,9 +180,12 @@ class Nginx:
         return Connection(self.port)
 
     def ask(self, path, method="GET", fields="", body=b"", client="127.0.0.1"):
-        """One request on a connection of its own."""
+        """One request on a connection of its own, whose port is free again at once: a test that
+        looks again and again until something is so would use up all ports."""
         with Client(self.port, client) as connection:
-            return connection.ask(request(path, method, fields, body))
+            reply = connection.ask(request(path, method, fields, body))
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            return reply
 
     def _read_log(self):
         for line in self.process.stderr:
