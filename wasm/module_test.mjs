@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 const BYTES_MAX = 28 * 1024;  // 27.9 today
-const COMPRESSED_MAX = 12 * 1024;
+const COMPRESSED_MAX = 12.5 * 1024;  // 12.0 today
 
 const bytes = readFileSync(process.argv[2]);
 const compressed = gzipSync(bytes, { level: 9 }).length;

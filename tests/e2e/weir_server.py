@@ -326,11 +326,15 @@ class Crowd:
 
 
 def wait_until(condition, what):
-    """For what nobody announces: asks again and again until it is so."""
+    """For what nobody announces: asks again and again until it is so.
+
+    With a breath between: most conditions take a connection, and its port is taken for a minute.
+    """
     deadline = time.monotonic() + DEADLINE_S
+    breath = threading.Event()
     while not condition():
         assert time.monotonic() < deadline, f"it never became so: {what}"
-        os.sched_yield()
+        breath.wait(0.005)
 
 
 def free_ports(count):
