@@ -9,11 +9,6 @@ namespace {
 
 namespace json = boost::json;
 
-std::string in_words(double seconds) {
-  if (seconds >= 1) return std::to_string(static_cast<std::int64_t>(std::ceil(seconds))) + " s";
-  return std::to_string(static_cast<std::int64_t>(std::ceil(seconds * 1'000))) + " ms";
-}
-
 std::string allowed_text(const json::object& answer) {
   auto text = "allowed, " + std::to_string(answer.at("remaining").to_number<std::int64_t>()) +
               " of " + std::to_string(answer.at("limit").to_number<std::int64_t>()) + " left";
@@ -34,6 +29,11 @@ std::string denied_text(const json::object& answer) {
 }
 
 }  // namespace
+
+std::string in_words(double seconds) {
+  if (seconds >= 1) return std::to_string(static_cast<std::int64_t>(std::ceil(seconds))) + " s";
+  return std::to_string(static_cast<std::int64_t>(std::ceil(seconds * 1'000))) + " ms";
+}
 
 std::optional<CheckAnswer> read_answer(std::string_view text) try {
   const auto value = json::parse({text.data(), text.size()});

@@ -24,6 +24,9 @@ struct CheckAnswer {
 // From the body of a 200. Nothing if it is not what /check answers.
 std::optional<CheckAnswer> read_answer(std::string_view json);
 
+// "12 s", or "250 ms" below one second.
+std::string in_words(double seconds);
+
 // From the body of any other status: the server's explanation, if there is one.
 std::optional<std::string> read_problem(std::string_view json);
 

@@ -91,13 +91,13 @@ TEST(ExportedRules, RefuseWithItsPlaceWhatOnlyAGatewayCanDo) {
   };
   const std::string kBegin = "mistake: rules.yaml:2:";
   EXPECT_EQ(mistake("window: 1s, count_if: {status: 401}"),
-            kBegin + "54: only nginx with Weir in it sees the response");
+            kBegin + "56: only nginx with Weir in it sees the response");
   EXPECT_EQ(mistake("window: 1s, cost: 'response:X-Cost'"),
-            kBegin + "50: only nginx with Weir in it sees the response");
+            kBegin + "52: only nginx with Weir in it sees the response");
   EXPECT_EQ(mistake("of: concurrency"),
-            kBegin + "36: only nginx with Weir in it sees when requests end");
+            kBegin + "38: only nginx with Weir in it sees when requests end");
   EXPECT_EQ(mistake("window: 1s, algorithm: token_bucket, on_deny: {delay_up_to: 1s}"),
-            kBegin + "92: only nginx with Weir in it delays requests");
+            kBegin + "94: only nginx with Weir in it delays requests");
 }
 
 TEST(ExportedRules, RefuseWithItsPlaceWhatTheWorkerCannotDo) {

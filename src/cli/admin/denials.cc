@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/admin/admin_client.h"
+#include "cli/check_answer.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
 #include "config/yaml/yaml_text.h"
@@ -51,7 +52,8 @@ std::string line_of(const json::object& denial) {
       field("at") + "  " + left(denial.at("rule").is_null() ? "no rule" : field("rule"), 16);
   line += "  " + left(field(denial.contains("key") ? "key" : "hash"), 18) + "  " + field("cause");
   line += ", " + field("remaining") + " of " + field("limit") + " left, cost " + field("cost");
-  if (!denial.at("retry_after").is_null()) line += ", again in " + field("retry_after") + " s";
+  const auto& wait = denial.at("retry_after");
+  if (!wait.is_null()) line += ", again in " + in_words(wait.to_number<double>());
   if (!denial.at("status").is_null()) line += ", status " + field("status");
   if (denial.at("shadow").as_bool()) line += ", shadow: let pass";
   if (denial.at("times").to_number<std::int64_t>() > 1) line += ", " + field("times") + " times";
