@@ -66,7 +66,9 @@ std::int64_t seconds_until_reset(const Quota& quota, const Decision& decision, I
   if (quota.algorithm() == Algorithm::kFixedWindow) {
     const std::int64_t window_us = quota.window().count();
     const std::int64_t now_us = std::max<std::int64_t>(epoch_us(now), 0);
-    wait = Duration(algo::window_start(window_us, now_us) + window_us - now_us);
+    const Duration end(algo::window_start(window_us, now_us) + window_us - now_us);
+    const bool is_denied = decision.verdict == Verdict::kDenied;  // perhaps by a block, for longer
+    wait = is_denied ? std::max(end, decision.retry_after) : end;
   }
   return std::max<std::int64_t>(whole_seconds(wait), 1);
 }

@@ -47,6 +47,9 @@ TEST(LimitTerms, AFixedWindowResetsWhenItEnds) {
   EXPECT_EQ(seconds_until_reset(quota, {}, kNow + 500ms), 37) << "rounded up";
   EXPECT_EQ(seconds_until_reset(quota, {}, kNow + 37s), 60);
   EXPECT_EQ(seconds_until_reset(quota, {.verdict = Verdict::kNever}, kNow), 37);
+  EXPECT_EQ(seconds_until_reset(quota, {.verdict = Verdict::kDenied, .retry_after = 300s}, kNow),
+            300)
+      << "a block ends later";
 }
 
 TEST(LimitTerms, OthersResetWhenTheDeniedRequestFitsOrTheQuotaIsWhole) {
