@@ -136,7 +136,11 @@ void refuse_to_disarm(const RuleSource& known, const RuleSource& wanted) {
   const auto before = boost::json::parse(known.json);
   const auto after = boost::json::parse(wanted.json);
   for (const std::string_view field : kEnforcing) {
-    if (!before.as_object().contains(field) || after.as_object().contains(field)) continue;
+    const auto has = [field](const boost::json::value& rule) {
+      const auto* const value = rule.as_object().if_contains(field);
+      return value != nullptr && !value->is_null();
+    };
+    if (!has(before) || has(after)) continue;
     const auto name = std::string(field);
     throw Refusal{409, "Rule '" + known.id + "' has '" + name +
                            "' and the body has none: the rule would no longer apply by itself. " +

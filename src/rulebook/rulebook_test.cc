@@ -294,6 +294,8 @@ TEST_F(RulebookTest, APutThatForgetsTheMatchOfItsRuleIsRefused) {
   EXPECT_EQ(reply.status, 409);
   EXPECT_THAT(reply.detail, HasSubstr("Rule 'login' has 'match' and the body has none"));
   EXPECT_THAT(reply.detail, HasSubstr(R"(PATCH {"match":null})"));
+  EXPECT_EQ(put("login", R"({"id":"login","limit":5,"window":"1m","match":null})").status, 409)
+      << "as serializers write a field that is not set";
   EXPECT_EQ(json_of("login"), kMatching);
   const auto verdict =
       book_.judge({.id = "login", .text = R"({"id":"login","limit":6,"window":"1m"})"});
