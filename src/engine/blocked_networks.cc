@@ -5,6 +5,11 @@
 #include "base/decimal.h"
 
 namespace weir {
+namespace {
+
+constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which the addresses of IPv4 lie
+
+}  // namespace
 
 std::optional<BlockedNetwork> BlockedNetwork::parse(std::string_view text) {
   const auto prefix = IpPrefix::parse(text);
@@ -19,7 +24,12 @@ std::optional<BlockedNetwork> BlockedNetwork::around(std::string_view text) {
   if (!address) return std::nullopt;
   const unsigned bits_max = address->is_v4() ? 32 : 128;
   if (slash == text.size()) return BlockedNetwork{.address = *address, .bits = bits_max};
-  const auto bits = read_decimal<unsigned>(text.substr(slash + 1));
+  auto bits = read_decimal<unsigned>(text.substr(slash + 1));
+  const bool is_mapped = address->is_v4() && text.substr(0, slash).find(':') != text.npos;
+  if (bits && is_mapped) {  // ::ffff:192.0.2.0/120 is 192.0.2.0/24
+    if (*bits < kMappedBits) return std::nullopt;
+    *bits -= kMappedBits;
+  }
   if (!bits || *bits > bits_max) return std::nullopt;
   return BlockedNetwork{.address = address->network(*bits), .bits = *bits};
 }

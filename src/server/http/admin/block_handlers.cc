@@ -58,11 +58,21 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
+// "300.1.1.0/24", "203.0.113/24": by all appearance a network, unlike a key such as "/login".
+bool looks_like_network(std::string_view key) {
+  const std::string_view address = key.substr(0, key.find('/'));
+  const std::string_view bits = key.substr(address.size() + 1);
+  return address.find_first_of(".:") != address.npos && !bits.empty() &&
+         address.find_first_not_of("0123456789abcdefABCDEF.:") == address.npos &&
+         bits.find_first_not_of("0123456789") == bits.npos;
+}
+
 // "203.0.113.7/24" is a slip: nobody knows which of the two was meant.
 std::optional<std::string> network_meant(std::string_view key) {
   if (key.find('/') == key.npos || BlockedNetwork::parse(key)) return std::nullopt;
   const auto network = BlockedNetwork::around(key);
-  if (!network) return std::nullopt;
+  if (!network && !looks_like_network(key)) return std::nullopt;
+  if (!network) return "an address or a network such as 203.0.113.0/24 or 2001:db8::/32";
   if (network->bits == 0) return "a network of one bit at least; /0 is everybody";
   return "the network " + network->to_string() + ", or the address without its length";
 }
