@@ -93,7 +93,6 @@ Judgement Judge::judge(const Question& question) {
   const Instant now = clock_.now();
   follow_wall_clock(now);
   learn(now);
-  look_(now);
   stay_.reset();
   const Judgement judgement = decide(question, now);
   tell(now);
@@ -117,6 +116,7 @@ Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
   const RuleSet& rules = *pool.rules();
   Request& request = question.described.request;
+  request.named_key = question.key;
   const auto repeated = rules.repeated_header(request);
   if (!repeated.empty()) {
     return {.kind = Judgement::Kind::kRepeatedHeader, .at = now, .field = repeated};

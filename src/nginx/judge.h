@@ -118,6 +118,8 @@ class Judge {
   // Charges what the response makes due. Nobody waits for it.
   void charge(Stay& stay, const ResponseHead& response);
 
+  // Before a request is read: other workers may have changed the rules, and so what they look at.
+  void catch_up() { look_(clock_.now()); }
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
@@ -126,7 +128,7 @@ class Judge {
 
   // From now on requests are judged by these sets of rules, by number.
   void use_rules(const std::vector<RuleSetPtr>& sets);
-  // `look` runs before each request: other workers may have changed the rules.
+  // catch_up() calls `look`.
   void before_each(std::function<void(Instant)> look) { look_ = std::move(look); }
 
   // Stands for the key of the rule, as long as there is the zone.

@@ -43,6 +43,15 @@ void read_request(const ngx_http_request_t* from, const RequestNeeds& needs, Des
   if (needs.host) set_host(view_of(from->headers_in.server), to);
 }
 
+// nginx believes an absolute request line, and a proxied origin gets the field: rules see one host.
+bool says_two_hosts(const ngx_http_request_t* request, std::string_view host) {
+  const ngx_table_elt_t* const field = request->headers_in.host;
+  if (field == nullptr || view_of(field->value) == host) return false;
+  DescribedRequest other;
+  set_host(view_of(field->value), other);
+  return other.request.host != host;
+}
+
 // False if nginx could not work out the value. Nothing if the place has none.
 bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
                 std::optional<std::string_view>& text) {
@@ -181,7 +190,12 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
   DescribedRequest& described = deciders.judge->scratch();
-  read_request(request, deciders.judge->needs(place.rules), described);
+  deciders.judge->catch_up();
+  const RequestNeeds& needs = deciders.judge->needs(place.rules);
+  read_request(request, needs, described);
+  if (needs.host && says_two_hosts(request, described.request.host)) {
+    return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
+  }
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
   if (decided == nullptr || !read_value(request, place.key, question.key) ||

@@ -158,8 +158,9 @@ PartState state_of(const KeyPart& part, const Request& request) {
 // A client that repeats a header could as well leave it out, but its origin may take one of the
 // values, and that may be on the deny list.
 bool skips(const Rule& rule, const Request& request) {
+  if (rule.missing != MissingPart::kSkip) return false;
+  if (request.named_key) return request.named_key->empty();
   bool lacks = false;
-  if (rule.missing != MissingPart::kSkip) return lacks;
   for_each_missing(rule, request, [&](const KeyPart&, PartState state) {
     lacks = lacks || state == PartState::kMissing;
   });

@@ -105,6 +105,20 @@ class AdminTest(unittest.TestCase):
         self.assertEqual(refused.status, 409)
         self.assertIn("cannot share", refused.text)
 
+    def test_a_rule_that_looks_at_more_than_others_did_holds_for_the_next_request(self):
+        nginx = self.enterContext(Nginx("rules:\n  - {id: any, match: {}, key: client, "
+                                        "limit: 1000, window: 1h}\n", SERVER))
+        for id_, match in (("path", {"path": "/shut"}), ("host", {"host": "localhost"}),
+                           ("header", {"header": [{"name": "X-Shut"}]})):
+            rule = {"id": id_, "group": id_, "match": match, "key": "client", "limit": 0,
+                    "window": "1h"}
+            changed = nginx.ask(f"/weir/admin/rules/{id_}", "PUT",
+                                "Content-Type: application/json\r\n", json.dumps(rule).encode())
+            self.assertLess(changed.status, 300, changed.text)
+            for _ in range(8):  # as many connections find both workers
+                self.assertEqual(nginx.ask("/shut", fields="X-Shut: 1\r\n").status, 429, id_)
+            nginx.ask(f"/weir/admin/rules/{id_}", "DELETE")
+
     def test_changes_under_load_fail_no_request(self):
         rule = {"id": "login", "match": {"path": "/login"}, "limit": 1000, "window": "1h"}
         with Load(self.nginx, ["/login", "/other"]) as load:

@@ -170,6 +170,39 @@ jwt: {secret_file: FOLDER/secret}
         twice = 2 * "Authorization: Bearer a\r\n"
         self.assertEqual(self.nginx.ask("/", fields=twice).status, 400)
 
+    def test_a_request_that_names_two_hosts_is_refused(self):
+        self.nginx.write_rules(RULES + """
+  - id: host
+    group: host
+    match: {host: victim}
+    limit: 1
+    window: 1m
+""")
+        self.nginx.reload()
+
+        def ask(target, host):
+            with Client(self.nginx.port) as client:
+                return client.ask(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()).status
+
+        self.assertEqual([ask("/", "victim:80"), ask("/", "Victim")], [200, 429])
+        self.assertEqual(ask("http://other/", "victim"), 400)
+        self.assertEqual(ask("http://victim/", "other"), 400)
+        self.assertEqual(ask("http://other/", "other:80"), 200)
+
+    def test_a_key_that_nginx_names_is_the_one_that_may_be_missing(self):
+        rules = """
+rules:
+  - {id: keyed, match: {}, key: header:X-Rule, limit: 1, window: 1m, missing: skip}
+"""
+        server = "location / { weir on; weir_key $http_x_key; proxy_pass http://origin; }"
+        nginx = self.enterContext(Nginx(rules, server))
+
+        def twice(fields):
+            return [nginx.ask("/", fields=fields).status for _ in range(2)]
+
+        self.assertEqual(twice("X-Key: 1\r\n"), [200, 429])
+        self.assertEqual(twice("X-Rule: 1\r\n"), [200, 200])
+
     def test_pipelines_and_bodies_of_denied_requests_keep_their_places(self):
         with Client(self.nginx.port) as client:
             client.send(4 * request("/plain"))

@@ -25,8 +25,9 @@ struct Request {
   std::string_view host{};  // in lower case, without port
   std::string_view path{};  // as sent, without query; begins with '/'
   std::string_view query{};
-  std::span<const NameValue> headers{};  // in the order sent; names in any case
-  std::optional<IpAddress> client{};     // rules/request/client_address.h says who that is
+  std::span<const NameValue> headers{};         // in the order sent; names in any case
+  std::optional<std::string_view> named_key{};  // instead of what each rule makes of the request
+  std::optional<IpAddress> client{};            // rules/request/client_address.h says who that is
 
   // Added by the rule set, as far as its rules look at them.
   std::string_view folder{};                // the path with a slash at its end
