@@ -9,6 +9,7 @@
 --   txn.weir_status       of Weir's answer: 200 allows, everything else denies (500: this script
 --                         has failed); not set if Weir did not answer
 --   txn.weir_ratelimit    the RateLimit field
+--   txn.weir_policy       the RateLimit-Policy field
 
 local BACKEND = "weir"
 local TIMEOUT_MS = 200 -- HAProxy 2.6 asks up to three times more, and each time is charged
@@ -118,5 +119,7 @@ core.register_action("ask_weir", { "http-req" }, function(txn, headers)
   txn:set_var("txn.weir_status", answer.status)
   local ratelimit = first(answer.headers, "ratelimit")
   if ratelimit then txn:set_var("txn.weir_ratelimit", ratelimit) end
+  local policy = first(answer.headers, "ratelimit-policy")
+  if policy then txn:set_var("txn.weir_policy", policy) end
   if answer.status ~= 200 then deny_as(txn, answer) end
 end, 1)

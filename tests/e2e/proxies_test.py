@@ -192,6 +192,7 @@ class ProxiesTest(unittest.TestCase):
             status, headers, body = proxy.ask("POST", "/login?next=/")
             self.assertEqual((status, body), (200, "/login?next=/"))
             self.assertEqual(headers["ratelimit"].split(";")[:2], ['"login"', f"r={4 - i}"])
+            self.assertTrue(headers["ratelimit-policy"].startswith('"login";q=5'), headers)
         for path in ("/login", "//login", "/%6Cogin", "/x/../login", "/login?deny=200"):
             status, headers, _ = proxy.ask("POST", path)
             self.assertEqual(status, 429, path)
