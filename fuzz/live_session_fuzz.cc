@@ -74,7 +74,9 @@ void check(std::string_view bytes) {
     pieces.tell();
     pieces.hear({&byte, 1});
   }
-  WEIR_ASSERT(whole.session.finished() == pieces.session.finished());
+  // A mistake in a frame that has not ended: in pieces it may be seen when the frame ends.
+  WEIR_ASSERT(whole.session.finished() || !pieces.session.finished());
+  if (whole.session.finished() != pieces.session.finished()) return;
   const std::string answers = check_frames(whole.said);
   // A flood is noticed with the read that brings it.
   if (whole.session.was_flooded() || pieces.session.was_flooded()) return;
