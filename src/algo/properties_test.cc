@@ -303,7 +303,7 @@ TEST(Property, LaggingClocksRefillNoBucketTwice) {
 
 // ---- when there is more ----------------------------------------------------------------
 
-// Whoever waits as long finds more than is left now, and whoever comes earlier does not. A
+// A client that waits as long finds more than is left now. One that comes earlier does not. A
 // bucket's wait is a microsecond late at most.
 void tells_when_there_is_more(const AnyKey& key, const Quota& quota, const Decision& decision,
                               Instant now) {

@@ -63,7 +63,7 @@ class FleetMember final : FleetListener {
   // Waits until rules can be decided in Redis, or it is clear that they cannot now.
   void join(Duration patience);
 
-  // What has happened on its connections, and what is due. Waits for `wait` at most.
+  // Handles the events of its connections and the alarms that are due. Waits for `wait` at most.
   void turn(Duration wait);
   int descriptor() const { return loop_.descriptor(); }
   Instant next_timeout() const { return loop_.next_timeout(); }

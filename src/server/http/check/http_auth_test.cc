@@ -336,7 +336,7 @@ TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
   EXPECT_EQ(status("X-App: web\r\nX-Key: 5, mine\r\n"), 429);
 }
 
-// Whoever sent no key, or a forged one, spent what belonged to all others without a key.
+// Clients without a key, or with a forged one, shared one counter: each spent the others' limit.
 TEST(ForwardAuth, ClientsWithoutAKeyDoNotShareACounter) {
   Rule rule = per_client("api", RequestMatch(), 1);
   rule.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};

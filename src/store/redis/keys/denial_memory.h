@@ -72,7 +72,7 @@ class DenialMemory {
     if (operation == Operation::kDrain && may_have_some) return {};
     decision.retry_after -= age;
     decision.reset_after = std::max(Duration{0}, decision.reset_after - age);
-    // What has come since is not known; what the denial waits for comes then at the latest.
+    // The key may have more since; it has when the denial's wait ends, at the latest.
     const bool is_past = decision.more_after <= age;
     decision.more_after = is_past ? decision.retry_after : decision.more_after - age;
     return decision;
