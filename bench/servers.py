@@ -135,11 +135,14 @@ class Node(Server):
         self.http = Server(process, http)
 
     def metric(self, name):
-        request = urllib.request.Request(self.http.url + "/metrics",
-                                         headers={"Accept": "text/plain"})
-        with urllib.request.urlopen(request, timeout=STOP_TIMEOUT_S) as reply:
-            lines = [line.split() for line in reply.read().decode().splitlines()]
-        return sum(float(line[1]) for line in lines if line[0].partition("{")[0] == name)
+        return metric(self.http.url + "/metrics", name)
+
+
+def metric(url, name):
+    request = urllib.request.Request(url, headers={"Accept": "text/plain"})
+    with urllib.request.urlopen(request, timeout=STOP_TIMEOUT_S) as reply:
+        lines = [line.split() for line in reply.read().decode().splitlines()]
+    return sum(float(line[1]) for line in lines if line[0].partition("{")[0] == name)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ The same nginx with the same content, one worker: without a limit, with limit_re
 with a counter in Lua, and with auth_request to `weir serve`. Instructions are counted by
 cachegrind, which runs nginx as one process: what many requests take more than few. So they do not
 depend on the load of the machine, nor on what its processor lets one count.
+
+Then the same in front of an origin, and with a Redis in each mode.
 """
 
 import contextlib
@@ -41,7 +43,7 @@ http {{
   server {{
     listen 127.0.0.1:{port} backlog=4096;
     {server}
-    location / {{ {place} empty_gif; }}
+    location / {{ {place} {content}; }}
   }}
 }}
 """
@@ -55,6 +57,10 @@ rules:
     window: 1m
 """
 BLOCKING = RULES.replace("limit: 10000000", "limit: 0") + "    on_deny: {block: 1h}\n"
+
+# For each of 100,000 keys, of which few come often.
+RULES_BY_KEY = RULES.replace("key: client", "key: query:k").replace("10000000", "1000000")
+GETS_BY_KEY = ("--get", f"/?k={clients.KEY}", "--distribution", "zipf")
 
 # A fixed window of the usual shape: a counter with an end, and two fields.
 LUA_COUNTER = """
@@ -74,6 +80,8 @@ INSTRUCTIONS_MAX = 3_500
 INSTRUCTIONS_BLOCKED_MAX = 1_500
 MICROSECONDS_MAX = 2.0
 OF_LUA_MAX = 0.5
+PROXIED_MIN = 0.95       # requests in a second of nginx's CPU time, of those without a limit
+SHARED_MICROSECONDS_MAX = 1.0  # leased and async, more than local
 
 FEW, MANY = 200, 2_200
 
@@ -81,24 +89,29 @@ FEW, MANY = 200, 2_200
 class Contender:
     """One way to limit: what nginx's configuration says in its places."""
 
-    def __init__(self, head="", http="", server="", place="", rules=""):
+    def __init__(self, head="", http="", server="", place="", rules="", content="empty_gif"):
         self.head, self.http, self.server, self.place = head, http, server, place
-        self.rules = rules
+        self.rules, self.content = rules, content
 
     def write(self, folder, port, master):
         path = pathlib.Path(folder)
         (path / "rules.yaml").write_text(self.rules)
         text = CONFIG.format(folder=folder, port=port, master=master, head=self.head,
-                             http=self.http, server=self.server, place=self.place)
+                             http=self.http, server=self.server, place=self.place,
+                             content=self.content)
         (path / "nginx.conf").write_text(text.replace("FOLDER", str(folder)))
         return [harness.require("nginx"), "-p", folder, "-c", path / "nginx.conf",
                 "-e", path / "error.log"]
 
 
-def contenders(bench, weir):
+def with_module(bench):
     module = bench.weir.parent / "nginx" / "ngx_http_weir_module.so"
-    ours = {"head": f"load_module {module};",
+    return {"head": f"load_module {module};",
             "http": "weir_zone weir 16m; weir_config FOLDER/rules.yaml;", "place": "weir on;"}
+
+
+def contenders(bench, weir):
+    ours = with_module(bench)
     found = {
         "nothing": Contender(),
         "limit_req": Contender(http="limit_req_zone $binary_remote_addr zone=z:10m "
@@ -152,7 +165,7 @@ def run(bench):
         instructions = {name: instructions_of(bench, contender)
                         for name, contender in all_of_them.items()}
         times = cpu_times(bench, all_of_them)
-    return rows(instructions, times)
+    return [*rows(instructions, times), proxied(bench), *with_redis(bench)]
 
 
 # ---- instructions ----------------------------------------------------------------------
@@ -197,10 +210,18 @@ def cpu_times(bench, all_of_them):
             if is_open(server):
                 measures[name] = lambda server=server: clients.weir_bench(
                     bench, server, bench.seconds, *clients.GETS)
-        for measure in measures.values():
-            measure()  # cold
-        return {name: harness.median([run["server_cpu"] / run["requests_per_s"] for run in runs])
-                * 1e6 for name, runs in bench.alternate("nginx", measures).items()}
+        return microseconds(warm_alternate(bench, "nginx", measures))
+
+
+def warm_alternate(bench, what, measures):
+    for measure in measures.values():
+        measure()
+    return bench.alternate(what, measures)
+
+
+def microseconds(samples):
+    return {name: harness.median([run["server_cpu"] / run["requests_per_s"] for run in runs]) * 1e6
+            for name, runs in samples.items()}
 
 
 def is_open(server):
@@ -209,6 +230,81 @@ def is_open(server):
             return True
     except urllib.error.HTTPError:
         return False
+
+
+# ---- in front of an origin -------------------------------------------------------------
+
+
+def proxied(bench):
+    with servers.nginx(bench) as origin, contextlib.ExitStack() as stack:
+        upstream = f"upstream origin {{ server 127.0.0.1:{origin.port}; keepalive 64; }}\n"
+        proxy = ("proxy_http_version 1.1; proxy_set_header Connection ''; "
+                 "proxy_pass http://origin")
+        ours = with_module(bench)
+        ours["http"] += upstream
+        found = {"nothing": Contender(http=upstream, content=proxy),
+                 "the module": Contender(**ours, rules=RULES, content=proxy)}
+        measures = {name: lambda server=stack.enter_context(running(bench, contender)):
+                    clients.weir_bench(bench, server, bench.seconds, *clients.GETS)
+                    for name, contender in found.items()}
+        samples = warm_alternate(bench, "nginx, proxy_pass", measures)
+    times = microseconds(samples)
+    ratio = times["nothing"] / times["the module"]
+    return Row("the module, proxy_pass to nginx", f"{times['the module']:.1f} µs",
+               f"without a limit: {times['nothing']:.1f} µs", f"{ratio:.2f}",
+               f"at least {PROXIED_MIN}", ratio >= PROXIED_MIN, samples)
+
+
+# ---- with a Redis ----------------------------------------------------------------------
+
+
+def with_redis(bench):
+    """One nginx for each mode; Redis has the client's CPU, and goes first there."""
+    with contextlib.ExitStack() as stack:
+        redis = stack.enter_context(servers.redis(bench, bench.on_client_cpu))
+        measures = {}
+        for mode in ("local", "strict", "leased", "async"):
+            server = stack.enter_context(running(bench, sharing(bench, redis, mode)))
+            if mode != "local":
+                harness.wait_until(lambda: servers.metric(
+                    f"{server.url}/weir/metrics", "weir_store_up") == 1, "nginx shares")
+            measures[mode] = lambda server=server: counting_trips(
+                redis, lambda: clients.weir_bench(bench, server, bench.seconds, *GETS_BY_KEY))
+        samples = warm_alternate(bench, "nginx with a Redis", measures)
+    times = microseconds(samples)
+    table = []
+    for mode in ("strict", "leased", "async"):
+        more = times[mode] - times["local"]
+        figure, goal, met = f"{more:+.1f} µs", "", None
+        if mode == "strict":
+            shared = harness.median([run["requests"] / run["trips"] for run in samples[mode]])
+            figure += f", {shared:.0f} requests a trip"
+        else:
+            goal = f"at most +{SHARED_MICROSECONDS_MAX:.0f} µs"
+            met = more <= SHARED_MICROSECONDS_MAX
+        table.append(Row(f"the module, {mode}, keys by Zipf's law, more than local", figure,
+                         f"local: {times['local']:.1f} µs", "", goal, met,
+                         {mode: samples[mode], "local": samples["local"]}))
+    return table
+
+
+def sharing(bench, redis, mode):
+    ours = with_module(bench)
+    store = (f"store: {{redis: 'redis://127.0.0.1:{redis.port}', mode: {mode}, deadline: 2s}}\n"
+             if mode != "local" else "")
+    return Contender(**ours, rules=store + RULES_BY_KEY,
+                     server="location /weir/ { weir_admin; }")
+
+
+def counting_trips(redis, measure):
+    """Reads of the Redis: what comes in one read has made one trip."""
+    def reads():
+        stats = harness.run(["redis-cli", "-p", str(redis.port), "INFO", "stats"])
+        return int(re.search(r"total_reads_processed:(\d+)", stats)[1])
+
+    before = reads()
+    report = measure()
+    return {**report, "trips": max(1, reads() - before)}
 
 
 # ---- the table -------------------------------------------------------------------------

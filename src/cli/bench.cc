@@ -190,7 +190,10 @@ void add_http(CLI::App& bench_command) {
                                bench, http_job);
   add_check_options(command, bench->check);
   command.add_option("--path", bench->path, "Where checks are sent")->capture_default_str();
-  command.add_option("--get", bench->get, "Send plain GETs of this path instead of checks")
+  command
+      .add_option("--get", bench->get,
+                  "Send plain GETs of this path instead of checks; {key} in it is another key "
+                  "each time")
       ->excludes("--path");
 }
 

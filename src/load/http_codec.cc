@@ -85,8 +85,14 @@ std::string check_body(std::string_view key, const CheckSpec& spec) {
 }
 
 Request make_get(const Place& place) {
+  constexpr std::string_view kMethod = "GET ";
+  std::string path(place.path);
   Request request;
-  request.bytes = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", place.path, place.authority);
+  if (const std::size_t key = path.find(kKeyWord); key != std::string::npos) {
+    path.replace(key, kKeyWord.size(), "k" + std::string(kKeyDigits, '0'));
+    request.key_at = kMethod.size() + key + 1;
+  }
+  request.bytes = fmt::format("{}{} HTTP/1.1\r\nHost: {}\r\n\r\n", kMethod, path, place.authority);
   return request;
 }
 

@@ -44,7 +44,7 @@ struct Place {
   std::string_view authority;
   std::string_view path;
 };
-Request make_get(const Place& place);
+Request make_get(const Place& place);  // {key} in the path is another key each time
 Request make_check(const Place& place, const CheckSpec& spec);
 
 enum class Framing : std::uint8_t { kComplete, kPartial, kBroken };

@@ -142,6 +142,15 @@ TEST(HttpCodec, SendsOnlyTheFieldsThatAreSet) {
       R"({"key":"a","rule":"login","bucket":"b","window":0.25,"burst":7})");
 }
 
+TEST(HttpCodec, AGetMayHaveItsKeyInThePath) {
+  const Request request = make_get({.authority = "h:1", .path = "/x?k={key}&y"});
+  HttpCodec codec(request, 2);
+  const std::array<std::uint32_t, 2> keys = {0, 0x1f};
+  EXPECT_EQ(codec.requests(keys),
+            "GET /x?k=k00000000&y HTTP/1.1\r\nHost: h:1\r\n\r\n"
+            "GET /x?k=k0000001f&y HTTP/1.1\r\nHost: h:1\r\n\r\n");
+}
+
 TEST(HttpCodec, GetHasNoKey) {
   const Request request = make_get({.authority = "h:1", .path = "/x"});
   HttpCodec codec(request, 3);
