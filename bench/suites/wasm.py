@@ -1,8 +1,11 @@
-"""The npm package in node, beside what others use there: `Limiter.hit` in memory."""
+"""The npm package in node, beside what others use there: `Limiter.hit` in memory. And what the
+Worker adds to a request in workerd."""
 
 import json
 import pathlib
 import subprocess
+import sys
+import tempfile
 
 import harness
 from results import Row
@@ -11,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HIT_GOAL_NS = 150
 DECISION_GOAL_NS = 60
 IMPORT_GOAL_MS = 5
+WORKER_GOAL_US = 100
+WORKER_RULES = "rules: [{id: all, match: {path: /*}, key: client, limit: 1000000, window: 1m}]\n"
 PEERS = (("rate-limiter-flexible", 15.0), ("express-rate-limit", 8.0))
 PARTS = (("clock", "`Date.now()` alone"),
          ("access", "one access to memory as large as the table, alone"),
@@ -37,7 +42,7 @@ def run(bench):
     rows.append(Row("first import of the package; the first hit", f"{imported:.1f} ms", "", "",
                     f"{IMPORT_GOAL_MS} ms", imported <= IMPORT_GOAL_MS,
                     {"first_hit_ms": first_hit}))
-    return rows
+    return rows + in_workerd(bench, cache)
 
 
 def beside(runs, peer, goal, kind, keys):
@@ -45,6 +50,24 @@ def beside(runs, peer, goal, kind, keys):
     yardstick = f"{peer}'s memory: {middle(runs, peer, kind):.0f} ns"
     return Row(f"`hit`, {keys}", f"{middle(runs, 'hit', kind):.0f} ns", yardstick, f"{ratio:.1f}",
                f"{goal:.0f}", ratio >= goal, {"ns": values(runs, peer, kind)})
+
+
+def in_workerd(bench, cache):
+    tools = ROOT / "worker/tools"
+    with tempfile.TemporaryDirectory(prefix="weir-bench-worker-") as folder:
+        rules = pathlib.Path(folder, "rules.yaml")
+        rules.write_text(WORKER_RULES)
+        exported = pathlib.Path(folder, "rules.json")
+        exported.write_text(harness.run([bench.weir, "export", rules]))
+        harness.run(["node", tools / "build.mjs", folder, bench.npm_package, exported])
+        times = harness.run_json(["node", tools / "bench.mjs", folder, cache])
+    if not times:
+        print("the Worker is not measured: npm brings no workerd", file=sys.stderr)
+        return []
+    plain, worker = (harness.median(times[name]) for name in ("plain", "worker"))
+    return [Row("the Worker in workerd, a request more than one that only passes on",
+                f"{worker - plain:+.0f} µs", f"passing on: {plain:.0f} µs", "",
+                f"at most +{WORKER_GOAL_US} µs", worker - plain <= WORKER_GOAL_US, times)]
 
 
 def measure(bench, cache):

@@ -70,7 +70,7 @@ const config :Workerd.Config = (
 
 /**
  * `built` is what build.mjs has made. Time goes `scale` times as fast for the KV; the rules'
- * windows are theirs. Returns the URL of each place and of "kv", and stop().
+ * windows are theirs. Returns workerd's process, the URL of each place and of "kv", and stop().
  */
 export async function startWorkerd({ workerd, built, places, scale = 1, writesMax = 1e9 }) {
   const folder = join(resolve(built), `workerd-${process.pid}`);
@@ -103,5 +103,5 @@ export async function startWorkerd({ workerd, built, places, scale = 1, writesMa
     child.kill("SIGKILL");
     await ended;
   };
-  return { urls, lines, ended, stop };
+  return { pid: child.pid, urls, lines, ended, stop };
 }
