@@ -52,7 +52,7 @@ const contenders = { plain: await start(folder), worker: await start(built) };
 const times = { plain: [], worker: [] };
 for (const contender of Object.values(contenders)) await round(contender);  // not yet compiled
 for (let i = 0; i < ROUNDS; ++i) {
-  for (const [name, contender] of Object.entries(contenders)) times[name].push(await round(contender));
+  for (const name of Object.keys(contenders)) times[name].push(await round(contenders[name]));
 }
 await Promise.all(Object.values(contenders).map(({ stop }) => stop()));
 rmSync(folder, { recursive: true });
