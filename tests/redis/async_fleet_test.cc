@@ -80,6 +80,18 @@ TEST_F(AsyncFleet, AKeyIsKnownOnOtherNodesAfterATripIfNothingIsUnderWay) {
   EXPECT_FALSE(one.spend(charge).value());
 }
 
+// One key a millisecond. Each by itself would be a trip.
+TEST_F(AsyncFleet, NewKeysThatComeCloseTogetherShareTrips) {
+  SyncingNode& node = add_node(0s);
+  const Quota quota = *Quota::make({Algorithm::kSlidingWindow, 1000, 1min});
+  for (int ms = 0; ms < 1000; ++ms) {
+    let_pass(1ms);
+    EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
+  }
+  EXPECT_LE(node.link.calls, 170);
+  EXPECT_GE(node.link.calls, 100);  // and none of them waits for half an interval
+}
+
 TEST_F(AsyncFleet, ANodeThatDiesHasNotToldAnIntervalAtMost) {
   const Quota quota = *Quota::make({Algorithm::kFixedWindow, 10'000, 1h});
   const Charge charge{fresh_key(), &quota, 1};

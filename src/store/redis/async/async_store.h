@@ -21,8 +21,8 @@
 // is the same. But a store with so little demand may go on admitting that little for as long.
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
-// than with the others, if no sync is under way: until then the store takes a new key for
-// untouched.
+// than with the others, if no sync is under way or has left within a sixteenth of the interval:
+// until then the store takes a new key for untouched.
 //
 // The strict store decides
 //   resets, after which the copy is void
