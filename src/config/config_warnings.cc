@@ -52,6 +52,7 @@ class Warnings {
       warn_of_choice(i);
       warn_of_mode(i);
       warn_of_key(rule, places);
+      warn_of_fallback(rule, places);
       warn_of_missing(i);
       warn_of_overrides(rule, places);
       warn_of_unnamed_parts(rule, places);
@@ -240,12 +241,31 @@ class Warnings {
     if (rule.key_parts.empty() && rule.quota.limit() > 0 && rule.quota.limit() < kSharedLimitMin) {
       warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
     }
-    const auto is_chosen = [&](const KeyPart& part) { return choice(part).has_value(); };
-    const auto chosen = std::ranges::find_if(rule.key_parts, is_chosen);
-    if (chosen == rule.key_parts.end()) return;
-    const bool one_suffices = rule.key_form == Rule::KeyForm::kFirst;
-    if (!one_suffices && !std::ranges::all_of(rule.key_parts, is_chosen)) return;
-    warn_of_trust(choice(*chosen), places.of("key"), "get a counter of its own each time");
+    // One part suffices, whatever the others are.
+    for (const KeyPart& part : rule.key_parts) {
+      const auto chosen = choice(part);
+      if (!chosen) continue;
+      return warn_of_trust(chosen, places.of("key"), "get a counter of its own each time");
+    }
+  }
+
+  // A list that looks as if the first part that is there counted, and whose parts all do.
+  void warn_of_fallback(const Rule& rule, const RulePlaces& places) {
+    if (rule.key_form == Rule::KeyForm::kFirst) return;
+    const auto is_client = [](const KeyPart& part) {
+      return part.property == KeyPart::Property::kClient;
+    };
+    const auto& parts = rule.key_parts;
+    const auto missing = std::ranges::find_if(parts, &KeyPart::may_be_missing);
+    if (std::find_if(missing, parts.end(), is_client) == parts.end()) return;
+    const auto always = std::ranges::find_if_not(parts, &KeyPart::may_be_missing);
+    warn(places.of("key"),
+         "all of these parts make the key, not the first that is there, since "
+         "no client can leave out '" +
+             name_of(*always) + "': with '" + name_of(*missing) +
+             "', too, each address has a counter of its own; leave out "
+             "'client', which stands in for what is missing, or put it first "
+             "if you mean that");
   }
 
   void warn_of_missing(std::size_t index) {
