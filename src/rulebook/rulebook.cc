@@ -14,6 +14,7 @@
 #include "rulebook/rule_probe.h"
 #include "rulebook/rule_text.h"
 #include "rules/rule_conflicts.h"
+#include "server/http/admin/json_body.h"
 
 namespace weir {
 namespace {
@@ -128,6 +129,9 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
     throw Refusal{400,
                   "The body must be a JSON object of the fields that change, such as "
                   R"({"limit":20}; null drops a field.)"};
+  }
+  if (const auto name = repeated_name(patch_json)) {
+    throw Refusal{400, std::string(shown_name(*name)) + ": expected the field only once"};
   }
   auto rule = boost::json::parse(rule_json);
   merge(rule, patch);

@@ -366,6 +366,20 @@ TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
   expect_untouched();
 }
 
+// The last one won, and nobody said so.
+TEST_F(RulebookTest, AFieldThatComesTwiceIsRefusedByName) {
+  for (const char* fields : {R"({"limit":1,"limit":2})", R"({"limit":1,"\u006cimit":2})",
+                             R"({"match":{"path":"/a"},"on_deny":{"limit":1,"limit":1}})",
+                             R"({"more_limits":[{"limit":1,"limit":2}]})"}) {
+    const auto reply = patch("login", fields);
+    EXPECT_EQ(reply.status, 400) << fields;
+    EXPECT_EQ(reply.detail, "limit: expected the field only once") << fields;
+  }
+  EXPECT_THAT(put("login", R"({"id":"login","limit":1,"window":"1m","limit":2})").detail,
+              HasSubstr("'limit'; it is already set"));
+  expect_untouched();
+}
+
 TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
   const auto reply = change({.kind = kPatch,
                              .id = "login",
