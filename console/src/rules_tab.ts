@@ -168,7 +168,8 @@ export class RulesTab extends Tab {
     const reply = await ask(query(`/admin/rules/${encodeURIComponent(id)}`, {}),
       { method, body, headers: { "If-Match": `"${this.version}"` } });
     if (reply.ok) await this.changed();
-    say(this.message, reply.ok ? done : reply.problem);
+    const warnings = json.list(reply.body.warnings).map((each) => `Warning: ${String(each)}.`);
+    say(this.message, reply.ok ? [done, ...warnings].join(" ") : reply.problem);
   }
 
   private async changed(): Promise<void> {

@@ -21,6 +21,9 @@ namespace {
 // A limit for all clients together is meant to be larger.
 constexpr std::int64_t kSharedLimitMin = 100;
 
+// Takes rule_warnings() some tenths of a second.
+constexpr std::int64_t kStepsOfRule = 1'000'000;
+
 constexpr std::string_view kHeaderText = "header";
 
 // Entries that Envoy fills with the client's address.
@@ -35,37 +38,49 @@ struct Choice {
 
 class Warnings {
  public:
-  Warnings(const Config& config, const std::string& file)
+  // Without the name of a file, rules have no lines.
+  explicit Warnings(const Config& config, std::int64_t steps_max = MatchCover::kStepsMax,
+                    const std::string& file = {})
       : config_(config),
         trusted_headers_(config.settings.get<std::vector<std::string>>("trusted_headers")),
-        found_(file) {}
+        has_lines_(!file.empty()),
+        found_(file),
+        cover_(steps_max) {}
 
   ConfigErrors all() {
-    for (std::size_t i = 0; i < config_.rules.size() && !found_.full(); ++i) {
-      const Rule& rule = config_.rules[i];
-      const RulePlaces& places = config_.rule_places[i];
-      if (!rule.enabled) continue;
-      warn_of_networks(rule, places);
-      if (!rule.match) continue;
-      warn_of_match(*rule.match, places);
-      warn_of_earlier(i);
-      warn_of_choice(i);
-      warn_of_mode(i);
-      warn_of_key(rule, places);
-      warn_of_missing(i);
-      warn_of_overrides(rule, places);
-      warn_of_unnamed_parts(rule, places);
-      warn_of_cost(rule, places);
-      if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
-      if (rule.cost_from)
-        warn_of_trust(choice(*rule.cost_from), places.of("cost"), "choose the cost");
-    }
+    for (std::size_t i = 0; i < config_.rules.size() && !found_.full(); ++i) warn_of_rule(i);
+    return found_.empty() ? ConfigErrors() : found_.take();
+  }
+
+  ConfigErrors one(std::size_t index) {
+    warn_of_rule(index);
     return found_.empty() ? ConfigErrors() : found_.take();
   }
 
  private:
+  void warn_of_rule(std::size_t index) {
+    const Rule& rule = config_.rules[index];
+    const RulePlaces& places = config_.rule_places[index];
+    if (!rule.enabled) return;
+    warn_of_networks(rule, places);
+    if (!rule.match) return;
+    warn_of_match(*rule.match, places);
+    warn_of_earlier(index);
+    warn_of_choice(index);
+    warn_of_mode(index);
+    warn_of_key(rule, places);
+    warn_of_fallback(rule, places);
+    warn_of_missing(index);
+    warn_of_overrides(rule, places);
+    warn_of_unnamed_parts(rule, places);
+    warn_of_cost(rule, places);
+    if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
+    if (rule.cost_from)
+      warn_of_trust(choice(*rule.cost_from), places.of("cost"), "choose the cost");
+  }
+
   void warn(const TextPlace& place, const std::string& text) {
-    found_.add(place, "warning: " + text);
+    found_.add(place, std::string(kWarningMark) + text);
   }
 
   void warn_of_match(const RequestMatch& match, const RulePlaces& places) {
@@ -185,8 +200,9 @@ class Warnings {
 
   // "'login' (line 3)"
   std::string named(std::size_t index) const {
-    return "'" + config_.rules[index].id + "' (line " +
-           std::to_string(config_.rule_places[index].rule.line) + ")";
+    const std::string id = "'" + config_.rules[index].id + "'";
+    if (!has_lines_) return id;
+    return id + " (line " + std::to_string(config_.rule_places[index].rule.line) + ")";
   }
 
   Mode mode_of(const Rule& rule) const {
@@ -240,12 +256,31 @@ class Warnings {
     if (rule.key_parts.empty() && rule.quota.limit() > 0 && rule.quota.limit() < kSharedLimitMin) {
       warn(places.of("limit"), "all clients share this limit; for one each add 'key: client'");
     }
-    const auto is_chosen = [&](const KeyPart& part) { return choice(part).has_value(); };
-    const auto chosen = std::ranges::find_if(rule.key_parts, is_chosen);
-    if (chosen == rule.key_parts.end()) return;
-    const bool one_suffices = rule.key_form == Rule::KeyForm::kFirst;
-    if (!one_suffices && !std::ranges::all_of(rule.key_parts, is_chosen)) return;
-    warn_of_trust(choice(*chosen), places.of("key"), "get a counter of its own each time");
+    // One part suffices, whatever the others are.
+    for (const KeyPart& part : rule.key_parts) {
+      const auto chosen = choice(part);
+      if (!chosen) continue;
+      return warn_of_trust(chosen, places.of("key"), "get a counter of its own each time");
+    }
+  }
+
+  // A list that looks as if the first part that is there counted, and whose parts all do.
+  void warn_of_fallback(const Rule& rule, const RulePlaces& places) {
+    if (rule.key_form == Rule::KeyForm::kFirst) return;
+    const auto is_client = [](const KeyPart& part) {
+      return part.property == KeyPart::Property::kClient;
+    };
+    const auto& parts = rule.key_parts;
+    const auto missing = std::ranges::find_if(parts, &KeyPart::may_be_missing);
+    if (std::find_if(missing, parts.end(), is_client) == parts.end()) return;
+    const auto always = std::ranges::find_if_not(parts, &KeyPart::may_be_missing);
+    warn(places.of("key"),
+         "all of these parts make the key, not the first that is there, since "
+         "no client can leave out '" +
+             name_of(*always) + "': with '" + name_of(*missing) +
+             "', too, each address has a counter of its own; leave out "
+             "'client', which stands in for what is missing, or put it first "
+             "if you mean that");
   }
 
   void warn_of_missing(std::size_t index) {
@@ -332,6 +367,7 @@ class Warnings {
 
   const Config& config_;
   const std::vector<std::string> trusted_headers_;
+  const bool has_lines_;
   Mistakes found_;
   MatchCover cover_;
 };
@@ -339,7 +375,11 @@ class Warnings {
 }  // namespace
 
 ConfigErrors config_warnings(const Config& config, const std::string& file) {
-  return Warnings(config, file).all();
+  return Warnings(config, MatchCover::kStepsMax, file).all();
+}
+
+ConfigErrors rule_warnings(const Config& config, std::size_t index) {
+  return Warnings(config, kStepsOfRule).one(index);
 }
 
 }  // namespace weir

@@ -5,13 +5,22 @@
 
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "config/config.h"
 
 namespace weir {
 
+// Begins every warning's message.
+inline constexpr std::string_view kWarningMark = "warning: ";
+
 // In the order of the file; `file` is only a name. REQUIRES: `config` is as it was read.
 ConfigErrors config_warnings(const Config& config, const std::string& file);
+
+// Those of one rule among the others, for a change by request: it takes little time, and names
+// other rules without their lines. REQUIRES: `config` is as it was read, but for the rule's places
+ConfigErrors rule_warnings(const Config& config, std::size_t index);
 
 }  // namespace weir

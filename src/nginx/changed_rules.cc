@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "config/config_warnings.h"
 #include "config/rules/rule_sources.h"
 
 namespace weir::nginx {
@@ -93,6 +94,9 @@ RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
     return refusal(409, "weir_zone has no room for rules of this length; make it larger.");
   }
   for (const std::string& line : reply.changes) world_.say("by request: " + line);
+  for (const std::string& sentence : reply.warnings) {
+    world_.say("by request: " + change.id + ": " + std::string(kWarningMark) + sentence);
+  }
   return reply;
 }
 

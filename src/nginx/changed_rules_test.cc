@@ -87,6 +87,14 @@ TEST_F(ChangedRulesTest, AChangeHoldsInEveryWorkerFromItsNextRequestOn) {
   EXPECT_FALSE(is_denied(*other_, "/more"));
 }
 
+TEST_F(ChangedRulesTest, AChangeThatLetsAllClientsShareACounterWarns) {
+  put(*one_, "login", kStrictLogin);
+  const auto done =
+      put(*one_, "login", R"({"id":"login","match":{"path":"/login"},"limit":500,"window":"1m"})");
+  EXPECT_THAT(done, AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(R"("warnings":["the rule had)")));
+  EXPECT_THAT(said_, HasSubstr("by request: login: warning: the rule had a 'key'"));
+}
+
 TEST_F(ChangedRulesTest, ChangesOfBothWorkersAddUp) {
   EXPECT_THAT(put(*one_, "a", R"({"id":"a","match":{"path":"/a"},"limit":0,"window":"1m"})"),
               StartsWith("HTTP/1.1 201"));

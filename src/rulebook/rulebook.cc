@@ -14,6 +14,7 @@
 #include "rulebook/rule_probe.h"
 #include "rulebook/rule_text.h"
 #include "rules/rule_conflicts.h"
+#include "server/http/admin/json_body.h"
 
 namespace weir {
 namespace {
@@ -66,12 +67,18 @@ std::string describe_mistakes(const ConfigErrors& errors) {
   return text;
 }
 
+// Where warnings stand alone, nothing has to mark them.
+std::string sentence_of(const ConfigError& error) {
+  const bool is_marked = error.message.starts_with(kWarningMark);
+  return error.message.substr(is_marked ? kWarningMark.size() : 0);
+}
+
 // The mistake, at its place in the text that somebody wrote.
 void add_findings(const ConfigErrors& errors, RuleFinding::Weight weight, RuleVerdict& verdict) {
   for (const auto& error : errors) {
     verdict.findings.push_back({.line = std::max<std::size_t>(error.line, 1),
                                 .column = std::max<std::size_t>(error.column, 1),
-                                .text = error.message,
+                                .text = sentence_of(error),
                                 .weight = weight});
   }
 }
@@ -123,6 +130,9 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
                   "The body must be a JSON object of the fields that change, such as "
                   R"({"limit":20}; null drops a field.)"};
   }
+  if (const auto name = repeated_name(patch_json)) {
+    throw Refusal{400, std::string(shown_name(*name)) + ": expected the field only once"};
+  }
   auto rule = boost::json::parse(rule_json);
   merge(rule, patch);
   return boost::json::serialize(rule);
@@ -131,16 +141,28 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
 // What makes a rule apply without being named.
 constexpr std::array<std::string_view, 2> kEnforcing = {"match", "descriptor"};
 
+// A rule before and after it is replaced by another as a whole.
+class Replacement {
+ public:
+  Replacement(const RuleSource& known, const RuleSource& wanted)
+      : before_(boost::json::parse(known.json)), after_(boost::json::parse(wanted.json)) {}
+
+  bool drops(std::string_view field) const { return has(before_, field) && !has(after_, field); }
+
+ private:
+  static bool has(const boost::json::value& rule, std::string_view field) {
+    const auto* const value = rule.as_object().if_contains(field);
+    return value != nullptr && !value->is_null();
+  }
+
+  boost::json::value before_;
+  boost::json::value after_;
+};
+
 // Somebody who sends a rule without its match hardly means that it applies to nothing from now on.
-void refuse_to_disarm(const RuleSource& known, const RuleSource& wanted) {
-  const auto before = boost::json::parse(known.json);
-  const auto after = boost::json::parse(wanted.json);
+void refuse_to_disarm(const RuleSource& known, const Replacement& replacement) {
   for (const std::string_view field : kEnforcing) {
-    const auto has = [field](const boost::json::value& rule) {
-      const auto* const value = rule.as_object().if_contains(field);
-      return value != nullptr && !value->is_null();
-    };
-    if (!has(before) || has(after)) continue;
+    if (!replacement.drops(field)) continue;
     const auto name = std::string(field);
     throw Refusal{409, "Rule '" + known.id + "' has '" + name +
                            "' and the body has none: the rule would no longer apply by itself. " +
@@ -148,6 +170,14 @@ void refuse_to_disarm(const RuleSource& known, const RuleSource& wanted) {
                            R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name +
                            "\":null}."};
   }
+}
+
+// Nor that all clients share one counter, which may be right.
+std::vector<std::string> warnings_of(const Replacement& replacement) {
+  if (!replacement.drops("key")) return {};
+  return {
+      "the rule had a 'key' and has none now, so that all clients share one counter; send "
+      R"('key' along, or PATCH what is to change alone, such as {"limit":20})"};
 }
 
 // What others see of a version.
@@ -202,7 +232,7 @@ Rulebook::Loaded Rulebook::load(Config config, ConfigSources in_file, Instant no
 void Rulebook::take_over(std::vector<RuleSource> rules, std::uint64_t version, Instant now) {
   auto next = state_;
   next.version = version - 1;
-  next.rules = compile_(checked(rules), next.sources);
+  next.rules = compile_(checked({.rules = rules}).rules, next.sources);
   next.in_force = std::move(rules);
   finish(next, RuleOrigin::kRequest, now);
   put_in_force(std::move(next));
@@ -287,34 +317,40 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
     throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
   }
   const auto known = find_rule(state_.in_force, change.id);
-  const bool is_new = known == state_.in_force.end();
-  if (change.kind == Kind::kPut) {
-    auto rule = read_rule(change.id, change.text);
-    if (!is_new) refuse_to_disarm(*known, rule);
-    return rule;
-  }
-  if (is_new) throw Refusal{404, "There is no rule of this id."};
+  if (change.kind == Kind::kPut) return read_rule(change.id, change.text);
+  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
   return read_rule(change.id, patched(known->json, change.text));
 }
 
 // All rules together.
-std::vector<Rule> Rulebook::checked(const Sources& draft) const {
-  auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft}),
+Rulebook::Checked Rulebook::checked(const Draft& draft) const {
+  auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft.rules}),
                              "rules", state_.served_by);
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    throw Refusal{409, describe_conflicts(*errors, draft)};
+    throw Refusal{409, describe_conflicts(*errors, draft.rules)};
   }
-  auto rules = std::get<Config>(std::move(parsed)).rules;
-  const auto ids = texts_by_id(draft);
+  auto& config = std::get<Config>(parsed);
+  auto checked = Checked{.rules = {}, .warnings = warnings_about(draft, config)};
+  checked.rules = std::move(config.rules);
+  const auto ids = texts_by_id(draft.rules);
   for (const auto& rule : *state_.envoy) {
     if (ids.contains(rule.id)) {
       throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
-    rules.push_back(rule);
+    checked.rules.push_back(rule);
   }
-  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
-  return rules;
+  if (auto conflict = descriptor_conflict(checked.rules)) throw Refusal{409, *std::move(conflict)};
+  return checked;
+}
+
+// `config` is the draft as it was read, where the rule gets its places.
+ConfigErrors Rulebook::warnings_about(const Draft& draft, Config& config) {
+  const auto rule = std::ranges::find(config.rules, draft.edit.id, &Rule::id);
+  if (!draft.edit.json || rule == config.rules.end()) return {};
+  const auto index = static_cast<std::size_t>(rule - config.rules.begin());
+  if (draft.places) config.rule_places[index] = *draft.places;
+  return rule_warnings(config, index);
 }
 
 void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
@@ -354,12 +390,19 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   if (change.kind == Kind::kRemove) {
     draft.rules.erase(place);
     draft.edit.json.reset();
-  } else if (place == draft.rules.end()) {
+    return draft;
+  }
+  if (place == draft.rules.end()) {
     draft.rules.push_back(rule);
     draft.status = 201;
-  } else {
-    *place = rule;
+    return draft;
   }
+  if (change.kind == Kind::kPut) {
+    const auto replacement = Replacement(*place, rule);
+    refuse_to_disarm(*place, replacement);
+    draft.warnings = warnings_of(replacement);
+  }
+  *place = rule;
   return draft;
 }
 
@@ -376,10 +419,15 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
     return add_findings(probe.as_written(*errors), RuleFinding::Weight::kMistake, verdict);
   }
-  add_findings(probe.as_written(config_warnings(std::get<Config>(parsed), "rule")),
-               RuleFinding::Weight::kWarning, verdict);
-  const auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
-  verdict.changes = changes_by(draft.rules, checked(draft.rules));
+  auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
+  draft.places = std::get<Config>(parsed).rule_places.front();
+  auto together = checked(draft);
+  for (auto& warning : draft.warnings) {
+    together.warnings.push_back({.file = {}, .message = std::move(warning)});
+  }
+  add_findings(probe.as_written(std::move(together.warnings)), RuleFinding::Weight::kWarning,
+               verdict);
+  verdict.changes = changes_by(draft.rules, std::move(together.rules));
   verdict.json = *draft.edit.json;
 }
 
@@ -412,8 +460,10 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
     throw Refusal{412, "The rules are at another version: " + std::to_string(state_.version) + "."};
   }
   auto draft = draft_of(change);
+  auto together = checked(draft);
+  for (const auto& warning : together.warnings) draft.warnings.push_back(sentence_of(warning));
   auto next = state_;
-  next.rules = compile_(checked(draft.rules), next.sources);
+  next.rules = compile_(std::move(together.rules), next.sources);
   next.in_force = std::move(draft.rules);
   const bool keeps = change.keep == RuleChange::Keep::kInFile;
   if (keeps) edit_file_in(next, draft.edit);
@@ -425,7 +475,8 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   return {.status = draft.status,
           .detail = {},
           .version = state_.version,
-          .changes = std::move(changes)};
+          .changes = std::move(changes),
+          .warnings = std::move(draft.warnings)};
 } catch (const Refusal& refusal) {
   return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
 }

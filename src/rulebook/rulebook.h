@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +106,12 @@ class Rulebook {
     Sources rules;
     RuleEdit edit{};
     int status = 200;
+    std::vector<std::string> warnings{};  // about what the change leaves out
+    std::optional<RulePlaces> places{};   // in a text that somebody is writing; else nowhere
+  };
+  struct Checked {
+    std::vector<Rule> rules;
+    ConfigErrors warnings{};  // about the rule that a draft puts
   };
   // Each throws a Refusal, which change() makes a reply.
   Draft draft_of(const RuleChange& change) const;
@@ -114,7 +121,8 @@ class Rulebook {
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;
   void judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const;
   void judge_file(const RuleTrial& trial, RuleVerdict& verdict) const;
-  std::vector<Rule> checked(const Sources& draft) const;
+  Checked checked(const Draft& draft) const;
+  static ConfigErrors warnings_about(const Draft& draft, Config& config);
   void edit_file_in(State& next, const RuleEdit& edit) const;
 
   std::vector<std::string> finish(State& next, RuleOrigin by, Instant now);

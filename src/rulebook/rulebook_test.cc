@@ -36,6 +36,15 @@ Rule envoy_rule() {
   return {.id = "envoy:edge", .quota = *Quota::make({.limit = 1, .window = std::chrono::hours(1)})};
 }
 
+std::vector<std::string> said(const RuleVerdict& verdict) {
+  auto lines = std::vector<std::string>();
+  for (const auto& finding : verdict.findings) {
+    lines.push_back(std::to_string(finding.line) + ":" + std::to_string(finding.column) + ": " +
+                    finding.text);
+  }
+  return lines;
+}
+
 class RulebookTest : public testing::Test {
  protected:
   RulebookTest() { load(kFile); }
@@ -304,6 +313,39 @@ TEST_F(RulebookTest, APutThatForgetsTheMatchOfItsRuleIsRefused) {
   EXPECT_EQ(json_of("login"), R"({"id":"login","limit":5,"window":"1m"})");
 }
 
+// It answered as if nothing had happened, and all clients spent from one limit.
+TEST_F(RulebookTest, APutThatForgetsTheKeyOfItsRuleWarns) {
+  const auto text = [](const char* fields) {
+    return R"({"id":"login","window":"1m","match":{"path":"/login"},)" + std::string(fields) + "}";
+  };
+  EXPECT_THAT(put("login", text(R"("limit":500,"key":"client")")).warnings, IsEmpty());
+  EXPECT_THAT(book_.judge({.id = "login", .text = text(R"("limit":500)")}).findings,
+              ElementsAre(testing::Field(&RuleFinding::text, HasSubstr("share one counter"))));
+  EXPECT_THAT(put("login", text(R"("limit":500)")).warnings,
+              ElementsAre(HasSubstr("the rule had a 'key' and has none now")));
+  EXPECT_THAT(put("login", text(R"("limit":500)")).warnings, IsEmpty()) << "it had none before";
+  EXPECT_THAT(patch("login", R"({"key":"client"})").warnings, IsEmpty());
+  EXPECT_THAT(patch("login", R"({"key":null})").warnings, IsEmpty()) << "that is on purpose";
+}
+
+TEST_F(RulebookTest, AChangeIsAnsweredWithWhatValidateWarnsOf) {
+  const auto all = R"({"id":"all","limit":500,"window":"1m","match":{},"key":"client"})";
+  EXPECT_THAT(put("all", all).warnings, IsEmpty());
+  EXPECT_THAT(
+      put("login", R"({"id":"login","limit":5,"window":"1m","match":{"path":"/a"}})").warnings,
+      ElementsAre("all clients share this limit; for one each add 'key: client'"));
+  EXPECT_THAT(patch("login", R"({"limit":500,"key":"header:X"})").warnings,
+              ElementsAre(HasSubstr("anybody can send any header 'X'")));
+  EXPECT_THAT(patch("login", R"({"enabled":false})").warnings, IsEmpty());
+  EXPECT_THAT(change({.kind = kRemove, .id = "login"}).warnings, IsEmpty());
+  const auto after = "id: x\nlimit: 500\nwindow: 1m\nmatch: {path: /b}\nkey: client\n";
+  EXPECT_THAT(put("x", after).warnings,
+              ElementsAre("the rule never applies: 'all' comes first and matches all that it "
+                          "matches; put it before that one, or into another group"));
+  EXPECT_THAT(said(book_.judge({.id = "x", .text = after})),
+              ElementsAre(testing::StartsWith("4:8: the rule never applies: 'all' comes first")));
+}
+
 TEST_F(RulebookTest, APatchChangesWhatItNamesAndNothingElse) {
   ASSERT_EQ(put("login", kMatching).status, 200);
   EXPECT_EQ(patch("login", R"({"limit":20})").status, 200);
@@ -324,6 +366,20 @@ TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
   expect_untouched();
 }
 
+// The last one won, and nobody said so.
+TEST_F(RulebookTest, AFieldThatComesTwiceIsRefusedByName) {
+  for (const char* fields : {R"({"limit":1,"limit":2})", R"({"limit":1,"\u006cimit":2})",
+                             R"({"match":{"path":"/a"},"on_deny":{"limit":1,"limit":1}})",
+                             R"({"more_limits":[{"limit":1,"limit":2}]})"}) {
+    const auto reply = patch("login", fields);
+    EXPECT_EQ(reply.status, 400) << fields;
+    EXPECT_EQ(reply.detail, "limit: expected the field only once") << fields;
+  }
+  EXPECT_THAT(put("login", R"({"id":"login","limit":1,"window":"1m","limit":2})").detail,
+              HasSubstr("'limit'; it is already set"));
+  expect_untouched();
+}
+
 TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
   const auto reply = change({.kind = kPatch,
                              .id = "login",
@@ -337,15 +393,6 @@ TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
 TEST_F(RulebookTest, TakesARuleInYaml) {
   EXPECT_EQ(put("search", "# Ours, too.\nid: search\nlimit: 3\nwindow: 1m\n").status, 200);
   EXPECT_EQ(limit_of("search"), 3);
-}
-
-std::vector<std::string> said(const RuleVerdict& verdict) {
-  auto lines = std::vector<std::string>();
-  for (const auto& finding : verdict.findings) {
-    lines.push_back(std::to_string(finding.line) + ":" + std::to_string(finding.column) + ": " +
-                    finding.text);
-  }
-  return lines;
 }
 
 TEST_F(RulebookTest, SaysWhatBecomesOfARule) {

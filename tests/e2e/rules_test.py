@@ -92,6 +92,18 @@ class Rules(unittest.TestCase):
                 self.assertEqual(reply.status, 400, reply.text)
             self.assertEqual(ask(weir, get("/admin/rules")).text, before)
 
+    def test_that_lose_their_key_are_answered_with_a_warning(self):
+        rule = {"id": "api", "limit": 500, "window": 60, "match": {"path": "/api"}}
+        with Weir(config=FILE) as weir:
+            put = ask(weir, request("PUT", "/admin/rules/api", {**rule, "key": "client"}))
+            self.assertEqual(put.json()["warnings"], [])
+            put = ask(weir, request("PUT", "/admin/rules/api", rule))
+            self.assertEqual(put.status, 200, put.text)
+            self.assertIn("all clients share one counter", put.json()["warnings"][0])
+            weir.wait_for_log("by request: api: the rule had a 'key'")
+            patched = ask(weir, request("PATCH", "/admin/rules/api", {"limit": 5}))
+            self.assertIn("all clients share this limit", patched.json()["warnings"][0])
+
     def test_that_contradict_others_are_refused(self):
         descriptor = {"domain": "d", "entries": [{"key": "k"}]}
         with Weir(config=FILE) as weir:

@@ -17,6 +17,9 @@ void RuleChanger::change(RuleChange change, Done done, Instant now) {
       [this, change = std::move(change), now] {
         auto reply = book_.change(change, now);
         for (const auto& line : reply.changes) spdlog::info("by request: {}", line);
+        for (const auto& sentence : reply.warnings) {
+          spdlog::warn("by request: {}: {}", change.id, sentence);
+        }
         return reply;
       },
       std::move(done));

@@ -159,7 +159,7 @@ void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const Rule* const rule = core.rules().find(id);
   if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
-  const auto mistake = unknown_tier(tier, *rule);
+  const auto mistake = body.has("tier") ? unknown_tier(tier, *rule) : std::nullopt;
   if (mistake) return core.reply_problem(exchange, *mistake);
   explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
 }

@@ -123,6 +123,7 @@ TEST_F(HttpBlocks, RefuseWhatMakesNoSense) {
            Case{"[]", 400, "one JSON object"},
            Case{R"({"rule":"login","key":"\ud800","for":"5m"})", 400, "one JSON object"},
            Case{R"({"rule":"login","key":"a"})", 400, "\"field\":\"for\""},
+           Case{R"({"key":"a","key":"b","for":"5m"})", 400, "key: expected the field only once"},
            Case{R"({"rule":"login","for":"5m"})", 400, "\"field\":\"key\""},
            Case{R"({"rule":"login","key":"","for":"5m"})", 400, "\"field\":\"key\""},
            Case{R"({"rule":"login","key":5,"for":"5m"})", 400, "\"field\":\"key\""},

@@ -29,20 +29,24 @@ TEST(HttpRules, AreShownWithTheirVersion) {
 
 TEST(HttpRules, AreChangedByMethod) {
   TestDoor door;
+  door.desk.outcome.warnings = {"one", "two"};
   TestReply reply = door.ask(request("PUT", kPath, "{\"x\":1}"));
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.fields["etag"], "\"8\"");
-  EXPECT_EQ(reply.body, R"({"id":"login","version":8,"persisted":false})");
+  EXPECT_EQ(reply.body, R"({"id":"login","version":8,"persisted":false,"warnings":["one","two"]})");
   EXPECT_EQ(door.desk.last.kind, Kind::kPut);
   EXPECT_EQ(door.desk.last.id, "login");
   EXPECT_EQ(door.desk.last.text, "{\"x\":1}");
   EXPECT_EQ(door.desk.last.keep, Keep::kUntilReload);
   EXPECT_EQ(door.desk.last.if_version, std::nullopt);
-  door.ask(request("PATCH", kPath, R"({"enabled":true})"));
+  door.desk.outcome.warnings = {};
+  EXPECT_EQ(door.ask(request("PATCH", kPath, R"({"enabled":true})")).body,
+            R"({"id":"login","version":8,"persisted":false,"warnings":[]})");
   EXPECT_EQ(door.desk.last.kind, Kind::kPatch);
   EXPECT_EQ(door.desk.last.text, R"({"enabled":true})");
   reply =
       door.ask(request("DELETE", std::string(kPath) + "?persist=true", "", "If-Match: \"12\"\r\n"));
+  EXPECT_EQ(reply.body, R"({"id":"login","version":8,"persisted":true})");
   EXPECT_EQ(door.desk.last.kind, Kind::kRemove);
   EXPECT_EQ(door.desk.last.keep, Keep::kInFile);
   EXPECT_EQ(door.desk.last.if_version, 12u);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,10 @@
 #include "server/http/problem.h"
 
 namespace weir {
+
+// A name that an object in there has twice, of which readers of JSON take whichever they like.
+// REQUIRES: JSON
+std::optional<std::string> repeated_name(std::string_view json);
 
 class JsonBody {
  public:

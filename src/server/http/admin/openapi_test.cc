@@ -133,7 +133,7 @@ TEST(OpenApi, NamesWhatIsAnswered) {
            Case{"Stats", get("/admin/stats")},
            Case{"Rules", get("/admin/rules")},
            Case{"RuleInForce", get("/admin/rules/login"), {"following"}},
-           Case{"RuleChanged", request("DELETE", "/admin/rules/login", "")},
+           Case{"RuleChanged", request("PUT", "/admin/rules/login", "{}")},
            Case{"RuleHistory", get("/admin/history")},
            Case{"WentBack", post("/admin/history", R"({"back_to":6})")},
            Case{"Events", get("/admin/events")},

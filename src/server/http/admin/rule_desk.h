@@ -64,7 +64,8 @@ struct RuleReply {
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
-  std::vector<std::string> changes{};  // that were made, a line each
+  std::vector<std::string> changes{};   // that were made, a line each
+  std::vector<std::string> warnings{};  // of a rule that was put or patched: sentences
 };
 
 // A rule, or all of a file, that somebody is still writing.

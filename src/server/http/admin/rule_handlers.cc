@@ -105,13 +105,19 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
   }
 }
 
-void write_change(JsonWriter& json, const RuleChange& change, std::uint64_t version) {
+void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& outcome) {
+  using enum RuleChange::Kind;
   json.begin_object();
-  if (change.kind == RuleChange::Kind::kGoBack) {
-    json.key("version").number(version).key("back_to").number(change.back_to);
+  if (change.kind == kGoBack) {
+    json.key("version").number(outcome.version).key("back_to").number(change.back_to);
   } else {
-    json.key("id").string(change.id).key("version").number(version);
+    json.key("id").string(change.id).key("version").number(outcome.version);
     json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
+  }
+  if (change.kind == kPut || change.kind == kPatch) {
+    json.key("warnings").begin_array();
+    for (const std::string& sentence : outcome.warnings) json.string(as_utf8(sentence));
+    json.end_array();
   }
   json.end_object();
 }
@@ -123,7 +129,7 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
                               VersionFields(outcome.version));
   }
   JsonWriter json;
-  write_change(json, change, outcome.version);
+  write_change(json, change, outcome);
   core.write(
       to,
       {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});

@@ -32,7 +32,7 @@ Problem unknown_rule(std::string_view id, const RuleSet& rules) {
 }
 
 std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
-  if (tier.empty() || rule.tiers.contains(tier)) return std::nullopt;
+  if (rule.tiers.contains(tier)) return std::nullopt;
   if (rule.tiers.empty()) return invalid_field("tier", "none, since the rule has no tiers");
   std::vector<std::string_view> names;
   for (const auto& [name, limits] : rule.tiers) names.push_back(name);
@@ -42,6 +42,7 @@ std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule) {
   if (!nearest.empty()) names.assign(1, nearest);
   Problem problem = invalid_field("tier", expected_name(tier, names));
   problem.detail = "tier: the rule has no such tier; " + name_hint(tier, names);
+  if (tier.empty()) problem.detail += ", or no 'tier' for the rule's own limits";
   return problem;
 }
 
@@ -59,7 +60,7 @@ bool make_ask(const CheckSpec& spec, const RuleSet& rules, Ask& ask, Problem& pr
       problem = unknown_rule(spec.rule, rules);
       return false;
     }
-    auto mistake = unknown_tier(spec.tier, *ask.rule);
+    auto mistake = spec.has(CheckField::kTier) ? unknown_tier(spec.tier, *ask.rule) : std::nullopt;
     if (mistake) problem = std::move(*mistake);
     return !mistake;
   }

@@ -17,8 +17,8 @@
 namespace weir {
 
 Problem unknown_rule(std::string_view id, const RuleSet& rules);
-// For a tier that `rule` does not have; nothing if it has, or if `tier` is empty. A misspelt tier
-// would have the rule's own limits, and nobody would notice.
+// For a tier that `rule` does not have; nothing if it has. One that is misspelt or empty would have
+// the rule's own limits, and nobody would notice.
 std::optional<Problem> unknown_tier(std::string_view tier, const Rule& rule);
 
 // The ask's echo is the key as the reply repeats it. It refers to the body and the rule set.

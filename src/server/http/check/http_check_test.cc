@@ -182,8 +182,12 @@ TEST(HttpCheck, UnknownTiersAreRefused) {
                                    std::string(tier) + "\"}"));
   };
   EXPECT_EQ(ask("/check", "api", "premium").status, 200);
-  EXPECT_EQ(ask("/check", "api", "").status, 200) << "none";
-  for (const char* path : {"/check", "/v1/look", "/v1/reset", "/v1/explain"}) {
+  for (const char* path : {"/check", "/v1/check", "/v1/look", "/v1/reset", "/v1/explain"}) {
+    const TestReply none = ask(path, "api", "");
+    EXPECT_EQ(none.status, 400) << path;
+    EXPECT_NE(none.body.find("expected one of basic, premium, or no 'tier' for the rule's own"),
+              std::string::npos)
+        << path << none.body;
     const TestReply reply = ask(path, "api", "premum");
     EXPECT_EQ(reply.status, 400) << path;
     EXPECT_NE(
@@ -194,7 +198,10 @@ TEST(HttpCheck, UnknownTiersAreRefused) {
   }
   EXPECT_NE(ask("/check", "api", "gold").body.find("expected one of basic, premium"),
             std::string::npos);
-  EXPECT_NE(ask("/check", "plain", "gold").body.find("the rule has no tiers"), std::string::npos);
+  for (const char* tier : {"gold", ""}) {
+    EXPECT_NE(ask("/check", "plain", tier).body.find("the rule has no tiers"), std::string::npos);
+  }
+  EXPECT_EQ(door.ask(get("/v1/explain?rule=api&key=a&tier=")).status, 400);
 }
 
 TEST(HttpCheck, DisabledRulesAllowAndCountNothing) {
