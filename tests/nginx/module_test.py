@@ -261,6 +261,13 @@ class ConfigurationTest(unittest.TestCase):
             self.assertRegex(self.refusal(server=f"location /weir/ {{ {twice} }}"),
                              r"give it a location of its own, once in \S+nginx\.conf:\d+")
 
+    def test_the_pages_of_an_nginx_are_below_a_prefix(self):
+        for name in ("= /weir/metrics", "~ ^/weir", "~* ^/weir", "@weir"):
+            self.assertRegex(self.refusal(server=f"location {name} {{ weir_admin; }}"),
+                             r'write "location /weir/ \{ weir_admin; \}" in \S+nginx\.conf:\d+')
+        with Nginx(RULES, "location ^~ /weir/ { weir_admin; }", start=False) as nginx:
+            self.assertEqual(nginx.test()[0], 0)
+
     def test_weir_on_needs_a_zone_and_rules(self):
         with Nginx(RULES, SERVER, start=False) as nginx:
             path = nginx.folder / "nginx.conf"
