@@ -324,6 +324,13 @@ class ItsCommandLine(unittest.TestCase):
             self.assertEqual((code, said), (1, ""))
             self.assertIn("--config: nginx would misread", why)
 
+    def test_rules_that_nginx_would_refuse_are_named(self):
+        self.rules.write_text("rules:\n  - {id: a, limit: 1, window: 1m, algorithm: sliding_log}\n",
+                              encoding="utf-8")
+        code, said, why = self.printed()
+        self.assertEqual((code, said), (1, ""))
+        self.assertIn("rules.yaml:2:46: nginx's workers cannot share", why)
+
     def test_mistakes_are_named(self):
         for arguments, words in (
                 ({"origin": "127.0.0.1:9000"}, "write http://HOST[:PORT]"),

@@ -243,7 +243,7 @@ class ConfigurationTest(unittest.TestCase):
         said = self.refusal(RULES.replace("limit: 3", "limti: 3"))
         self.assertRegex(said, r"rules\.yaml:10:5: unknown key 'limti'; did you mean 'limit'")
         said = self.refusal(RULES.replace("limit: 3\n", "limit: 3\n    algorithm: sliding_log\n"))
-        self.assertRegex(said, r"rules\.yaml:11:16: rule 'named'.*use sliding_window")
+        self.assertRegex(said, r"rules\.yaml:11:16: nginx's workers cannot .*use sliding_window")
 
     def test_mistakes_in_directives_are_named_with_their_remedies(self):
         self.assertIn("did you mean 'named'?",
