@@ -136,18 +136,22 @@ TEST(Gateway, TakesTheAlgorithmsWhoseCountersWorkersShare) {
 }
 
 TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
-  EXPECT_EQ(mistakes_in("rules:\n"
-                        "  - id: a\n    limit: 5\n    window: 1m\n"
-                        "    count_if: {status: [401, 4x4]}\n"
-                        "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
-                        "    count_if: {status: 401}\n"
-                        "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
-                        "    cost: 'response:X Cost'\n"),
-            "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
-            "599, or a list of such\n"
-            "9:16: what is counted when the response is known counts whether or not it fits; "
-            "remove 'overdraft'\n"
-            "15:11: 'cost' must name a header of the response, such as response:X-Cost\n");
+  EXPECT_EQ(
+      mistakes_in("rules:\n"
+                  "  - id: a\n    limit: 5\n    window: 1m\n"
+                  "    count_if: {status: [401, 4x4]}\n"
+                  "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
+                  "    count_if: {status: 401}\n"
+                  "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
+                  "    cost: 'response:X Cost'\n"
+                  "  - {id: d, limit: 5, window: 1m, reserve: false}\n"),
+      "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
+      "599, or a list of such\n"
+      "9:16: what is counted when the response is known counts whether or not it fits; "
+      "remove 'overdraft'\n"
+      "15:11: 'cost' must name a header of the response, such as response:X-Cost\n"
+      "16:44: 'reserve' is only for what is counted by the response; add 'count_if', or remove "
+      "it\n");
 }
 
 TEST(Gateway, RefusesDelaysThatNoBucketCanGiveWithTheirPlacesAndTheRemedy) {

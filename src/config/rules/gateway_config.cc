@@ -41,6 +41,7 @@ class GatewayFields {
                       "what is counted when the response is known takes no turns; remove "
                       "'delay_up_to'");
     }
+    read_reserve(rule);
     if (!rule.response || !reader_.is_set("overdraft")) return;
     reader_.mistake("overdraft",
                     "what is counted when the response is known counts whether or not it fits; "
@@ -63,6 +64,16 @@ class GatewayFields {
   }
 
  private:
+  void read_reserve(Rule& rule) const {
+    if (rule.response) {
+      rule.response->reserves = reader_.get<bool>("reserve").value_or(true);
+    } else if (reader_.is_set("reserve")) {
+      reader_.mistake("reserve",
+                      "'reserve' is only for what is counted by the response; add 'count_if', or "
+                      "remove it");
+    }
+  }
+
   void needs_gateway_for(std::string_view field, std::string_view what) const {
     if (served_by_ == ServedBy::kServer) needs_gateway(reader_, field, what);
   }
