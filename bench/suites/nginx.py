@@ -1,9 +1,9 @@
 """Limits inside nginx: what one request costs, by CPU time and by instructions.
 
-The same nginx with the same content, one worker: without a limit, with limit_req, with our module,
-with a counter in Lua, and with auth_request to `weir serve`. Instructions are counted by
-cachegrind, which runs nginx as one process: what many requests take more than few. So they do not
-depend on the load of the machine, nor on what its processor lets one count.
+The same nginx with the same content, one worker: without a limit, with limit_req, with our module
+off and on, with a counter in Lua, and with auth_request to `weir serve`. Instructions are counted
+by cachegrind, which runs nginx as one process: what many requests take more than few. So they do
+not depend on the load of the machine, nor on what its processor lets one count.
 
 Then the same in front of an origin, and with a Redis in each mode.
 """
@@ -117,6 +117,7 @@ def contenders(bench, weir):
         "limit_req": Contender(http="limit_req_zone $binary_remote_addr zone=z:10m "
                                     "rate=1000000r/s;",
                                place="limit_req zone=z burst=1000000 nodelay;"),
+        "the module, off": Contender(**ours | {"place": ""}, rules=RULES),
         "the module": Contender(**ours, rules=RULES),
         "the module, denied from a block": Contender(**ours, rules=BLOCKING),
         "auth_request to weir serve": Contender(

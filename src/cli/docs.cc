@@ -273,7 +273,7 @@ struct DocsOptions {
 };
 
 void print_docs(const DocsOptions& options) {
-  const auto config = value_or_refuse(load_config(options.file, ServedBy::kGateway), std::cerr);
+  const auto config = value_or_refuse(load_config(options.file, ServedBy::kEither), std::cerr);
   const auto sources = config_sources(config.text).rules;
   std::cout << (options.format == "openapi" ? docs_as_openapi(config.rules, sources)
                                             : docs_as_markdown(config.rules, sources));

@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
     const auto text = weir::read_config_file(argv[i]);
     const bool accepted = std::holds_alternative<std::string>(text) &&
                           std::holds_alternative<weir::Config>(weir::parse_config(
-                              std::get<std::string>(text), argv[i], weir::ServedBy::kGateway));
+                              std::get<std::string>(text), argv[i], weir::ServedBy::kEither));
     std::printf("%s %s\n", accepted ? "accepted" : "refused", argv[i]);
   }
   return 0;

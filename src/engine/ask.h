@@ -57,6 +57,9 @@ struct Ask {
     kNothing,
   };
   Counting counting = Counting::kAsTheRuleSays;
+  // Beside a look, in all or nothing: so many units have to be left, one for each request under way
+  // whose response may count, this one among them.
+  std::int64_t under_way = 0;
   // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
   // whose only limit is a token bucket.
   Duration patience{0};

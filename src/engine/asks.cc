@@ -264,8 +264,9 @@ void Asks::ask_apart(Instant now) {
 void Asks::ask_together(Instant now) {
   if (any_apart_) {
     for (const auto& item : items()) {
-      const bool denies = item->role == Role::kApart && !item->is_shadow();
-      allowed_ = allowed_ && (!denies || item->answer.allowed());
+      if (item->role != Role::kApart) continue;
+      leave_units(*item);
+      allowed_ = allowed_ && (item->is_shadow() || item->answer.allowed());
     }
   }
   joint_ = allowed_ ? Operation::kSpendAll : Operation::kLook;

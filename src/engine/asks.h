@@ -168,6 +168,7 @@ class Asks final : Engine::Asker {
   static Decision untouched(const Quota& quota);  // as if the key had never been seen
   std::optional<Answer> settle_by_rule(const Item& item, Instant now) const;
   bool settle_under_way(Item& item) const;
+  static void leave_units(Item& item);
   bool settle_uncounted(Item& item, Instant now) const;
   Operation own_operation(const Ask& ask) const;
   Role role_of(const Item& item) const;

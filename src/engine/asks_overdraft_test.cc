@@ -133,6 +133,31 @@ TEST_F(AsksOverdraft, WhatOnlyLooksDeniesTheOthersAndIsNotCounted) {
   EXPECT_EQ(traffic_.summary(now_).total_denied(), 2u);
 }
 
+TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
+  Rule looked_at{.id = "looked at", .quota = quota(9), .limits = {quota(9), quota(5, 1h)}};
+  looked_at.denial.blocks = {5min};
+  const Rule rule{.id = "r", .quota = quota(5)};
+  const auto both = [&](std::int64_t under_way) {
+    return decide(Operation::kSpendAll, {{.rule = &looked_at,
+                                          .key = "a",
+                                          .counting = Ask::Counting::kNothing,
+                                          .under_way = under_way},
+                                         {.rule = &rule, .key = "a"}});
+  };
+  EXPECT_EQ(both(1), "+5 +4 ");
+  EXPECT_EQ(both(5), "+5 +3 ");
+  EXPECT_EQ(both(6), "-0 +3 ");
+  EXPECT_EQ(asks_.answer(0).cause, Answer::Cause::kUnderWay);
+  EXPECT_EQ(asks_.answer(0).decision.retry_after, 1s);
+  EXPECT_EQ(blocks_.until("looked at", "a", now_), std::nullopt);
+  hit(looked_at, "a", 5);
+  EXPECT_EQ(both(3), "-0 +3 ");
+  EXPECT_NE(blocks_.until("looked at", "a", now_), std::nullopt) << "nothing is left";
+  looked_at.shadow = true;
+  looked_at.id = "shadow";
+  EXPECT_EQ(both(6), "+0 +2 ");
+}
+
 TEST_F(AsksOverdraft, ChargesOfADecidedRequestCountBlockAndAreInNoFigure) {
   Rule rule{.id = "r", .quota = quota(2)};
   rule.denial.blocks = {5min};

@@ -109,4 +109,13 @@ bool Asks::settle_under_way(Item& item) const {
   return true;
 }
 
+// What those before it may yet count is not this one's. They will be known soon.
+void Asks::leave_units(Item& item) {
+  Answer& answer = item.answer;
+  const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
+  if (!is_counted || answer.decision.remaining >= item.ask.under_way) return;
+  answer.cause = Answer::Cause::kUnderWay;
+  answer.decision = refused(answer.quota);
+}
+
 }  // namespace weir

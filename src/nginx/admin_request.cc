@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "nginx/request.h"
 #include "nginx/settings.h"
+#include "server/http/http_session.h"
 
 namespace weir::nginx {
 namespace {
@@ -43,15 +44,25 @@ std::string fields_of(const ngx_http_request_t* request) {
   return fields;
 }
 
-// False if nginx has put some of it into a file, being long.
-bool read_body(const ngx_http_request_t* request, std::string& body) {
-  if (request->request_body == nullptr) return true;
+// nginx puts a long one into a file. The status of a refusal, else NGX_OK.
+ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
+  if (request->request_body == nullptr) return NGX_OK;
   for (const ngx_chain_t* link = request->request_body->bufs; link != nullptr; link = link->next) {
-    if (link->buf->in_file != 0) return false;
-    body.append(reinterpret_cast<const char*>(link->buf->pos),
-                static_cast<std::size_t>(link->buf->last - link->buf->pos));
+    ngx_buf_t* const part = link->buf;
+    const std::size_t before = body.size();
+    const auto size = static_cast<std::size_t>(ngx_buf_size(part));
+    if (size > HttpSession::kBodyMax - before) return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+    if (size == 0) continue;
+    if (ngx_buf_in_memory(part)) {
+      body.append(reinterpret_cast<const char*>(part->pos), size);
+      continue;
+    }
+    body.resize(before + size);
+    auto* const room = reinterpret_cast<u_char*>(body.data()) + before;
+    const ssize_t read = ngx_read_file(part->file, room, size, part->file_pos);
+    if (read != static_cast<ssize_t>(size)) return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  return true;
+  return NGX_OK;
 }
 
 // What follows the location's own name; empty if the client has spelled that otherwise.
@@ -113,7 +124,7 @@ ngx_int_t send(ngx_http_request_t* request, std::string_view reply) {
 
 ngx_int_t answer(ngx_http_request_t* request) {
   std::string body;
-  if (!read_body(request, body)) return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+  if (const ngx_int_t refusal = read_body(request, body); refusal != NGX_OK) return refusal;
   const std::string target = target_of(request);
   if (target.empty()) return NGX_HTTP_NOT_FOUND;
   const std::string fields = fields_of(request);

@@ -130,7 +130,7 @@ TEST_F(ChangedRulesTest, RulesThatPlacesNameChangeThereAndStay) {
 TEST_F(ChangedRulesTest, RefusesWhatWorkersCannotDo) {
   EXPECT_THAT(put(*one_, "log", R"({"id":"log","match":{"path":"/log"},"limit":1,"window":"1m",
                                      "algorithm":"sliding_log"})"),
-              AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("cannot share")));
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("cannot share")));
   EXPECT_THAT(put(*one_, "login", R"({"id":"login","limti":1})"), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(put(*one_, "login?persist=true", kStrictLogin),
               AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("reload nginx")));

@@ -8,15 +8,10 @@
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
 #include "server/http/check/header_settings.h"
-#include "store/memory/shared_store.h"
 #include "store/redis/fleet/fleet_settings.h"
-#include "weir/quota.h"
 
 namespace weir::nginx {
 namespace {
-
-constexpr std::string_view kShareable =
-    "use sliding_window, token_bucket, fixed_window or exponential_backoff";
 
 // Settings of `weir serve` that change what a request is answered, and that workers lack.
 struct Lacking {
@@ -27,39 +22,6 @@ constexpr Lacking kLacking[] = {
     {.setting = "envoy.config",
      .reason = "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it"},
 };
-
-// All limits that the rule may apply.
-template <typename Visit>
-void for_each_quota(const Rule& rule, Visit visit) {
-  std::ranges::for_each(rule.own_limits(), visit);
-  for (const auto* limits : {&rule.overrides, &rule.tiers}) {
-    for (const auto& [name, quotas] : *limits) std::ranges::for_each(quotas, visit);
-  }
-}
-
-// Why a worker cannot apply the rule, and the field that says so; nothing if it can.
-struct Refusal {
-  std::string_view field;
-  std::string reason;
-};
-std::optional<Refusal> refusal_of(const Rule& rule) {
-  std::optional<Refusal> refusal;
-  for_each_quota(rule, [&](const Quota& quota) {
-    if (refusal) return;
-    const auto name = std::string(algorithm_name(quota.algorithm()));
-    if (quota.algorithm() == Algorithm::kAdaptive) {
-      refusal = {"algorithm", "nothing in nginx's workers switches algorithms for 'adaptive'; " +
-                                  std::string(kShareable)};
-    } else if (!is_shareable(quota)) {
-      refusal = {"algorithm", "nginx's workers cannot share counters of '" + name + "'; " +
-                                  std::string(kShareable)};
-    }
-  });
-  if (!refusal && rule.surge_percent != 100) {
-    refusal = {"on_surge", "nothing in nginx's workers watches for unusual traffic; remove it"};
-  }
-  return refusal;
-}
 
 void refuse(const std::string& file, const TextPlace& place, std::string reason,
             Gateway::Sentences& mistakes) {
@@ -79,12 +41,6 @@ Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
   for (const Lacking& lacking : kLacking) {
     if (!config.settings.is_set(lacking.setting)) continue;
     refuse(file, config.settings.place_of(lacking.setting), std::string(lacking.reason), mistakes);
-  }
-  for (std::size_t i = 0; i < config.rules.size(); ++i) {
-    auto refusal = refusal_of(config.rules[i]);
-    if (!refusal) continue;
-    refuse(file, config.rule_places[i].of(refusal->field),
-           "rule '" + config.rules[i].id + "': " + std::move(refusal->reason), mistakes);
   }
   return mistakes;
 }
@@ -158,9 +114,6 @@ std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::stri
 }
 
 std::variant<std::vector<RuleSetPtr>, std::string> Gateway::sets_of(std::vector<Rule> rules) const {
-  for (const Rule& rule : rules) {
-    if (auto refusal = refusal_of(rule)) return "rule '" + rule.id + "': " + refusal->reason;
-  }
   std::vector<RuleSetPtr> sets(sets_.size());
   for (const auto& [names, number] : chosen_) {
     auto chosen = chosen_among(rules, names);

@@ -3,16 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "nginx/gateway_testing.h"
+#include "store/memory/shared_store.h"
+#include "weir/quota.h"
 
 namespace weir::nginx {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -94,29 +98,60 @@ std::string mistakes_in(std::string_view text) {
   return LoadedText(text, ids).mistakes;
 }
 
-TEST(Gateway, RefusesWhatWorkersCannotDoWithItsPlaceAndTheRemedy) {
-  EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: sliding_log\n"
-                          "    limit: 5\n    window: 1m\n"),
-              testing::AllOf(StartsWith("3:"), HasSubstr("rule 'log'"), HasSubstr("'sliding_log'"),
-                             HasSubstr("use sliding_window")));
-  EXPECT_THAT(mistakes_in("rules:\n  - id: log\n    algorithm: adaptive\n"
-                          "    limit: 5\n    window: 1m\n"),
-              HasSubstr("switches algorithms"));
+TEST(Gateway, RefusesWhatWorkersCannotDoWhereItStandsWithTheRemedy) {
+  constexpr std::string_view kInstead =
+      "; use sliding_window, token_bucket, fixed_window or exponential_backoff\n";
+  const std::string log = "nginx's workers cannot share counters of 'sliding_log'";
+  const std::string adaptive = "nothing in nginx's workers switches algorithms for 'adaptive'";
+  EXPECT_EQ(mistakes_in("rules:\n"
+                        "  - id: a\n"
+                        "    limit: 5\n    window: 1m\n"
+                        "    more_limits: [{limit: 9, window: 1h, algorithm: sliding_log}]\n"
+                        "    tiers:\n"
+                        "      - name: gold\n        limit: 9\n        window: 1m\n"
+                        "        algorithm: adaptive\n"
+                        "    overrides:\n"
+                        "      - {key: k, limit: 9, window: 1m, more_limits: [\n"
+                        "          {limit: 9, window: 1h, algorithm: sliding_log}]}\n"
+                        "    on_surge: {limit: 50%}\n"
+                        "  - {id: b, algorithm: sliding_log, limit: 5, window: 1m}\n"),
+            "5:53: " + log + std::string(kInstead) + "10:20: " + adaptive + std::string(kInstead) +
+                "13:45: " + log + std::string(kInstead) +
+                "14:15: nothing in nginx's workers watches for unusual traffic; remove it\n"
+                "15:24: " +
+                log + std::string(kInstead));
+}
+
+TEST(Gateway, TakesTheAlgorithmsWhoseCountersWorkersShare) {
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
+        Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
+    const std::string name(algorithm_name(algorithm));
+    const auto quota = Quota::make({.algorithm = algorithm, .limit = 5, .window = 1min});
+    EXPECT_EQ(
+        mistakes_in("rules: [{id: a, limit: 5, window: 1m, algorithm: " + name + "}]\n") == "",
+        is_shareable(*quota))
+        << name;
+  }
 }
 
 TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
-  EXPECT_EQ(mistakes_in("rules:\n"
-                        "  - id: a\n    limit: 5\n    window: 1m\n"
-                        "    count_if: {status: [401, 4x4]}\n"
-                        "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
-                        "    count_if: {status: 401}\n"
-                        "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
-                        "    cost: 'response:X Cost'\n"),
-            "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
-            "599, or a list of such\n"
-            "9:16: what is counted when the response is known counts whether or not it fits; "
-            "remove 'overdraft'\n"
-            "15:11: 'cost' must name a header of the response, such as response:X-Cost\n");
+  EXPECT_EQ(
+      mistakes_in("rules:\n"
+                  "  - id: a\n    limit: 5\n    window: 1m\n"
+                  "    count_if: {status: [401, 4x4]}\n"
+                  "  - id: b\n    limit: 5\n    window: 1m\n    overdraft: true\n"
+                  "    count_if: {status: 401}\n"
+                  "  - id: c\n    limit: 5\n    window: 1m\n    match: {}\n"
+                  "    cost: 'response:X Cost'\n"
+                  "  - {id: d, limit: 5, window: 1m, reserve: false}\n"),
+      "5:30: 'status' must be one from 100 to 599, such as 401, or 5xx for all from 500 to "
+      "599, or a list of such\n"
+      "9:16: what is counted when the response is known counts whether or not it fits; "
+      "remove 'overdraft'\n"
+      "15:11: 'cost' must name a header of the response, such as response:X-Cost\n"
+      "16:44: 'reserve' is only for what is counted by the response; add 'count_if', or remove "
+      "it\n");
 }
 
 TEST(Gateway, RefusesDelaysThatNoBucketCanGiveWithTheirPlacesAndTheRemedy) {

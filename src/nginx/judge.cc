@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "server/http/check/check_reply.h"
@@ -17,6 +18,7 @@ constexpr Duration kWallInterval = std::chrono::seconds(1);
 
 // No id of a rule begins so.
 constexpr std::string_view kWaitingFor("\0waiting", 8);
+constexpr std::string_view kMayCount("\0may count", 10);
 
 Duration longest_wait(const Asks& asks) {
   Duration wait{0};
@@ -155,6 +157,21 @@ std::int64_t Judge::enter(const Ask& ask, const Question& question) {
   return rule.on_full == OnFull::kDeny ? limit + 1 : 0;
 }
 
+// How many requests are under way, with this one, that the rule may count when their responses are
+// known; 0: nobody knows.
+std::int64_t Judge::reserve(const Ask& ask, const Question& question) {
+  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  const Rule& rule = *ask.rule;
+  const KeyHash share =
+      hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
+  const auto entrance = under_way_.enter(share);
+  if (entrance.kind == Concurrency::Entrance::Kind::kEntered) {
+    stay(question).reserve(share);
+    return entrance.under_way;
+  }
+  return rule.on_full == OnFull::kDeny ? std::numeric_limits<std::int64_t>::max() : 0;
+}
+
 // How long the request may wait: not at all, unless there is a place for one more.
 Duration Judge::patience(const Ask& ask, const Question& question) {
   const Rule& rule = *ask.rule;
@@ -183,6 +200,7 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
     stay(question).owe(ask, asks_->size());
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
+    if (rule.response->reserves) ask.under_way = reserve(ask, question);
   }
   ask.patience = patience(ask, question);
   return asks_->add(ask);
@@ -244,9 +262,11 @@ void Judge::charge(Stay& stay, const ResponseHead& response) {
   AsksPool& pool = *pools_[stay.rules()];
   const AsksPtr asks = pool.take(Operation::kCharge);
   stay.pay(response, *pool.rules(), *asks);
-  if (asks->empty()) return;
-  asks->decide(now);
-  tell(now);
+  if (!asks->empty()) {
+    asks->decide(now);
+    tell(now);
+  }
+  stay.let_go();
 }
 
 std::uint64_t Judge::key_hash(std::string_view rule, std::string_view key) const {

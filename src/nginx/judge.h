@@ -161,6 +161,7 @@ class Judge {
   bool add_ask(const Rule& rule, const Question& question);
   Stay& stay(const Question& question);
   std::int64_t enter(const Ask& ask, const Question& question);
+  std::int64_t reserve(const Ask& ask, const Question& question);
   Duration patience(const Ask& ask, const Question& question);
   // A request that is denied has no stay.
   Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);

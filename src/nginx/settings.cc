@@ -199,6 +199,11 @@ char* set_key(ngx_conf_t* conf, ngx_command_t*, void* settings) noexcept {
   return guarded(conf, [&] { return read_key(conf, *static_cast<PlaceSettings*>(settings)); });
 }
 
+// "location /weir/", or with ^~; not =, ~, ~* and @.
+bool is_prefix(const ngx_http_core_loc_conf_t& location) {
+  return location.regex == nullptr && location.named == 0 && location.exact_match == 0;
+}
+
 char* set_admin(ngx_conf_t* conf, ngx_command_t*, void*) noexcept {
   const auto& main =
       *static_cast<MainSettings*>(ngx_http_conf_get_module_main_conf(conf, ngx_http_weir_module));
@@ -213,6 +218,12 @@ char* set_admin(ngx_conf_t* conf, ngx_command_t*, void*) noexcept {
     return refuse(conf,
                   "\"weir_admin\" comes after another directive that answers here, or after "
                   "itself; give it a location of its own, once");
+  }
+  if (!is_prefix(*core)) {
+    return refuse(conf,
+                  "\"weir_admin\" shows a page by what its address says behind the location's "
+                  "name, and this location stands for no beginning of addresses; write "
+                  "\"location /weir/ { weir_admin; }\"");
   }
   core->handler = show_admin;
   return kOk;

@@ -53,6 +53,14 @@ class Origin(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def listens(port):
+    try:
+        Connection(port).socket.close()
+        return True
+    except OSError:
+        return False
+
+
 class Gateway:
     """A running gateway with its origin. A context manager; leaving it ends both."""
 
@@ -95,11 +103,7 @@ class Gateway:
         return self.listens()
 
     def listens(self):
-        try:
-            Connection(self.port).socket.close()
-            return True
-        except OSError:
-            return False
+        return listens(self.port)
 
     def log(self):
         return (self.folder / "log").read_text(encoding="utf-8")
@@ -144,7 +148,8 @@ class TheGateway(unittest.TestCase):
             self.assertEqual(len(lines), 2)
             lines.sort(key=lambda line: line.rpartition("time ")[2])  # two workers write them
             self.assertIn('"GET / HTTP/1.1" 200', lines[0])
-            self.assertRegex(lines[1], r" 429 .* rule all .* limit 1 remaining 0 ")
+            self.assertRegex(lines[1],
+                             r" 429 .* rule all .* limit 1 remaining 0 retry \d+ delay - ")
 
     def test_it_counts_whom_trusted_proxies_name(self):
         with Gateway(RULES % 1) as gateway:  # loopback is trusted unless the file says otherwise
@@ -244,6 +249,39 @@ class TheGateway(unittest.TestCase):
             self.assertEqual(gateway.process.wait(DEADLINE_S), 128 + signal.SIGKILL)
             wait_until(lambda: not gateway.listens(), "its workers have gone")
 
+    def test_nginx_runs_what_it_prints(self):
+        with Gateway(RULES % 1) as gateway:
+            port, file = self.printed(gateway, "--folder", gateway.folder / "tmp")
+            with subprocess.Popen(["/usr/sbin/nginx", "-e", "stderr", "-c", file]) as nginx:
+                try:
+                    wait_until(lambda: listens(port), "it listens")
+                    with Connection(port) as connection:
+                        statuses = [connection.ask(post("/", 20_000 * b"x")).status
+                                    for _ in range(2)]
+                finally:
+                    nginx.terminate()
+            self.assertEqual(statuses, [200, 429])
+
+    def test_what_it_prints_names_no_folder_that_is_not_there(self):
+        with Gateway(RULES % 1) as gateway:
+            _, file = self.printed(gateway)
+            done = subprocess.run(
+                ["/usr/sbin/nginx", "-t", "-e", "stderr", "-c", file, "-g",
+                 f"pid {gateway.folder}/pid;"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def printed(self, gateway, *arguments):
+        """The port and the file of what another gateway of these rules would run."""
+        port = free_ports(1)
+        code, said, why = run_weir(
+            "gateway", "--print", "--origin", f"http://127.0.0.1:{gateway.origin.server_port}",
+            "--config", gateway.rules, "--http", f"127.0.0.1:{port}", "--memory", "4194304",
+            *arguments)
+        self.assertEqual(code, 0, why)
+        file = gateway.folder / "printed.conf"
+        file.write_text(said, encoding="utf-8")
+        return port, file
+
     def test_a_port_in_use_is_the_end(self):
         with Gateway(RULES % 9) as gateway:
             code, _, said = run_weir(
@@ -285,6 +323,13 @@ class ItsCommandLine(unittest.TestCase):
             code, said, why = self.printed(rules=rules)
             self.assertEqual((code, said), (1, ""))
             self.assertIn("--config: nginx would misread", why)
+
+    def test_rules_that_nginx_would_refuse_are_named(self):
+        self.rules.write_text("rules:\n  - {id: a, limit: 1, window: 1m, algorithm: sliding_log}\n",
+                              encoding="utf-8")
+        code, said, why = self.printed()
+        self.assertEqual((code, said), (1, ""))
+        self.assertIn("rules.yaml:2:46: nginx's workers cannot share", why)
 
     def test_mistakes_are_named(self):
         for arguments, words in (

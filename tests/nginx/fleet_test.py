@@ -48,7 +48,7 @@ rules:
     on_deny: {{block: 5m}}
   - {{id: here, match: {{path: /here}}, limit: 4, window: 1h}}
   - {{id: open, match: {{path: /open}}, limit: 0, window: 1h, on_store_failure: allow}}
-  - {{id: shut, match: {{path: /shut}}, limit: 9, window: 1h, on_store_failure: deny}}
+  - {{id: shut, match: {{path: /shut}}, limit: 900, window: 1h, on_store_failure: deny}}
 store: {{redis: '{{url}}', deadline: {{deadline}}}}
 """
 
@@ -417,8 +417,9 @@ class OutageTest(FleetTest):
         nginx = self.enterContext(Nginx(rules, SERVER, http=H2))
         self.falls_back(nginx)
         self.redis.start()
+        # A Redis that begins on a busy machine may take longer than the deadline.
+        wait_until(lambda: nginx.ask("/shut").status == 200, "Redis decides")
         self.wait_until_shared(nginx)
-        self.assertEqual(nginx.ask("/shut").status, 200)
 
 
 class ConfigurationTest(unittest.TestCase):

@@ -243,7 +243,7 @@ class ConfigurationTest(unittest.TestCase):
         said = self.refusal(RULES.replace("limit: 3", "limti: 3"))
         self.assertRegex(said, r"rules\.yaml:10:5: unknown key 'limti'; did you mean 'limit'")
         said = self.refusal(RULES.replace("limit: 3\n", "limit: 3\n    algorithm: sliding_log\n"))
-        self.assertRegex(said, r"rules\.yaml:11:16: rule 'named'.*use sliding_window")
+        self.assertRegex(said, r"rules\.yaml:11:16: nginx's workers cannot .*use sliding_window")
 
     def test_mistakes_in_directives_are_named_with_their_remedies(self):
         self.assertIn("did you mean 'named'?",
@@ -260,6 +260,13 @@ class ConfigurationTest(unittest.TestCase):
         for twice in ("weir_admin; weir_admin;", "proxy_pass http://origin; weir_admin;"):
             self.assertRegex(self.refusal(server=f"location /weir/ {{ {twice} }}"),
                              r"give it a location of its own, once in \S+nginx\.conf:\d+")
+
+    def test_the_pages_of_an_nginx_are_below_a_prefix(self):
+        for name in ("= /weir/metrics", "~ ^/weir", "~* ^/weir", "@weir"):
+            self.assertRegex(self.refusal(server=f"location {name} {{ weir_admin; }}"),
+                             r'write "location /weir/ \{ weir_admin; \}" in \S+nginx\.conf:\d+')
+        with Nginx(RULES, "location ^~ /weir/ { weir_admin; }", start=False) as nginx:
+            self.assertEqual(nginx.test()[0], 0)
 
     def test_weir_on_needs_a_zone_and_rules(self):
         with Nginx(RULES, SERVER, start=False) as nginx:

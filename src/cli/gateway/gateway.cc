@@ -210,7 +210,7 @@ void use_rules(GatewayOptions& options) {
 // What the command line names from the folder it is typed in.
 void make_absolute(GatewayOptions& options) {
   for (auto* file : {&options.config_file, &options.certificate, &options.key, &options.origin_ca,
-                     &options.access_log}) {
+                     &options.access_log, &options.folder}) {
     const bool is_switch = file == &options.access_log && *file == "off";
     if (!file->empty() && !is_switch) *file = fs::absolute(*file).lexically_normal();
   }
@@ -218,8 +218,8 @@ void make_absolute(GatewayOptions& options) {
 
 int run(const CommandLine& line, GatewayOptions options) {
   const auto nginx = find_nginx(line.nginx);
-  const auto folder = Folder();
-  options.folder = folder.path();
+  auto folder = std::optional<Folder>();
+  if (options.folder.empty()) options.folder = folder.emplace().path();
   write_nginx_file(options);
 
   set_up_log();
@@ -242,7 +242,6 @@ void gateway(const CommandLine& line) {
   use_rules(options);
   options.module_file = find_module(options.module_file);
   if (!line.print) throw CLI::RuntimeError(run(line, options));
-  options.folder = (fs::temp_directory_path() / "weir-gateway").string();
   std::cout << config_text(options);
 }
 
@@ -277,6 +276,10 @@ void add_gateway_command(CLI::App& app) {
   command->add_option("--workers", to.workers, "How many [one for each core]")
       ->check(CLI::Range(1, 256));
   command->add_option("--user", to.user, "Whom workers run as, if root starts it [www-data]");
+  command
+      ->add_option("--folder", to.folder,
+                   "For nginx's own files [a temporary one; with --print, nginx's own places]")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--nginx", line->nginx, "The nginx to run");
   command->add_option("--module", to.module_file, "ngx_http_weir_module.so, built for that nginx");
   command->add_flag("--print", line->print, "Print nginx's configuration, and end");

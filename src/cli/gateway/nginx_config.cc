@@ -60,20 +60,30 @@ class ConfigWriter {
 
 daemon off;
 {}worker_processes {};
-pid {};
-error_log stderr warn;
+{}error_log stderr warn;
 load_module {};
 
 events {{
     worker_connections 8192;
 }}
 )",
-                       kVersion, user, workers, own_file("nginx.pid"),
+                       kVersion, user, workers, own_file("pid", "nginx.pid"),
                        file("--module", options_.module_file));
   }
 
-  std::string own_file(std::string_view name) {
-    return file("the folder of nginx's files", options_.folder + "/" + std::string(name));
+  // Without a folder nginx has them where it was built to.
+  std::string own_file(std::string_view directive, std::string_view name) {
+    if (options_.folder.empty()) return {};
+    const auto path = file("--folder", options_.folder + "/" + std::string(name));
+    return fmt::format("{} {};\n", directive, path);
+  }
+
+  std::string temporary_files() {
+    std::string text;
+    for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
+      text += own_file(fmt::format("    {}_temp_path", kind), kind);
+    }
+    return text.empty() ? text : "\n" + text;
   }
 
   std::string http() {
@@ -86,19 +96,11 @@ http {{
     log_format weir '$remote_addr [$time_iso8601] "$request" $status $body_bytes_sent '
                     '$request_time weir $weir_decision rule $weir_rule key $weir_key_hash '
                     'limit $weir_limit remaining $weir_remaining retry $weir_retry_after '
-                    'mode $weir_mode time $weir_time';
+                    'delay $weir_delay mode $weir_mode time $weir_time';
     access_log {};
-
-    client_body_temp_path {};
-    proxy_temp_path {};
-    fastcgi_temp_path {};
-    uwsgi_temp_path {};
-    scgi_temp_path {};
 )",
-                       options_.memory, file("--config", options_.config_file), access_log(),
-                       own_file("body"), own_file("proxy"), own_file("fastcgi"), own_file("uwsgi"),
-                       own_file("scgi")) +
-           clients() + origin();
+                       options_.memory, file("--config", options_.config_file), access_log()) +
+           temporary_files() + clients() + origin();
   }
 
   std::string access_log() {

@@ -34,7 +34,7 @@ struct GatewayOptions {
   int workers = 0;            // 0: one for each core
   std::string user{};         // of the workers; empty: of whoever starts nginx
   std::string module_file{};
-  std::string folder{};                        // for nginx's own files
+  std::string folder{};                        // for nginx's own files; empty: nginx's choice
   std::vector<std::string> trusted_proxies{};  // networks whose X-Forwarded-For is believed
 };
 

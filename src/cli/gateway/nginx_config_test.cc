@@ -72,6 +72,20 @@ TEST(NginxConfig, TakesWhatTheOptionsSay) {
                     HasSubstr("set_real_ip_from \"::1\";\n")));
 }
 
+TEST(NginxConfig, ItsFilesAreWhereItHasThemUnlessAFolderIsNamed) {
+  EXPECT_THAT(written(options()),
+              AllOf(HasSubstr("pid \"/tmp/weir-gateway/nginx.pid\";\n"),
+                    HasSubstr("client_body_temp_path \"/tmp/weir-gateway/client_body\";\n"),
+                    HasSubstr("scgi_temp_path \"/tmp/weir-gateway/scgi\";\n")));
+  auto nowhere = options();
+  nowhere.folder = "";
+  EXPECT_THAT(written(nowhere), AllOf(Not(HasSubstr("pid")), Not(HasSubstr("temp_path"))));
+}
+
+TEST(NginxConfig, TheLogSaysHowLongARequestWaited) {
+  EXPECT_THAT(written(options()), HasSubstr("delay $weir_delay "));
+}
+
 TEST(NginxConfig, NoValueLeavesItsQuotes) {
   for (const char* name : {"/a\"; return 200; \"", "/a;b", "/a\nb", "/a\rb", "/$request_uri",
                            "/a\\", "/a'", "/{", "/}", "/#", "/a\tb", "/\x7f"}) {

@@ -23,8 +23,10 @@ constexpr std::size_t kDenyHeadersMax = 16;
 constexpr std::size_t kBlockLengthsMax = 16;
 
 // Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
-std::optional<Quota> read_quota(const SectionReader& reader, Algorithm inherited) {
+std::optional<Quota> read_quota(const SectionReader& reader, const Config& config,
+                                Algorithm inherited) {
   const auto named = reader.get<std::string>("algorithm");
+  if (named) check_algorithm(reader, config, *algorithm_from_name(*named));
   const auto quota = Quota::make({.algorithm = named ? *algorithm_from_name(*named) : inherited,
                                   .limit = reader.get<std::int64_t>("limit").value_or(0),
                                   .window = reader.get<Duration>("window").value_or(Duration(0)),
@@ -41,15 +43,16 @@ bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
 }
 
 // The limit in the section itself and those in its `more_limits`.
-std::vector<Quota> read_limits(const SectionReader& reader, Algorithm inherited) {
+std::vector<Quota> read_limits(const SectionReader& reader, const Config& config,
+                               Algorithm inherited) {
   std::vector<Quota> limits;
   if (!reader.valid()) return limits;
-  const auto first = read_quota(reader, inherited);
+  const auto first = read_quota(reader, config, inherited);
   if (!first) return limits;
   limits.push_back(*first);
   reader.for_each("more_limits", [&](const SectionReader& item) {
     if (!item.valid()) return;
-    const auto quota = read_quota(item, first->algorithm());
+    const auto quota = read_quota(item, config, first->algorithm());
     if (!quota) return;
     if (has_counter_of(limits, *quota)) {
       item.mistake("window",
@@ -65,12 +68,13 @@ std::vector<Quota> read_limits(const SectionReader& reader, Algorithm inherited)
 }
 
 // `name_field` is what names an item of the list.
-Rule::LimitsByName read_named_limits(const SectionReader& reader, std::string_view list,
-                                     std::string_view name_field, Algorithm inherited) {
+Rule::LimitsByName read_named_limits(const SectionReader& reader, const Config& config,
+                                     std::string_view list, std::string_view name_field,
+                                     Algorithm inherited) {
   Rule::LimitsByName named;
   reader.for_each(list, [&](const SectionReader& item) {
     const auto name = item.get<std::string>(name_field).value_or("");
-    auto limits = read_limits(item, inherited);
+    auto limits = read_limits(item, config, inherited);
     if (limits.empty() || named.emplace(name, std::move(limits)).second) return;
     item.mistake(name_field,
                  "duplicate " + std::string(name_field) + " '" + name + "' in one list");
@@ -219,11 +223,11 @@ std::int64_t percent_in(std::string_view text) {
   return read_decimal<std::int64_t>(text).value_or(100);
 }
 
-void read_tiers(const SectionReader& reader, Rule& rule) {
+void read_tiers(const SectionReader& reader, const Config& config, Rule& rule) {
   const Algorithm inherited = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
-  rule.tiers = read_named_limits(reader, "tiers", "name", inherited);
-  rule.overrides = read_named_limits(reader, "overrides", "key", inherited);
+  rule.tiers = read_named_limits(reader, config, "tiers", "name", inherited);
+  rule.overrides = read_named_limits(reader, config, "overrides", "key", inherited);
   if (rule.tier && !reader.get<const YamlNode*>("tiers")) {
     reader.mistake("tier",
                    "'tier' says which of the 'tiers' a request belongs "
@@ -242,12 +246,12 @@ std::vector<Quota> read_concurrency(const SectionReader& reader) {
 void read_effects(const SectionReader& reader, const Config& config, Rule& rule) {
   const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";
   if (is_of_concurrency) rule.effect = Rule::Effect::kConcurrency;
-  auto limits =
-      is_of_concurrency ? read_concurrency(reader) : read_limits(reader, QuotaSpec().algorithm);
+  auto limits = is_of_concurrency ? read_concurrency(reader)
+                                  : read_limits(reader, config, QuotaSpec().algorithm);
   const bool has_limits = !limits.empty();
   if (has_limits) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
-  read_tiers(reader, rule);
+  read_tiers(reader, config, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);

@@ -1,5 +1,5 @@
-// The fields of a rule that only a gateway applies: nginx with Weir in it, which passes requests on
-// to an origin.
+// The fields of a rule that only a gateway applies, nginx with Weir in it, which passes requests on
+// to an origin; and those that it cannot apply.
 
 #include <re2/re2.h>
 
@@ -41,6 +41,7 @@ class GatewayFields {
                       "what is counted when the response is known takes no turns; remove "
                       "'delay_up_to'");
     }
+    read_reserve(rule);
     if (!rule.response || !reader_.is_set("overdraft")) return;
     reader_.mistake("overdraft",
                     "what is counted when the response is known counts whether or not it fits; "
@@ -56,9 +57,25 @@ class GatewayFields {
     reader_.mistake("on_deny", "'block' is only for 'of: requests'; remove one");
   }
 
+  void refuse_surge() const {
+    if (served_by_ != ServedBy::kGateway || !reader_.is_set("on_surge")) return;
+    reader_.mistake("on_surge",
+                    "nothing in nginx's workers watches for unusual traffic; remove it");
+  }
+
  private:
+  void read_reserve(Rule& rule) const {
+    if (rule.response) {
+      rule.response->reserves = reader_.get<bool>("reserve").value_or(true);
+    } else if (reader_.is_set("reserve")) {
+      reader_.mistake("reserve",
+                      "'reserve' is only for what is counted by the response; add 'count_if', or "
+                      "remove it");
+    }
+  }
+
   void needs_gateway_for(std::string_view field, std::string_view what) const {
-    if (served_by_ != ServedBy::kGateway) needs_gateway(reader_, field, what);
+    if (served_by_ == ServedBy::kServer) needs_gateway(reader_, field, what);
   }
 
   std::string header_in(std::string_view cost) const {
@@ -114,8 +131,23 @@ std::optional<std::string> against_waiting(const Rule& rule) {
 
 }  // namespace
 
+void check_algorithm(const SectionReader& reader, const Config& config, Algorithm algorithm) {
+  if (config.served_by != ServedBy::kGateway) return;
+  std::string reason;
+  if (algorithm == Algorithm::kAdaptive) {
+    reason = "nothing in nginx's workers switches algorithms for 'adaptive'";
+  } else if (algorithm == Algorithm::kSlidingLog) {
+    reason = "nginx's workers cannot share counters of 'sliding_log'";
+  } else {
+    return;
+  }
+  reader.mistake("algorithm", reason +
+                                  "; use sliding_window, token_bucket, fixed_window or "
+                                  "exponential_backoff");
+}
+
 void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule) {
-  if (config.served_by != ServedBy::kGateway)
+  if (config.served_by == ServedBy::kServer)
     needs_gateway(on_deny, "delay_up_to", "delays requests");
   const auto reason = against_waiting(rule);
   if (reason) return on_deny.mistake("delay_up_to", *reason);
@@ -130,6 +162,7 @@ void read_gateway_effects(const SectionReader& reader, const Config& config, Rul
   const GatewayFields fields(reader, config);
   fields.read_response_count(rule);
   fields.read_concurrency(rule);
+  fields.refuse_surge();
 }
 
 }  // namespace weir

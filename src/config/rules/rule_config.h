@@ -25,8 +25,12 @@ std::optional<Schedule> read_schedule(const SectionReader& reader);
 // effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
 void read_effects(const SectionReader& reader, const Config& config, Rule& rule);
 
-// gateway_config.cc: what only a gateway can do, of a rule's own section. Refuses it for others.
+// gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
+// for those who cannot.
 void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule);
+
+// That nginx's workers can count by the algorithm that the section names, if they are to.
+void check_algorithm(const SectionReader& reader, const Config& config, Algorithm algorithm);
 
 // That the rule can delay as its `on_deny` says.
 void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule);

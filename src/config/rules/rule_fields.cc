@@ -370,6 +370,12 @@ constexpr Field kRuleFields[] = {
                  "Only for nginx with Weir in it: a request is counted when its response is "
                  "known, and only if the response is one of these.")
         .only_if(kOfRequests),
+    row::boolean("reserve",
+                 "Only for what is counted by the response: whether a request under way takes up "
+                 "one unit until its response is known, so that no more pass than may count. "
+                 "Else as many pass as come at once.")
+        .defaults_to("true")
+        .only_if(kOfRequests),
     row::section("on_deny", kOnDeny,
                  "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
     row::section("on_surge", kOnSurge,

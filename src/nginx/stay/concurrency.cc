@@ -109,11 +109,21 @@ Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit) {
   std::int64_t under_way = count(set, key.low);
   if (under_way >= limit) under_way = count_living(set, key.low);
   if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
-  Entry* const entry = place_ ? place_for(set, key.low) : nullptr;
-  if (entry == nullptr) return {Entrance::Kind::kNoPlace, under_way};
+  return add(set, key.low, under_way);
+}
+
+Concurrency::Entrance Concurrency::enter(KeyHash key) {
+  Set& set = set_of(key);
+  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
+  return add(set, key.low, count_living(set, key.low));
+}
+
+Concurrency::Entrance Concurrency::add(Set& set, std::uint64_t key, std::int64_t others) const {
+  Entry* const entry = place_ ? place_for(set, key) : nullptr;
+  if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
   // Behind all else of the entry, for whoever comes after this worker is killed here.
   entry->count.store(entry->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  return {Entrance::Kind::kEntered, under_way + 1};
+  return {Entrance::Kind::kEntered, others + 1};
 }
 
 void Concurrency::leave(KeyHash key) {

@@ -55,6 +55,8 @@ class Concurrency {
     std::int64_t under_way = 0;  // of the key, with this one if it has entered
   };
   Entrance enter(KeyHash key, std::int64_t limit);
+  // Whatever their number is. None of them is of a dead worker.
+  Entrance enter(KeyHash key);
   // REQUIRES: it has entered, and not left
   void leave(KeyHash key);
 
@@ -92,6 +94,7 @@ class Concurrency {
   std::int64_t count(Set& set, std::uint64_t key) const;
   std::int64_t count_living(Set& set, std::uint64_t key) const;
   Entry* place_for(Set& set, std::uint64_t key) const;
+  Entrance add(Set& set, std::uint64_t key, std::int64_t others) const;
 
   Head& head_;
   const std::span<Set> sets_;

@@ -88,6 +88,16 @@ TEST_F(ConcurrencyTest, WhatAKilledWorkerHadUnderWayIsVoid) {
   EXPECT_EQ(one->enter(ada_, 3).kind, Kind::kOver);
 }
 
+TEST_F(ConcurrencyTest, WhereThereIsNoLimitTheDeadAreNotCountedEither) {
+  const auto one = worker();
+  EXPECT_EQ(one->enter(ada_).under_way, 1);
+  run_and_kill([&] {
+    const auto killed = worker();
+    if (killed->enter(ada_).under_way != 2) std::_Exit(1);
+  });
+  EXPECT_EQ(one->enter(ada_).under_way, 2);
+}
+
 TEST_F(ConcurrencyTest, AWorkerInThePlaceOfAKilledOneInheritsNothing) {
   run_and_kill([&] { worker()->enter(ada_, 9); });
   // Not destroyed, as a worker that is killed destroys nothing.

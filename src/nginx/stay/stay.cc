@@ -15,6 +15,7 @@ std::int64_t cost_by(std::string_view text) {
 
 Stay::~Stay() {
   go_on();
+  let_go();
   for (const KeyHash& key : held_) under_way_.leave(key);
 }
 
@@ -33,11 +34,20 @@ void Stay::owe(const Ask& ask, std::size_t look) {
   charges_.back().ask.choices = nullptr;  // the request's, like the texts
 }
 
+void Stay::leave(const Charge& charge) {
+  if (charge.share) under_way_.leave(*charge.share);
+}
+
 void Stay::forget_denied(const Asks& looks) {
-  std::erase_if(charges_, [&](const Charge& charge) { return looks.answer(charge.look).over; });
+  std::erase_if(charges_, [&](const Charge& charge) {
+    const bool is_denied = looks.answer(charge.look).over;
+    if (is_denied) leave(charge);
+    return is_denied;
+  });
 }
 
 void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
+  is_paid_ = true;
   for (const Charge& charge : charges_) {
     const Rule* const rule = rules.find(charge.rule);
     if (rule == nullptr || !rule->response || !rule->response->counts(response.status)) continue;
@@ -49,6 +59,10 @@ void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
     if (!header.empty()) due.cost = cost_by(response.field(header));
     if (due.cost > 0) WEIR_ASSERT(asks.add(due));
   }
+}
+
+void Stay::let_go() {
+  for (const Charge& charge : charges_) leave(charge);
   charges_.clear();
 }
 

@@ -7,9 +7,10 @@
 //
 // Requests under way are counted until their memory is given back, however they end.
 //
-// What a rule counts by the response is charged when its head is known, before any of the body is
-// sent: who reads slowly delays nothing. A request that ends without a response is charged at its
-// end, as nginx logs a client that has gone: with status 499.
+// A request that a rule may count by the response holds a share of the limit until then, as one
+// that is under way. What the rule counts is charged when the response's head is known, before any
+// of the body is sent: who reads slowly delays nothing. A request that ends without a response is
+// charged at its end, as nginx logs a client that has gone: with status 499.
 //
 // Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
 
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,7 +50,7 @@ class Stay {
   Stay& operator=(const Stay&) = delete;
 
   std::size_t rules() const { return rules_; }
-  bool owes() const { return !charges_.empty(); }
+  bool owes() const { return !charges_.empty() && !is_paid_; }
   bool is_empty() const { return charges_.empty() && held_.empty() && waiting_.empty(); }
 
   // REQUIRES: a request of this key has entered
@@ -62,11 +64,15 @@ class Stay {
   // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
   // request's asks.
   void owe(const Ask& ask, std::size_t look);
+  // What it has owed last holds a share. REQUIRES: it has entered under this key
+  void reserve(KeyHash share) { charges_.back().share = share; }
   // Owes no more what the looks have denied.
   void forget_denied(const Asks& looks);
 
   // Asks for what the response makes due by the rules of today, and owes nothing from then on.
   void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
+  // Gives the shares back, when that is charged.
+  void let_go();
 
  private:
   struct Charge {
@@ -75,11 +81,14 @@ class Stay {
     std::string rule;
     std::string key;
     std::string tier;
+    std::optional<KeyHash> share{};
   };
+  void leave(const Charge& charge);
 
   const std::size_t rules_;
   Concurrency& under_way_;
   std::vector<Charge> charges_;
+  bool is_paid_ = false;
   std::vector<KeyHash> held_;
   std::vector<KeyHash> waiting_;
 };

@@ -35,6 +35,13 @@ constexpr std::string_view kResponseRules = R"(rules:
     window: 1m
     shadow: true
     count_if: {status: 401}
+  - id: pages
+    match: {path: /page}
+    limit: 2
+    window: 1m
+    count_if: {status: 404}
+    reserve: false
+    on_deny: {block: 5m}
   - id: at-once
     match: {path: "/stream*"}
     key: client
@@ -95,14 +102,58 @@ TEST_F(Stays, FailedLoginsAloneAreCounted) {
 }
 
 // As many as are under way at once pass. What they owe is paid before the next.
-TEST_F(Stays, RequestsThatAreUnderWayAreChargedWhenTheirResponsesCome) {
+TEST_F(Stays, RequestsThatReserveNothingAreChargedWhenTheirResponsesCome) {
   std::vector<std::unique_ptr<Stay>> stays;
   for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(ask(*judge_).is_denied());
+    EXPECT_FALSE(ask(*judge_, "/page").is_denied());
     stays.push_back(judge_->take_stay());
   }
-  for (const auto& stay : stays) judge_->charge(*stay, {.status = 403});
-  EXPECT_EQ(ask(*judge_).answer->cause, Answer::Cause::kBlocked) << "by the third charge";
+  for (const auto& stay : stays) judge_->charge(*stay, {.status = 404});
+  EXPECT_EQ(ask(*judge_, "/page").answer->cause, Answer::Cause::kBlocked) << "by the third charge";
+}
+
+TEST_F(Stays, OfAHundredAtOnceNoMorePassThanMayCount) {
+  const auto other = worker();
+  std::vector<std::unique_ptr<Stay>> stays;
+  const auto go = [&](Judge& judge) {
+    const Judgement judgement = ask(judge);
+    if (!judgement.is_denied()) stays.push_back(judge.take_stay());
+    return judgement;
+  };
+  for (int i = 0; i < 50; ++i) {
+    go(*judge_);
+    go(*other);
+  }
+  EXPECT_EQ(stays.size(), 2u);
+  const Judgement denied = go(*other);
+  ASSERT_TRUE(denied.is_denied());
+  EXPECT_EQ(denied.answer->cause, Answer::Cause::kUnderWay) << "which blocks nobody";
+  EXPECT_EQ(denied.answer->decision.retry_after, std::chrono::seconds(1));
+  EXPECT_FALSE(ask(*other, "/login", "192.0.2.2").is_denied());
+
+  judge_->charge(*stays.front(), {.status = 200});
+  EXPECT_FALSE(go(*judge_).is_denied()) << "the unit has come back";
+  EXPECT_TRUE(go(*judge_).is_denied());
+  other->charge(*stays[1], {.status = 401});
+  EXPECT_TRUE(go(*other).is_denied()) << "one is counted, one under way";
+  judge_->charge(*stays[2], {.status = 200});
+  EXPECT_FALSE(go(*other).is_denied());
+  stays.clear();
+  EXPECT_FALSE(go(*other).is_denied()) << "one is left";
+}
+
+TEST_F(Stays, ARuleInShadowReservesNothingForWhatItWouldHaveDenied) {
+  std::vector<std::unique_ptr<Stay>> stays;
+  for (int i = 0; i < 3; ++i) {
+    ask(*judge_, "/watched");
+    stays.push_back(judge_->take_stay());
+  }
+  EXPECT_EQ(stays[1], nullptr);
+  const auto denied = [&] { return judge_->traffic().summary(clock_.time).total_denied(); };
+  EXPECT_EQ(denied(), 2u);
+  stays.clear();
+  ask(*judge_, "/watched");
+  EXPECT_EQ(denied(), 2u);
 }
 
 TEST_F(Stays, AResponseIsChargedOnce) {
