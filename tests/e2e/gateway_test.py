@@ -216,6 +216,23 @@ class TheGateway(unittest.TestCase):
                  str(gateway.rules)], capture_output=True, text=True, check=True).stdout
             self.assertIn("proxy_ssl_verify on;", said)
 
+    def test_nginx_takes_what_it_prints_once_the_folder_is_there(self):
+        with Gateway(RULES % 9) as gateway, tempfile.TemporaryDirectory() as temporary:
+            port = free_ports(1)
+            said = subprocess.run(
+                [WEIR, "gateway", "--print", "--origin", "http://127.0.0.1:1", "--config",
+                 str(gateway.rules), "--http", f"127.0.0.1:{port}", "--access-log", "off"],
+                capture_output=True, text=True, check=True,
+                env={**os.environ, "TMPDIR": temporary}).stdout
+            folder = re.search("has to be there:\n# (.*)", said)[1]
+            self.assertEqual(folder, temporary + "/weir-gateway")
+            pathlib.Path(folder).mkdir()
+            config = pathlib.Path(temporary) / "nginx.conf"
+            config.write_text(said, encoding="utf-8")
+            tried = subprocess.run(["/usr/sbin/nginx", "-t", "-c", config], capture_output=True,
+                                   text=True, check=False)
+            self.assertEqual(tried.returncode, 0, tried.stderr)
+
     def test_a_stop_lets_requests_finish_and_leaves_nothing(self):
         with Gateway(RULES % 9) as gateway, Connection(gateway.port) as connection:
             connection.send(get("/", "Upgrade: websocket\r\nConnection: Upgrade\r\n"))

@@ -56,7 +56,9 @@ class ConfigWriter {
     const auto workers = options_.workers > 0 ? std::to_string(options_.workers) : "auto";
     const auto user =
         options_.user.empty() ? "" : fmt::format("user {};\n", quoted("--user", options_.user));
-    return fmt::format(R"(# Written by weir gateway {}.
+    return fmt::format(
+        R"(# Written by weir gateway {}. The folder of nginx's own files has to be there:
+# {}
 
 daemon off;
 {}worker_processes {};
@@ -68,8 +70,8 @@ events {{
     worker_connections 8192;
 }}
 )",
-                       kVersion, user, workers, own_file("nginx.pid"),
-                       file("--module", options_.module_file));
+        kVersion, options_.folder, user, workers, own_file("nginx.pid"),
+        file("--module", options_.module_file));
   }
 
   std::string own_file(std::string_view name) {
