@@ -37,7 +37,7 @@ def main():
         # A terminal's Ctrl-C reaches the gateway as well, which a second signal would hurry.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, lambda *_: gateway.terminate())
-        print(f"Try: for i in $(seq 10); do curl -s -o /dev/null -w '%{{http_code}}\\n' -X POST "
+        print(f"Try: for i in $(seq 10); do curl -s -o /dev/null -w '%{{http_code}} ' -X POST "
               f"localhost:{arguments.port}/api/login; done\nCtrl-C stops it.", flush=True)
         sys.exit(gateway.wait())
 

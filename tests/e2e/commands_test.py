@@ -152,6 +152,17 @@ class Schema(unittest.TestCase):
                          json.loads((ROOT / "docs" / "weir.schema.json").read_text("utf-8")))
 
 
+class Slips(unittest.TestCase):
+    def test_a_command_that_there_is_not_names_the_nearest(self):
+        for words, said in ((("blokc", "alice"), "weir: there is no command 'blokc'; did you mean "
+                                                 "'block'?\n"),
+                            (("bench", "htp"), "weir bench: there is no command 'htp'; did you "
+                                               "mean 'http'?\n")):
+            self.assertEqual(run_weir(*words), (2, "", said))
+        self.assertIn("expected one of serve, check, ", run_weir("frobnicate")[2])
+        self.assertIn("A subcommand is required", run_weir()[2])
+
+
 class Version(unittest.TestCase):
     def test_is_one_line(self):
         for spelling in ("version", "--version"):

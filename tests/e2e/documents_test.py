@@ -18,14 +18,6 @@ from weir_server import DEADLINE_S, ROOT, Weir, run_weir
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-# The rules that the examples of docs/http_api.md name.
-RULES = """
-rules:
-  - {id: login, limit: 5, window: 1m, match: {method: POST, path: /login}, key: client}
-  - {id: api, algorithm: token_bucket, limit: 10, window: 1s, burst: 30}
-  - {id: search, limit: 100, window: 1s, match: {path: /search}, key: client}
-  - {id: old, limit: 1, window: 1m, enabled: false, match: {}, key: client}
-"""
 # Answers of a fleet, or of a moment: their shape is another here.
 ELSEWHERE = ("/admin/busiest",)
 
@@ -146,7 +138,9 @@ class Answers(unittest.TestCase):
     """The commands of a document in their order, on one server."""
 
     def setUp(self):
-        self.weir = Weir(config=RULES)
+        # The first file of docs/http_api.md is that of its examples.
+        rules = next(text for where, text in examples("yaml") if where.startswith("http_api"))
+        self.weir = Weir(config=rules)
         self.addCleanup(self.weir.__exit__)
 
     def run_shell(self, command):
@@ -173,6 +167,14 @@ class Answers(unittest.TestCase):
                 compared += 1
                 self.assertIsNone(difference(documented[number], json.loads(said)), command)
         self.assertGreater(compared, 10)
+
+    def test_of_the_pages_about_the_node(self):
+        page = (ROOT / "docs/http_api.md").read_text(encoding="utf-8")
+        self.weir.check(key="alice", rule="login")
+        for path in ("/metrics", "/admin/stats", "/health"):
+            shown = re.search(rf"^## GET {path}\n\n```json\n(.*?)^```", page, re.M | re.S)[1]
+            said = self.run_shell("curl -s localhost:8080" + path)
+            self.assertIsNone(difference(json.loads(shown), json.loads(said)), path)
 
     def test_of_a_check_with_its_header_fields(self):
         blocks = fences(ROOT / "docs/http_api.md")

@@ -7,6 +7,7 @@ import signal
 import unittest
 
 from nginx_server import Load, Nginx, field
+from weir_server import run_weir
 
 RULES = """
 rules:
@@ -72,6 +73,19 @@ class AdminTest(unittest.TestCase):
                       (200, 204))
         for _ in range(5):
             self.assertEqual(self.nginx.ask("/login", client="127.0.0.9").status, 200)
+
+    def test_the_commands_about_blocks_and_denials_take_its_address(self):
+        def weir(*words, path="/weir"):
+            return run_weir(*words, "--server", f"http://127.0.0.1:{self.nginx.port}{path}")
+        blocked = weir("block", "127.0.8.0/24", "--for", "1h", path="/weir/")
+        self.assertEqual(blocked, (0, "127.0.8.0/24 is blocked for 1h, by all rules\n", ""))
+        self.assertEqual(self.nginx.ask("/login", client="127.0.8.7").status, 429)
+        self.assertIn("127.0.8.0/24", weir("blocks")[1])
+        self.assertIn("  login  ", weir("denials")[1])
+        self.assertIn("100 %", weir("busiest", "--rule", "login")[1])
+        self.assertEqual(weir("unblock", "127.0.8.0/24")[0], 0)
+        self.assertEqual(self.nginx.ask("/login", client="127.0.8.7").status, 200)
+        self.assertIn("does not answer like weir", weir("blocks", path="/none")[2])
 
     def test_rules_are_shown_with_the_version_that_a_reload_changes(self):
         first = self.nginx.ask("/weir/admin/rules")

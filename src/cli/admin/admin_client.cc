@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <iostream>
+#include <string_view>
 #include <utility>
 
 #include "cli/check_answer.h"
@@ -15,11 +16,26 @@ namespace {
 constexpr int kExitError = 2;
 constexpr Duration kPatience = std::chrono::seconds(5);
 
+struct Place {
+  std::string_view server;  // http://HOST:PORT
+  std::string_view path;    // ahead of the path of each page: /weir, or nothing
+};
+
+Place place_of(std::string_view url) {
+  const auto scheme = url.find("://");
+  const auto slash = url.find('/', scheme == url.npos ? 0 : scheme + 3);
+  if (slash == url.npos) return {.server = url, .path = {}};
+  auto path = url.substr(slash);
+  if (path.ends_with('/')) path.remove_suffix(1);
+  return {.server = url.substr(0, slash), .path = path};
+}
+
 }  // namespace
 
 void AdminClient::add_options(CLI::App& app) {
   command = app.get_name();
-  app.add_option("--server", server, "Where it listens")->capture_default_str();
+  app.add_option("--server", server, "Where it listens, with the path of nginx's weir_admin")
+      ->capture_default_str();
   app.add_flag("--json", json, "Print what the server said");
   app.footer("The server's admin token is taken from the environment, WEIR_ADMIN_TOKEN.");
 }
@@ -27,7 +43,9 @@ void AdminClient::add_options(CLI::App& app) {
 std::string AdminClient::ask(HttpQuestion question) const try {
   const char* const token = std::getenv("WEIR_ADMIN_TOKEN");
   question.token = token == nullptr ? "" : token;
-  auto reply = ask_json(server, question, kPatience);
+  const auto place = place_of(server);
+  question.path.insert(0, place.path);
+  auto reply = ask_json(place.server, question, kPatience);
   if (reply.status == 200) return std::move(reply.body);
   fail(read_problem(reply.body).value_or("status " + std::to_string(reply.status)));
 } catch (const HttpClientError& error) {

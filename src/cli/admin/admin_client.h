@@ -17,9 +17,9 @@ class App;
 namespace weir {
 
 struct AdminClient {
-  std::string command;  // its name, for what it has to complain of
-  std::string server = "http://127.0.0.1:8080";
-  bool json = false;  // print what the server said
+  std::string command;                           // its name, for what it has to complain of
+  std::string server = "http://127.0.0.1:8080";  // a path may follow, of nginx's weir_admin
+  bool json = false;                             // print what the server said
 
   // --server and --json.
   void add_options(CLI::App& app);
