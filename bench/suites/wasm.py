@@ -60,7 +60,7 @@ def in_workerd(bench, cache):
         exported = pathlib.Path(folder, "rules.json")
         exported.write_text(harness.run([bench.weir, "export", rules]))
         harness.run(["node", tools / "build.mjs", folder, bench.npm_package, exported])
-        times = harness.run_json(["node", tools / "bench.mjs", folder, cache])
+        times = harness.run_json(["node", tools / "request_cost.mjs", folder, cache])
     if not times:
         print("the Worker is not measured: npm brings no workerd", file=sys.stderr)
         return []

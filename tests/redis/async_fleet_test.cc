@@ -88,7 +88,7 @@ TEST_F(AsyncFleet, NewKeysThatComeCloseTogetherShareTrips) {
     let_pass(1ms);
     EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
   }
-  EXPECT_LE(node.link.calls, 170);
+  EXPECT_LE(node.link.calls, 320);
   EXPECT_GE(node.link.calls, 100);  // and none of them waits for half an interval
 }
 
@@ -327,6 +327,27 @@ TEST_F(AsyncFleet, AChargeBeyondTheLimitReachesTheOthersWithinAnInterval) {
     SimulatedCheck one({{look.key, &quota, 1}});
     node.ask(one);
     EXPECT_FALSE(one.is_allowed());
+  }
+}
+
+TEST_F(AsyncFleet, ADebtThatIsNotYetToldCanBeGivenBack) {
+  SyncingNode& node = add_node(0s);
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindow}) {
+    const Quota quota = *Quota::make({algorithm, 1'000'000'000'000, 24h});
+    // Others hurry, so this one waits.
+    for (int i = 0; i < 9; ++i) EXPECT_TRUE(node.spend({fresh_key(), &quota, 1}).value());
+    const KeyHash key = fresh_key();
+    for (int i = 0; i < 3; ++i) {
+      SimulatedCheck all({{key, &quota, kCostMax}}, Operation::kCharge);
+      node.ask(all);
+    }
+    for (const std::int64_t cost : {-quota.limit(), std::int64_t{-1}}) {
+      SimulatedCheck back({{key, &quota, cost}});
+      node.ask(back);
+      EXPECT_EQ(back.decisions[0].remaining, cost == -1 ? 1 : 0) << algorithm_name(algorithm);
+    }
+    let_pass(kInterval);
+    EXPECT_EQ(left_in_redis({key, &quota}), 1) << algorithm_name(algorithm);
   }
 }
 

@@ -21,8 +21,8 @@
 // is the same. But a store with so little demand may go on admitting that little for as long.
 //
 // No check waits for a trip. A key that is new, or comes after a while, is synced at once rather
-// than with the others, if no sync is under way or has left within a sixteenth of the interval:
-// until then the store takes a new key for untouched.
+// than with the others, if no sync is under way; where many do, within a sixteenth of the interval.
+// Until then the store takes a new key for untouched.
 //
 // The strict store decides
 //   resets, after which the copy is void
@@ -159,7 +159,7 @@ class AsyncStore final : public Store, private TripOwner {
   void take_terms(std::uint32_t place, const Quota& quota);
   void note(std::uint32_t place);
   static std::int64_t sum_of(std::int64_t units, std::int64_t more) {
-    return std::min(kCostMax, units + more);
+    return std::min(2 * kCostMax, units + more);
   }
 
   void enter_pending(std::uint32_t place, Instant now);
@@ -194,6 +194,8 @@ class AsyncStore final : public Store, private TripOwner {
   std::size_t swept_ = 0;               // the place in touched_ that forget_expired() saw last
   std::vector<std::uint32_t> syncing_;  // those of touched_, while they are taken up
   Instant last_sync_{};
+  Instant counted_from_{};  // syncs_ since then, for a period
+  int syncs_ = 0;
   Instant next_sync_ = Instant::max();
   std::unique_ptr<Alarm> sync_alarm_;
 };

@@ -10,8 +10,10 @@
 namespace weir {
 namespace {
 
-// Syncs that hurry keep an eighth of a period between them: 6 ms, if the interval is 100. Else
-// thousands of keys a second, each after a while, would make a trip for each few requests.
+// The first syncs that hurry in a period go at once, later ones keep an eighth of it between them: 6
+// ms, if the interval is 100. Else thousands of keys a second, each after a while, would make a trip
+// for each few requests.
+constexpr int kHurriedAtOnce = 8;
 constexpr int kHastePart = 8;
 
 }  // namespace
@@ -65,7 +67,8 @@ void AsyncStore::wake_calm(Instant now) {
 void AsyncStore::touch(std::uint32_t place, Instant now) {
   list(place);
   const bool is_old = now - keys_[place].synced_at >= period_;
-  sync_by(last_sync_ + (is_old && trips_.is_idle() ? period_ / kHastePart : period_));
+  if (!is_old || !trips_.is_idle()) return sync_by(last_sync_ + period_);
+  sync_by(syncs_ < kHurriedAtOnce ? Instant{} : last_sync_ + period_ / kHastePart);
 }
 
 void AsyncStore::list(std::uint32_t place) {
@@ -83,6 +86,11 @@ void AsyncStore::sync_by(Instant when) {
 void AsyncStore::sync_touched(Instant now) {
   next_sync_ = Instant::max();
   last_sync_ = now;
+  if (now - counted_from_ >= period_) {
+    counted_from_ = now;
+    syncs_ = 0;
+  }
+  ++syncs_;
   if (trips_.is_away()) {
     forget_expired(now);
     return sync_by(now + period_);

@@ -1,7 +1,7 @@
 // What the Worker adds to a request in workerd: JSON, microseconds of CPU a request, of workerd
 // with the Worker and of workerd with one that only passes requests on.
 //
-//   node bench.mjs BUILT NPM_CACHE
+//   node request_cost.mjs BUILT NPM_CACHE
 //
 // BUILT is what build.mjs has made, for rules that deny nothing. One client asks, so that the KV
 // is read once a minute: its reads are not in the figure. The two take turns.
