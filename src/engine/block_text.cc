@@ -17,6 +17,9 @@ constexpr std::string_view kLastLine = "end ";
 
 bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
 
+// The year 9999: sums and differences of such times fit.
+constexpr std::int64_t kTimeMaxUs = 253'402'300'800'000'000;
+
 // Those of every block, and those that say whose it is and what for.
 constexpr std::ptrdiff_t kFields = 5;
 constexpr std::ptrdiff_t kMoreFields = 2;
@@ -40,8 +43,8 @@ std::optional<Block> block_in(std::string_view line) {
   auto by = percent_decoded(take_until(line, ' '), is_plain);
   auto why = percent_decoded(line, is_plain);
   if (!until || !since || !reason || !rule || !key || !by || !why) return std::nullopt;
-  // Whoever shows it subtracts these times from now, which does not fit with times far below 0.
-  if (*since < 0 || *until < 0) return std::nullopt;
+  const auto [earliest, latest] = std::minmax(*since, *until);
+  if (earliest < 0 || latest > kTimeMaxUs) return std::nullopt;
   return Block{.rule = *std::move(rule),
                .key = *std::move(key),
                .since = instant_from_epoch_us(*since),
