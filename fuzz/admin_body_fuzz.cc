@@ -49,7 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ask(door, "DELETE", "/admin/blocks", body);
   ask(door, "PATCH", "/admin/rules/login", body);
   for (const Block& block : door.blocks.list("", BlockList::kBlocksMax, door.now)) {
-    door.blocks.lift(block.rule, block.key);
+    door.blocks.lift(block.rule, block.key, door.now);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 // Feeds bytes to the reader of the state file. What it accepts is what it would write, and
-// can be blocked, whatever the times in it are.
+// can be blocked and lifted, whatever the times in it are.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,12 +31,13 @@ void check_blocks(const std::vector<Block>& blocks) {
 
   static const KeyHasher hasher{HashSecret{}};
   BlockList list(hasher, 64);
-  for (const Block& block : blocks) list.add(block, kNow);
+  for (const Block& block : blocks) list.learn(block, std::nullopt, kNow);
   for (const Block& block : list.list("", 64, kNow)) {
     WEIR_ASSERT(block.until > kNow);
-    WEIR_ASSERT(list.end_of(block) == block.until);
     WEIR_ASSERT(list.until(block.rule, block.key, kNow) >= block.until);  // or a network's
+    list.lift(block.rule, block.key, kNow);
   }
+  WEIR_ASSERT(list.empty());
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ void Asks::record(const Item& item, Instant now) {
       traffic.sample_key({rule.number, outcome, hash, ask.key}, now);
     }
   }
-  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key);
+  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now);
 }
 
 // The answer is that of the block from then on: waiting for the limit alone would be in vain.

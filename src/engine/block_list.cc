@@ -6,8 +6,9 @@
 #include <array>
 #include <bit>
 #include <charconv>
-#include <iterator>
+#include <ranges>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace weir {
@@ -15,16 +16,6 @@ namespace {
 
 // Slots for each block. A quarter full, runs of taken slots stay short.
 constexpr std::size_t kSparseness = 4;
-
-// Shares of the list: for the first that come, and for the addresses of one network.
-constexpr std::size_t kKeptShare = 2;
-constexpr std::size_t kNetworkShare = 16;
-constexpr unsigned kNetworkBitsV4 = 16;
-constexpr unsigned kNetworkBitsV6 = 48;
-
-// The longest run that is looked through. A block that finds no place within it is not
-// added before another has made room.
-constexpr std::size_t kProbesMax = 64;
 
 // A key as the list keeps it, and as files and other nodes read it. A long one becomes its
 // beginning, for people, and a digest of all of it, which needs no secret, so that all agree.
@@ -55,66 +46,56 @@ class StoredKey {
   std::string_view text_;
 };
 
-// "192.0.2.1", or a network as the key "client/24/48" has it.
-std::optional<IpAddress> network_of_address(std::string_view text) {
-  const auto address = IpAddress::parse(text.substr(0, text.find('/')));
-  if (!address) return std::nullopt;
-  return address->network(address->is_v4() ? kNetworkBitsV4 : kNetworkBitsV6);
+// Orders the acts of one register. Two nodes may act in one microsecond.
+auto order_of(const Block& block) {
+  return std::tuple(block.since, is_lift(block), std::string_view(block.by),
+                    std::string_view(block.why));
 }
 
-// The network of the first part that is an address, if the key has several parts
-// ("9:192.0.2.16:/login", see rules/rule.h).
-std::optional<IpAddress> network_of(std::string_view key) {
-  if (const auto network = network_of_address(key)) return network;
-  while (!key.empty()) {
-    std::size_t length = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), length);
-    if (error != std::errc() || end == key.data() + key.size() || *end != ':') break;
-    key.remove_prefix(static_cast<std::size_t>(end - key.data()) + 1);
-    if (length > key.size()) break;
-    if (const auto network = network_of_address(key.substr(0, length))) return network;
-    key.remove_prefix(length);
-  }
-  return std::nullopt;
-}
-
-// What a hand blocks is a network, if it reads as one.
-std::optional<BlockedNetwork> network_of(const Block& block) {
-  if (block.reason != BlockReason::kManual) return std::nullopt;
-  return BlockedNetwork::parse(block.key);
-}
-
-BlockScope scope_of(const Block& block) {
-  return block.rule.empty() ? BlockScope::kAllRules : BlockScope::kRule;
-}
-
-void shorten(std::string& text, std::size_t bytes_max) {
-  if (text.size() > bytes_max) text.resize(bytes_max);
+// As a list keeps it.
+void shorten(Block& block) {
+  const auto network = blocked_network(block);
+  block.key = network ? network->to_string() : std::string(StoredKey(block.key));
+  if (block.by.size() > BlockList::kByMax) block.by.resize(BlockList::kByMax);
+  if (block.why.size() > BlockList::kWhyMax) block.why.resize(BlockList::kWhyMax);
 }
 
 }  // namespace
 
+std::optional<BlockedNetwork> blocked_network(const Block& block) {
+  return is_by_hand(block) ? BlockedNetwork::parse(block.key) : std::nullopt;
+}
+
 std::string_view reason_name(BlockReason reason) {
+  if (reason == BlockReason::kLifted) return "lifted";
   return reason == BlockReason::kManual ? "manual" : "denied";
 }
 
 BlockList::BlockList(const KeyHasher& hasher, std::size_t blocks_max)
     : hasher_(hasher),
-      bucket_(hasher.hash_bucket("blocks")),
+      by_rule_(hasher.hash_bucket("blocks")),
+      by_hand_(hasher.hash_bucket("blocks by hand")),
       blocks_max_(std::max<std::size_t>(blocks_max, 1)),
       slots_(std::bit_ceil(std::max(kSparseness * blocks_max, kProbesMax))) {
   lists_.entries.reserve(blocks_max_);
 }
 
-std::uint64_t BlockList::tag_of(std::string_view rule, std::string_view key) const noexcept {
-  return tag_of(hasher_.hash_names({.rule = rule, .bucket = {}, .key = StoredKey(key)}));
+std::uint64_t BlockList::tag_of(std::string_view rule, std::string_view key,
+                                KeyHash bucket) const noexcept {
+  return tag_of(hasher_.hash_names({.rule = rule, .bucket = {}, .key = StoredKey(key)}), bucket);
 }
 
-std::uint64_t BlockList::tag_of(HashedName name) const noexcept {
-  name.bucket = bucket_;
+std::uint64_t BlockList::tag_of(HashedName name, KeyHash bucket) const noexcept {
+  name.bucket = bucket;
   // The same for all quotas of the rule: which one is hashed along does not matter.
   const KeyHash hash = KeyHasher::combine_names(name, Quota());
   return std::max<std::uint64_t>(hash.high ^ hash.low, 1);
+}
+
+std::uint64_t BlockList::tag_of(const Block& block) const noexcept {
+  if (!is_by_hand(block)) return tag_of(block.rule, block.key, by_rule_);
+  const auto network = BlockedNetwork::parse(block.key);
+  return network ? tag_of(block.rule, *network) : tag_of(block.rule, block.key, by_hand_);
 }
 
 std::uint64_t BlockList::tag_of(std::string_view rule,
@@ -134,23 +115,20 @@ std::size_t BlockList::home_of(std::uint64_t tag) const noexcept {
 std::optional<Instant> BlockList::until(std::string_view rule, std::string_view key,
                                         const std::optional<IpAddress>& client,
                                         Instant now) const noexcept {
-  return until(tag_of(rule, key), rule, key, client, now);
+  const HashedName name = hasher_.hash_names({.rule = rule, .bucket = {}, .key = StoredKey(key)});
+  return until(name, rule, key, client, now);
 }
 
 std::optional<Instant> BlockList::until(const HashedName& name, std::string_view rule,
                                         std::string_view key,
                                         const std::optional<IpAddress>& client,
                                         Instant now) const noexcept {
-  return until(tag_of(name), rule, key, client, now);
-}
-
-std::optional<Instant> BlockList::until(std::uint64_t tag, std::string_view rule,
-                                        std::string_view key,
-                                        const std::optional<IpAddress>& client,
-                                        Instant now) const noexcept {
-  auto until = end_at(tag, now);
+  auto until = end_at(tag_of(name, by_rule_), now);
+  if (keys_of_rules_.load(std::memory_order_relaxed) > 0) {
+    until = std::max(until, end_at(tag_of(name, by_hand_), now));
+  }
   if (keys_for_all_.load(std::memory_order_relaxed) > 0) {
-    until = std::max(until, end_at(tag_of({}, key), now));
+    until = std::max(until, end_at(tag_of({}, key, by_hand_), now));
   }
   if (networks_.empty()) return until;
   const auto named = BlockedNetwork::around(key);
@@ -190,261 +168,182 @@ std::optional<Instant> BlockList::end_at(std::uint64_t tag, Instant now) const n
   return std::nullopt;
 }
 
-std::optional<std::size_t> BlockList::free_slot(std::uint64_t tag) const {
-  for (std::size_t i = 0; i < kProbesMax; ++i) {
-    const std::size_t slot = (home_of(tag) + i) & (slots_.size() - 1);
-    if (slots_[slot].until_us.load(std::memory_order_relaxed) == 0) return slot;
+BlockList::Known BlockList::known_of(const Block& block) {
+  const auto network = BlockedNetwork::parse(block.key);
+  return {.by_hand = lists_.entries.find(network ? tag_of(block.rule, *network)
+                                                 : tag_of(block.rule, block.key, by_hand_)),
+          .by_rule = lists_.entries.find(tag_of(block.rule, block.key, by_rule_))};
+}
+
+Instant BlockList::newest_in(const Known& known) const {
+  Instant newest = Instant::min();
+  for (const auto& found : {known.by_hand, known.by_rule}) {
+    if (found != lists_.entries.end()) newest = std::max(newest, found->second.block.since);
   }
-  return std::nullopt;
+  return newest;
+}
+
+// Long ago if neither blocks.
+Instant BlockList::end_in(const Known& known) const {
+  Instant end = Instant::min();
+  for (const auto& found : {known.by_hand, known.by_rule}) {
+    const bool blocks = found != lists_.entries.end() && !is_lift(found->second.block);
+    if (blocks) end = std::max(end, found->second.block.until);
+  }
+  return end;
+}
+
+// Or older than what is known.
+bool BlockList::is_known(const Block& block, const Known& known) const {
+  const auto end = lists_.entries.end();
+  const auto& same = is_by_hand(block) ? known.by_hand : known.by_rule;
+  if (same != end && order_of(block) <= order_of(same->second.block)) return true;
+  return !is_by_hand(block) && known.by_hand != end &&
+         block.since <= known.by_hand->second.block.since;
 }
 
 bool BlockList::add(Block block, Instant now) {
+  shorten(block);
   const std::scoped_lock lock(mutex_);
-  if (!insert(block, now)) return false;
+  expire_locked(now);
+  const Known known = known_of(block);
+  if (!is_by_hand(block) && block.until <= end_in(known)) return true;
+  block.since = std::max(block.since, newest_in(known) + Duration(1));
+  if (!put(block, known, now)) return false;
   tell(block, std::nullopt);
   return true;
 }
 
-bool BlockList::insert(Block& block, Instant now) {
-  const auto network = network_of(block);
-  block.key = network ? network->to_string() : std::string(StoredKey(block.key));
-  shorten(block.by, kByMax);
-  shorten(block.why, kWhyMax);
-  const std::uint64_t tag = network ? tag_of(block.rule, *network) : tag_of(block.rule, block.key);
-  const std::int64_t until_us = std::max<std::int64_t>(epoch_us(block.until), 1);
+// A block that is known already goes to nobody, or two nodes would send it to each other for ever.
+// One by hand that has ended on its way is a lift of what was before it.
+void BlockList::learn(Block block, std::optional<Audience> from, Instant now) {
+  shorten(block);
+  const std::scoped_lock lock(mutex_);
   expire_locked(now);
-  const bool by_hand = block.reason == BlockReason::kManual;
-  const auto known = lists_.entries.find(tag);
-  const bool is_known = known != lists_.entries.end();
-  if (is_known && !by_hand && block.until <= known->second.block.until) return true;
-  if (!by_hand && is_blocked_longer_by_hand(block)) return true;
-  if (network && !networks_.has_room_for(*network)) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return false;
+  if (block.until <= now && !is_by_hand(block)) return;
+  if (block.until <= now) block.reason = BlockReason::kLifted;
+  const Known known = known_of(block);
+  if (!is_known(block, known)) {
+    put(block, known, now);
+    return tell(block, from);
   }
-
-  Lists own = lists_of(tag, block);  // or there is no memory, and the known block stays
-  own.entries.begin()->second.blocked = network;
-  if (is_known) remove(known);
-  if (network && network->is_single()) erase_tag(tag_of(block.rule, block.key));  // of the rule
-  make_room_in(own.entries.begin()->second.network);
-  const Worth worth = by_hand                            ? Worth::kByHand
-                      : kept_ < blocks_max_ / kKeptShare ? Worth::kKept
-                                                         : Worth::kOther;
-  const bool has_room = block.rule.size() <= kKeyMax && make_room_for(worth);
-  const auto slot = free_slot(tag);
-  if (!has_room || !slot) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return false;
-  }
-  take(own, worth, *slot);
-  slots_[*slot].tag.store(tag, std::memory_order_release);
-  slots_[*slot].until_us.store(until_us, std::memory_order_release);
-  count_.store(lists_.entries.size(), std::memory_order_relaxed);
-  changes_.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  const auto& same = is_by_hand(block) ? known.by_hand : known.by_rule;
+  const bool is_same = same != lists_.entries.end() && same->second.block.since == block.since;
+  if (from && is_same) unmark(same->second, *from);
 }
 
-// A rule and a hand may block one address; the hand's is the block of a network.
-bool BlockList::is_blocked_longer_by_hand(const Block& block) const {
-  const auto address = networks_.empty() ? std::nullopt : BlockedNetwork::parse(block.key);
-  if (!address || !address->is_single()) return false;
-  const auto found = lists_.entries.find(tag_of(block.rule, *address));
-  return found != lists_.entries.end() && block.until <= found->second.block.until;
-}
-
-// One block in lists of its own, which have all the memory that it needs.
-BlockList::Lists BlockList::lists_of(std::uint64_t tag, const Block& block) {
-  Lists lists;
-  Entry& entry = lists.entries[tag];
-  entry.block = block;
-  const End end(block.until, tag);
-  lists.ends.insert(end);
-  lists.by_worth.emplace(entry.worth, end);
-  if (block.reason != BlockReason::kManual) entry.network = network_of(block.key);
-  if (entry.network) lists.by_network[*entry.network].insert(end);
-  return lists;
-}
-
-// Nodes move from list to list, which cannot fail.
-void BlockList::take(Lists& own, Worth worth, std::size_t slot) noexcept {
-  Entry& entry = own.entries.begin()->second;
-  entry.slot = slot;
-  entry.worth = worth;
-  auto by_worth = own.by_worth.extract(own.by_worth.begin());
-  by_worth.value().first = worth;
-  lists_.by_worth.insert(std::move(by_worth));
-  kept_ += worth == Worth::kKept ? 1 : 0;
-  count_in(entry);
-  lists_.entries.merge(own.entries);
-  lists_.ends.merge(own.ends);
-  lists_.by_network.merge(own.by_network);
-  for (auto& [network, ends] : own.by_network) lists_.by_network.at(network).merge(ends);
-}
-
-void BlockList::count_in(const Entry& entry) noexcept {
-  if (entry.blocked) return networks_.add(*entry.blocked, scope_of(entry.block));
-  if (entry.block.rule.empty()) keys_for_all_.fetch_add(1, std::memory_order_relaxed);
-}
-
-void BlockList::count_out(const Entry& entry) noexcept {
-  if (entry.blocked) return networks_.remove(*entry.blocked, scope_of(entry.block));
-  if (entry.block.rule.empty()) keys_for_all_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-// A network that has its share of the list gives up one of its own.
-void BlockList::make_room_in(const Network& network) {
-  const auto own = network ? lists_.by_network.find(*network) : lists_.by_network.end();
-  if (own == lists_.by_network.end()) return;
-  const std::size_t share = std::max<std::size_t>(blocks_max_ / kNetworkShare, 1);
-  if (own->second.size() >= share) drop(own->second.begin()->second);
-}
-
-// False if the list is full of blocks that are worth more.
-bool BlockList::make_room_for(Worth worth) {
-  if (lists_.entries.size() < blocks_max_) return true;
-  const auto& [least, end] = *lists_.by_worth.begin();
-  if (least > worth) return false;
-  drop(end.second);
-  return true;
-}
-
-void BlockList::drop(std::uint64_t tag) {
-  remove(lists_.entries.find(tag));
-  dropped_.fetch_add(1, std::memory_order_relaxed);
-}
-
-// A slot behind which the run goes on keeps its tag, so that probes go on as well; at the
-// end of a run it becomes free, and so do those before it that were kept for it.
-void BlockList::remove(Entries::iterator entry) {
-  std::size_t slot = entry->second.slot;
-  const std::size_t mask = slots_.size() - 1;
-  slots_[slot].until_us.store(0, std::memory_order_release);
-  while (slots_[(slot + 1) & mask].tag.load(std::memory_order_relaxed) == 0 &&
-         slots_[slot].tag.load(std::memory_order_relaxed) != 0 &&
-         slots_[slot].until_us.load(std::memory_order_relaxed) == 0) {
-    slots_[slot].tag.store(0, std::memory_order_release);
-    slot = (slot - 1) & mask;
-  }
-  const End end(entry->second.block.until, entry->first);
-  lists_.ends.erase(end);
-  lists_.by_worth.erase({entry->second.worth, end});
-  kept_ -= entry->second.worth == Worth::kKept ? 1 : 0;
-  count_out(entry->second);
-  if (const Network& network = entry->second.network) {
-    const auto own = lists_.by_network.find(*network);
-    own->second.erase(end);
-    if (own->second.empty()) lists_.by_network.erase(own);
-  }
-  lists_.entries.erase(entry);
-  count_.store(lists_.entries.size(), std::memory_order_relaxed);
-}
-
-bool BlockList::lift(std::string_view rule, std::string_view key) {
+bool BlockList::lift(std::string_view rule, std::string_view key, Instant now) {
   const std::scoped_lock lock(mutex_);
-  if (!erase(rule, key)) return false;
-  tell({.rule = std::string(rule), .key = std::string(StoredKey(key))}, std::nullopt);
-  return true;
-}
-
-std::size_t BlockList::lift_all(std::string_view key) {
-  const auto network = BlockedNetwork::parse(key);
-  const auto name = network ? network->to_string() : std::string(StoredKey(key));
-  const std::scoped_lock lock(mutex_);
-  std::set<std::string> rules;
-  for (const auto& [tag, entry] : lists_.entries) {
-    if (entry.block.key == name) rules.insert(entry.block.rule);
-  }
-  for (const std::string& rule : rules) {
-    erase(rule, name);
-    tell({.rule = rule, .key = name}, std::nullopt);
-  }
-  return rules.size();
-}
-
-std::optional<Instant> BlockList::end_of(const Block& block) {
-  const auto network = network_of(block);
-  const std::scoped_lock lock(mutex_);
-  const auto found =
-      lists_.entries.find(network ? tag_of(block.rule, *network) : tag_of(block.rule, block.key));
-  if (found == lists_.entries.end()) return std::nullopt;
-  return found->second.block.until;
+  expire_locked(now);
+  return lift_locked(rule, key, now);
 }
 
 // What a hand has blocked, and what the rule has.
-bool BlockList::erase(std::string_view rule, std::string_view key) {
-  const auto network = BlockedNetwork::parse(key);
-  const bool was_by_hand = network && erase_tag(tag_of(rule, *network));
-  return erase_tag(tag_of(rule, key)) || was_by_hand;
+bool BlockList::lift_locked(std::string_view rule, std::string_view key, Instant now) {
+  Block lift{.rule = std::string(rule),
+             .key = std::string(StoredKey(key)),
+             .until = now,
+             .reason = BlockReason::kLifted};
+  const Known known = known_of(lift);
+  if (end_in(known) <= now) return false;
+  lift.since = std::max(now, newest_in(known) + Duration(1));
+  put(lift, known, now);
+  tell(lift, std::nullopt);
+  return true;
 }
 
-bool BlockList::erase_tag(std::uint64_t tag) {
-  const auto found = lists_.entries.find(tag);
-  if (found == lists_.entries.end()) return false;
-  remove(found);
-  changes_.fetch_add(1, std::memory_order_relaxed);
-  return true;
+std::size_t BlockList::lift_all(std::string_view key, Instant now) {
+  const auto network = BlockedNetwork::parse(key);
+  const auto name = network ? network->to_string() : std::string(StoredKey(key));
+  const std::scoped_lock lock(mutex_);
+  expire_locked(now);
+  std::set<std::string> rules;
+  for (const auto& [tag, entry] : lists_.entries) {
+    if (entry.block.key == name && !is_lift(entry.block)) rules.insert(entry.block.rule);
+  }
+  for (const std::string& rule : rules) lift_locked(rule, name, now);
+  return rules.size();
 }
 
 void BlockList::forget(std::string_view rule, std::string_view key) {
   const std::scoped_lock lock(mutex_);
-  erase(rule, key);
+  const Known known = known_of({.rule = std::string(rule), .key = std::string(key)});
+  for (const auto& found : {known.by_hand, known.by_rule}) {
+    if (found != lists_.entries.end()) remove(found);
+  }
 }
 
 void BlockList::share(Audience audience) {
-  const std::scoped_lock lock(mutex_);
-  News& news = news_for(audience);
-  if (std::exchange(news.is_kept, true)) return;
-  for (const auto& [tag, entry] : lists_.entries) news.add(entry.block);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(news_for(audience).is_kept, true)) return;
+  }
+  tell_again(audience);
 }
 
-void BlockList::share_from(Audience audience, std::vector<Block> first) {
-  const std::scoped_lock lock(mutex_);
-  News& news = news_for(audience);
-  if (std::exchange(news.is_kept, true)) return;
-  for (Block& block : first) news.add(std::move(block));
+void BlockList::share_from(Audience audience, std::span<const Block> first) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(news_for(audience).is_kept, true)) return;
+  }
+  tell_again(audience, first);
 }
 
 void BlockList::stop_sharing(Audience audience) {
   const std::scoped_lock lock(mutex_);
-  news_for(audience) = {};
+  News& news = news_for(audience);
+  while (!news.tags.empty()) unmark(lists_.entries.at(news.tags.begin()->second), audience);
+  news.is_kept = false;
 }
 
-void BlockList::News::add(Block block) {
-  if (blocks.size() == kNewsMax) blocks.pop_front();
-  blocks.push_back(std::move(block));
+void BlockList::tell_again(Audience audience, std::span<const Block> blocks) {
+  const std::scoped_lock lock(mutex_);
+  for (const Block& block : blocks) {
+    const auto found = lists_.entries.find(tag_of(block));
+    if (found != lists_.entries.end()) mark(*found, audience);
+  }
+}
+
+void BlockList::tell_again(Audience audience) {
+  const std::scoped_lock lock(mutex_);
+  for (auto& entry : lists_.entries) mark(entry, audience);
 }
 
 void BlockList::tell(const Block& block, std::optional<Audience> except) {
-  for (const Audience audience : {Audience::kFleet, Audience::kProcesses}) {
-    if (audience != except && news_for(audience).is_kept) news_for(audience).add(block);
+  const auto entry = lists_.entries.find(tag_of(block));
+  if (entry == lists_.entries.end()) return;
+  for (const Audience audience : kAudienceNames) {
+    if (audience != except && news_for(audience).is_kept) mark(*entry, audience);
   }
+}
+
+void BlockList::mark(Entries::value_type& entry, Audience audience) {
+  std::uint64_t& number = entry.second.news[static_cast<std::size_t>(audience)];
+  if (number != 0) return;
+  news_for(audience).tags.emplace(last_news_ + 1, entry.first);
+  number = ++last_news_;
+}
+
+void BlockList::unmark(Entry& entry, Audience audience) {
+  std::uint64_t& number = entry.news[static_cast<std::size_t>(audience)];
+  if (number != 0) news_for(audience).tags.erase(std::exchange(number, 0));
 }
 
 std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_max) {
   const std::scoped_lock lock(mutex_);
-  auto& news = news_for(audience).blocks;
-  const auto end = news.begin() + static_cast<std::ptrdiff_t>(std::min(blocks_max, news.size()));
-  std::vector<Block> taken(std::make_move_iterator(news.begin()), std::make_move_iterator(end));
-  news.erase(news.begin(), end);
+  const auto& tags = news_for(audience).tags;
+  std::vector<Block> taken;
+  while (taken.size() < blocks_max && !tags.empty()) {
+    Entry& entry = lists_.entries.at(tags.rbegin()->second);
+    taken.push_back(entry.block);
+    unmark(entry, audience);
+  }
   return taken;
 }
 
 bool BlockList::has_news(Audience audience) const {
   const std::scoped_lock lock(mutex_);
-  return !news_[static_cast<std::size_t>(audience)].blocks.empty();
-}
-
-// A block that is known already goes to nobody, or two nodes would send it to each other for ever.
-void BlockList::learn(Block block, Audience from, Instant now) {
-  const std::scoped_lock lock(mutex_);
-  const std::uint64_t before = changes();
-  if (block.until > now) {
-    insert(block, now);
-  } else {
-    erase(block.rule, block.key);
-  }
-  if (changes() != before) tell(block, from);
+  return !news_[static_cast<std::size_t>(audience)].tags.empty();
 }
 
 std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max, Instant now) {
@@ -454,21 +353,27 @@ std::vector<Block> BlockList::list(std::string_view rule, std::size_t blocks_max
   for (const auto& [until, tag] : lists_.ends) {
     if (blocks.size() == blocks_max) break;
     const Block& block = lists_.entries.at(tag).block;
+    if (is_lift(block)) continue;
     if (rule.empty() || block.rule == rule) blocks.push_back(block);
   }
   return blocks;
+}
+
+std::vector<Block> BlockList::lifts(Instant now) {
+  const std::scoped_lock lock(mutex_);
+  expire_locked(now);
+  std::vector<Block> lifts;
+  for (const auto& [until, tag] : std::views::reverse(lists_.ends)) {
+    const Block& block = lists_.entries.at(tag).block;
+    if (is_lift(block)) lifts.push_back(block);
+  }
+  return lifts;
 }
 
 void BlockList::expire(Instant now) {
   if (empty()) return;
   const std::scoped_lock lock(mutex_);
   expire_locked(now);
-}
-
-void BlockList::expire_locked(Instant now) {
-  while (!lists_.ends.empty() && lists_.ends.begin()->first <= now) {
-    remove(lists_.entries.find(lists_.ends.begin()->second));
-  }
 }
 
 }  // namespace weir

@@ -17,6 +17,14 @@
 //   others         make room for new ones, the nearest to its end first
 //   of one network a /16 (IPv4) or /48 (IPv6) has a sixteenth of the list for the blocks of
 //                  its addresses: beyond that they replace each other
+//   lifts          are remembered in places that no block needs
+//
+// Several lists that tell each other all agree, in whatever order they hear it. For a rule and key
+// there are two registers: the newest act by a hand, which is a block or a lift, and the newest
+// block by the rule, if it is newer than that. The later end of the two holds. An act is never
+// older than what its list knows, however far the clocks are apart. A list remembers an act by
+// hand until all that it has ended would be over, and for kRemembered at least: until then, an
+// older block that comes back does not hold.
 //
 // Thread rule: any thread. Tested by block_list_test.cc.
 
@@ -24,13 +32,14 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -47,19 +56,25 @@ namespace weir {
 enum class BlockReason : std::uint8_t {
   kDenied,  // the rule blocks who exceeds it
   kManual,  // somebody said so
+  kLifted,  // it is none any more: somebody said so
 };
-std::string_view reason_name(BlockReason reason);  // "denied", "manual"
+std::string_view reason_name(BlockReason reason);  // "denied", "manual", "lifted"
 
 struct Block {
   std::string rule;  // empty: all rules, and limits without one
   std::string key;
   Instant since{};
-  Instant until{};
+  Instant until{};  // when a lift is forgotten
   BlockReason reason = BlockReason::kDenied;
   // Whose a hand is, and what its block is for, if it said so.
   std::string by{};
   std::string why{};
 };
+
+inline bool is_by_hand(const Block& block) { return block.reason != BlockReason::kDenied; }
+inline bool is_lift(const Block& block) { return block.reason == BlockReason::kLifted; }
+// What a hand blocks or lifts is a network, if it reads as one.
+std::optional<BlockedNetwork> blocked_network(const Block& block);
 
 class BlockList {
  public:
@@ -69,6 +84,8 @@ class BlockList {
   // Likewise of the other texts.
   static constexpr std::size_t kByMax = 64;
   static constexpr std::size_t kWhyMax = 256;
+  // How long an act by hand is remembered at least.
+  static constexpr Duration kRemembered = std::chrono::hours(24);
 
   // `hasher` must outlive the list.
   explicit BlockList(const KeyHasher& hasher, std::size_t blocks_max = kBlocksMax);
@@ -100,35 +117,35 @@ class BlockList {
   bool add(Block block, Instant now);
 
   // False if it was not blocked.
-  bool lift(std::string_view rule, std::string_view key);
+  bool lift(std::string_view rule, std::string_view key, Instant now);
   // Whatever blocks it is of, of single rules or of all. Returns how many there were. Slow.
-  std::size_t lift_all(std::string_view key);
-
-  // When this block ends, others that hold for its key aside. Nothing if it is gone.
-  std::optional<Instant> end_of(const Block& block);
+  std::size_t lift_all(std::string_view key, Instant now);
 
   // Those who are told what is new here: the other nodes, the other processes of this one.
   enum class Audience : std::uint8_t { kFleet, kProcesses };
-  static constexpr std::size_t kAudiences = 2;
+  static constexpr std::array kAudienceNames = {Audience::kFleet, Audience::kProcesses};
+  static constexpr std::size_t kAudiences = kAudienceNames.size();
 
-  // From now on what is added or lifted is kept, to be told to these: a block that was
-  // lifted as one that ended in 1970. If there are more than kNewsMax, the oldest go untold.
-  // The first to be told are all blocks that are here, or `first`. Nothing happens if it is shared
-  // with them already.
-  static constexpr std::size_t kNewsMax = 4'096;
+  // From now on what is added or lifted is kept, to be told to these. The first to be told are all
+  // blocks and lifts that are here, or `first`. Nothing happens if it is shared with them already.
   void share(Audience audience);
-  void share_from(Audience audience, std::vector<Block> first);
+  void share_from(Audience audience, std::span<const Block> first);
   void stop_sharing(Audience audience);
-  // The oldest news, which are no longer kept.
+  // The newest news, as they are now, which are no longer kept.
   std::vector<Block> take_news(Audience audience, std::size_t blocks_max);
   bool has_news(Audience audience) const;
-  // What one of these has told: as add() or lift(), and news for the others only.
-  void learn(Block block, Audience from, Instant now);
-  // As lift(), but nobody is told.
+  // They have not heard of these; of anything.
+  void tell_again(Audience audience, std::span<const Block> blocks);
+  void tell_again(Audience audience);
+  // What one of these has told, or a file: news for the others, if it is newer than what is known.
+  void learn(Block block, std::optional<Audience> from, Instant now);
+  // Nobody is told, and nothing remembered.
   void forget(std::string_view rule, std::string_view key);
 
   // The blocks of one rule, or of all if it is empty; the first to end comes first.
   std::vector<Block> list(std::string_view rule, std::size_t blocks_max, Instant now);
+  // Those that are remembered, the last to be forgotten first.
+  std::vector<Block> lifts(Instant now);
 
   // Forgets those that have ended. Cheap when there are none; done by add() as well.
   void expire(Instant now);
@@ -142,6 +159,10 @@ class BlockList {
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 
  private:
+  // The longest run of slots that is looked through. A block that finds no place within it is not
+  // added before another has made room.
+  static constexpr std::size_t kProbesMax = 64;
+
   // When a slot is taken, `tag` is written first and `until_us`, which was 0, after it with
   // release. A reader reads tag, until_us with acquire, and tag again: if it has read the
   // end of a new block, it sees the new tag the second time.
@@ -150,7 +171,7 @@ class BlockList {
     std::atomic<std::int64_t> until_us{0};
   };
   // The lowest goes first.
-  enum class Worth : std::uint8_t { kOther, kKept, kByHand };
+  enum class Worth : std::uint8_t { kLift, kOther, kKept, kByHand };
   // The network of a key that is an address, or has one in it.
   using Network = std::optional<IpAddress>;
   using End = std::pair<Instant, std::uint64_t>;  // of the block with this tag
@@ -159,8 +180,10 @@ class BlockList {
     Block block;
     std::size_t slot = 0;
     Worth worth = Worth::kOther;
-    std::optional<BlockedNetwork> blocked{};  // if the block is of a network
-    Network network{};                        // of blocks that nobody made by hand
+    std::optional<BlockedNetwork> blocked{};       // if the block is of a network
+    Network network{};                             // of blocks that nobody made by hand
+    Instant remembered{};                          // until then, if it is by hand
+    std::array<std::uint64_t, kAudiences> news{};  // their numbers; 0: told
   };
   using Entries = std::unordered_map<std::uint64_t, Entry>;  // by tag
   struct Lists {
@@ -170,25 +193,35 @@ class BlockList {
     std::map<IpAddress, std::set<End>> by_network;
   };
 
-  bool insert(Block& block, Instant now);  // these two with the lock held
-  bool erase(std::string_view rule, std::string_view key);
-  bool erase_tag(std::uint64_t tag);
-  bool is_blocked_longer_by_hand(const Block& block) const;
+  // All that is known of a rule and key.
+  struct Known {
+    Entries::iterator by_hand;
+    Entries::iterator by_rule;
+  };
+  Known known_of(const Block& block);  // this and what follows with the lock held
+  Instant newest_in(const Known& known) const;
+  Instant end_in(const Known& known) const;
+  bool is_known(const Block& block, const Known& known) const;
+  bool put(const Block& block, const Known& known, Instant now);
+  bool lift_locked(std::string_view rule, std::string_view key, Instant now);
   void tell(const Block& block, std::optional<Audience> except);
+  void mark(Entries::value_type& entry, Audience audience);
+  void unmark(Entry& entry, Audience audience);
+  void outlive(Entries::iterator entry) noexcept;
   void expire_locked(Instant now);
   void make_room_in(const Network& network);
   bool make_room_for(Worth worth);
   void drop(std::uint64_t tag);
-  std::uint64_t tag_of(std::string_view rule, std::string_view key) const noexcept;
-  std::uint64_t tag_of(HashedName name) const noexcept;
-  std::optional<Instant> until(std::uint64_t tag, std::string_view rule, std::string_view key,
-                               const std::optional<IpAddress>& client, Instant now) const noexcept;
+  std::uint64_t tag_of(std::string_view rule, std::string_view key, KeyHash bucket) const noexcept;
+  std::uint64_t tag_of(HashedName name, KeyHash bucket) const noexcept;
   std::uint64_t tag_of(std::string_view rule, const BlockedNetwork& network) const noexcept;
+  std::uint64_t tag_of(const Block& block) const noexcept;
   std::optional<Instant> end_at(std::uint64_t tag, Instant now) const noexcept;
   std::optional<Instant> end_around(std::string_view rule, const BlockedNetwork& inner,
                                     Instant now) const noexcept;
   void count_in(const Entry& entry) noexcept;
   void count_out(const Entry& entry) noexcept;
+  std::atomic<std::size_t>& keys_by_hand(const Block& block) noexcept;
   std::size_t home_of(std::uint64_t tag) const noexcept;
   std::optional<std::size_t> free_slot(std::uint64_t tag) const;
   static Lists lists_of(std::uint64_t tag, const Block& block);
@@ -196,21 +229,22 @@ class BlockList {
   void remove(Entries::iterator entry);
 
   const KeyHasher& hasher_;
-  const KeyHash bucket_;
+  const KeyHash by_rule_;
+  const KeyHash by_hand_;
   const std::size_t blocks_max_;
   std::vector<Slot> slots_;  // a power of two
   std::atomic<std::size_t> count_{0};
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> dropped_{0};
-  std::atomic<std::size_t> keys_for_all_{0};  // blocks of all rules that are of no network
+  // By hand, and of no network.
+  std::atomic<std::size_t> keys_of_rules_{0};
+  std::atomic<std::size_t> keys_for_all_{0};
   BlockedNetworks networks_;
 
-  // News that an audience has not heard yet.
+  // What an audience has not heard yet.
   struct News {
     bool is_kept = false;
-    std::deque<Block> blocks;
-
-    void add(Block block);
+    std::map<std::uint64_t, std::uint64_t> tags;  // by their numbers
   };
   News& news_for(Audience audience) { return news_[static_cast<std::size_t>(audience)]; }
 
@@ -218,6 +252,7 @@ class BlockList {
   Lists lists_;
   std::size_t kept_ = 0;  // entries of that worth
   std::array<News, kAudiences> news_;
+  std::uint64_t last_news_ = 0;
 };
 
 }  // namespace weir

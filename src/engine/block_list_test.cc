@@ -103,8 +103,16 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
   EXPECT_EQ(list_.take_news(kProcesses, 9).size(), 1u);
   list_.learn(block("b", 5min), kProcesses, kNow);  // known: they would tell it each other for ever
   EXPECT_FALSE(list_.has_news(kFleet));
-  list_.learn({.rule = "login", .key = "b"}, kProcesses, kNow);
+  Block lift = block("b", 1h);
+  lift.reason = BlockReason::kLifted;
+  list_.learn(lift, kProcesses, kNow);
   EXPECT_EQ(list_.take_news(kFleet, 9).size(), 1u);
+  list_.tell_again(kFleet);
+  EXPECT_EQ(list_.take_news(kFleet, 9).size(), 2u) << "a, and the lift of b";
+  list_.tell_again(kFleet);
+  list_.learn(block("a", 5min), kFleet, kNow);
+  list_.learn(lift, kFleet, kNow);
+  EXPECT_FALSE(list_.has_news(kFleet)) << "it knows";
   list_.forget("login", "a");
   EXPECT_TRUE(list_.empty());
   EXPECT_FALSE(list_.has_news(kFleet));
@@ -117,10 +125,69 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
 TEST_F(BlockListTest, IsLifted) {
   list_.add(block("a", 5min), kNow);
   list_.add(block("b", 5min), kNow);
-  EXPECT_TRUE(list_.lift("login", "a"));
-  EXPECT_FALSE(list_.lift("login", "a"));
+  EXPECT_TRUE(list_.lift("login", "a", kNow));
+  EXPECT_FALSE(list_.lift("login", "a", kNow));
   EXPECT_FALSE(is_blocked("a"));
   EXPECT_TRUE(is_blocked("b"));
+}
+
+// Another node had heard of the lift before, or brought the block back later.
+TEST_F(BlockListTest, ALiftEndsOlderBlocksOfWhichItIsHeardLaterAndNoNewerOnes) {
+  Block lift = by_hand("a", 0s);
+  lift.reason = BlockReason::kLifted;
+  lift.since = kNow + 2s;
+  const auto learn = [&](Block told, Duration since) {
+    told.since = kNow + since;
+    list_.learn(std::move(told), BlockList::Audience::kFleet, kNow + 3s);
+  };
+  learn(block("a", 5min), 1s);
+  learn(lift, 2s);
+  EXPECT_FALSE(is_blocked("a"));
+  EXPECT_TRUE(list_.empty());
+  learn(block("a", 9min), 1s);
+  learn(by_hand("a", 24h), 2s);
+  EXPECT_FALSE(is_blocked("a"));
+  EXPECT_EQ(list_.lifts(kNow).size(), 1u);
+  learn(block("a", 9min), 3s);
+  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 9min);
+  learn(lift, 2s);
+  EXPECT_TRUE(is_blocked("a"));
+}
+
+// The rule had blocked again before the hand's block was lifted, and the three came in this order.
+TEST_F(BlockListTest, ABlockByTheRuleOutlivesTheHandsThatIsLiftedBehindIt) {
+  list_.learn(block("a", 5min), BlockList::Audience::kFleet, kNow);
+  Block hand = by_hand("a", 24h);
+  hand.since = kNow - 2s;
+  list_.learn(hand, BlockList::Audience::kFleet, kNow);
+  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 24h);
+  hand.reason = BlockReason::kLifted;
+  hand.since = kNow - 1s;
+  list_.learn(hand, BlockList::Audience::kFleet, kNow);
+  EXPECT_EQ(list_.until("login", "a", kNow), kNow + 5min);
+}
+
+TEST_F(BlockListTest, AHandThatShortensABlockHasDoneSoWhenItsOwnHasEnded) {
+  list_.add(block("a", 48h), kNow);
+  list_.add(by_hand("a", 1min), kNow + 1s);
+  list_.expire(kNow + 2min);
+  EXPECT_TRUE(list_.empty());
+  list_.learn(block("a", 48h), BlockList::Audience::kFleet, kNow + 47h);
+  EXPECT_FALSE(is_blocked("a", kNow + 47h));
+  EXPECT_TRUE(list_.lifts(kNow + 48h).empty());
+}
+
+// An attacker who has keys lifted must not drive out blocks.
+TEST_F(BlockListTest, LiftsTakeNoPlaceThatABlockNeeds) {
+  for (int i = 0; i < 64; ++i) {
+    list_.add(block("k" + std::to_string(i), 1h), kNow);
+    list_.lift("login", "k" + std::to_string(i), kNow);
+  }
+  EXPECT_EQ(list_.lifts(kNow).size(), 64u);
+  for (int i = 0; i < 64; ++i) list_.add(block("new" + std::to_string(i), 1min), kNow);
+  EXPECT_EQ(list_.size(), 64u);
+  EXPECT_TRUE(list_.lifts(kNow).empty());
+  EXPECT_EQ(list_.dropped(), 0u);
 }
 
 TEST_F(BlockListTest, ListsByTheOrderOfTheirEnds) {
@@ -233,8 +300,8 @@ TEST_F(BlockListTest, AnAddressIsBlockedHoweverItIsSpelled) {
   EXPECT_TRUE(is_client_blocked("2001:db8::1"));
   EXPECT_TRUE(is_client_blocked("203.0.113.7"));
   EXPECT_FALSE(is_client_blocked("203.0.113.8"));
-  EXPECT_TRUE(list_.lift("login", "2001:db8::1/128"));
-  EXPECT_TRUE(list_.lift("login", "203.0.113.7"));
+  EXPECT_TRUE(list_.lift("login", "2001:db8::1/128", kNow));
+  EXPECT_TRUE(list_.lift("login", "203.0.113.7", kNow));
   EXPECT_FALSE(is_client_blocked("203.0.113.7"));
   EXPECT_TRUE(list_.empty());
 }
@@ -249,8 +316,8 @@ TEST_F(BlockListTest, ABlockOfNoRuleIsOfAll) {
   }
   list_.add(by_hand("bob", 1h), kNow);
   EXPECT_FALSE(is_blocked("bob", kNow, ""));
-  EXPECT_TRUE(list_.lift("", "alice"));
-  EXPECT_TRUE(list_.lift("", "203.0.113.0/24"));
+  EXPECT_TRUE(list_.lift("", "alice", kNow));
+  EXPECT_TRUE(list_.lift("", "203.0.113.0/24", kNow));
   EXPECT_FALSE(is_blocked("alice"));
   EXPECT_FALSE(is_client_blocked("203.0.113.9"));
 }
@@ -260,12 +327,10 @@ TEST_F(BlockListTest, OfSeveralNetworksTheLastToEndCounts) {
   list_.add(by_hand("203.0.0.0/16", 3h, ""), kNow);
   list_.add(by_hand("203.0.113.9", 2h), kNow);
   EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 3h);
-  EXPECT_EQ(list_.end_of(by_hand("203.0.113.9", 1min)), kNow + 2h);
-  list_.lift("", "203.0.0.0/16");
+  list_.lift("", "203.0.0.0/16", kNow);
   EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 2h);
-  list_.lift("login", "203.0.113.9");
+  list_.lift("login", "203.0.113.9", kNow);
   EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 1h);
-  EXPECT_EQ(list_.end_of(by_hand("203.0.113.9", 1min)), std::nullopt);
 }
 
 // A client may choose such a key, if the rule's key is a header.
@@ -286,7 +351,7 @@ TEST_F(BlockListTest, ARuleAndAHandBlockOneAddressOnce) {
   EXPECT_EQ(list_.size(), 1u);
   list_.add(block("203.0.113.9", 10min), kNow);
   EXPECT_EQ(list_.until("login", "203.0.113.9", kNow), kNow + 10min);
-  EXPECT_TRUE(list_.lift("login", "203.0.113.9"));
+  EXPECT_TRUE(list_.lift("login", "203.0.113.9", kNow));
   EXPECT_FALSE(is_blocked("203.0.113.9"));
   EXPECT_TRUE(list_.empty());
 }
@@ -298,10 +363,10 @@ TEST_F(BlockListTest, AllBlocksOfAKeyAreLiftedTogether) {
   list_.add(by_hand("alice", 1h, ""), kNow);
   list_.add(by_hand("bob", 1h), kNow);
   list_.take_news(BlockList::Audience::kFleet, 10);
-  EXPECT_EQ(list_.lift_all("alice"), 3u);
+  EXPECT_EQ(list_.lift_all("alice", kNow), 3u);
   EXPECT_EQ(keys(), "bob ");
   EXPECT_EQ(list_.take_news(BlockList::Audience::kFleet, 10).size(), 3u);
-  EXPECT_EQ(list_.lift_all("alice"), 0u);
+  EXPECT_EQ(list_.lift_all("alice", kNow), 0u);
 }
 
 TEST_F(BlockListTest, NetworksAreOfSixteenLengthsAtMost) {
@@ -311,7 +376,7 @@ TEST_F(BlockListTest, NetworksAreOfSixteenLengthsAtMost) {
   EXPECT_FALSE(list_.add(by_hand("10.0.0.0/9", 1h), kNow));
   EXPECT_TRUE(list_.add(by_hand("11.0.0.0/24", 1h), kNow));
   EXPECT_TRUE(list_.add(by_hand("2001:db8::/32", 1h), kNow));
-  EXPECT_TRUE(list_.lift("login", "10.0.0.0/20"));
+  EXPECT_TRUE(list_.lift("login", "10.0.0.0/20", kNow));
   EXPECT_TRUE(list_.add(by_hand("10.0.0.0/9", 1h), kNow));
   EXPECT_TRUE(is_blocked("10.127.0.1"));
   list_.expire(kNow + 1h);
@@ -330,7 +395,7 @@ TEST_F(BlockListTest, NetworksAgreeWithALookAtEach) {
     const auto inside = IpAddress::parse(address())->network(bits);
     const auto network = BlockedNetwork{.address = inside, .bits = bits}.to_string();
     if (random() % 3 == 0) {
-      EXPECT_EQ(list_.lift("login", network), blocked.erase(network) > 0);
+      EXPECT_EQ(list_.lift("login", network, kNow), blocked.erase(network) > 0);
     } else if (blocked.size() < 40 || blocked.contains(network)) {
       blocked[network] = kNow + std::chrono::minutes(1 + random() % 60);
       ASSERT_TRUE(list_.add(by_hand(network, blocked[network] - kNow), kNow));
@@ -369,8 +434,8 @@ TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {
   BlockList other(hasher_, 64);
   other.add(list_.list("", 1, kNow).front(), kNow);
   EXPECT_TRUE(other.until("login", key, kNow).has_value());
-  EXPECT_TRUE(other.lift("login", listed));
-  EXPECT_TRUE(list_.lift("login", key));
+  EXPECT_TRUE(other.lift("login", listed, kNow));
+  EXPECT_TRUE(list_.lift("login", key, kNow));
   EXPECT_TRUE(list_.empty());
 }
 
@@ -385,7 +450,7 @@ TEST_F(BlockListTest, AgreesWithAMap) {
     list_.expire(now);
     std::erase_if(model, [&](const auto& entry) { return entry.second <= now; });
     if (random() % 3 == 0) {
-      EXPECT_EQ(list_.lift("login", key), model.erase(key) == 1);
+      EXPECT_EQ(list_.lift("login", key, now), model.erase(key) == 1);
     } else {
       const Instant until = now + Duration(1 + random() % 5'000'000);
       list_.add({.rule = "login", .key = key, .since = now, .until = until}, now);
@@ -411,7 +476,7 @@ TEST_F(BlockListTest, IsReadWhileItChanges) {
   });
   for (int i = 0; i < 20'000; ++i) {
     list_.add(block(std::to_string(i % 40), 5min), kNow);
-    if (i % 3 == 0) list_.lift("login", std::to_string(i % 50));
+    if (i % 3 == 0) list_.lift("login", std::to_string(i % 50), kNow);
   }
   stop.store(true, std::memory_order_relaxed);
   reader.join();

@@ -17,31 +17,39 @@ constexpr std::string_view kLastLine = "end ";
 
 bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '%'; }
 
+// The year 9999: sums and differences of such times fit.
+constexpr std::int64_t kTimeMaxUs = 253'402'300'800'000'000;
+
 // Those of every block, and those that say whose it is and what for.
 constexpr std::ptrdiff_t kFields = 5;
 constexpr std::ptrdiff_t kMoreFields = 2;
+
+std::optional<BlockReason> reason_in(std::string_view name) {
+  using enum BlockReason;
+  for (const BlockReason reason : {kDenied, kManual, kLifted}) {
+    if (name == reason_name(reason)) return reason;
+  }
+  return std::nullopt;
+}
 
 std::optional<Block> block_in(std::string_view line) {
   const auto fields = std::ranges::count(line, ' ') + 1;
   if (fields != kFields && fields != kFields + kMoreFields) return std::nullopt;
   const auto until = read_decimal<std::int64_t>(take_until(line, ' '));
   const auto since = read_decimal<std::int64_t>(take_until(line, ' '));
-  const std::string_view reason = take_until(line, ' ');
+  const auto reason = reason_in(take_until(line, ' '));
   auto rule = percent_decoded(take_until(line, ' '), is_plain);
   auto key = percent_decoded(take_until(line, ' '), is_plain);
   auto by = percent_decoded(take_until(line, ' '), is_plain);
   auto why = percent_decoded(line, is_plain);
-  if (!until || !since || !rule || !key || !by || !why ||
-      (reason != "denied" && reason != "manual")) {
-    return std::nullopt;
-  }
-  // Whoever shows it subtracts these times from now, which does not fit with times far below 0.
-  if (*since < 0 || *until < 0) return std::nullopt;
+  if (!until || !since || !reason || !rule || !key || !by || !why) return std::nullopt;
+  const auto [earliest, latest] = std::minmax(*since, *until);
+  if (earliest < 0 || latest > kTimeMaxUs) return std::nullopt;
   return Block{.rule = *std::move(rule),
                .key = *std::move(key),
                .since = instant_from_epoch_us(*since),
                .until = instant_from_epoch_us(*until),
-               .reason = reason == "manual" ? BlockReason::kManual : BlockReason::kDenied,
+               .reason = *reason,
                .by = *std::move(by),
                .why = *std::move(why)};
 }

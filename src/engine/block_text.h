@@ -6,7 +6,8 @@
 //   end 2
 //
 // A line a block: until, since (microseconds since 1970), reason, rule (empty: all) and key; and,
-// if one of them is known, whose it is and what for. Bytes of texts that are not plain are
+// if one of them is known, whose it is and what for. Lifts that are remembered stand there, too, as
+// "lifted". Bytes of texts that are not plain are
 // percent-encoded. The last line counts the others, so that a text which was cut off is known.
 //
 // Thread rule: pure functions. Tested by block_text_test.cc and fuzz/blocks_text_fuzz.cc.

@@ -60,6 +60,7 @@ TEST(BlockText, IsWholeOrRefused) {
   EXPECT_EQ(keys_of("weir blocks 1\nend 0\n"), "");
   EXPECT_EQ(keys_of("weir blocks 1\n7 5 denied r k\nend 1\n"), "r=k;");
   EXPECT_EQ(keys_of("weir blocks 1\n7 5 denied r \nend 1\n"), "r=;");
+  EXPECT_EQ(keys_of("weir blocks 1\n253402300800000000 5 lifted r k\nend 1\n"), "r=k;");
   for (const std::string_view wrong : {
            "",
            "weir blocks 1",
@@ -79,6 +80,8 @@ TEST(BlockText, IsWholeOrRefused) {
            "weir blocks 1\n7 -9223372036854775808 denied r k\nend 1\n",
            "weir blocks 1\n-7 5 denied r k\nend 1\n",
            "weir blocks 1\n99999999999999999999 5 denied r k\nend 1\n",
+           "weir blocks 1\n253402300800000001 5 denied r k\nend 1\n",  // the year 10000
+           "weir blocks 1\n7 253402300800000001 lifted r k\nend 1\n",
        }) {
     EXPECT_EQ(keys_of(wrong), "refused") << wrong;
   }

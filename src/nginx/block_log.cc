@@ -183,16 +183,22 @@ void BlockLog::start_over(BlockList& blocks, Instant now) {
   const std::uint32_t next = generation_of(head_.state.load(std::memory_order_relaxed)) + 1;
   std::size_t size = 0;
   std::uint64_t dropped = 0;
-  for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
+  const auto add = [&](const Block& block) {
     const bool has_room = size + bytes_of(block) <= filled_max(half(next).size());
-    dropped += has_room && append(next, size, block) ? 0 : 1;
+    return has_room && append(next, size, block);
+  };
+  for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
+    dropped += add(block) ? 0 : 1;
+  }
+  for (const Block& lift : blocks.lifts(now)) {
+    if (!add(lift)) break;
   }
   head_.dropped.fetch_add(dropped, std::memory_order_relaxed);
   publish(next, size);
 }
 
 void BlockLog::write(BlockList& blocks, Instant now) {
-  const auto news = blocks.take_news(kProcesses, BlockList::kNewsMax);
+  const auto news = blocks.take_news(kProcesses, BlockList::kBlocksMax);
   if (news.empty()) return;
   const Lock lock(head_);
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);

@@ -52,7 +52,7 @@ struct Worker {
     log.write(blocks, kNow);
   }
   void lift(const std::string& key) {
-    blocks.lift("login", key);
+    blocks.lift("login", key, kNow);
     log.write(blocks, kNow);
   }
   bool blocks_key(const std::string& key) {
@@ -128,7 +128,7 @@ TEST(BlockLog, TellsOfNetworksOfAllRulesAndWhoseTheyAre) {
   EXPECT_EQ(listed.front().why, "bots");
   Worker later(memory);
   EXPECT_TRUE(later.blocks_key("2001:db8::1"));
-  other.blocks.lift("", "2001:db8::/32");
+  other.blocks.lift("", "2001:db8::/32", kNow);
   other.log.write(other.blocks, kNow);
   EXPECT_FALSE(one.blocks_key("2001:db8::1"));
 }
@@ -170,6 +170,22 @@ TEST(BlockLog, WhatStillHoldsStaysWhenTheLogStartsOver) {
     EXPECT_EQ(worker->blocks.size(), 1u);
   }
   EXPECT_EQ(one.log.dropped(), 0u);
+}
+
+// Other nodes may bring back what was lifted here.
+TEST(BlockLog, LiftsStayWhenTheLogStartsOver) {
+  const LogMemory memory;
+  Worker one(memory);
+  one.block("ada");
+  one.lift("ada");
+  while (one.log.generation() == 0) {
+    one.block("bob");
+    one.lift("bob");
+  }
+  Worker later(memory);
+  const Block block{.rule = "login", .key = "ada", .since = kNow, .until = kNow + hours(1)};
+  later.blocks.learn(block, BlockList::Audience::kFleet, kNow);
+  EXPECT_FALSE(later.blocks_key("ada"));
 }
 
 TEST(BlockLog, CountsBlocksThatFindNoRoom) {

@@ -68,24 +68,53 @@ void CoreDenials::add(const DenialFacts& facts, std::string_view key) noexcept {
     second_ = second;
     begin_ = (begin_ + size_) % kPlaces;
     size_ = 0;
-    seen_ = 0;
+    forgotten_ = 0;
+    seen_ = {};
   }
-  const std::uint64_t name = name_of(facts);
+  Own entry{.name = name_of(facts), .times = 1, .rule = facts.rule};
   for (std::size_t i = 0; i < size_; ++i) {
-    if (own_[i].name == name) return places_[place_of(i)].count(++own_[i].times);
+    if (own_[i].name == entry.name) {
+      ++own_[i].times;
+      return tell_times(i);
+    }
+    if (own_[i].rule == entry.rule) entry.turn = Turn::kFurther;
   }
-  ++seen_;
-  std::size_t index = size_;
-  if (size_ == kPerSecond) {
-    auto random = Prng(chance_ += name);
-    index = random.below(seen_);
-    if (index >= kPerSecond) return;
+  const std::size_t index = room_for(entry);
+  if (index < kPerSecond) {
+    size_ = std::max(size_, index + 1);
+    own_[index] = entry;
+    const bool keeps_text = keeps_texts_.load(std::memory_order_relaxed) != 0;
+    places_[place_of(index)].write(facts, keeps_text ? key.substr(0, kKeyMax) : std::string_view());
+  }
+  if (forgotten_ > 0) tell_times(0);
+}
+
+// Its place in this second, from which it may drive another; kPerSecond: it has none.
+std::size_t CoreDenials::room_for(const Own& entry) noexcept {
+  const std::uint32_t seen = ++seen_[static_cast<std::size_t>(entry.turn)];
+  if (size_ < kPerSecond) return size_;
+  std::array<std::size_t, kPerSecond> further{};
+  std::uint32_t count = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (own_[i].turn == Turn::kFurther) further[count++] = i;
+  }
+  auto random = Prng(chance_ += entry.name);
+  std::size_t index = kPerSecond;
+  if (entry.turn == Turn::kFurther) {
+    const std::size_t drawn = random.below(seen);
+    if (drawn < count) index = further[drawn];
+  } else if (count > 0) {
+    index = further[random.below(count)];
   } else {
-    ++size_;
+    index = std::min<std::size_t>(random.below(seen), kPerSecond);
   }
-  own_[index] = {.name = name, .times = 1};
-  const bool keeps_text = keeps_texts_.load(std::memory_order_relaxed) != 0;
-  places_[place_of(index)].write(facts, keeps_text ? key.substr(0, kKeyMax) : std::string_view());
+  forgotten_ += index < kPerSecond ? own_[index].times : 1;
+  return index;
+}
+
+// The first entry of a second counts what is forgotten.
+void CoreDenials::tell_times(std::size_t index) noexcept {
+  places_[place_of(index)].count(own_[index].times, index == 0 ? forgotten_ : 0);
 }
 
 void CoreDenials::Place::write(const DenialFacts& new_facts, std::string_view new_key) noexcept {
@@ -104,13 +133,12 @@ void CoreDenials::Place::write(const DenialFacts& new_facts, std::string_view ne
   version.store(before + 2, std::memory_order_release);
 }
 
-// In one word of the facts, so a reader sees the old or the new number.
-void CoreDenials::Place::count(std::uint32_t times) noexcept {
+// In one word of the facts, so a reader sees the old or the new numbers.
+void CoreDenials::Place::count(std::uint32_t times, std::uint32_t forgotten) noexcept {
   constexpr std::size_t kOffset = offsetof(DenialFacts, times);
-  auto& word = facts[kOffset / 8];
-  std::uint64_t bits = word.load(std::memory_order_relaxed);
-  std::memcpy(reinterpret_cast<char*>(&bits) + kOffset % 8, &times, sizeof(times));
-  word.store(bits, std::memory_order_relaxed);
+  static_assert(kOffset % 8 == 0 && offsetof(DenialFacts, forgotten) == kOffset + sizeof(times));
+  const std::array both = {times, forgotten};
+  facts[kOffset / 8].store(std::bit_cast<std::uint64_t>(both), std::memory_order_relaxed);
 }
 
 std::optional<DenialRecord> CoreDenials::Place::read(std::int64_t first, std::int64_t last) const {

@@ -3,9 +3,10 @@
 //
 // A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
 // while every second has as many, and longer else. Denials of one rule and key for one reason in
-// one second are one entry, which counts them; so a client that hammers takes one place. Chance
-// decides which of further ones stay (Vitter's reservoir), so that each has the same chance to be
-// there as another of its second.
+// one second are one entry, which counts them; so a client that hammers takes one place. The first
+// denial of each rule in a second has a place, whatever floods others, while there are no more
+// rules than places. Chance decides which of further ones stay (Vitter's reservoir), so that each
+// has the same chance to be there as another of its second. What finds no place is counted.
 //
 // A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
 // second.
@@ -49,6 +50,7 @@ struct DenialFacts {
   bool is_shadow = false;    // counted as a denial, and let pass
   std::uint16_t status = 0;  // what a proxy is told to send; 0: the caller is none
   std::uint32_t times = 1;
+  std::uint32_t forgotten = 0;  // one entry of a second counts those of it that have no place
   std::uint64_t key_hash = 0;
   std::int64_t cost = 0;
   std::int64_t limit = 0;
@@ -101,19 +103,26 @@ class CoreDenials {
     std::array<std::atomic<std::uint64_t>, kKeyWords> key{};
 
     void write(const DenialFacts& new_facts, std::string_view new_key) noexcept;
-    void count(std::uint32_t times) noexcept;
+    void count(std::uint32_t times, std::uint32_t forgotten) noexcept;
     std::optional<DenialRecord> read(std::int64_t first, std::int64_t last) const;
   };
 
   // What the owner knows of the entries of this second without reading them.
+  enum class Turn : std::uint32_t { kFirst, kFurther };  // of its rule in this second
   struct Own {
     std::uint64_t name = 0;  // of rule, key and cause
     std::uint32_t times = 0;
+    RuleNumber rule = kNoRuleNumber;
+    Turn turn = Turn::kFirst;
   };
   std::size_t place_of(std::size_t index) const noexcept { return (begin_ + index) % kPlaces; }
+  std::size_t room_for(const Own& entry) noexcept;
+  void tell_times(std::size_t index) noexcept;
 
   std::atomic<std::uint32_t> keeps_texts_{0};
-  std::uint32_t seen_ = 0;  // entries that this second has had, those that had to go among them
+  std::uint32_t forgotten_ = 0;  // in this second
+  // Entries that this second has had for each turn, those that had to go among them.
+  std::array<std::uint32_t, 2> seen_{};
   std::int64_t second_ = 0;
   std::uint64_t begin_ = 0;   // the place of this second's first entry
   std::size_t size_ = 0;      // this second's entries

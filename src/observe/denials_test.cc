@@ -119,6 +119,50 @@ TEST_F(DenialsTest, ChanceDecidesWhichOfASecondStay) {
   EXPECT_LT(late, all * 6 / 10);
 }
 
+// A flood of one rule could hide that another had denied somebody in the same second.
+TEST_F(DenialsTest, TheFirstOfEachRuleHasAPlaceWhateverFloodsOthers) {
+  for (int second = 0; second < 50; ++second) {
+    const Instant at = kNow + second * 1s;
+    DenialFacts quiet = denial(1, at);
+    for (std::uint64_t key = 0; key < 300; ++key) {
+      core_->add(denial(1'000 + key, at), "");
+      quiet.rule = static_cast<RuleNumber>(10 + key / 60);  // five rules
+      if (key % 60 == 59) core_->add(quiet, "");
+    }
+    std::vector<RuleNumber> rules;
+    for (const auto& one : read(kSecond + second, kSecond + second)) rules.push_back(one.rule);
+    std::ranges::sort(rules);
+    ASSERT_EQ(rules, (std::vector<RuleNumber>{3, 3, 3, 10, 11, 12, 13, 14})) << second;
+  }
+}
+
+TEST_F(DenialsTest, OfMoreRulesThanPlacesChanceDecides) {
+  int late = 0;
+  for (int second = 0; second < 200; ++second) {
+    DenialFacts facts = denial(1, kNow + second * 1s);
+    for (facts.rule = 1; facts.rule <= 16; ++facts.rule) core_->add(facts, "");
+  }
+  for (const auto& one : read()) late += one.rule > 8 ? 1 : 0;
+  EXPECT_GT(late, 200 * 8 * 4 / 10);
+  EXPECT_LT(late, 200 * 8 * 6 / 10);
+}
+
+TEST_F(DenialsTest, WhatHasNoPlaceIsCounted) {
+  std::uint64_t seed = 7;
+  std::uint64_t added = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    seed = seed * 6'364'136'223'846'793'005u + 1'442'695'040'888'963'407u;
+    DenialFacts facts = denial(seed >> 60, kNow + i / 500 * 1s);
+    facts.rule = static_cast<RuleNumber>(seed >> 40 & 3);
+    core_->add(facts, "");
+    ++added;
+    if (i % 97 != 0) continue;
+    std::uint64_t known = 0;
+    for (const auto& one : read()) known += one.times + one.forgotten;
+    ASSERT_EQ(known, added);
+  }
+}
+
 TEST_F(DenialsTest, TheOldestMakeRoom) {
   const int seconds = static_cast<int>(CoreDenials::kPlaces) + 10;
   for (int i = 0; i < seconds; ++i) core_->add(denial(1, kNow + i * 1s), "");

@@ -269,6 +269,25 @@ class Alone(unittest.TestCase):
             with Fleet([redis.url], config=CONFIG) as joining:
                 wait_until(lambda: is_blocked(joining.nodes[0], "mallory"), "it learns of it")
 
+    def test_a_lift_made_while_redis_is_away_holds_on_all_nodes(self):
+        """In half of the tries one node had lifted it, and the others brought it back for ever."""
+        with Redis() as redis, Fleet([redis.url] * 2, config=CONFIG) as fleet:
+            first, second = fleet.nodes
+            for attempt in range(6):
+                fleet.wait_until_shared()
+                key = f"mallory{attempt}"
+                admin(first, "/admin/blocks", rule="here", key=key, **{"for": "5m"})
+                wait_until(lambda: is_blocked(second, key), "the block has come")
+                redis.kill()
+                lift = json.dumps({"rule": "here", "key": key}).encode()
+                with second.connect() as connection:
+                    request = post("/admin/blocks", lift).replace(b"POST", b"DELETE", 1)
+                    self.assertEqual(connection.ask(request).status, 200)
+                redis.start()
+                wait_until(lambda: not is_blocked(first, key), "the lift has come")
+                fleet.wait_until_shared()
+                self.assertFalse(is_blocked(second, key))
+
     def test_a_node_that_goes_is_no_longer_counted(self):
         with Redis() as redis, Fleet([redis.url] * 2, config=CONFIG) as fleet:
             fleet.wait_until_shared()

@@ -218,6 +218,20 @@ class TogetherTest(FleetTest):
         self.redis.start()
         self.wait_for_blocks(self.nginx(), 1)
 
+    def test_a_lift_made_while_redis_is_away_holds_in_every_nginx(self):
+        one, two = self.nginx(), self.nginx()
+        for client in ("127.0.0.30", "127.0.0.31", "127.0.0.32"):
+            one.ask("/login", client=client)
+            self.assertEqual(one.ask("/login", client=client).status, 429)
+            self.wait_for_blocks(two, 1)
+            self.redis.kill()
+            body = json.dumps({"rule": "login", "key": client}).encode()
+            self.assertEqual(two.ask("/weir/admin/blocks", "DELETE", JSON, body).status, 200)
+            self.redis.start()
+            self.wait_for_blocks(one, 0)
+            self.wait_for_blocks(self.nginx(), 0)
+            self.wait_for_blocks(two, 0)
+
     @staticmethod
     def wait_for_blocks(nginx, count):
         wait_until(lambda: len(json.loads(nginx.ask("/weir/admin/blocks").text)["blocks"])

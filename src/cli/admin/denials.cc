@@ -68,6 +68,11 @@ std::string lines_of(std::string_view reply, std::int64_t& next) {
   for (auto denial = denials.rbegin(); denial != denials.rend(); ++denial) {
     lines += line_of(denial->as_object());
   }
+  const auto forgotten = said.at("forgotten").to_number<std::int64_t>();
+  if (forgotten > 0) {
+    lines += std::to_string(forgotten) +
+             " denials of all rules and keys have no line: " + "there were too many in a second\n";
+  }
   next = said.at("next").to_number<std::int64_t>();
   return lines;
 }

@@ -330,13 +330,18 @@ void Node::log_denials(Instant now) const {
   const std::int64_t second = CoreDenials::second_of(now) - 2;
   has_memory_for([&] {
     std::vector<DenialRecord> denials;
-    traffic_.each_denial(second, second,
-                         [&](const DenialRecord& denial) { denials.push_back(denial); });
+    std::uint64_t forgotten = 0;
+    traffic_.each_denial(second, second, [&](const DenialRecord& denial) {
+      forgotten += denial.forgotten;
+      denials.push_back(denial);
+    });
     std::ranges::sort(denials, {}, &DenialRecord::at);
     for (std::size_t i = 0; i < std::min(most, denials.size()); ++i) {
       spdlog::info("{}", to_text(denials[i], traffic_.rules().id_of(denials[i].rule)));
     }
-    if (denials.size() > most) spdlog::info("denied: {} more like these", denials.size() - most);
+    const std::size_t more = denials.size() - std::min(most, denials.size());
+    if (more > 0) spdlog::info("denied: {} more like these", more);
+    if (forgotten > 0) spdlog::info("denied: {} more, of which nothing is kept", forgotten);
   });
 }
 

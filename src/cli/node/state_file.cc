@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <ranges>
 #include <string_view>
 #include <system_error>
@@ -32,8 +35,10 @@ constexpr std::string_view kVersion = "weir state 2 ";
 constexpr std::size_t kTextsMax = BlockList::kKeyMax + BlockList::kByMax + BlockList::kWhyMax;
 constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * kTextsMax + 128);
 
-// The year 9999: sums of such times and lengths fit.
-constexpr Instant kEndOfTime = instant_from_epoch_us(253'402'300'800'000'000);
+// Whole seconds: unless the clock is set, a block keeps the instant by which other nodes know it.
+Duration lead_of(const StateFile::Moment& moment) {
+  return std::chrono::round<std::chrono::seconds>(moment.wall_lead);
+}
 
 std::string head_of(std::string_view text) {
   return fmt::format("{}{:016x}\n", kVersion, XXH3_64bits(text.data(), text.size()));
@@ -46,8 +51,7 @@ std::variant<std::vector<Block>, const char*> blocks_in(std::string_view text) {
   const auto body = text.substr(head.size());
   if (head != head_of(body)) return "is damaged";
   auto blocks = blocks_from_text(body);
-  const auto is_beyond = [](const Block& block) { return block.until > kEndOfTime; };
-  if (!blocks || std::ranges::any_of(*blocks, is_beyond)) return "is damaged";
+  if (!blocks) return "is damaged";
   return *std::move(blocks);
 }
 
@@ -100,21 +104,25 @@ std::optional<StartError> StateFile::load(const Moment& moment) {
 }
 
 void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
-  const auto found = blocks.size();
+  const auto found = std::ranges::count_if(blocks, std::not_fn(is_lift));
+  const Duration lead = lead_of(moment);
   for (auto& block : blocks) {
     // A clock that is behind must not make a block longer than it was.
     const Duration length = block.until - block.since;
-    block.since = std::min(block.since - moment.wall_lead, moment.now);
-    block.until = std::min(block.until - moment.wall_lead, moment.now + length);
+    block.since -= lead;
+    block.until = std::min(block.until - lead, moment.now + length);
   }
   std::erase_if(blocks, [&](const Block& block) { return block.until <= moment.now; });
   // If there are more than the list takes, the longest stay. It keeps the first that come; behind
   // them each new one replaces the nearest to its end. So first the longest come first, and then
   // the shortest.
   std::ranges::sort(blocks, std::ranges::greater(), &Block::until);
-  for (const auto& block : blocks) blocks_.add(block, moment.now);
-  for (const auto& block : std::views::reverse(blocks)) blocks_.add(block, moment.now);
-  spdlog::info("{}: {}, {} of them not over yet", path_, count_of(found, "block"), blocks_.size());
+  for (const auto& block : blocks) blocks_.learn(block, std::nullopt, moment.now);
+  for (const auto& block : std::views::reverse(blocks)) {
+    blocks_.learn(block, std::nullopt, moment.now);
+  }
+  spdlog::info("{}: {}, {} of them not over yet", path_,
+               count_of(static_cast<std::size_t>(found), "block"), blocks_.size());
 }
 
 std::optional<StartError> StateFile::move_aside(const char* reason) const {
@@ -140,9 +148,11 @@ void StateFile::save(const Moment& moment) {
 std::optional<std::string> StateFile::write(const Moment& moment) {
   const auto changes = blocks_.changes();
   auto blocks = blocks_.list("", BlockList::kBlocksMax, moment.now);
+  std::ranges::move(blocks_.lifts(moment.now), std::back_inserter(blocks));
+  const Duration lead = lead_of(moment);
   for (auto& block : blocks) {
-    block.since = std::max(block.since + moment.wall_lead, Instant{});
-    block.until = std::max(block.until + moment.wall_lead, Instant{});
+    block.since = std::max(block.since + lead, Instant{});
+    block.until = std::max(block.until + lead, Instant{});
   }
   const auto text = to_text(blocks);
   auto error = replace_file(path_, head_of(text) + text, kOwnerOnly);

@@ -55,6 +55,21 @@ TEST_F(StateFileTest, KeepsBlocksUntilTheirEnd) {
   EXPECT_EQ(end_of("long"), kNow + 1h);
 }
 
+// Another node that had not heard of the lift would bring the block back.
+TEST_F(StateFileTest, KeepsLiftsAndTheInstantsOfActs) {
+  const auto block = Block{.rule = "login", .key = "a", .since = kNow, .until = kNow + 1h};
+  auto before = BlockList(hasher_);
+  before.add(block, kNow);
+  before.lift("login", "a", kNow + 1s);
+  before.add({.rule = "login", .key = "b", .since = kNow, .until = kNow + 1h}, kNow);
+  StateFile(path_, before).save({.now = kNow + 1s, .wall_lead = 7us});
+  EXPECT_FALSE(file_.load({.now = kNow + 2s, .wall_lead = -9us}));
+  EXPECT_EQ(blocks_.size(), 1u);
+  EXPECT_EQ(blocks_.list("login", 1, kNow).front().since, kNow);
+  blocks_.learn(block, std::nullopt, kNow + 2s);
+  EXPECT_EQ(end_of("a"), std::nullopt);
+}
+
 // If there were more than the list takes, those that ended soonest stayed.
 TEST_F(StateFileTest, TheLongestBlocksStayIfThereAreTooMany) {
   constexpr std::size_t kPlaces = 64;
@@ -76,7 +91,7 @@ TEST_F(StateFileTest, IsWrittenOnlyWhenSomethingChanged) {
   fs::remove(path_);
   file_.save({.now = kNow});
   EXPECT_FALSE(fs::exists(path_));
-  blocks_.lift("login", "long");
+  blocks_.lift("login", "long", kNow);
   file_.save({.now = kNow});
   EXPECT_TRUE(fs::exists(path_));
 }

@@ -32,7 +32,7 @@ namespace weir::nginx {
 class FleetBoard {
  public:
   static constexpr Duration kSeatMax = std::chrono::seconds(1);
-  static constexpr std::size_t kBlocksReadMax = 48;  // two numbers of 64 bits
+  static constexpr std::size_t kBlocksReadMax = 64;  // three numbers of 64 bits
 
   // Once, before any process uses it. REQUIRES: zeros
   void format();

@@ -154,8 +154,9 @@ void lift_block(HttpCore& core, const Exchange& exchange) {
               .key = std::string(body.text("key"))};
   block.by = short_text(body, "by", BlockList::kByMax);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  const bool is_lifted = block.rule.empty() ? core.blocks().lift_all(block.key) > 0
-                                            : core.blocks().lift(block.rule, block.key);
+  const bool is_lifted = block.rule.empty()
+                             ? core.blocks().lift_all(block.key, exchange.now) > 0
+                             : core.blocks().lift(block.rule, block.key, exchange.now);
   if (!is_lifted) {
     return core.reply_problem(
         exchange, http_problem(404, block.rule.empty() ? "This key is not blocked."

@@ -120,13 +120,16 @@ void handle_denials(HttpCore& core, Exchange& exchange) {
   if (!problem) problem = read_when(exchange.query, exchange.now, wanted);
   if (problem) return core.reply_problem(exchange, *problem);
   std::vector<DenialRecord> found;
+  std::uint64_t forgotten = 0;
   core.node().traffic().each_denial(wanted.first, wanted.last, [&](const DenialRecord& denial) {
+    forgotten += denial.forgotten;
     if (wanted.wants(denial)) found.push_back(denial);
   });
   std::ranges::sort(found, std::ranges::greater(), &DenialRecord::at);
   JsonWriter json;
   json.begin_object().key("next").number(std::max<std::int64_t>(wanted.last, 0));
-  json.key("total").number(found.size()).key("denials").begin_array();
+  json.key("total").number(found.size()).key("forgotten").number(forgotten);
+  json.key("denials").begin_array();
   for (std::size_t i = 0; i < std::min(found.size(), wanted.limit); ++i) {
     write_denial(json, core, found[i], exchange.now);
   }

@@ -56,11 +56,12 @@ TEST_F(HttpDenials, SayWhyTenMinutesLater) {
   check("alice", 5);
   const auto second = std::to_string(CoreDenials::second_of(door_->now + 10min));
   door_->now += 10min;
-  EXPECT_EQ(without_hashes(denials().body),
-            R"({"next":)" + second +
-                R"(,"total":1,"denials":[{"at":"1994-11-06T08:51:17Z","seconds_ago":600,)"
-                R"("rule":"login","hash":"#","cause":"limit","shadow":false,"times":3,"cost":1,)"
-                R"("limit":2,"remaining":0,"retry_after":60,"status":null}]})");
+  EXPECT_EQ(
+      without_hashes(denials().body),
+      R"({"next":)" + second +
+          R"(,"total":1,"forgotten":0,"denials":[{"at":"1994-11-06T08:51:17Z","seconds_ago":600,)"
+          R"("rule":"login","hash":"#","cause":"limit","shadow":false,"times":3,"cost":1,)"
+          R"("limit":2,"remaining":0,"retry_after":60,"status":null}]})");
 }
 
 TEST_F(HttpDenials, AreFoundByRuleKeyAndTime) {
@@ -76,6 +77,17 @@ TEST_F(HttpDenials, AreFoundByRuleKeyAndTime) {
   EXPECT_EQ(count("?rule=api&key=bob"), 0u);
   EXPECT_EQ(count("?since=30s"), 2u);
   EXPECT_EQ(count("?limit=1"), 1u);
+}
+
+// A flood of one rule hid the denials of others in its second, and the reply did not say so.
+TEST_F(HttpDenials, SayHowManyAFloodHasLeftNoPlaceForAndShowEachRule) {
+  open();
+  for (int i = 0; i < 100; ++i) check("flood" + std::to_string(i), 3);
+  check("alice", 4, "api");
+  EXPECT_EQ(count("?rule=api"), 1u);
+  EXPECT_NE(denials().body.find(R"("total":8,"forgotten":93,)"), std::string::npos);
+  EXPECT_NE(denials("?rule=api&key=alice").body.find(R"("total":1,"forgotten":93,)"),
+            std::string::npos);
 }
 
 TEST_F(HttpDenials, AreFollowedWithoutGapsAndRepeats) {

@@ -9,6 +9,11 @@ local time = redis.call('TIME')
 local now_s = tonumber(time[1])
 local fields = {}
 
+-- Whatever others have written there.
+local function digits_of(text)
+  return text and #text <= 16 and string.match(text, '^%d+$') or nil
+end
+
 -- Says   this node's name, seconds without a beat until a node counts as gone,
 --        "beats" or "leaves"
 -- Hears  how many nodes are alive
@@ -24,26 +29,43 @@ end
 -- The first node's secret is everybody's.
 --
 -- Says   the one it brings
--- Hears  the fleet's, and 1 if that is the one it brought: Redis had none
+-- Hears  the fleet's
 function fields.secret(key, first)
-  local brought = redis.call('SETNX', key, ARGV[first])
-  return {redis.call('GET', key), brought}
+  redis.call('SETNX', key, ARGV[first])
+  return redis.call('GET', key)
 end
 
--- Says   this node's name, the id of the last block it has read, and then
---        for each new block: its text, milliseconds until it ends
--- Hears  the time in milliseconds, and the blocks sent since (id, whose first part is when
---        it was sent, node, text, and what was left then), at most 256 of them
+-- When a node last found that this Redis has lost what it had read of it, in microseconds; at
+-- first, when a node first came.
+local function epoch_of(key, last_read)
+  local epoch = tonumber(digits_of(redis.call('GET', key .. ':epoch')))
+  local is_there = last_read == '0-0' or #redis.call('XRANGE', key, last_read, last_read) > 0
+  if not epoch or not is_there then
+    epoch = now_s * 1000000 + tonumber(time[2])
+    redis.call('SET', key .. ':epoch', string.format('%.0f', epoch))
+  end
+  return epoch
+end
+
+-- Says   this node's name, the id of the last act it has read and behind it the epoch of that,
+--        and then for each new act, a block or a lift: its text, milliseconds until it ends (0 for
+--        a lift), milliseconds until nobody needs to know it
+-- Hears  the time in milliseconds, the epoch, and the acts sent since (id, whose first part is when
+--        it was sent, node, text, and what was left then), at most 256 of them; if the epoch is
+--        another one, from its start
 function fields.blocks(key, first, last)
-  for i = first + 2, last, 2 do
+  local last_read, known = string.match(ARGV[first + 1], '^(%S+) ?(%d*)$')
+  local epoch = epoch_of(key, last_read)
+  if known ~= string.format('%.0f', epoch) then last_read = '0-0' end
+  for i = first + 2, last, 3 do
     redis.call('XADD', key, 'MAXLEN', '~', 65536, '*', 'node', ARGV[first],
                'block', ARGV[i], 'left', ARGV[i + 1])
-    -- The stream lives as long as the longest block in it.
-    local left_ms = math.max(tonumber(ARGV[i + 1]), 1000)
+    -- The stream lives as long as the longest act in it.
+    local left_ms = tonumber(ARGV[i + 2])
     if redis.call('PTTL', key) < left_ms then redis.call('PEXPIRE', key, left_ms) end
   end
-  local told = {now_s * 1000 + math.floor(tonumber(time[2]) / 1000)}
-  for _, entry in ipairs(redis.call('XRANGE', key, '(' .. ARGV[first + 1], '+', 'COUNT', 256)) do
+  local told = {now_s * 1000 + math.floor(tonumber(time[2]) / 1000), epoch}
+  for _, entry in ipairs(redis.call('XRANGE', key, '(' .. last_read, '+', 'COUNT', 256)) do
     -- By name, as another node may send more of a block.
     local by_name = {}
     for i = 1, #entry[2], 2 do by_name[entry[2][i]] = entry[2][i + 1] end
@@ -104,9 +126,6 @@ end
 local function switches(key, first, last)
   local now_us = now_s * 1000000 + tonumber(time[2])
   local function whole(number) return string.format('%.0f', number) end
-  local function digits_of(text)
-    return text and #text <= 16 and string.match(text, '^%d+$') or nil
-  end
   -- 0 of what is no entry. Switches are seconds apart, so no number is above the time; a forged
   -- one leaves room for the next.
   local function number_in(entry)

@@ -28,6 +28,12 @@ std::optional<std::int64_t> number_in(std::string_view text) {
   return number >= 0 ? number : std::nullopt;
 }
 
+// The text says what an act is, for nodes that know blocks only: a lift is one with no time left.
+std::string text_of(Block act) {
+  if (is_lift(act)) act.reason = BlockReason::kManual;
+  return to_text({&act, 1});
+}
+
 std::string bytes_of(const HashSecret& secret) {
   return {reinterpret_cast<const char*>(secret.bytes.data()), secret.bytes.size()};
 }
@@ -60,15 +66,11 @@ void SecretField::say(std::vector<std::string>& words, Instant) {
 }
 
 std::string SecretField::hear(const resp::Reply& told, Instant) {
-  news_ = News::kNone;
-  const std::string_view found = told[0].text();
+  has_news_ = false;
+  const std::string_view found = told.text();
   if (found.size() != own_.bytes.size()) return "the key " + key_ + " holds something else";
-  if (found != found_) {
-    news_ = found_.empty() ? News::kFound : News::kReplaced;
-    found_ = found;
-  } else if (told[1].integer() == 1) {
-    news_ = News::kLost;
-  }
+  has_news_ = found != found_;
+  found_ = found;
   return {};
 }
 
@@ -80,83 +82,74 @@ HashSecret SecretField::found() const {
 
 // ---- blocks ----
 
-// Sends no block again that a node has lifted meanwhile.
-void BlocksField::take_up_news(Instant now) {
-  for (Block& block : blocks_.take_news(kFleet, kBlocksMax - untold_.size())) {
-    untold_.push_back(std::move(block));
-  }
-  while (!lost_.empty() && untold_.size() < kBlocksMax) {
-    Block block = std::move(lost_.back());
-    lost_.pop_back();
-    const auto until = blocks_.end_of(block);
-    if (!until || *until <= now) continue;
-    block.until = *until;
-    untold_.push_back(std::move(block));
-  }
-}
-
-// What no beat has brought is sent again; twice does no harm.
+// Says what no beat has brought again; twice does no harm. Before it has read all, it says nothing:
+// others may have said that, and the stream keeps so many.
 void BlocksField::say(std::vector<std::string>& words, Instant now) {
-  take_up_news(now);
+  blocks_.expire(now);
+  blocks_.tell_again(kFleet, untold_);
+  untold_ = heard_ < kBlocksMax ? blocks_.take_news(kFleet, kBlocksMax) : std::vector<Block>();
   words.push_back(node_);
   words.push_back(last_read_);
-  for (const Block& block : untold_) {
-    words.push_back(to_text({&block, 1}));
-    words.push_back(std::to_string(milliseconds(std::max(block.until - now, Duration::zero()))));
+  for (const Block& act : untold_) {
+    const Duration left = act.until - now;
+    words.push_back(text_of(act));
+    words.push_back(std::to_string(is_lift(act) ? 0 : milliseconds(left)));
+    words.push_back(std::to_string(milliseconds(std::max(left, BlockList::kRemembered))));
   }
   said_ = untold_.size();
+  is_asked_for_all_ = false;
 }
 
 std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   untold_.clear();
+  const std::string epoch = " " + std::to_string(told[1].integer().value_or(0));
+  if (!last_read_.ends_with(epoch)) {
+    is_asked_for_all_ = last_read_.find(' ') != std::string::npos;
+    if (is_asked_for_all_) blocks_.tell_again(kFleet);
+    last_read_ = std::string(kFromTheStart) + epoch;
+  }
   learn(told, now);
   return {};
 }
 
-// After the time come four texts for each block: id, node, block, what was left of it. Redis
-// says how long ago that was, whatever the clock of the node that sent it. Skips what it cannot
-// read.
+// After the time and the epoch come four texts for each act: id, node, block, what was left of it,
+// which is 0 for a lift. Redis says how long ago that was, whatever the clock of the node that sent
+// it. Skips what it cannot read.
 void BlocksField::learn(const resp::Reply& told, Instant now) {
   heard_ = 0;
   const std::int64_t redis_now_ms =
       std::clamp<std::int64_t>(told[0].integer().value_or(0), 0, kClockMaxUs / 1'000);
+  const std::string epoch = last_read_.substr(last_read_.find(' '));
   std::array<std::string_view, 4> entry;
   std::size_t filled = 0;
   for (const resp::Reply text : told) {
-    if (text.integer()) continue;  // the time
+    if (text.integer()) continue;  // the time and the epoch
     entry[filled++] = text.text();
     if (filled < entry.size()) continue;
     filled = 0;
     ++heard_;
     const auto told_ms = number_in(entry[0].substr(0, entry[0].find('-')));
     if (!told_ms) continue;
-    last_read_ = entry[0];
-    if (entry[1] == node_) continue;
-    auto blocks = blocks_from_text(entry[2]);
+    last_read_ = std::string(entry[0]) + epoch;
+    auto acts = blocks_from_text(entry[2]);
     const auto left_ms = number_in(entry[3]);
-    if (!blocks || !left_ms) continue;
+    if (!acts || !left_ms) continue;
     const auto passed = std::clamp(redis_now_ms - *told_ms, -kLeftMaxMs, kLeftMaxMs);
     const auto left =
         std::clamp(std::min(*left_ms, kLeftMaxMs) - passed, std::int64_t{0}, kLeftMaxMs);
-    for (Block& block : *blocks) {
-      block.until = now + std::chrono::milliseconds(left);
-      blocks_.learn(std::move(block), kFleet, now);
+    for (Block& act : *acts) {
+      if (*left_ms == 0) act.reason = BlockReason::kLifted;
+      const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
+      act.until = is_lift(act) ? std::min(act.until, end) : end;
+      blocks_.learn(std::move(act), kFleet, now);
     }
   }
 }
 
-// Its clock, of which ids are made, may be behind the old one's.
-void BlocksField::tell_all_again(Instant now) {
-  lost_ = blocks_.list("", BlockList::kBlocksMax, now);
-  last_read_ = kFromTheStart;
-}
-
-bool BlocksField::is_idle() const {
-  return untold_.empty() && lost_.empty() && !blocks_.has_news(kFleet);
-}
+bool BlocksField::is_idle() const { return untold_.empty() && !has_news(); }
 
 bool BlocksField::has_more() const {
-  return std::max(said_, heard_) == kBlocksMax || !lost_.empty();
+  return std::max(said_, heard_) == kBlocksMax || is_asked_for_all_;
 }
 
 }  // namespace weir

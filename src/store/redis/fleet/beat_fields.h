@@ -77,14 +77,8 @@ class SecretField final : public BeatField {
   // `key`: its whole name. `own`: to bring, if there is none yet.
   SecretField(std::string key, const HashSecret& own) : key_(std::move(key)), own_(own) {}
 
-  // What the last answer has brought.
-  enum class News : std::uint8_t {
-    kNone,
-    kFound,     // the first
-    kLost,      // the Redis had none: it has lost the blocks as well
-    kReplaced,  // the same, and another node's is there now
-  };
-  News news() const { return news_; }
+  // The last answer has brought the first, or another one.
+  bool has_news() const { return has_news_; }
   // REQUIRES: one was found
   HashSecret found() const;
 
@@ -96,28 +90,29 @@ class SecretField final : public BeatField {
   const std::string key_;
   const HashSecret own_;
   std::string found_;
-  News news_ = News::kNone;
+  bool has_news_ = false;
 };
 
-// Whom this node has blocked or let go, and whom the others have.
+// Whom this node has blocked or let go, and whom the others have (block_list.h says how all agree).
+//
+// Redis names an epoch, and another one when it has lost what it had. Then each node tells all that
+// it knows, but for what it hears from others before it comes to that.
 class BlocksField final : public BeatField {
  public:
   // Each way, in one beat.
   static constexpr std::size_t kBlocksMax = 256;
   static constexpr std::string_view kFromTheStart = "0-0";
 
-  // `last_read`: where this node has ended to read.
+  // `last_read`: where this node has ended to read, and the epoch of that, if it knows one.
   BlocksField(std::string node, BlockList& blocks, std::string_view last_read = kFromTheStart)
       : node_(std::move(node)), blocks_(blocks), last_read_(last_read) {}
 
   const std::string& last_read() const { return last_read_; }
 
-  // Redis has lost them: the next beats send all that this node knows.
-  void tell_all_again(Instant now);
   // The others have been told all that is known here.
   bool is_idle() const;
   // The last words were all there was to say.
-  bool has_said_all() const { return said_ < kBlocksMax; }
+  bool has_said_all() const { return said_ < kBlocksMax && !has_news(); }
 
   std::string_view name() const override { return "blocks"; }
   void say(std::vector<std::string>& words, Instant now) override;
@@ -125,16 +120,16 @@ class BlocksField final : public BeatField {
   bool has_more() const override;
 
  private:
-  void take_up_news(Instant now);
+  bool has_news() const { return blocks_.has_news(BlockList::Audience::kFleet); }
   void learn(const resp::Reply& told, Instant now);
 
   const std::string node_;
   BlockList& blocks_;
   std::string last_read_;
-  std::vector<Block> untold_;  // in the beat under way, or the next
-  std::vector<Block> lost_;    // to send again, after all news; the last one first
+  std::vector<Block> untold_;  // in the beat that was not answered yet
   std::size_t said_ = 0;       // by the last beat
   std::size_t heard_ = 0;
+  bool is_asked_for_all_ = false;
 };
 
 }  // namespace weir

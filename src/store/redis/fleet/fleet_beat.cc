@@ -130,12 +130,7 @@ void FleetBeat::complain(std::string_view why) {
 }
 
 void FleetBeat::use_secret(Instant now) {
-  using News = SecretField::News;
-  const News news = secret_.news();
-  if (news == News::kFound || news == News::kReplaced) {
-    world_.listener.secret_found(secret_.found(), now);
-  }
-  if (news == News::kLost || news == News::kReplaced) blocks_.tell_all_again(now);
+  if (secret_.has_news()) world_.listener.secret_found(secret_.found(), now);
 }
 
 }  // namespace weir

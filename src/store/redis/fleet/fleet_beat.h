@@ -6,9 +6,8 @@
 // The first node's secret, under which keys are hashed, is everybody's: so all nodes find a
 // key under the same name, and only those who read that Redis can say which key it is.
 //
-// If a beat cannot take all, the rest follows at once. A Redis that has lost the secret
-// has lost the blocks, too: the node that brings it back sends all that it knows again, and
-// so do all if another secret is there now.
+// If a beat cannot take all, the rest follows at once. A Redis that has lost what it had gets the
+// secret from the node that comes first, and the blocks from all.
 //
 // Thread rule: one core of the node. Tested by redis_fleet_test.cc and tests/e2e.
 

@@ -57,22 +57,20 @@ class RedisFleetTest : public ::testing::Test {
   }
 
   // As the script answers.
-  void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's',
-                   int brought = 0) {
+  void answer_beat(int nodes, const std::vector<std::string>& told = {}, char secret = 's') {
     std::vector<std::string> lines = {"%3",
                                       "$5",
                                       "nodes",
                                       ":" + std::to_string(nodes),
                                       "$6",
                                       "secret",
-                                      "*2",
                                       "$192",
                                       std::string(192, secret),
-                                      ":" + std::to_string(brought),
                                       "$6",
                                       "blocks",
-                                      "*" + std::to_string(1 + told.size()),
-                                      ":5000"};
+                                      "*" + std::to_string(2 + told.size()),
+                                      ":5000",
+                                      ":" + std::to_string(epoch_)};
     for (const std::string& text : told) {
       lines.push_back("$" + std::to_string(text.size()));
       lines.push_back(text);
@@ -119,6 +117,7 @@ class RedisFleetTest : public ::testing::Test {
   FleetState state_{1, reactor_.now()};
   std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, reactor_.now());
   NotedFleet listener_;
+  std::int64_t epoch_ = 17;
   std::optional<RedisFleet> fleet_;
   std::optional<Server> server_;
 };
@@ -146,12 +145,12 @@ TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
   connect();
   reactor_.advance(2s);
   EXPECT_EQ(server_->hear(), "");
-  fleet_->begin_beat({.secret = {}, .blocks_read = "17-4"}, reactor_.now());
+  fleet_->begin_beat({.secret = {}, .blocks_read = "17-4 17"}, reactor_.now());
   reactor_.advance(1ms);
-  EXPECT_NE(server_->hear().find(" me 17-4 "), std::string::npos);
+  EXPECT_NE(server_->hear().find(" me 17-4 17 "), std::string::npos);
   const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
   answer_beat(2, {"4000-0", "other", theirs, "60000"});
-  EXPECT_EQ(fleet_->blocks_read(), "4000-0");
+  EXPECT_EQ(fleet_->blocks_read(), "4000-0 17");
   EXPECT_TRUE(fleet_->has_told_blocks());
   block("mine");
   EXPECT_FALSE(fleet_->has_told_blocks());
@@ -261,7 +260,7 @@ TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterv
   answer_beat(2, theirs);
   EXPECT_EQ(blocks_.size(), 556u);
   reactor_.advance(1ms);
-  EXPECT_NE(server_->hear().find(" 4000-255"), std::string::npos);
+  EXPECT_NE(server_->hear().find(" 4000-255 17 "), std::string::npos);
   answer_beat(2);
   reactor_.advance(1ms);
   EXPECT_EQ(server_->hear(), "");  // that was all
@@ -274,21 +273,23 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 200);
   const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
-  answer_beat(2, {"4000-0", "other", theirs, "60000"}, 's', 1);  // the fleet begins with us
+  answer_beat(2, {"4000-0", "other", theirs, "60000"});
   for (int i = 200; i < 400; ++i) block("mine" + std::to_string(i));
   reactor_.advance(100ms);
   EXPECT_EQ(hear_blocks(), 200);
-  answer_beat(1, {}, 's', 1);
+  epoch_ = 18;
+  answer_beat(1);
   reactor_.advance(1ms);
-  EXPECT_EQ(hear_blocks(), 256);
-  blocks_.lift("r", "mine0");  // of those whose end comes last
-  blocks_.lift("r", "theirs");
+  const std::string first = server_->hear();
+  EXPECT_NE(first.find(" me 0-0 18 "), std::string::npos);
+  const std::string lifted = first.find("r mine0\n") == std::string::npos ? "mine0" : "mine399";
+  blocks_.lift("r", lifted, reactor_.now());  // of those that were not told yet
+  blocks_.lift("r", "theirs", reactor_.now());
   answer_beat(1);
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  EXPECT_NE(heard.find(" me 0-0 "), std::string::npos);
-  ASSERT_NE(heard.find("r mine0\n"), std::string::npos);  // as lifted, and no more
-  EXPECT_EQ(heard.find("r mine0\n"), heard.rfind("r mine0\n"));
+  ASSERT_NE(heard.find("manual r " + lifted + "\n"), std::string::npos);  // as lifted, and no more
+  EXPECT_EQ(heard.find("r " + lifted + "\n"), heard.rfind("r " + lifted + "\n"));
   answer_beat(1);
   reactor_.advance(1ms);
   EXPECT_EQ(server_->hear(), "");
@@ -303,6 +304,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainIfThereIsAnotherFleetNow) {
   answer_beat(1);
   reactor_.advance(100ms);
   EXPECT_EQ(hear_blocks(), 0);
+  epoch_ = 18;
   answer_beat(2, {}, 't');
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 1);
@@ -355,7 +357,7 @@ TEST_F(RedisFleetTest, ASecretThatIsNoneIsNamedOnceUntilItIsOne) {
   for (int i = 0; i < 3; ++i) {
     reactor_.advance(100ms);
     server_->hear();
-    server_->say({"*4", "$5", "nodes", ":2", "$6", "secret", "*2", "$5", "short", ":0"});
+    server_->say({"*4", "$5", "nodes", ":2", "$6", "secret", "$5", "short"});
   }
   EXPECT_EQ(listener_.said.size(), 1u);
   EXPECT_TRUE(listener_.secrets.empty());
@@ -392,8 +394,8 @@ TEST_F(RedisFleetTest, WhatRedisHasHeardIsNotToldAgainBecauseTheSecretIsNone) {
   block("mine");
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 1);
-  server_->say({"*6", "$5", "nodes", ":2", "$6", "secret", "*2", "$5", "short", ":0"});
-  server_->say({"$6", "blocks", "*1", ":5000"});
+  server_->say({"*6", "$5", "nodes", ":2", "$6", "secret", "$5", "short"});
+  server_->say({"$6", "blocks", "*2", ":5000", ":17"});
   reactor_.advance(100ms);
   EXPECT_EQ(hear_blocks(), 0);
 }
