@@ -75,6 +75,28 @@ SERVER = """
 """
 
 
+def silent_origin(test, nginx):
+    """What accepts the requests for /gone, and leaves the answers to the test."""
+    silent = test.enterContext(socket.socket(socket.AF_UNIX))
+    path = nginx.folder / "silent"
+    silent.bind(str(path))
+    path.chmod(0o777)
+    silent.listen(16)
+    silent.settimeout(DEADLINE_S)
+    return silent
+
+
+def answer(origin, status):
+    """A request that nobody has read when its origin closes is an error of the origin."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        more = origin.recv(4096)
+        assert more, "nginx has gone"
+        head += more
+    origin.sendall(f"HTTP/1.0 {status} Odd\r\nContent-Length: 0\r\n\r\n".encode())
+    origin.close()
+
+
 class ResponseTest(unittest.TestCase):
     def setUp(self):
         self.nginx = self.enterContext(Nginx(RULES, SERVER, http=HTTP))
@@ -137,64 +159,51 @@ class ResponseTest(unittest.TestCase):
                 self.assertEqual(self.left(path), before - 2 * charged)
 
     def test_who_leaves_before_there_is_a_response_counts_as_499(self):
-        with socket.socket(socket.AF_UNIX) as silent:
-            path = self.nginx.folder / "silent"
-            silent.bind(str(path))
-            path.chmod(0o777)
-            silent.listen(16)
-            for left in range(5, 0, -1):
-                with Client(self.nginx.port) as client:
-                    client.send(request("/gone"))
-                    connection, _ = silent.accept()
-                # nginx sees that the client has gone, and leaves the origin.
-                connection.settimeout(DEADLINE_S)
-                while connection.recv(4096):
-                    pass
-                connection.close()
-                wait_until(lambda: len([line for line in self.nginx.access_log()
-                                        if line[:2] == ["/gone", "499"]]) == 6 - left, "logged")
-            self.assertEqual(self.nginx.ask("/gone").status, 429)
-
-    def test_of_logins_that_are_sent_at_once_no_more_pass_than_may_fail(self):
-        with socket.socket(socket.AF_UNIX) as silent:
-            path = self.nginx.folder / "silent"
-            silent.bind(str(path))
-            path.chmod(0o777)
-            silent.listen(16)
-            for _ in range(2):  # those that succeed take nothing away
-                clients = [self.enterContext(Client(self.nginx.port)) for _ in range(5)]
-                for client in clients:
-                    client.send(request("/gone"))
-                origins = [silent.accept()[0] for _ in clients]
-                for _ in range(6):  # as many connections find both workers
-                    denied = self.nginx.ask("/gone")
-                    self.assertEqual((denied.status, field(denied, "Retry-After")), (429, "1"))
-                for connection in origins:
-                    connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
-                    connection.close()
-                self.assertEqual([client.read_reply().status for client in clients], 5 * [200])
-
-    def test_a_killed_worker_reserves_nothing(self):
-        with socket.socket(socket.AF_UNIX) as silent:
-            path = self.nginx.folder / "silent"
-            silent.bind(str(path))
-            path.chmod(0o777)
-            silent.listen(16)
-            for _ in range(5):
-                self.enterContext(Client(self.nginx.port)).send(request("/gone"))
-            origins = [silent.accept()[0] for _ in range(5)]
-            self.assertEqual(self.nginx.ask("/gone").status, 429)
-            before = set(self.nginx.serving())
-            for worker in before:
-                os.kill(worker, signal.SIGKILL)
-            wait_until(lambda: len(self.nginx.serving()) == 2
-                       and not before & set(self.nginx.serving()), "there are others")
-            for connection in origins:
-                connection.close()
+        silent = silent_origin(self, self.nginx)
+        for left in range(5, 0, -1):
             with Client(self.nginx.port) as client:
                 client.send(request("/gone"))
-                silent.accept()[0].close()
-                self.assertEqual(client.read_reply().status, 502)
+                connection, _ = silent.accept()
+            # nginx sees that the client has gone, and leaves the origin.
+            connection.settimeout(DEADLINE_S)
+            while connection.recv(4096):
+                pass
+            connection.close()
+            wait_until(lambda: len([line for line in self.nginx.access_log()
+                                    if line[:2] == ["/gone", "499"]]) == 6 - left, "logged")
+        self.assertEqual(self.nginx.ask("/gone").status, 429)
+
+    def test_of_logins_that_are_sent_at_once_no_more_pass_than_may_fail(self):
+        silent = silent_origin(self, self.nginx)
+        for _ in range(2):  # those that succeed take nothing away
+            clients = [self.enterContext(Client(self.nginx.port)) for _ in range(5)]
+            for client in clients:
+                client.send(request("/gone"))
+            origins = [silent.accept()[0] for _ in clients]
+            for _ in range(6):  # as many connections find both workers
+                denied = self.nginx.ask("/gone")
+                self.assertEqual((denied.status, field(denied, "Retry-After")), (429, "1"))
+            for origin in origins:
+                answer(origin, 200)
+            self.assertEqual([client.read_reply().status for client in clients], 5 * [200])
+
+    def test_a_killed_worker_reserves_nothing(self):
+        silent = silent_origin(self, self.nginx)
+        for _ in range(5):
+            self.enterContext(Client(self.nginx.port)).send(request("/gone"))
+        origins = [silent.accept()[0] for _ in range(5)]
+        self.assertEqual(self.nginx.ask("/gone").status, 429)
+        before = set(self.nginx.serving())
+        for worker in before:
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: len(self.nginx.serving()) == 2
+                   and not before & set(self.nginx.serving()), "there are others")
+        for connection in origins:
+            connection.close()
+        with Client(self.nginx.port) as client:
+            client.send(request("/gone"))
+            silent.accept()[0].close()
+            self.assertEqual(client.read_reply().status, 502)
 
     def change(self, method, rule, body=""):
         return self.nginx.ask(f"/weir/admin/rules/{rule}", method,
@@ -208,21 +217,16 @@ class ResponseTest(unittest.TestCase):
         self.assertEqual([self.login(401) for _ in range(3)], [401, 401, 429])
 
     def test_a_rule_that_has_gone_when_the_response_comes_counts_nothing(self):
-        with socket.socket(socket.AF_UNIX) as silent:
-            path = self.nginx.folder / "silent"
-            silent.bind(str(path))
-            path.chmod(0o777)
-            silent.listen(1)
-            with Client(self.nginx.port) as client:
-                client.send(request("/gone"))
-                connection, _ = silent.accept()
-                self.assertEqual(self.change("DELETE", "gone"), 200)
-                for _ in range(10):  # both workers have taken it over
-                    self.nginx.ask("/login?user=eve&status=200", "POST")
-                connection.sendall(b"HTTP/1.0 499 Odd\r\nContent-Length: 0\r\n\r\n")
-                connection.close()
-                self.assertEqual(client.read_reply().status, 499)
-            self.assertEqual(self.login(200), 200)
+        silent = silent_origin(self, self.nginx)
+        with Client(self.nginx.port) as client:
+            client.send(request("/gone"))
+            connection, _ = silent.accept()
+            self.assertEqual(self.change("DELETE", "gone"), 200)
+            for _ in range(10):  # both workers have taken it over
+                self.nginx.ask("/login?user=eve&status=200", "POST")
+            answer(connection, 499)
+            self.assertEqual(client.read_reply().status, 499)
+        self.assertEqual(self.login(200), 200)
 
     def test_many_at_once_count_exactly(self):
         def fail():
@@ -252,6 +256,23 @@ class FleetTest(unittest.TestCase):
         for nginx in self.two:
             wait_until(lambda nginx=nginx: nginx.log().count("limits are shared") >= 2,
                        "all workers decide in Redis")
+
+    def test_an_nginx_passes_no_more_at_once_than_may_fail(self):
+        one = self.two[0]
+        silent = silent_origin(self, one)
+        clients = [self.enterContext(Client(one.port)) for _ in range(5)]
+        for client in clients:
+            client.send(request("/gone"))
+        origins = [silent.accept()[0] for _ in clients]
+        denied = one.ask("/gone")
+        self.assertEqual((denied.status, field(denied, "Retry-After")), (429, "1"))
+        for origin in origins:
+            answer(origin, 200)
+        self.assertEqual([client.read_reply().status for client in clients], 5 * [200])
+        with Client(one.port) as client:
+            client.send(request("/gone"))
+            silent.accept()[0].close()
+            self.assertEqual(client.read_reply().status, 502)
 
     def test_failures_and_costs_count_for_all(self):
         def login(nginx, status):
