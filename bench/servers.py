@@ -159,7 +159,7 @@ def node(pinned, weir, redis, mode):
 @contextlib.contextmanager
 def fleet(bench):
     """What ./dev fleet runs."""
-    port = harness.free_port_range(4)
+    port = harness.free_ports(4)
     command = [sys.executable, FLEET, "--port", port]
     environment = {**os.environ, "WEIR_BINARY": str(bench.weir)}
     with started(bench.on_all_cpus(command), port, environment) as server:
