@@ -7,13 +7,17 @@ clock speed, a neighbour on the host) then hits both, and the ratio stays.
 import contextlib
 import json
 import os
-import random
+import pathlib
 import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "scripts"))
+
+from free_ports import free_port, free_ports  # noqa: E402, F401: servers take them from here
 
 START_TIMEOUT_S = 10
 # A client that never ends is a bug; a run is seconds.
@@ -88,22 +92,6 @@ def run_json(command):
 def require(program):
     path = shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin")
     return path or sys.exit(f"{program} is not installed; ./dev bench installs it")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def free_port_range(count):
-    """The first of so many in a row, below those that the system gives."""
-    while True:
-        first = random.randrange(20_000, 30_000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            for port in range(first, first + count):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
 
 
 def wait_until(condition, what):

@@ -15,7 +15,9 @@ FLEET = pathlib.Path(__file__).resolve().parent.parent / "scripts" / "fleet.py"
 
 # As fast as nginx gets: one worker, no log, no file, no body to read, connections kept.
 NGINX_CONFIG = """
+{head}
 daemon off;
+master_process {master};
 worker_processes 1;
 pid {folder}/nginx.pid;
 error_log {folder}/error.log;
@@ -29,12 +31,19 @@ http {{
   fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
+  {http}
   server {{
     listen 127.0.0.1:{port} backlog=4096;
-    location / {{ return 200 "ok"; }}
+    {server}
+    location / {{ {place} }}
   }}
 }}
 """
+
+
+def nginx_config(folder, port, place, master="on", head="", http="", server=""):
+    return NGINX_CONFIG.format(folder=folder, port=port, place=place, master=master, head=head,
+                               http=http, server=server)
 
 
 class Server:
@@ -162,7 +171,7 @@ def node(pinned, weir, redis, mode):
 @contextlib.contextmanager
 def fleet(bench):
     """What ./dev fleet runs."""
-    port = harness.free_port_range(4)
+    port = harness.free_ports(4)
     command = [sys.executable, FLEET, "--port", port]
     environment = {**os.environ, "WEIR_BINARY": str(bench.weir)}
     with started(bench.on_all_cpus(command), port, environment) as server:
@@ -175,7 +184,7 @@ def nginx(bench):
     port = harness.free_port()
     with tempfile.TemporaryDirectory(prefix="weir-bench-nginx-") as folder:
         config = pathlib.Path(folder, "nginx.conf")
-        config.write_text(NGINX_CONFIG.format(folder=folder, port=port))
+        config.write_text(nginx_config(folder, port, 'return 200 "ok";'))
         command = [program, "-p", folder, "-c", config, "-e", f"{folder}/error.log"]
         with started(bench.on_server_cpu(command), port) as server:
             yield server

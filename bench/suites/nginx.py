@@ -25,29 +25,6 @@ from results import Row
 MODULES = pathlib.Path("/usr/lib/nginx/modules")
 LUA = MODULES / "ngx_http_lua_module.so"
 
-CONFIG = """
-{head}
-daemon off;
-master_process {master};
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log {folder}/error.log;
-events {{ worker_connections 4096; multi_accept on; }}
-http {{
-  access_log off;
-  keepalive_requests 1000000000;
-  keepalive_timeout 1h;
-  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
-  fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  {http}
-  server {{
-    listen 127.0.0.1:{port} backlog=4096;
-    {server}
-    location / {{ {place} {content}; }}
-  }}
-}}
-"""
-
 RULES = """
 rules:
   - id: all
@@ -96,9 +73,8 @@ class Contender:
     def write(self, folder, port, master):
         path = pathlib.Path(folder)
         (path / "rules.yaml").write_text(self.rules)
-        text = CONFIG.format(folder=folder, port=port, master=master, head=self.head,
-                             http=self.http, server=self.server, place=self.place,
-                             content=self.content)
+        text = servers.nginx_config(folder, port, f"{self.place} {self.content};", master,
+                                    self.head, self.http, self.server)
         (path / "nginx.conf").write_text(text.replace("FOLDER", str(folder)))
         return [harness.require("nginx"), "-p", folder, "-c", path / "nginx.conf",
                 "-e", path / "error.log"]

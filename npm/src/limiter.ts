@@ -5,11 +5,13 @@
 
 import type { Decision } from "./decision.js";
 import { MemoryStore } from "./memory_store.js";
-import { checkCost, checkOverrides, Quota, type QuotaOptions, type Window } from "./quota.js";
+import {
+  checkCost, checkOverrides, Quota, type Algorithm, type QuotaOptions, type Window,
+} from "./quota.js";
 import {
   checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction,
 } from "./options.js";
-import type { Store } from "./store.js";
+import { checkKept, type Store } from "./store.js";
 
 export interface LimiterOptions extends QuotaOptions {
   /** Keys that the memory fits, without a store: 100,000 unless given. */
@@ -28,6 +30,9 @@ export interface HitOptions {
 
 type Answer = Decision | Promise<Decision>;
 
+// What a type is where something else says which.
+type Known<T> = [T][T extends unknown ? 0 : never];
+
 const OVERRIDES_MAX = 256;
 
 // Else all numbers, say, would be one key: that of no characters.
@@ -42,7 +47,7 @@ const checkedClock = (clock: () => number) => (): number => {
   return now;
 };
 
-export class Limiter<A extends Answer = Decision> {
+export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm> {
   readonly quota: Quota;
   readonly store: Store<A>;
   private readonly options: LimiterOptions;
@@ -50,12 +55,13 @@ export class Limiter<A extends Answer = Decision> {
   private readonly overrides = new Map<string, Quota>();
 
   /** Without a store, memory decides, and hit() answers at once. */
-  constructor(options: LimiterOptions, store?: Store<A>) {
+  constructor(options: LimiterOptions & { algorithm?: Known<Counts> }, store?: Store<A, Counts>) {
     this.options = options;
     this.quota = new Quota(options);
     checkOptional("clock", options.clock, isFunction(options.clock), "a function, as Date.now is");
     checkOptional("store", store, hasFunctions(store, "spend", "reset"),
                   "a Store, such as new RedisStore({ client })");
+    if (store !== undefined) checkKept(this.quota, store);
     this.clock = options.clock === undefined ? Date.now : checkedClock(options.clock);
     const memory = options.maxKeys === undefined ? {} : { maxKeys: options.maxKeys };
     this.store = store ?? (new MemoryStore(memory) as unknown as Store<A>);

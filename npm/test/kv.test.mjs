@@ -212,9 +212,15 @@ test("memory keeps a bounded number of keys", async () => {
   assert.equal(limiter.store.records.size, 100);
 });
 
-test("algorithms that do not count in windows are refused", async () => {
-  const { limiter } = placeOn(mapKv(), {}, { ...FIELDS, algorithm: "token_bucket" });
-  await assert.rejects(limiter.hit("", "k"), /^RangeError: algorithm must be .* over KV/);
+test("a limiter that KV cannot keep is refused when it is made", async () => {
+  const bucket = { ...FIELDS, algorithm: "token_bucket" };
+  const expected = /^RangeError: algorithm must be one of sliding_window, fixed_window, .*bucket"$/;
+  assert.throws(() => placeOn(mapKv(), {}, bucket), expected);
+  assert.throws(() => placeOn(mapKv(), { format: "log" }, { limit: 65_537, window: 60 }),
+                /^RangeError: limit must be at most 65536, .*, not 65537$/);
+  const { store } = placeOn(mapKv());
+  await assert.rejects(store.spend(new Quota(bucket), "", "k", 1, START), expected,
+                       "nor does it count by itself");
 });
 
 test("format log: an array of times, expired ones dropped from the front", async () => {
@@ -245,7 +251,7 @@ test("formats log and count: a limit has to fit into one value", async () => {
     const hit = (options) => limiter.hit("", "k", options);
     assert.equal((await hit({ cost: most })).allowed, true);
     assert.equal((await hit()).allowed, false, `${format}: what was written is read`);
-    await assert.rejects(() => hit({ limit: most + 1 }), /^RangeError: limit must be .* by format/);
+    await assert.rejects(() => hit({ limit: most + 1 }), /^RangeError: limit must be at most/);
   }
 });
 

@@ -119,6 +119,24 @@ export const made: (request: Request, env: { a: number }) => Promise<Response> =
   checkTypes(folder, "node16", ["browser.mts"]);
 });
 
+test("the types refuse an algorithm by which the store cannot count", (t) => {
+  const folder = project(t);
+  writeFileSync(join(folder, "kept.mts"), `
+import { KvStore, Limiter, limitFetch, RemoteStore, type KvNamespace } from "@weir/limiter";
+declare const kv: KvNamespace;
+const quota = { limit: 5, window: 60 };
+const store = new KvStore({ kv });
+// @ts-expect-error
+new Limiter({ ...quota, algorithm: "token_bucket" }, store);
+new Limiter({ ...quota, algorithm: "token_bucket" });
+new Limiter({ ...quota, algorithm: "token_bucket" }, new RemoteStore({ url: "http://node" }));
+const limiter = new Limiter({ ...quota, algorithm: "fixed_window" }, store);
+export const later: Promise<boolean> = limiter.hit("b", "k").then((d) => d.allowed);
+limitFetch({ limiter: new Limiter(quota, store), key: () => "k" }, () => new Response());
+`);
+  checkTypes(folder, "node16", ["kept.mts"]);
+});
+
 const hasNpm = spawnSync("npm", ["--version"]).status === 0;
 const withNpm = hasNpm ? {} : { skip: "npm is not installed" };
 test("npm install of the tarball, in an empty project", withNpm, (t) => {

@@ -26,11 +26,34 @@ using namespace std::chrono_literals;
 // Read by RapidCheck on first use.
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=500", 0);
 
-void for_each_algorithm(const char* what, void (*property)(Algorithm)) {
+template <typename Property>
+void for_each_algorithm(const char* what, Property property) {
   for (int i = 0; i < kAlgorithmCount; ++i) {
     const auto algorithm = static_cast<Algorithm>(i);
     EXPECT_TRUE(rc::check(what, [=] { property(algorithm); })) << algorithm_name(algorithm);
   }
+}
+
+// A request in the life of a key.
+struct Moment {
+  const Quota& quota;
+  AnyKey& key;
+  const Move& move;
+  std::int64_t cost;
+  Instant now;
+};
+
+template <typename Property>
+void for_each_moment(const char* what, Property property) {
+  for_each_algorithm(what, [property](Algorithm algorithm) {
+    const Quota quota = any_quota(algorithm);
+    AnyKey key(algorithm);
+    Instant now = kStart;
+    for (const Move& move : any_life()) {
+      now += step_of(quota, move);
+      property(Moment{quota, key, move, cost_of(quota, move), now});
+    }
+  });
 }
 
 // ---- bounds ----------------------------------------------------------------------------
@@ -153,17 +176,12 @@ TEST(Property, EveryDecisionIsTruthful) {
 }
 
 TEST(Property, LookingTellsWhatSpendingWould) {
-  for_each_algorithm("looks are truthful", [](Algorithm algorithm) {
-    const Quota quota = any_quota(algorithm);
-    AnyKey key(algorithm);
-    Instant now = kStart;
-    for (const Move& move : any_life()) {
-      now += step_of(quota, move);
-      const AnyKey before = key;
-      const Decision seen = key.look(quota, cost_of(quota, move), now);
-      RC_ASSERT(key == before);
-      RC_ASSERT(key.decide(quota, cost_of(quota, move), now) == seen);
-    }
+  for_each_moment("looks are truthful", [](const Moment& moment) {
+    const auto& [quota, key, move, cost, now] = moment;
+    const AnyKey before = key;
+    const Decision seen = key.look(quota, cost, now);
+    RC_ASSERT(key == before);
+    RC_ASSERT(key.decide(quota, cost, now) == seen);
   });
 }
 
@@ -185,41 +203,30 @@ TEST(Property, ManyUnitsAtOnceAreAsManyOneByOne) {
 }
 
 TEST(Property, AnUndoneChargeLeavesNoTrace) {
-  for_each_algorithm("undo is exact", [](Algorithm algorithm) {
-    const Quota quota = any_quota(algorithm);
-    AnyKey key(algorithm);
-    Instant now = kStart;
-    for (const Move& move : any_life()) {
-      now += step_of(quota, move);
-      const AnyKey before = key;
-      const std::int64_t cost = cost_of(quota, move);
-      if (!key.decide(quota, cost, now).allowed()) continue;
-      AnyKey undone = key;
-      undone.undo(quota, cost, now, undone.recorded_us());
-      for (const Duration later : {0 * quota.window(), quota.window() / 3, quota.window()}) {
-        RC_ASSERT(undone.look(quota, 0, now + later).remaining ==
-                  before.look(quota, 0, now + later).remaining);
-      }
+  for_each_moment("undo is exact", [](const Moment& moment) {
+    const auto& [quota, key, move, cost, now] = moment;
+    const AnyKey before = key;
+    if (!key.decide(quota, cost, now).allowed()) return;
+    AnyKey undone = key;
+    undone.undo(quota, cost, now, undone.recorded_us());
+    for (const Duration later : {0 * quota.window(), quota.window() / 3, quota.window()}) {
+      RC_ASSERT(undone.look(quota, 0, now + later).remaining ==
+                before.look(quota, 0, now + later).remaining);
     }
   });
 }
 
 TEST(Property, GivingBackNeverFreesMoreThanWasGivenBack) {
-  for_each_algorithm("giving back is bounded", [](Algorithm algorithm) {
-    const Quota quota = any_quota(algorithm);
-    AnyKey key(algorithm);
-    Instant now = kStart;
-    for (const Move& move : any_life()) {
-      now += step_of(quota, move);
-      key.decide(quota, cost_of(quota, move), now);
-      const std::int64_t before = key.look(quota, 0, now).remaining;
-      const std::int64_t units = *rc::gen::inRange<std::int64_t>(1, 20);
-      AnyKey given = key;
-      const Decision decision = given.decide(quota, -units, now);
-      RC_ASSERT(decision.allowed());
-      RC_ASSERT(decision.remaining >= before);
-      RC_ASSERT(decision.remaining <= before + units);
-    }
+  for_each_moment("giving back is bounded", [](const Moment& moment) {
+    const auto& [quota, key, move, cost, now] = moment;
+    key.decide(quota, cost, now);
+    const std::int64_t before = key.look(quota, 0, now).remaining;
+    const std::int64_t units = *rc::gen::inRange<std::int64_t>(1, 20);
+    AnyKey given = key;
+    const Decision decision = given.decide(quota, -units, now);
+    RC_ASSERT(decision.allowed());
+    RC_ASSERT(decision.remaining >= before);
+    RC_ASSERT(decision.remaining <= before + units);
   });
 }
 
@@ -228,20 +235,15 @@ TEST(Property, GivingBackNeverFreesMoreThanWasGivenBack) {
 // However far: a clock that steps back never leaves more to spend than there was. But for
 // the previous count of a sliding window, which may fade more when it is moved.
 TEST(Property, AClockSteppingBackFreesNothing) {
-  for_each_algorithm("stepping back frees nothing", [](Algorithm algorithm) {
-    const Quota quota = any_quota(algorithm);
-    AnyKey key(algorithm);
-    Instant now = kStart;
-    for (const Move& move : any_life()) {
-      now += step_of(quota, move);
-      key.decide(quota, cost_of(quota, move), now);
-      const std::int64_t before = key.look(quota, 0, now).remaining;
-      const Duration back{part(quota.window().count(), *rc::gen::inRange(0, 1001))};
-      RC_ASSERT(key.look(quota, 0, now - back).remaining <= before);
-      if (quota.active() == Algorithm::kSlidingWindow) continue;
-      RC_PRE(now - Instant{} > 4 * quota.window());
-      RC_ASSERT(key.look(quota, 0, now - 4 * back).remaining <= before);
-    }
+  for_each_moment("stepping back frees nothing", [](const Moment& moment) {
+    const auto& [quota, key, move, cost, now] = moment;
+    key.decide(quota, cost, now);
+    const std::int64_t before = key.look(quota, 0, now).remaining;
+    const Duration back{part(quota.window().count(), *rc::gen::inRange(0, 1001))};
+    RC_ASSERT(key.look(quota, 0, now - back).remaining <= before);
+    if (quota.active() == Algorithm::kSlidingWindow) return;
+    RC_PRE(now - Instant{} > 4 * quota.window());
+    RC_ASSERT(key.look(quota, 0, now - 4 * back).remaining <= before);
   });
 }
 
@@ -323,19 +325,12 @@ void tells_when_there_is_more(const AnyKey& key, const Quota& quota, const Decis
 }
 
 TEST(Property, ADecisionTellsWhenThereIsMore) {
-  for_each_algorithm("in any life", [](Algorithm algorithm) {
-    const Quota quota = any_quota(algorithm);
-    AnyKey key(algorithm);
-    Instant now = kStart;
-    for (const Move& move : any_life()) {
-      now += step_of(quota, move);
-      const std::int64_t cost = cost_of(quota, move);
-      const bool always = move.step_permille % 5 == 0;
-      const Decision decision =
-          always ? key.charge(quota, cost, now) : key.decide(quota, cost, now);
-      tells_when_there_is_more(key, quota, decision, now);
-      tells_when_there_is_more(key, quota, key.look(quota, 0, now), now);
-    }
+  for_each_moment("in any life", [](const Moment& moment) {
+    const auto& [quota, key, move, cost, now] = moment;
+    const bool always = move.step_permille % 5 == 0;
+    const Decision decision = always ? key.charge(quota, cost, now) : key.decide(quota, cost, now);
+    tells_when_there_is_more(key, quota, decision, now);
+    tells_when_there_is_more(key, quota, key.look(quota, 0, now), now);
   });
 }
 

@@ -16,7 +16,7 @@ import unittest
 
 import yaml
 from token_test import SECRET, token
-from weir_server import DEADLINE_S, ROOT, Weir, wait_until
+from weir_server import DEADLINE_S, ROOT, Weir, free_port, wait_until
 
 DEPLOY = ROOT / "deploy"
 RULES = (DEPLOY / "weir.yaml").read_text().split("rules:", 1)[1]
@@ -77,12 +77,6 @@ class Statuses(http.server.ThreadingHTTPServer):
     def __exit__(self, *_):
         self.shutdown()
         self.server_close()
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def patient(text):

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import pathlib
-import random
 import re
 import signal
 import socket
@@ -20,8 +19,12 @@ import threading
 import time
 import unittest
 
-DEADLINE_S = 30  # the machine may be busy; nothing normal takes a tenth of it
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "scripts"))  # behind ours, which has a fleet, too
+
+from free_ports import free_port, free_ports  # noqa: E402, F401: tests take them from here
+
+DEADLINE_S = 30  # the machine may be busy; nothing normal takes a tenth of it
 WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
 IS_ASAN = "ASAN_OPTIONS" in os.environ  # ./dev asan sets them: it keeps what is freed for a while
 
@@ -335,16 +338,6 @@ def wait_until(condition, what):
     while not condition():
         assert time.monotonic() < deadline, f"it never became so: {what}"
         breath.wait(0.005)
-
-
-def free_ports(count):
-    """The first of so many in a row that nobody listens on, below those the system gives."""
-    while True:
-        first = random.randrange(20_000, 30_000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
-            for port in range(first, first + count):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
 
 
 def main():

@@ -17,7 +17,9 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 
-from weir_server import DEADLINE_S, ROOT, Connection, ConnectionClosed, wait_until  # noqa: E402
+from weir_server import (  # noqa: E402
+    DEADLINE_S, ROOT, Connection, ConnectionClosed, free_port, wait_until,
+)
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
 MODULE = BUILD / "nginx" / "ngx_http_weir_module.so"
@@ -50,12 +52,6 @@ http {{
   }}
 }}
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Nginx:

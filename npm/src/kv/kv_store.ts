@@ -18,7 +18,7 @@ import {
   checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction, isText,
 } from "../options.js";
 import { Quota } from "../quota.js";
-import type { AsyncStore } from "../store.js";
+import { checkKept, type Store } from "../store.js";
 import { randomBytes } from "#platform";
 import { expectedPercent } from "./bound.js";
 import { keyName, type KvNamespace } from "./kv_namespace.js";
@@ -98,7 +98,13 @@ function checkKvOptions(options: KvStoreOptions): void {
   checkOptional("maxKeys", options.maxKeys, isCount(options.maxKeys, 1), "a number, 1 at least");
 }
 
-export class KvStore implements AsyncStore {
+/** Limits over KV count in windows. */
+const COUNTED = ["sliding_window", "fixed_window"] as const;
+type Counted = (typeof COUNTED)[number];
+
+export class KvStore implements Store<Promise<Decision>, Counted> {
+  readonly algorithms: readonly Counted[] = COUNTED;
+  readonly limitMax: number;
   waitUntil: ((work: Promise<unknown>) => void) | undefined;
   /** What KV refused or garbled so far. */
   readonly failures = { reads: 0, writes: 0, values: 0 };
@@ -119,6 +125,7 @@ export class KvStore implements AsyncStore {
     if (options.format === "log" || options.format === "count") {
       this.plain = new PlainCounters(options.kv, options.format, this.failures);
     }
+    this.limitMax = this.plain?.limitMax ?? Infinity;
     this.memory = new MemoryStore({ maxKeys: Math.max(1024, this.recordsMax) });
   }
 
@@ -134,10 +141,7 @@ export class KvStore implements AsyncStore {
 
   async spend(quota: Quota, bucket: string, key: string, cost: number,
               now: number): Promise<Decision> {
-    if (quota.name !== "sliding_window" && quota.name !== "fixed_window") {
-      throw new RangeError("algorithm must be sliding_window or fixed_window, as limits over KV " +
-                           `count in windows, not ${quota.name}`);
-    }
+    checkKept(quota, this);
     const name = await keyName(this.options.prefix ?? "weir:", quota, bucket, key);
     if (this.plain !== undefined) return this.plain.spend(name, quota, cost, now);
     let record = this.records.get(name);

@@ -47,11 +47,12 @@ export class PlainCounters {
     private readonly failures: { reads: number; writes: number; values: number },
   ) {}
 
+  get limitMax(): number {
+    return COUNTERS[this.format].unitsMax;
+  }
+
+  /** REQUIRES: a limit up to limitMax. */
   async spend(name: string, quota: Quota, cost: number, now: number): Promise<Decision> {
-    const { unitsMax } = COUNTERS[this.format];
-    if (quota.limit > unitsMax) {
-      throw new RangeError(`limit must be at most ${unitsMax} by format "${this.format}"`);
-    }
     const windowMs = quota.windowUs / 1000;
     let times = await this.read(name, now - windowMs);
     const fits = times.length + cost <= quota.limit;

@@ -20,8 +20,14 @@ constexpr mode_t kSocketFileMode = 0660;
 
 StartError listen_error(const Address& address, int error) {
   const auto where = address.to_string();
+  const bool is_any_port = !address.is_unix() && address.port() == 0;
   switch (error) {
     case EADDRINUSE:
+      if (is_any_port) {
+        return {where +
+                ": the system has no port left to choose from; free some, widen "
+                "net.ipv4.ip_local_port_range, or name a port"};
+      }
       return {where + " is in use; stop the program that listens there or choose another " +
               (address.is_unix() ? "path" : "port")};
     case EADDRNOTAVAIL: return {where + " is not an address of this machine"};

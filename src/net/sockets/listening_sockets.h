@@ -10,7 +10,7 @@
 // server left behind when it died is replaced; one that a server listens on is not.
 //
 // Thread rule: opened on one thread, then each socket belongs to its core.
-// Tested by src/net/server_test.cc and src/net/unix_socket_test.cc.
+// Tested by listening_sockets_test.cc, src/net/server_test.cc and src/net/unix_socket_test.cc.
 
 #pragma once
 

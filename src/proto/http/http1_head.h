@@ -27,6 +27,10 @@ enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kO
 
 Method method_from_name(std::string_view name);  // case counts
 
+constexpr bool only_reads(Method method) {
+  return method == Method::kGet || method == Method::kHead;
+}
+
 // The texts are parts of what was parsed.
 struct RequestHead {
   std::size_t size = 0;  // bytes, the empty line included

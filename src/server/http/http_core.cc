@@ -10,6 +10,7 @@
 #include "server/http/access.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/console/console_access.h"
+#include "server/http/query.h"
 #include "server/http/routes.h"
 
 namespace weir {
@@ -97,7 +98,8 @@ bool HttpCore::answer(Exchange& exchange) {
     flush(exchange.line, exchange.now);
     if (exchange.line.waits()) return false;
   }
-  if (found->access == RouteAccess::kAdmin && refuse_access(exchange)) return true;
+  const bool is_admin = found->access == RouteAccess::kAdmin;
+  if (is_admin && (refuse_access(exchange) || refuse_parameters(exchange, *found))) return true;
   if (found->access == RouteAccess::kConsole && refuse_host(exchange)) return true;
   found->handle(*this, exchange);
   return true;
@@ -126,6 +128,14 @@ bool HttpCore::refuse_access(Exchange& exchange) {
   if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
   reply_problem(exchange, refusal->problem, refusal->fields);
   return true;
+}
+
+bool HttpCore::refuse_parameters(const Exchange& exchange, const Route& route) {
+  const bool reads = http1::only_reads(exchange.head.method);
+  const auto refusal = unknown_parameter(
+      exchange.query, reads ? route.parameters.of_get : route.parameters.of_others);
+  if (refusal) reply_problem(exchange, *refusal);
+  return refusal.has_value();
 }
 
 bool HttpCore::refuse_host(const Exchange& exchange) {

@@ -94,6 +94,8 @@ class HttpCore {
 
   // Whether the client may not use admin routes: then it has its reply.
   bool refuse_access(Exchange& exchange);
+  // The same for a query with what the route does not know.
+  bool refuse_parameters(const Exchange& exchange, const Route& route);
   // The same for the console's files, which are for everybody.
   bool refuse_host(const Exchange& exchange);
   // The same for a token that it shows: too many wrong ones came from its address. The connection

@@ -5,6 +5,7 @@
 #include <simdjson.h>
 
 #include "base/ascii.h"
+#include "base/nearest_name.h"
 #include "base/percent.h"
 
 namespace weir {
@@ -27,6 +28,24 @@ std::vector<std::pair<std::string, std::string>> query_parameters(std::string_vi
 std::optional<std::string> query_value(std::string_view query, std::string_view name) {
   for (auto& parameter : query_parameters(query)) {
     if (parameter.first == name) return std::move(parameter.second);
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> unknown_parameter(std::string_view query, std::string_view known) {
+  std::vector<std::string_view> names;
+  while (!known.empty()) names.push_back(take_until(known, ' '));
+  for (const auto& [raw, value] : query_parameters(query)) {
+    const auto is_it = [&name = raw](std::string_view candidate) {
+      return name == candidate || (candidate.ends_with(':') && name.starts_with(candidate));
+    };
+    if ((raw.empty() && value.empty()) || std::ranges::any_of(names, is_it)) continue;
+    const std::string name = as_utf8(shown_name(raw));
+    const std::string expected = names.empty() ? "nothing" : expected_name(name, names);
+    Problem problem = invalid_field(name, expected);
+    problem.detail = name + ": there is no such parameter here; " +
+                     (names.empty() ? "expected none" : name_hint(name, names));
+    return problem;
   }
   return std::nullopt;
 }

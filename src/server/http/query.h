@@ -1,6 +1,6 @@
 // The query of a URL, for admin requests.
 //
-// Thread rule: pure functions. Tested by query_test.cc.
+// Thread rule: pure functions. Tested by query_test.cc and http_problems_test.cc.
 
 #pragma once
 
@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "server/http/problem.h"
 
 namespace weir {
 
@@ -21,6 +23,10 @@ std::vector<std::pair<std::string, std::string>> query_parameters(std::string_vi
 // The first value of that name, decoded ("+" stays). Nothing if there is none; empty for a
 // name without '='.
 std::optional<std::string> query_value(std::string_view query, std::string_view name);
+
+// For a parameter that is none of `known`, names with blanks between them, of which one that ends
+// in ':' stands for all that begin like it.
+std::optional<Problem> unknown_parameter(std::string_view query, std::string_view known);
 
 bool is_utf8(std::string_view text);
 // The text if it is UTF-8; else with '?' for what is not ASCII.

@@ -16,6 +16,18 @@ TEST(Query, FindsTheFirstValueDecoded) {
   EXPECT_EQ(query_value("&&=&a=1", "a"), "1");
 }
 
+TEST(Query, KnowsItsParameters) {
+  EXPECT_FALSE(unknown_parameter("", ""));
+  EXPECT_FALSE(unknown_parameter("&&=&limit=1&rule&limit=2", "rule limit"));
+  EXPECT_FALSE(unknown_parameter("header:X-A=1&%6bey=2", "key header:"));
+  EXPECT_EQ(unknown_parameter("rule=a&limt=1&foo", "rule limit")->detail,
+            "limt: there is no such parameter here; did you mean 'limit'?");
+  EXPECT_EQ(unknown_parameter("header=1", "header:")->field, "header");
+  EXPECT_EQ(unknown_parameter("=1", "rule")->detail,
+            ": there is no such parameter here; expected rule");
+  EXPECT_EQ(unknown_parameter(std::string(200, 'x'), "")->field, "(a long name)");
+}
+
 TEST(Query, ShowsBytesThatAreNoTextAsQuestionMarks) {
   EXPECT_EQ(as_utf8("k\xc3\xa4se"), "k\xc3\xa4se");
   EXPECT_EQ(as_utf8("k\xc3se\xff"), "k?se?");

@@ -47,12 +47,20 @@ inline constexpr MethodSet kAnyMethod = {
     http1::Method::kGet,   http1::Method::kHead,   http1::Method::kPost, http1::Method::kPut,
     http1::Method::kPatch, http1::Method::kDelete, http1::Method::kOther};
 
+// The parameters that a query may have: names with blanks between them (unknown_parameter). Those
+// of requests that anybody may make are not looked at.
+struct RouteParameters {
+  std::string_view of_get{};
+  std::string_view of_others{};
+};
+
 struct Route {
   MethodSet methods;
   // "{...}" at its end: one segment. With kAnyMethod: also all paths below.
   std::string_view path;
   RouteAccess access;
   void (*handle)(HttpCore&, Exchange&);
+  RouteParameters parameters{};
 
   bool takes_anything() const { return methods.holds(http1::Method::kOther); }
 };

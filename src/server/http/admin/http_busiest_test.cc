@@ -2,45 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/http_test_door.h"
+#include "server/http/admin/http_keys_testing.h"
 
 namespace weir {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::string_view kToken = "0123456789abcdef";
 
-// The busiest keys as they are written, without what a test cannot know.
-std::string without_hashes(std::string body) {
-  for (auto at = body.find("\"hash\":\""); at != std::string::npos;
-       at = body.find("\"hash\":\"", at + 1)) {
-    body.replace(at + 8, 16, "#");
-  }
-  return body;
-}
-
-class HttpBusiest : public testing::Test {
+class HttpBusiest : public HttpKeysTest {
  protected:
-  void open(KeyTexts texts) {
-    const Quota quota =
-        *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 2, .window = 60s});
-    door_.emplace(
-        TestDoor::Options{.rules = {{.id = "login", .quota = quota}, {.id = "api", .quota = quota}},
-                          .access = {.admin_token = std::string(kToken)},
-                          .key_texts = texts});
-  }
-  void check(std::string_view key, int times) {
-    for (int i = 0; i < times; ++i) {
-      door_->ask(post("/check", R"({"rule":"login","key":")" + std::string(key) + "\"}"));
-    }
-  }
+  void open(KeyTexts texts) { HttpKeysTest::open(texts, {.admin_token = std::string(kToken)}); }
   TestReply busiest(std::string_view query) {
     return door_->ask(get("/admin/busiest?" + std::string(query),
                           "Authorization: Bearer " + std::string(kToken) + "\r\n"));
   }
-
-  std::optional<TestDoor> door_;
 };
 
 TEST_F(HttpBusiest, AreShownByTheirHashes) {

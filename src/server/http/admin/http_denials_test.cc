@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/http/http_test_door.h"
+#include "server/http/admin/http_keys_testing.h"
 
 namespace weir {
 namespace {
@@ -11,31 +11,8 @@ using namespace std::chrono_literals;
 
 constexpr std::string_view kPath = "/admin/denials";
 
-// Denials as they are written, without what a test cannot know.
-std::string without_hashes(std::string body) {
-  for (auto at = body.find("\"hash\":\""); at != std::string::npos;
-       at = body.find("\"hash\":\"", at + 1)) {
-    body.replace(at + 8, 16, "#");
-  }
-  return body;
-}
-
-class HttpDenials : public testing::Test {
+class HttpDenials : public HttpKeysTest {
  protected:
-  void open(KeyTexts texts = KeyTexts::kHidden) {
-    const Quota quota =
-        *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = 2, .window = 60s});
-    door_.emplace(
-        TestDoor::Options{.rules = {{.id = "login", .quota = quota}, {.id = "api", .quota = quota}},
-                          .access = {},
-                          .key_texts = texts});
-  }
-  void check(std::string_view key, int times, std::string_view rule = "login") {
-    for (int i = 0; i < times; ++i) {
-      door_->ask(post("/check", R"({"rule":")" + std::string(rule) + R"(","key":")" +
-                                    std::string(key) + "\"}"));
-    }
-  }
   TestReply denials(std::string_view query = "") {
     return door_->ask(get(std::string(kPath) + std::string(query)));
   }
@@ -47,8 +24,6 @@ class HttpDenials : public testing::Test {
     }
     return all;
   }
-
-  std::optional<TestDoor> door_;
 };
 
 TEST_F(HttpDenials, SayWhyTenMinutesLater) {

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ascii.h"
 #include "server/http/check/check_body.h"
 #include "server/http/http_session.h"
 #include "server/http/http_test_door.h"
@@ -88,6 +89,33 @@ TEST(OpenApi, SecuresExactlyTheAdminRoutes) {
       EXPECT_EQ(path.at(method).as_object().contains("security"),
                 route.access == RouteAccess::kAdmin)
           << route.path;
+    }
+  }
+}
+
+// As the table has them: one that ends in ':' begins names, which only the text tells.
+Names parameters_of(const Route& route, std::string_view method) {
+  std::string_view known = method == "get" ? route.parameters.of_get : route.parameters.of_others;
+  Names names;
+  while (!known.empty()) {
+    const std::string_view name = take_until(known, ' ');
+    if (!name.ends_with(':')) names.emplace(name);
+  }
+  return names;
+}
+
+TEST(OpenApi, NamesTheParametersThatAdminRoutesTake) {
+  for (const Route& route : routes()) {
+    if (route.access != RouteAccess::kAdmin) continue;
+    const auto& path = at("/paths").as_object().at(std::string(route.path)).as_object();
+    for (const auto& method : documented_methods(route)) {
+      Names named;
+      const auto* const list = path.at(method).as_object().if_contains("parameters");
+      for (const auto& each : list == nullptr ? json::array() : list->as_array()) {
+        const bool is_ours = each.as_object().contains("in") && each.at("in") == "query";
+        if (is_ours) named.emplace(each.at("name").as_string());
+      }
+      EXPECT_EQ(named, parameters_of(route, method)) << method << " " << route.path;
     }
   }
 }

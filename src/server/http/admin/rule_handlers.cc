@@ -198,8 +198,7 @@ void handle_rules(HttpCore& core, Exchange& exchange) {
 
 void handle_rule(HttpCore& core, Exchange& exchange) {
   const std::string id = percent_decoded(id_in(exchange.route, exchange.path));
-  const bool reads =
-      exchange.head.method == http1::Method::kGet || exchange.head.method == http1::Method::kHead;
+  const bool reads = http1::only_reads(exchange.head.method);
   return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
 }
 

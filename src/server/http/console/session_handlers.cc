@@ -77,9 +77,7 @@ void sign_in(HttpCore& core, Exchange& exchange, const AccessClaim& claim) {
 
 void handle_console_session(HttpCore& core, Exchange& exchange) {
   const http1::Method method = exchange.head.method;
-  if (method == http1::Method::kGet || method == http1::Method::kHead) {
-    return show_session(core, exchange);
-  }
+  if (http1::only_reads(method)) return show_session(core, exchange);
   const AccessClaim claim = claim_of(exchange);
   if (!claim.is_from_own_page()) {
     return core.reply_problem(
