@@ -333,10 +333,12 @@ std::vector<Block> BlockList::take_news(Audience audience, std::size_t blocks_ma
   const std::scoped_lock lock(mutex_);
   const auto& tags = news_for(audience).tags;
   std::vector<Block> taken;
-  while (taken.size() < blocks_max && !tags.empty()) {
-    Entry& entry = lists_.entries.at(tags.rbegin()->second);
-    taken.push_back(entry.block);
-    unmark(entry, audience);
+  for (const auto& [number, tag] : std::views::reverse(tags) | std::views::take(blocks_max)) {
+    taken.push_back(lists_.entries.at(tag).block);
+  }
+  // There was memory for all of them.
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    unmark(lists_.entries.at(tags.rbegin()->second), audience);
   }
   return taken;
 }

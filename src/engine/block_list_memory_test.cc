@@ -47,6 +47,31 @@ TEST(BlockListMemory, ABlockIsInAllListsOrInNone) {
   }
 }
 
+TEST(BlockListMemory, NewsThatFindNoMemoryAreToldTheNextTime) {
+  bool has_failed = true;
+  for (std::size_t spared = 0; has_failed; ++spared) {
+    ASSERT_LT(spared, kPlacesMax);
+    const KeyHasher hasher{HashSecret{}};
+    BlockList list(hasher, 64);
+    list.share(BlockList::Audience::kFleet);
+    for (int i = 0; i < 5; ++i) {
+      list.add(block("a key that is no short text " + std::to_string(i), 1h), kNow);
+    }
+    std::size_t told = 0;
+    {
+      const NoMemory none({.spared = spared});
+      try {
+        told = list.take_news(BlockList::Audience::kFleet, 9).size();
+      } catch (const std::bad_alloc&) {
+        EXPECT_EQ(told, 0u);
+      }
+      has_failed = none.has_failed();
+    }
+    told += list.take_news(BlockList::Audience::kFleet, 9).size();
+    EXPECT_EQ(told, 5u) << spared;
+  }
+}
+
 // The known block was gone before the new one had its memory.
 TEST(BlockListMemory, AKeyStaysBlockedWhileItsBlockIsMadeLonger) {
   bool has_failed = true;
