@@ -71,6 +71,9 @@ function(weir_test name)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
+  # Another clone may run the same test at the same time.
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tmp)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TEST_TMPDIR=${PROJECT_BINARY_DIR}/tmp)
   if("tsan" IN_LIST arg_LABELS)
     add_dependencies(tsan_tests ${name})
   endif()
