@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import image
+import services
 from tree import Failed, Skipped, Tree, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -95,12 +97,28 @@ def try_nginx():
     """Debian's nginx takes the module, and a gateway runs."""
     if not list(BUILT.glob("libnginx-mod-http-weir_*.deb")):
         raise Skipped("the module was not built")
+    needs = run("dpkg-deb", "--field", package("libnginx-mod-http-weir"), "Depends")
+    expect("nginx-abi-" in needs, f"any nginx may load the module: {needs}")
     with Tree(CACHE) as tree:
         tree.install(package("weir"), package("libnginx-mod-http-weir"))
         said = tree.run_alone(NGINX).splitlines()
         for port in (9000, 8080):
             answers = [line for line in said if line.startswith(f"{port}: ")]
             expect(answers == [f"{port}: {status}" for status in (200, 200, 429)], said)
+
+
+def try_server_unit():
+    """systemd starts, reloads and upgrades the server; a purge leaves nothing."""
+    with Tree(CACHE) as tree:
+        services.live(tree, package("weir"), services.WEIR)
+
+
+def try_nginx_unit():
+    """A running nginx takes the module, a newer one, and goes on without."""
+    if not list(BUILT.glob("libnginx-mod-http-weir_*.deb")):
+        raise Skipped("the module was not built")
+    with Tree(CACHE) as tree:
+        services.live(tree, package("libnginx-mod-http-weir"), services.NGINX)
 
 
 def try_library():
@@ -139,16 +157,22 @@ def expect(holds, otherwise):
         raise Failed(otherwise)
 
 
+TRIALS = (try_server, try_server_unit, try_nginx, try_nginx_unit, try_library, try_compose,
+          try_image)
+
+
 def main():
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     CACHE.mkdir(parents=True, exist_ok=True)
     failed = False
-    for trial in (try_server, try_nginx, try_library, try_compose, try_image):
+    for trial in TRIALS:
         if word not in trial.__name__:
             continue
         print(f"==> {trial.__doc__}", flush=True)
+        begun = time.monotonic()
         try:
             trial()
+            print(f"    passed, in {time.monotonic() - begun:.0f} s")
         except Skipped as why:
             print(f"    skipped: {why}")
         except (Failed, subprocess.TimeoutExpired) as why:
