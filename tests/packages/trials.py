@@ -38,6 +38,21 @@ for signal in HUP TERM; do kill -$signal $!; done
 wait $!
 """
 
+# One version; a page for each command, with its options; the documents.
+PAPERS = """
+version=$(dpkg-query --show --showformat '${Version}' weir)
+[ "$(weir version)" = "weir $version" ]
+pages=/usr/share/man/man1
+for command in $(weir --help | sed -n '1,/^Subcommands:/d; s/^  \\([a-z]\\+\\) .*/\\1/p'); do
+  zcat $pages/weir-$command.1.gz | grep -q "^weir-$command .- "
+done
+zcat $pages/weir-serve.1.gz | grep -q admin.*token.*file
+zcat $pages/weir-bench-http.1.gz | grep -q connections
+zcat $pages/weir.1.gz | grep -q denials
+cd /usr/share/doc/weir
+ls docs/operations.md examples/prometheus notices/libcli11-dev
+"""
+
 # nginx itself and a gateway before it: of three requests each, a limit of two leaves two.
 NGINX = """
 cat >/tmp/rules.yaml <<'END'
@@ -78,7 +93,7 @@ def try_server():
         expect(said.count('"allowed":true') == 2, said)
         expect(said.count('"allowed":false') == 1, said)
         check_unit(tree)
-        tree.run("zcat /usr/share/man/man1/weir-serve.1.gz | grep -q admin.*token.*file")
+        tree.run(PAPERS)
         tree.run("apt-get purge -y -q weir")
         expect(not (tree.path / "etc" / "weir").exists(), "/etc/weir outlives its package")
 
