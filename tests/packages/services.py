@@ -8,7 +8,8 @@ from tree import run
 
 # The shell of all trials here. What may take a moment is asked again, for ten seconds at most.
 WORDS = """
-fail() { echo "failed: $*"; journalctl --no-pager --lines 50; exit 1; }
+trap 'if [ $? != 0 ]; then journalctl --no-pager --lines 50; fi' EXIT
+fail() { echo "failed: $*"; exit 1; }
 soon() {
   for turn in $(seq 100); do
     if "$@"; then return; fi
@@ -104,7 +105,7 @@ soon answers 200
 dpkg --install /srv/newer.deb
 [ -e $link ] || fail "not enabled again"
 dpkg --purge libnginx-mod-http-weir
-left=$(find /etc/nginx /usr/lib/nginx /usr/share/nginx -name '*weir*')
+left=$(find /etc /usr/lib /usr/share -name '*weir*')
 [ -z "$left" ] || fail "left: $left"
 systemctl is-active nginx
 """
