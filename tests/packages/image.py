@@ -10,7 +10,7 @@ import tempfile
 
 import yaml
 
-from tree import OWN_PROCESSES, Failed, Skipped, base_archive, run
+from tree import INSTALL_MAX_S, OWN_PROCESSES, Failed, Skipped, base_archive, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLEET = ROOT / "deploy" / "fleet"
@@ -49,8 +49,8 @@ class Images:
         self.run("rm", "--all")  # unmounts
         self._folder.cleanup()
 
-    def run(self, *words, **options):
-        return run(*self.command, *words, **options)
+    def run(self, *words, timeout=INSTALL_MAX_S):
+        return run(*self.command, *words, timeout=timeout)
 
     def make_base(self, archive):
         container = self.run("from", "scratch").strip()
