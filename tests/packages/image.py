@@ -10,7 +10,7 @@ import tempfile
 
 import yaml
 
-from tree import OWN_PROCESSES, Failed, Skipped, base_archive, run
+from tree import INSTALL_MAX_S, OWN_PROCESSES, Failed, Skipped, base_archive, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLEET = ROOT / "deploy" / "fleet"
@@ -49,8 +49,8 @@ class Images:
         self.run("rm", "--all")  # unmounts
         self._folder.cleanup()
 
-    def run(self, *words, **options):
-        return run(*self.command, *words, **options)
+    def run(self, *words, timeout=INSTALL_MAX_S):
+        return run(*self.command, *words, timeout=timeout)
 
     def make_base(self, archive):
         container = self.run("from", "scratch").strip()
@@ -91,8 +91,9 @@ def build(images, cache):
 
 
 def try_compose():
-    if shutil.which("docker-compose") is None:
-        raise Skipped("docker-compose is not there")
+    for program in ("docker-compose", "podman-compose"):
+        if shutil.which(program) is None:
+            raise Skipped(f"{program} is not there")
     said = run("docker-compose", "-f", FLEET / "compose.yaml", "config")
     services = yaml.safe_load(said)["services"]
     nodes = [services[f"node{number}"] for number in (1, 2, 3)]
@@ -102,3 +103,17 @@ def try_compose():
     stages = re.findall(r"^FROM (\S+)", (FLEET / "Dockerfile").read_text(encoding="utf-8"), re.M)
     if set(stages) != {BASE}:
         raise Failed(f"the stages are of {stages}, not {BASE}")
+    compare_with_podman(services)
+
+
+def compare_with_podman(services):
+    """Debian's podman-compose has no `config`, but says what it would have podman do."""
+    said = run("podman-compose", "--podman-path", "true", "--dry-run",
+               "-f", FLEET / "compose.yaml", "up").splitlines()
+    builds = {line for line in said if line.startswith("true build ")}
+    if builds != {f"true build -t {IMAGE} -f ../../deploy/fleet/Dockerfile ../.."}:
+        raise Failed(f"podman-compose builds {builds}")
+    for name, service in services.items():
+        words = [line.split() for line in said if f" create --name=fleet_{name}_1 " in line]
+        if len(words) != 1 or service["image"] not in words[0]:
+            raise Failed(f"podman-compose does not start {name}: {words}")

@@ -94,12 +94,12 @@ class Tree:
                    f'ip link set lo up; exec {enter} sh -euc "$1"', "sh", script,
                    env=self._environment())
 
-    def install(self, *files):
-        """Installs packages that lie in files, and what they depend on."""
+    def install(self, *files, also=()):
+        """Installs packages that lie in files, what they depend on, and others of Debian."""
         for file in files:
             shutil.copy(file, self.path / "tmp")
-        names = " ".join(f"/tmp/{file.name}" for file in files)
-        self.run(f"apt-get install -y -q --no-install-recommends {names} curl",
+        names = " ".join([*(f"/tmp/{file.name}" for file in files), "curl", *also])
+        self.run(f"apt-get install -y -q --no-install-recommends {names}",
                  timeout=INSTALL_MAX_S)
 
     def _inside(self):

@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import image
+import services
 from tree import Failed, Skipped, Tree, run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,6 +36,21 @@ ask; ask; ask
 weir check k --limit 2 --window 1m && exit 1
 for signal in HUP TERM; do kill -$signal $!; done
 wait $!
+"""
+
+# One version; a page for each command, with its options; the documents.
+PAPERS = """
+version=$(dpkg-query --show --showformat '${Version}' weir)
+[ "$(weir version)" = "weir $version" ]
+pages=/usr/share/man/man1
+for command in $(weir --help | sed -n '1,/^Subcommands:/d; s/^  \\([a-z]\\+\\) .*/\\1/p'); do
+  zcat $pages/weir-$command.1.gz | grep -q "^weir-$command .- "
+done
+zcat $pages/weir-serve.1.gz | grep -q admin.*token.*file
+zcat $pages/weir-bench-http.1.gz | grep -q connections
+zcat $pages/weir.1.gz | grep -q denials
+cd /usr/share/doc/weir
+ls docs/operations.md examples/prometheus notices/libcli11-dev
 """
 
 # nginx itself and a gateway before it: of three requests each, a limit of two leaves two.
@@ -76,7 +93,7 @@ def try_server():
         expect(said.count('"allowed":true') == 2, said)
         expect(said.count('"allowed":false') == 1, said)
         check_unit(tree)
-        tree.run("zcat /usr/share/man/man1/weir-serve.1.gz | grep -q admin.*token.*file")
+        tree.run(PAPERS)
         tree.run("apt-get purge -y -q weir")
         expect(not (tree.path / "etc" / "weir").exists(), "/etc/weir outlives its package")
 
@@ -95,12 +112,28 @@ def try_nginx():
     """Debian's nginx takes the module, and a gateway runs."""
     if not list(BUILT.glob("libnginx-mod-http-weir_*.deb")):
         raise Skipped("the module was not built")
+    needs = run("dpkg-deb", "--field", package("libnginx-mod-http-weir"), "Depends")
+    expect("nginx-abi-" in needs, f"any nginx may load the module: {needs}")
     with Tree(CACHE) as tree:
         tree.install(package("weir"), package("libnginx-mod-http-weir"))
         said = tree.run_alone(NGINX).splitlines()
         for port in (9000, 8080):
             answers = [line for line in said if line.startswith(f"{port}: ")]
             expect(answers == [f"{port}: {status}" for status in (200, 200, 429)], said)
+
+
+def try_server_unit():
+    """systemd starts, reloads and upgrades the server; a purge leaves nothing."""
+    with Tree(CACHE) as tree:
+        services.live(tree, package("weir"), services.WEIR)
+
+
+def try_nginx_unit():
+    """A running nginx takes the module, a newer one, and goes on without."""
+    if not list(BUILT.glob("libnginx-mod-http-weir_*.deb")):
+        raise Skipped("the module was not built")
+    with Tree(CACHE) as tree:
+        services.live(tree, package("libnginx-mod-http-weir"), services.NGINX)
 
 
 def try_library():
@@ -139,16 +172,22 @@ def expect(holds, otherwise):
         raise Failed(otherwise)
 
 
+TRIALS = (try_server, try_server_unit, try_nginx, try_nginx_unit, try_library, try_compose,
+          try_image)
+
+
 def main():
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     CACHE.mkdir(parents=True, exist_ok=True)
     failed = False
-    for trial in (try_server, try_nginx, try_library, try_compose, try_image):
+    for trial in TRIALS:
         if word not in trial.__name__:
             continue
         print(f"==> {trial.__doc__}", flush=True)
+        begun = time.monotonic()
         try:
             trial()
+            print(f"    passed, in {time.monotonic() - begun:.0f} s")
         except Skipped as why:
             print(f"    skipped: {why}")
         except (Failed, subprocess.TimeoutExpired) as why:
