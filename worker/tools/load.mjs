@@ -43,23 +43,29 @@ export class WindowCounts {
 
 /**
  * So many requests a second, for so many seconds, five of six to the first place and the others
- * to the rest. Calls `onAnswer(status, place)` for each.
+ * to the rest. Calls `onAnswer(status, place)` for each. Ends early when `signal` aborts it, and by
+ * the first error of a request; what is under way then is nobody's any more.
  */
-export async function offerLoad({ urls, perSecond, seconds, client }, onAnswer) {
+export async function offerLoad({ urls, perSecond, seconds, client, signal }, onAnswer) {
   const begin = performance.now();
   const pending = new Set();
   const total = perSecond * seconds;
+  let failure;
   for (let sent = 0; sent < total;) {
+    if (signal?.aborted) return;
+    if (failure !== undefined) throw failure;
     const due = Math.min(total, ((performance.now() - begin) * perSecond) / 1000);
     for (; sent < due; ++sent) {
       const isFirst = sent % 6 < 5 || urls.length === 1;
       const place = isFirst ? 0 : 1 + (Math.floor(sent / 6) % (urls.length - 1));
       const answer = ask(urls[place], { client })
         .then(({ status }) => onAnswer(status, place))
+        .catch((error) => (failure ??= error))
         .finally(() => pending.delete(answer));
       pending.add(answer);
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await Promise.all(pending);
+  if (failure !== undefined) throw failure;
 }

@@ -29,7 +29,13 @@ if (workerd === undefined) {
 }
 const places = [{ name: "a", port: ports[0] }, { name: "b", port: ports[1] }];
 const { urls, ended, stop } = await startWorkerd({ workerd, built, places });
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => void stop());
+const loading = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM"]) {
+  process.on(signal, () => {
+    loading.abort();
+    void stop();
+  });
+}
 console.log(`One Worker at two places, ${LIMIT} requests a minute for each client; try, often:
   curl -i -H 'CF-Connecting-IP: 192.0.2.1' ${urls.a}/
   curl -i -H 'CF-Connecting-IP: 192.0.2.1' ${urls.b}/
@@ -46,7 +52,8 @@ if (words.includes("--load")) {
                 `of the limit, in the last: ${before} (at most ${100 * places.length} %)`);
   };
   const timer = setInterval(tell, TELL_EVERY_MS);
-  const load = { urls: [urls.a, urls.b], perSecond, seconds: Infinity, client: CLIENT };
+  const load = { urls: [urls.a, urls.b], perSecond, seconds: Infinity, client: CLIENT,
+                 signal: loading.signal };
   void offerLoad(load, (status) => {
     ++asked;
     if (status === 200) admitted.add(Date.now());
