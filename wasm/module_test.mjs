@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
-const BYTES_MAX = 28 * 1024;  // 27.9 today
-const COMPRESSED_MAX = 12.5 * 1024;  // 12.0 today
+const BYTES_MAX = 28 * 1024;  // 27.6 today
+const COMPRESSED_MAX = 12.5 * 1024;  // 11.9 today
 
 const bytes = readFileSync(process.argv[2]);
 const compressed = gzipSync(bytes, { level: 9 }).length;

@@ -29,6 +29,8 @@ const SECRET_BYTES = 192;
 
 export class Core {
   readonly exports: Exports;
+  /** A field: a property of `exports`, which is a dictionary, takes 30 ns to find. */
+  readonly spend: Exports["weir_spend"];
   private bytes = new Uint8Array(0);
   private textAt = 0;
   private textBytes = 0;
@@ -43,6 +45,7 @@ export class Core {
 
   constructor(maxKeys: number, now: number, secret?: Uint8Array) {
     this.exports = new WebAssembly.Instance(compiledModule(), {}).exports as unknown as Exports;
+    this.spend = this.exports.weir_spend;
     this.reserve(TEXT_BYTES);
     this.bytes.set(secret ?? randomBytes(SECRET_BYTES), this.textAt);
     if (this.exports.weir_open(maxKeys, now) === 0) {

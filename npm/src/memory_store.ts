@@ -30,7 +30,7 @@ export class MemoryStore implements SyncStore {
     const quotaIndex = core.numberOfQuota(quota);
     const bucketIndex = core.numberOfBucket(bucket);
     const length = core.put(key);
-    const verdict = core.exports.weir_spend(quotaIndex, bucketIndex, length, cost, now * 1000);
+    const verdict = core.spend(quotaIndex, bucketIndex, length, cost, now * 1000);
     const answer = core.answer;
     return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!,
                       answer[5]!);

@@ -17,7 +17,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const KEYS = 100_000;
 const KEYS_AT_ONCE = 1000;  // so that they are no burden to the caches
 const ROUNDS = 7;
-const HOT_CALLS = 2_000_000;
+const HOT_CALLS = 500_000;  // a round; all of them fit a limit that a slot holds
 const LIMIT = 1000;
 const TABLE_LOAD = 0.6;   // src/store/memory/compact_table.h
 const SLOT_BYTES = 16;
@@ -97,7 +97,7 @@ const CONTENDERS = {
   },
   async decision() {
     const { Limiter } = await import(entry);
-    const limiter = new Limiter({ limit: HOT_CALLS, window: 60 });
+    const limiter = new Limiter({ limit: HOT_CALLS * (ROUNDS + 2), window: 60 });
     limiter.hit("api", "user:1");
     const core = limiter.store.core;
     const [quota, bucket] = [core.numberOfQuota(limiter.quota), core.numberOfBucket("api")];
@@ -106,7 +106,7 @@ const CONTENDERS = {
     const rounds = [];
     while (rounds.length <= ROUNDS) {
       const from = cpuNs();
-      for (let i = 0; i < HOT_CALLS; ++i) core.exports.weir_spend(quota, bucket, length, 1, now);
+      for (let i = 0; i < HOT_CALLS; ++i) core.spend(quota, bucket, length, 1, now);
       rounds.push((cpuNs() - from) / HOT_CALLS);
     }
     return figuresOf(rounds);

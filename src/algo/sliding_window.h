@@ -158,7 +158,9 @@ inline Step<SlidingWindowState> decide(const Quota& quota, const SlidingWindowSt
   if (rolled.current + weight + cost > quota.limit()) {
     const bool moved = rolled.start_us < state.start_us && cost > 0;
     Decision decision = describe(quota, rolled, weight, Verdict::kDenied, now);
-    decision.retry_after = retry_after(quota, rolled, cost, now);
+    const bool lacks_one_unit = cost == decision.remaining + 1;  // as most that are denied
+    decision.retry_after =
+        lacks_one_unit ? decision.more_after : retry_after(quota, rolled, cost, now);
     return {moved ? rolled : state, decision, moved};
   }
   if (cost == 0) return {state, describe(quota, rolled, weight, Verdict::kAllowed, now), false};

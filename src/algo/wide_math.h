@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 namespace weir::algo {
@@ -21,13 +22,40 @@ constexpr Int ceil_div(Int dividend, Int divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
+// For what multiply() refuses: out of line, since few quotas come here.
+[[gnu::noinline, gnu::cold]] inline std::int64_t wide_mul_div_floor(std::int64_t value,
+                                                                    std::int64_t factor,
+                                                                    std::int64_t divisor) noexcept {
+  return static_cast<std::int64_t>(Int128{value} * factor / divisor);
+}
+[[gnu::noinline, gnu::cold]] inline std::int64_t wide_mul_div_ceil(std::int64_t value,
+                                                                   std::int64_t factor,
+                                                                   std::int64_t divisor) noexcept {
+  return static_cast<std::int64_t>(ceil_div<Int128>(Int128{value} * factor, divisor));
+}
+
+// Whether the product needs 63 bits at most, and then the product.
+// REQUIRES: value, factor >= 0
+inline bool multiply(std::int64_t value, std::int64_t factor, std::int64_t* product) noexcept {
+#ifdef __wasm__
+  // Nothing says there that a product overflows, and clang would make one of 128 bits. The widths
+  // of both factors say enough: they refuse some products of 63 bits, which lose time only.
+  const auto left = static_cast<std::uint64_t>(value);
+  const auto right = static_cast<std::uint64_t>(factor);
+  *product = static_cast<std::int64_t>(left * right);
+  return std::countl_zero(left | 1) + std::countl_zero(right | 1) > 64;
+#else
+  return !__builtin_mul_overflow(value, factor, product);
+#endif
+}
+
 // value * factor / divisor, rounded down.
 // REQUIRES: value, factor >= 0; divisor > 0; the result fits
 inline std::int64_t mul_div_floor(std::int64_t value, std::int64_t factor,
                                   std::int64_t divisor) noexcept {
   std::int64_t product = 0;
-  if (!__builtin_mul_overflow(value, factor, &product)) return product / divisor;
-  return static_cast<std::int64_t>(Int128{value} * factor / divisor);
+  if (multiply(value, factor, &product)) return product / divisor;
+  return wide_mul_div_floor(value, factor, divisor);
 }
 
 // value * factor / divisor, rounded up.
@@ -35,8 +63,8 @@ inline std::int64_t mul_div_floor(std::int64_t value, std::int64_t factor,
 inline std::int64_t mul_div_ceil(std::int64_t value, std::int64_t factor,
                                  std::int64_t divisor) noexcept {
   std::int64_t product = 0;
-  if (!__builtin_mul_overflow(value, factor, &product)) return ceil_div(product, divisor);
-  return static_cast<std::int64_t>(ceil_div<Int128>(Int128{value} * factor, divisor));
+  if (multiply(value, factor, &product)) return ceil_div(product, divisor);
+  return wide_mul_div_ceil(value, factor, divisor);
 }
 
 }  // namespace weir::algo

@@ -31,6 +31,9 @@ namespace weir {
 
 __extension__ typedef unsigned __int128 Uint128;
 
+// Whether nobody can change a value between a load and an exchange: in wasm/single_thread.
+inline constexpr bool kOneThread = false;
+
 class alignas(16) Atomic128 {
  public:
   Uint128 load() const noexcept {

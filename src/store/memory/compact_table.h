@@ -24,7 +24,8 @@
 //              and a number never used before, but no state;
 //   2. settle  look at all candidates again. Another slot with the key's state: give the
 //              claim up. Another claim for the key: the one in the earlier candidate
-//              survives. Nothing: exchange the claim for the first state.
+//              survives. Nothing: exchange the claim for the first state. A program of one
+//              thread (kOneThread) need not look.
 //
 // Anyone who meets a claim settles it, with a charge of their own; nobody waits. A thread that
 // made a claim and then finds the key elsewhere gives the claim up first. Why no two slots of
@@ -38,9 +39,7 @@
 // as a plain key that never expires; the thread that loses one starts over.
 //
 // Processes may share a table, its slots and Counts. One that is killed leaves at worst a claim.
-//
 // `Probe` lets a test stop a thread right before an exchange; the product's does nothing.
-//
 // Thread rule: any thread, concurrently. Progress: lock-free.
 // Tested by compact_table_test.cc, compact_table_race_test.cc and the store's tests.
 
@@ -140,8 +139,7 @@ class CompactTable {
   template <typename State>
   State find(KeyHash key, const Quota& quota) const noexcept;
 
-  // Takes back a charge exactly, unless the key has been charged again since.
-  // Says whether it did.
+  // Takes back a charge exactly, unless the key has been charged since. Says whether it did.
   bool undo(KeyHash key, const SlotChange& change) noexcept;
 
   void erase(KeyHash key) noexcept;
@@ -271,7 +269,7 @@ Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChang
   const Place place = place_of(charge.key);
   Claim own;
   for (;;) {
-    const std::size_t candidate = candidate_of(place);
+    std::size_t candidate = candidate_of(place);
     if (own.candidate != candidate) give_up(place, own);
     SlotWord word;  // empty: what a new key starts from
     if (candidate < kCandidates) {
@@ -297,7 +295,9 @@ Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChang
     if (candidate == kCandidates) {
       own = claim(place, charge.on_full, now);
       if (own.is_refused) return refused_for_room(quota);
-      continue;  // whether or not it has succeeded: look again
+      if constexpr (!kOneThread) continue;  // whether or not it has succeeded: look again
+      candidate = own.candidate;
+      word = own.word;
     }
     Rank rank =
         leaves_nothing(step.decision) ? rank_over_limit(place, candidate, word, now) : Rank::kPlain;
@@ -467,11 +467,11 @@ void CompactTable<Probe>::give_up(const Place& place, Claim& claim) noexcept {
   claim = {};
 }
 
-// Turns the claim in `candidate` into the key's first state. False if it must not, or
-// if someone else was faster: look again.
+// Turns the claim into the key's first state. False if it must not, or comes too late: look again.
 template <typename Probe>
 bool CompactTable<Probe>::settle(const Place& place, std::size_t candidate, SlotWord claim,
                                  SlotWord first) noexcept {
+  if constexpr (kOneThread) return exchange(place[candidate], claim, first);
   Probe::reached(TablePoint::kBeforeSettle);
   for (std::size_t other = 0; other < kCandidates; ++other) {
     if (other == candidate) continue;

@@ -78,11 +78,11 @@ class Packing {
     state.count = static_cast<std::int64_t>(word.counts(word.code()));
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
-    const int half = half_bits(word.code());
-    const Uint128 counts = word.counts(word.code());
-    state.start_us = window_start(quota, word, word.code());
-    state.previous = static_cast<std::int64_t>(counts >> half);
-    state.current = static_cast<std::int64_t>(counts & ((Uint128{1} << half) - 1));
+    const int shift = word.code();
+    const int half = half_bits(shift);
+    state.start_us = window_start(quota, word, shift);
+    state.previous = word.count(half, SlotWord::kCountBits + shift - half);
+    state.current = word.count(0, half);
   }
   void unpack(const Quota&, SlotWord word, algo::TokenBucketState& state) const {
     state.tat_us = base_us_ + word.time(0);

@@ -90,6 +90,7 @@ Room choose_room(TenantOf tenant_of) noexcept {
     if (tenant.is_void) {
       ++free_places[set];
       a_free_place[set] = candidate;
+      continue;
     }
     if (tenant.rank < best.rank ||
         (tenant.rank == best.rank && tenant.expiry_us < best.expiry_us)) {

@@ -95,6 +95,13 @@ class SlotWord {
     return payload() & ((Uint128{1} << (kCountBits + shift)) - 1);
   }
 
+  // One of several counts: so many bits of the payload from this one on.
+  // REQUIRES: 0 < bits < 64
+  constexpr std::int64_t count(int from, int bits) const {
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> from) & mask);
+  }
+
   // Microseconds since the table's base from which the state is surely void: at the
   // latest two windows after its start for sliding windows, where window < 2^(shift+1)
   // and start < (time + 1) << shift; so at most (time + 5) << shift. Fixed windows and

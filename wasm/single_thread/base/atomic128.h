@@ -62,12 +62,14 @@ class Uint128 {
   std::uint64_t high_ = 0;
 };
 
+inline constexpr bool kOneThread = true;
+
 class alignas(16) Atomic128 {
  public:
   Uint128 load() const noexcept { return value_; }
   std::uint64_t load_high() const noexcept { return value_.high(); }
-  bool compare_exchange(Uint128 expected, Uint128 desired) noexcept {
-    if (value_ != expected) return false;
+  // REQUIRES: the value is the expected one, as nobody else can have changed it
+  bool compare_exchange(Uint128, Uint128 desired) noexcept {
     value_ = desired;
     return true;
   }
