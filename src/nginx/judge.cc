@@ -89,8 +89,7 @@ void Judge::stop_telling_fleet() { blocks_.stop_sharing(BlockList::Audience::kFl
 
 void Judge::fleet_knows_blocks() { log_.fleet_knows_all(); }
 
-Judgement Judge::judge(const Question& question) {
-  const Instant now = clock_.now();
+Judgement Judge::judge(const Question& question, Instant now) {
   follow_wall_clock(now);
   learn(now);
   stay_.reset();

@@ -190,7 +190,7 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
   DescribedRequest& described = deciders.judge->scratch();
-  deciders.judge->catch_up();
+  const Instant now = deciders.judge->catch_up();
   const RequestNeeds& needs = deciders.judge->needs(place.rules);
   read_request(request, needs, described);
   if (needs.host && says_two_hosts(request, described.request.host)) {
@@ -203,7 +203,7 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  const Judgement judgement = deciders.judge->judge(question);
+  const Judgement judgement = deciders.judge->judge(question, now);
   if (deciders.loop != nullptr) deciders.loop->has_asked();
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
   decided->stay = deciders.judge->take_stay().release();
