@@ -24,7 +24,7 @@ class Lines {
   explicit Lines(TextWriter& writer) : writer_(writer) {}
 
   template <std::size_t N>
-  TextWriter& begin(const char (&name)[N], std::string_view) {
+  TextWriter& begin(const char (&name)[N], const char (&)[N]) {
     return writer_.put(name).put(": ");
   }
   void end() { writer_.put("\r\n"); }
@@ -39,14 +39,13 @@ class Values {
   Values(TextWriter& writer, std::span<NameValue> fields, FieldNames names)
       : writer_(writer), fields_(fields), names_(names) {}
 
-  TextWriter& begin(std::string_view usual_name, std::string_view lower_name) {
-    fields_[size_].name = names_ == FieldNames::kLower ? lower_name : usual_name;
-    value_ = writer_.end();
+  template <std::size_t N>
+  TextWriter& begin(const char (&usual_name)[N], const char (&lower_name)[N]) {
+    fields_[size_].name = {names_ == FieldNames::kLower ? lower_name : usual_name, N - 1};
+    value_ = writer_.at();
     return writer_;
   }
-  void end() {
-    fields_[size_++].value = {value_, static_cast<std::size_t>(writer_.end() - value_)};
-  }
+  void end() { fields_[size_++].value = {value_, writer_.at()}; }
   std::size_t size() const { return size_; }
 
  private:
@@ -57,12 +56,32 @@ class Values {
   const char* value_ = nullptr;
 };
 
+// A number that fields repeat. It becomes text once: that is most of what the fields cost.
+class Repeated {
+ public:
+  void put(TextWriter& writer, std::int64_t number) {
+    if (number == number_ && !digits_.empty()) {
+      writer.digits(digits_);
+      return;
+    }
+    const char* const begin = writer.at();
+    digits_ = {begin, writer.number(number).at()};
+    number_ = number;
+  }
+
+ private:
+  std::int64_t number_ = 0;
+  std::string_view digits_{};
+};
+
 // What the fields say, worked out once.
 struct Said {
   const RateLimit& limit;
   std::span<const RateLimitItem> items;
   std::int64_t reset_s;
-  std::int64_t retry_s;
+  Repeated limit_text{};
+  Repeated remaining_text{};
+  Repeated seconds_text{};
 };
 
 // 0 if no wait brings more.
@@ -91,21 +110,22 @@ void write_list(TextWriter& writer, std::span<const RateLimitItem> items, Write 
 }
 
 template <typename Out>
-void put_x_fields(Out& out, const Said& said) {
+void put_x_fields(Out& out, Said& said) {
   const auto& style = said.limit.style;
   const Decision& decision = said.limit.decision;
   if (style.x_limit) {
-    out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
+    said.limit_text.put(out.begin("X-RateLimit-Limit", "x-ratelimit-limit"), decision.limit);
     out.end();
   }
   if (style.x_remaining) {
-    out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining").number(decision.remaining);
+    said.remaining_text.put(out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining"),
+                            decision.remaining);
     out.end();
   }
   if (!style.x_reset) return;
   TextWriter& reset = out.begin("X-RateLimit-Reset", "x-ratelimit-reset");
   if (style.reset == RateLimitStyle::Reset::kSeconds) {
-    reset.number(said.reset_s);
+    said.seconds_text.put(reset, said.reset_s);
   } else {
     reset.number(whole_seconds(said.limit.wall_time.time_since_epoch() + decision.reset_after));
   }
@@ -113,18 +133,19 @@ void put_x_fields(Out& out, const Said& said) {
 }
 
 template <typename Out>
-void put_draft_10(Out& out, const Said& said) {
+void put_draft_10(Out& out, Said& said) {
   TextWriter& now = out.begin("RateLimit", "ratelimit");
   write_list(now, said.items, [&](const RateLimitItem& item) {
     write_name(now, item.policy);
-    now.put(";r=").number(item.decision.remaining);
-    if (const auto wait_s = more_s(item.decision); wait_s > 0) now.put(";t=").number(wait_s);
+    said.remaining_text.put(now.put(";r="), item.decision.remaining);
+    const auto wait_s = more_s(item.decision);
+    if (wait_s > 0) said.seconds_text.put(now.put(";t="), wait_s);
   });
   out.end();
   TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");
   write_list(always, said.items, [&](const RateLimitItem& item) {
     write_name(always, item.policy);
-    always.put(";q=").number(item.policy.limit);
+    said.limit_text.put(always.put(";q="), item.policy.limit);
     write_window(always, item.policy);
   });
   out.end();
@@ -132,33 +153,35 @@ void put_draft_10(Out& out, const Said& said) {
 
 // Drafts 6 and 7 have it both.
 template <typename Out>
-void put_old_policies(Out& out, const Said& said) {
+void put_old_policies(Out& out, Said& said) {
   TextWriter& writer = out.begin("RateLimit-Policy", "ratelimit-policy");
   write_list(writer, said.items, [&](const RateLimitItem& item) {
-    writer.number(item.policy.limit);
+    said.limit_text.put(writer, item.policy.limit);
     write_window(writer, item.policy);
   });
   out.end();
 }
 
 template <typename Out>
-void put_draft_7(Out& out, const Said& said) {
+void put_draft_7(Out& out, Said& said) {
   const Decision& decision = said.limit.decision;
   TextWriter& writer = out.begin("RateLimit", "ratelimit");
-  writer.put("limit=").number(decision.limit).put(", remaining=").number(decision.remaining);
-  writer.put(", reset=").number(said.reset_s);
+  said.limit_text.put(writer.put("limit="), decision.limit);
+  said.remaining_text.put(writer.put(", remaining="), decision.remaining);
+  said.seconds_text.put(writer.put(", reset="), said.reset_s);
   out.end();
   put_old_policies(out, said);
 }
 
 template <typename Out>
-void put_draft_6(Out& out, const Said& said) {
+void put_draft_6(Out& out, Said& said) {
   const Decision& decision = said.limit.decision;
-  out.begin("RateLimit-Limit", "ratelimit-limit").number(decision.limit);
+  said.limit_text.put(out.begin("RateLimit-Limit", "ratelimit-limit"), decision.limit);
   out.end();
-  out.begin("RateLimit-Remaining", "ratelimit-remaining").number(decision.remaining);
+  said.remaining_text.put(out.begin("RateLimit-Remaining", "ratelimit-remaining"),
+                          decision.remaining);
   out.end();
-  out.begin("RateLimit-Reset", "ratelimit-reset").number(said.reset_s);
+  said.seconds_text.put(out.begin("RateLimit-Reset", "ratelimit-reset"), said.reset_s);
   out.end();
   put_old_policies(out, said);
 }
@@ -167,13 +190,9 @@ template <typename Out>
 void put_fields(Out& out, const RateLimit& limit) {
   const Decision& decision = limit.decision;
   const RateLimitItem only{limit.policy, decision};
-  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
-  const std::int64_t retry_s =
-      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
-  const Said said{.limit = limit,
-                  .items = limit.items.empty() ? std::span(&only, 1) : limit.items,
-                  .reset_s = whole_seconds(decision.reset_after),
-                  .retry_s = retry_s};
+  Said said{.limit = limit,
+            .items = limit.items.empty() ? std::span(&only, 1) : limit.items,
+            .reset_s = whole_seconds(decision.reset_after)};
   put_x_fields(out, said);
   switch (limit.style.fields) {
     case RateLimitStyle::Fields::kNone: break;
@@ -186,7 +205,10 @@ void put_fields(Out& out, const RateLimit& limit) {
     out.end();
   }
   if (decision.verdict != Verdict::kDenied) return;
-  out.begin("Retry-After", "retry-after").number(said.retry_s);
+  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
+  const std::int64_t retry_s =
+      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
+  said.seconds_text.put(out.begin("Retry-After", "retry-after"), retry_s);
   out.end();
 }
 
@@ -215,6 +237,7 @@ RateLimitFields::RateLimitFields(const RateLimit& limit, char* room, FieldNames 
   Values values(writer, fields_, names);
   put_fields(values, limit);
   size_ = values.size();
+  writer.end();  // looks at the bound, once for all
 }
 
 }  // namespace weir
