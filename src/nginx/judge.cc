@@ -207,6 +207,7 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
                       .answer = &asks.answer(*shown),
                       .limit = limit_of_all(asks, *shown, limit_items_),
                       .wait = wait};
+  judgement.limit.texts = &policy_texts_;
   judgement.limit.style = headers_;
   judgement.limit.wall_time = engine_.wall_time(now);
   return judgement;

@@ -192,6 +192,7 @@ class Judge {
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
   std::vector<RateLimitItem> limit_items_;        // for the last reply
+  PolicyTexts policy_texts_;
   const RateLimitStyle headers_;
   DescribedRequest scratch_;
   std::string key_scratch_;

@@ -71,14 +71,34 @@ ngx_table_elt_t* new_field(ngx_list_t& fields) {
   return static_cast<ngx_table_elt_t*>(place);
 }
 
+bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
+  if (field == nullptr) return false;
+  *field = {.hash = 1, .key = name, .value = value};
+  return true;
+}
+
+class ResponseFields final : public FieldSink {
+ public:
+  explicit ResponseFields(ngx_http_request_t* request) : request_(request) {}
+
+  bool are_complete() const { return are_complete_; }
+
+ private:
+  void add(std::string_view name, std::string_view value) override {
+    if (!push_field(request_, str_of(name), str_of(value))) are_complete_ = false;
+  }
+
+  ngx_http_request_t* const request_;
+  bool are_complete_ = true;  // else nginx has no memory
+};
+
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
   auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
   if (room == nullptr) return false;
-  const RateLimitFields fields(limit, room, FieldNames::kUsual);
-  for (const NameValue& field : fields.fields()) {
-    if (!add_field(request, str_of(field.name), str_of(field.value))) return false;
-  }
-  return true;
+  ResponseFields fields(request);
+  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
+  return fields.are_complete();
 }
 
 // The operator answers this status with a page of his own.
@@ -331,14 +351,7 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
 }
 
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  if (name.data == nullptr || value.data == nullptr) return false;
-  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
-  if (field == nullptr) return false;
-  *field = {};
-  field->hash = 1;
-  field->key = name;
-  field->value = value;
-  return true;
+  return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
 }
 
 void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }

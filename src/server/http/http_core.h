@@ -114,7 +114,7 @@ class HttpCore {
   // The reply to a single check.
   void write_answer(const Recipient& to, const Asks& asks, std::size_t index);
   // The same fields as the node's settings want them.
-  RateLimit styled(RateLimit limit, const Recipient& to) const;
+  RateLimit styled(RateLimit limit, const Recipient& to);
   // Memory for one reply's.
   std::vector<RateLimitItem>& limit_items() { return limit_items_; }
 
@@ -188,6 +188,7 @@ class HttpCore {
   CheckReader reader_;
   AsksPool asks_;
   std::vector<RateLimitItem> limit_items_;
+  PolicyTexts policy_texts_;
   Queue queue_{asks_};
   rls::RateLimitService rls_;
   LiveConsoles consoles_;
