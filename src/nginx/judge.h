@@ -169,6 +169,7 @@ class Judge {
   Duration patience(const Ask& ask, const Question& question);
   // A request that is denied has no stay.
   Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
+  Judgement decided(const Asks& asks, std::size_t shown, Duration wait, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -195,7 +196,6 @@ class Judge {
   PolicyTexts policy_texts_;
   const RateLimitStyle headers_;
   DescribedRequest scratch_;
-  std::string key_scratch_;
 };
 
 }  // namespace weir::nginx

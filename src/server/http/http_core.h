@@ -157,8 +157,6 @@ class HttpCore {
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
 
-  // Memory for the keys of rules.
-  std::string& key_scratch() { return key_scratch_; }
   // Memory for a request that is described to us.
   Pool<DescribedRequest>::Ptr take_described() { return described_.take(); }
 
@@ -194,7 +192,6 @@ class HttpCore {
   LiveConsoles consoles_;
 
   Post post_ = [](const std::function<void()>& action) { action(); };
-  std::string key_scratch_;
   std::vector<NameValue> header_room_;
   Pool<DescribedRequest> described_;
   std::unique_ptr<char[]> scratch_;
