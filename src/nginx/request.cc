@@ -18,6 +18,7 @@
 #include "rules/text/text_template.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
+#include "server/http/problem.h"
 
 namespace weir::nginx {
 namespace {
@@ -113,6 +114,17 @@ bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
   return false;
 }
 
+// Type and body live as long as the request.
+ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text) {
+  if (has_error_page(request, status)) return status;
+  if (type.data == nullptr || text.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  ngx_http_complex_value_t body{};
+  body.value = text;
+  ngx_http_finalize_request(
+      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
+  return NGX_DONE;
+}
+
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
   const Rule& rule = *judgement.ask->rule;
@@ -120,6 +132,9 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
       rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
                 rule.id.c_str());
+  if (says_the_usual(rule.denial, static_cast<int>(status))) {
+    return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
+  }
   const TemplateValues values{.rule = rule.id,
                               .key = judgement.ask->key,
                               .decision = judgement.answer->decision,
@@ -131,18 +146,8 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
       return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
   }
-  if (has_error_page(request, status)) return status;
-
-  ngx_http_complex_value_t body{};
-  const auto keep = [&](std::string_view part) {
-    return text.is_constant() ? str_of(part) : copy_of(part, request->pool);
-  };
-  body.value = keep(text.body());
-  ngx_str_t type = keep(text.content_type());
-  if (body.value.data == nullptr || type.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  ngx_http_finalize_request(
-      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
-  return NGX_DONE;
+  return answer(request, status, copy_of(text.content_type(), request->pool),
+                copy_of(text.body(), request->pool));
 }
 
 std::string_view decision_text(const Judgement& judgement, Switch state) {
