@@ -157,14 +157,23 @@ std::string_view decision_text(const Judgement& judgement, Switch state) {
   return "allowed";
 }
 
+// In one piece of memory. Nothing if there is none.
+void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, Decided& decided) {
+  auto* const room = static_cast<char*>(ngx_pnalloc(pool, rule.size() + key.size()));
+  if (room == nullptr) return;
+  ngx_memcpy(room, rule.data(), rule.size());
+  ngx_memcpy(room + rule.size(), key.data(), key.size());
+  decided.rule = str_of({room, rule.size()});
+  decided.key = str_of({room + rule.size(), key.size()});
+}
+
 // Keeps what variables say: longer than the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
   const Answer& answer = *judgement.answer;
-  decided.rule = copy_of(judgement.ask->rule->id, pool);
   decided.mode = str_of(mode_name(answer.mode));
-  decided.key = copy_of(judgement.ask->key, pool);
+  keep_names(judgement.ask->rule->id, judgement.ask->key, pool, decided);
   decided.limit = answer.decision.limit;
   decided.remaining = answer.decision.remaining;
   if (answer.decision.verdict == Verdict::kDenied) {
