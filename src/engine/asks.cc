@@ -79,10 +79,16 @@ void Asks::begin(Operation operation) {
   modes_in_use_ = {};
 }
 
+void Asks::add_room() { items_.push_back(std::make_unique<Item>()); }
+
+std::string& Asks::next_key() {
+  WEIR_ASSERT(size_ < kAsksMax);
+  return next_item().key;
+}
+
 bool Asks::add(const Ask& ask) {
   if (size_ == kAsksMax) return false;
-  if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
-  Item& item = *items_[size_];
+  Item& item = next_item();
   item.ask = ask;
   item.decisions.clear();
   take_limits(item, ask);
@@ -92,15 +98,15 @@ bool Asks::add(const Ask& ask) {
     if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
     joint_limits_ += item.limits.size();
   }
-  item.name =
-      engine_.hasher().hash_names({.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key});
+  item.name = name_of(ask);
   for (std::size_t i = 0; i < item.limits.size(); ++i) {
     const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
     if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
     item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
   }
   if (ask.rule != nullptr) {
-    item.ask.key = item.key.assign(ask.key);
+    const bool is_there = ask.key.data() == item.key.data();
+    if (!is_there) item.ask.key = item.key.assign(ask.key);
     if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
   }
   if (engine_.awaits_hasher()) {
@@ -112,6 +118,18 @@ bool Asks::add(const Ask& ask) {
   modes_in_use_.add(item.mode);
   ++size_;
   return true;
+}
+
+HashedName Asks::name_of(const Ask& ask) const {
+  KeyName name{.rule = rule_id(ask), .bucket = ask.bucket, .key = ask.key};
+  const bool is_known = pool_ != nullptr && !name.rule.empty();
+  const KeyHash* const rule = is_known ? pool_->hash_of(*ask.rule) : nullptr;
+  if (rule != nullptr) name.rule = {};
+  HashedName hashed = engine_.hasher().hash_names(name);
+  if (rule == nullptr) return hashed;
+  hashed.rule = *rule;
+  hashed.has_rule = true;
+  return hashed;
 }
 
 void Asks::take_limits(Item& item, const Ask& ask) const {
@@ -180,9 +198,11 @@ Asks::Progress Asks::decide(Instant now) {
   parts_used_ = 0;
   if (engine_.fleet() != nullptr) give_up_at_ = now + engine_.fleet()->patience();
   all_here_ = true;
+  bool is_settled = true;
   for (const auto& each : items()) {
     Item& item = *each;
     item.role = settle_uncounted(item, now) ? Role::kUncounted : role_of(item);
+    is_settled = is_settled && item.role == Role::kUncounted;
     all_here_ = all_here_ && (item.role == Role::kUncounted || item.role == Role::kHere);
     if (item.ask.choices != nullptr) item.ask.choices.reset();
     if (item.role != Role::kUncounted || item.is_shadow()) continue;
@@ -190,7 +210,19 @@ Asks::Progress Asks::decide(Instant now) {
   }
   stage_ = operation_ == Operation::kSpendAll ? Stage::kTogether : Stage::kAlone;
   if (any_apart_) stage_ = Stage::kApart;
+  if (is_settled) stage_ = Stage::kDone;
+  if (size_ == 1 && !is_settled) decide_one_here(now);
   return run(now);
+}
+
+// What most requests ask: one thing, of this node's memory. There are no stages then.
+void Asks::decide_one_here(Instant now) {
+  static constexpr std::uint8_t kOnly = 0;
+  const Item& item = *items_.front();
+  if (item.mode != Mode::kLocal || item.role == Role::kApart) return;
+  const auto joint = operation_ == Operation::kSpendEach ? Operation::kSpendAll : operation_;
+  decide_here({&kOnly, 1}, joint, Sign::kSpend, now);
+  stage_ = Stage::kDone;
 }
 
 Asks::Progress Asks::run(Instant now) {
@@ -241,7 +273,9 @@ void Asks::answered(Instant now) {
 void Asks::ask_next(Instant now) {
   switch (stage_) {
     case Stage::kApart: return ask_apart(now);
-    case Stage::kTogether: stage_ = Stage::kAlone; return ask_together(now);
+    case Stage::kTogether:
+      stage_ = all_here_ ? Stage::kDone : Stage::kAlone;
+      return ask_together(now);
     case Stage::kAlone: stage_ = Stage::kDone; return ask_alone(now);
     case Stage::kDone: break;
   }
@@ -283,7 +317,6 @@ void Asks::ask_together(Instant now) {
 
 // Memory was charged first, and gets back what a store has denied the request.
 void Asks::ask_alone(Instant now) {
-  if (all_here_) return;
   if (operation_ != Operation::kSpendAll) return ask_each(members(Role::kAlone), operation_, now);
   const bool here = all_allowed(Role::kHere);
   const bool shared = all_allowed(Role::kShared);

@@ -90,6 +90,10 @@ class Asks final : Engine::Asker {
 
   void begin(Operation operation);
 
+  // Memory for the key of the next ask, which add() then need not copy.
+  // REQUIRES: size() < kAsksMax
+  std::string& next_key();
+
   // False, and nothing is added, if there is no room for another: of kSpendAll all limits
   // of all asks must fit into one batch, those in shadow aside.
   bool add(const Ask& ask);
@@ -156,6 +160,13 @@ class Asks final : Engine::Asker {
   class Group;
   class Part;
 
+  Item& next_item() {
+    if (size_ == items_.size()) add_room();
+    return *items_[size_];
+  }
+  void add_room();
+  HashedName name_of(const Ask& ask) const;
+  void decide_one_here(Instant now);
   Progress run(Instant now);
   void keep_rules();
   void forget_long_keys() noexcept;

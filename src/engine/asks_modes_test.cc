@@ -410,6 +410,20 @@ TEST_F(AsksModesTest, AReloadDoesNotTakeTheRulesFromWhatWaits) {
   EXPECT_TRUE(gone.expired());
 }
 
+TEST_F(AsksModesTest, AsksThatWaitAreNotTakenAgain) {
+  auto rules = std::make_shared<const RuleSet>(std::vector<Rule>{rule_of("r", 10)});
+  AsksPool pool(engine_, blocks_, rules);
+  AsksPtr asks = pool.take(Operation::kSpendEach);
+  asks->add({.rule = rules->find("r"), .key = "k"});
+  ASSERT_EQ(asks->decide(kNow), Progress::kWaits);
+  const Asks* const waiting = asks.get();
+  pool.take_again(asks, Operation::kSpendEach);
+  EXPECT_NE(asks.get(), waiting);
+  shared_.answer_all();
+  go_on();
+  EXPECT_EQ(traffic_.summary(kNow).total_allowed(), 1u);
+}
+
 TEST_F(AsksModesTest, NothingIsFreedWhileTheStoreFails) {
   Rule rule = rule_of("r", 10);
   rule.on_store_failure = OnStoreFailure::kAllow;

@@ -121,8 +121,8 @@ TEST_F(ChangedRulesTest, RulesThatPlacesNameChangeThereAndStay) {
   Question question{.described = other_->judge->scratch(), .rules = named_};
   question.described.request = {.method = "GET", .client = IpAddress::parse("192.0.2.1")};
   set_target("/x", "example.com", question.described);
-  other_->judge->catch_up();
-  EXPECT_TRUE(other_->judge->judge(question).is_denied());
+  const Instant now = other_->judge->catch_up();
+  EXPECT_TRUE(other_->judge->judge(question, now).is_denied());
   EXPECT_THAT(send(*one_, "DELETE", "/admin/rules/named"),
               AllOf(StartsWith("HTTP/1.1 409"), HasSubstr("weir_rules")));
 }

@@ -91,8 +91,7 @@ void Judge::stop_telling_fleet() { blocks_.stop_sharing(BlockList::Audience::kFl
 
 void Judge::fleet_knows_blocks() { log_.fleet_knows_all(); }
 
-Judgement Judge::judge(const Question& question) {
-  const Instant now = clock_.now();
+Judgement Judge::judge(const Question& question, Instant now) {
   follow_wall_clock(now);
   learn(now);
   stay_.reset();
@@ -106,8 +105,9 @@ Judgement Judge::judge(const Question& question) {
 
 // In place of the key that the rule makes of the request.
 void Judge::use_key(std::string_view key, const Request& request, Ask& ask) {
-  make_key_of(*ask.rule, key, request, key_scratch_);
-  ask.key = key_scratch_;
+  std::string& text = asks_->next_key();
+  make_key_of(*ask.rule, key, request, text);
+  ask.key = text;
   const bool is_refused = key.empty() && ask.rule->missing == MissingPart::kDeny;
   ask.key_state = is_refused ? Ask::KeyState::kRefused : Ask::KeyState::kGood;
 }
@@ -125,8 +125,7 @@ Judgement Judge::decide(const Question& question, Instant now) {
   }
   const auto applying = rules.match(request, question.described.match, engine_.wall_time(now));
   if (applying.empty()) return {.at = now};
-  asks_.reset();  // to be taken again
-  asks_ = pool.take(Operation::kSpendAll);
+  pool.take_again(asks_, Operation::kSpendAll);
   for (const Rule* rule : applying) {
     if (!add_ask(*rule, question)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
   }
@@ -191,7 +190,7 @@ Duration Judge::patience(const Ask& ask, const Question& question) {
 bool Judge::add_ask(const Rule& rule, const Question& question) {
   const Request& request = question.described.request;
   PartScratch tier;
-  Ask ask = ask_about(rule, request, key_scratch_, tier);
+  Ask ask = ask_about(rule, request, asks_->next_key(), tier);
   if (question.key) use_key(*question.key, request, ask);
   ask.tier = question.tier.value_or(ask.tier);
   if (question.cost) ask.cost = cost_in(*question.cost);
@@ -219,13 +218,17 @@ Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now
     if (wait == Duration{0}) stay->go_on();
     if (!stay->is_empty()) held = std::move(stay);
   }
-  if (!shown) return {.at = now};
+  return shown ? decided(asks, *shown, wait, now) : Judgement{.at = now};
+}
+
+Judgement Judge::decided(const Asks& asks, std::size_t shown, Duration wait, Instant now) {
   Judgement judgement{.kind = Judgement::Kind::kDecided,
                       .at = now,
-                      .ask = &asks.ask(*shown),
-                      .answer = &asks.answer(*shown),
-                      .limit = limit_of_all(asks, *shown, limit_items_),
+                      .ask = &asks.ask(shown),
+                      .answer = &asks.answer(shown),
+                      .limit = limit_of_all(asks, shown, limit_items_),
                       .wait = wait};
+  judgement.limit.texts = &policy_texts_;
   judgement.limit.style = headers_;
   judgement.limit.wall_time = engine_.wall_time(now);
   return judgement;

@@ -112,14 +112,19 @@ class Judge {
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
 
-  Judgement judge(const Question& question);
+  Judgement judge(const Question& question, Instant now);
   // What the request that was judged last owes when it passes, until its end; null: nothing.
   std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
   // Charges what the response makes due. Nobody waits for it.
   void charge(Stay& stay, const ResponseHead& response);
 
   // Before a request is read: other workers may have changed the rules, and so what they look at.
-  void catch_up() { look_(clock_.now()); }
+  // Returns the time at which it is to be judged.
+  Instant catch_up() {
+    const Instant now = clock_.now();
+    look_(now);
+    return now;
+  }
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
@@ -165,6 +170,7 @@ class Judge {
   Duration patience(const Ask& ask, const Question& question);
   // A request that is denied has no stay.
   Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
+  Judgement decided(const Asks& asks, std::size_t shown, Duration wait, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -188,9 +194,9 @@ class Judge {
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
   std::vector<RateLimitItem> limit_items_;        // for the last reply
+  PolicyTexts policy_texts_;
   const RateLimitStyle headers_;
   DescribedRequest scratch_;
-  std::string key_scratch_;
 };
 
 }  // namespace weir::nginx

@@ -54,7 +54,7 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
     Question question{.described = judge->scratch(), .rules = named_, .key = key, .cost = cost};
     question.described.request = {.method = "GET"};
     set_target("/", "example.com", question.described);
-    return judge->judge(question);
+    return judge->judge(question, clock_.time);
   };
   EXPECT_EQ(ask_for("ada", "2").answer->decision.remaining, 1);
   EXPECT_TRUE(ask_for("ada", "2").is_denied());
@@ -71,7 +71,7 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
     Question question{.described = judge->scratch(), .rules = named_, .key = key};
     question.described.request = {.method = "GET", .client = IpAddress::parse(client)};
     set_target("/", "example.com", question.described);
-    return judge->judge(question).answer->decision.remaining;
+    return judge->judge(question, clock_.time).answer->decision.remaining;
   };
   EXPECT_EQ(left_for("192.0.2.1", ""), 2);
   EXPECT_EQ(left_for("192.0.2.1", ""), 1);

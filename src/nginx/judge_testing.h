@@ -74,8 +74,7 @@ class Workers : public testing::Test {
     Question question{.described = judge.scratch()};
     question.described.request = {.method = "POST", .client = IpAddress::parse(client)};
     set_target(uri, "example.com", question.described);
-    judge.catch_up();
-    return judge.judge(question);
+    return judge.judge(question, judge.catch_up());
   }
 
   HandClock clock_;

@@ -18,6 +18,7 @@
 #include "rules/text/text_template.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
+#include "server/http/problem.h"
 
 namespace weir::nginx {
 namespace {
@@ -71,14 +72,34 @@ ngx_table_elt_t* new_field(ngx_list_t& fields) {
   return static_cast<ngx_table_elt_t*>(place);
 }
 
+bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
+  if (field == nullptr) return false;
+  *field = {.hash = 1, .key = name, .value = value};
+  return true;
+}
+
+class ResponseFields final : public FieldSink {
+ public:
+  explicit ResponseFields(ngx_http_request_t* request) : request_(request) {}
+
+  bool are_complete() const { return are_complete_; }
+
+ private:
+  void add(std::string_view name, std::string_view value) override {
+    if (!push_field(request_, str_of(name), str_of(value))) are_complete_ = false;
+  }
+
+  ngx_http_request_t* const request_;
+  bool are_complete_ = true;  // else nginx has no memory
+};
+
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
   auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
   if (room == nullptr) return false;
-  const RateLimitFields fields(limit, room, FieldNames::kUsual);
-  for (const NameValue& field : fields.fields()) {
-    if (!add_field(request, str_of(field.name), str_of(field.value))) return false;
-  }
-  return true;
+  ResponseFields fields(request);
+  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
+  return fields.are_complete();
 }
 
 // The operator answers this status with a page of his own.
@@ -93,6 +114,17 @@ bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
   return false;
 }
 
+// Type and body live as long as the request.
+ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text) {
+  if (has_error_page(request, status)) return status;
+  if (type.data == nullptr || text.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  ngx_http_complex_value_t body{};
+  body.value = text;
+  ngx_http_finalize_request(
+      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
+  return NGX_DONE;
+}
+
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
   const Rule& rule = *judgement.ask->rule;
@@ -100,6 +132,9 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
       rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
                 rule.id.c_str());
+  if (says_the_usual(rule.denial, static_cast<int>(status))) {
+    return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
+  }
   const TemplateValues values{.rule = rule.id,
                               .key = judgement.ask->key,
                               .decision = judgement.answer->decision,
@@ -111,18 +146,8 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
       return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
   }
-  if (has_error_page(request, status)) return status;
-
-  ngx_http_complex_value_t body{};
-  const auto keep = [&](std::string_view part) {
-    return text.is_constant() ? str_of(part) : copy_of(part, request->pool);
-  };
-  body.value = keep(text.body());
-  ngx_str_t type = keep(text.content_type());
-  if (body.value.data == nullptr || type.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  ngx_http_finalize_request(
-      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
-  return NGX_DONE;
+  return answer(request, status, copy_of(text.content_type(), request->pool),
+                copy_of(text.body(), request->pool));
 }
 
 std::string_view decision_text(const Judgement& judgement, Switch state) {
@@ -132,14 +157,23 @@ std::string_view decision_text(const Judgement& judgement, Switch state) {
   return "allowed";
 }
 
+// In one piece of memory. Nothing if there is none.
+void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, Decided& decided) {
+  auto* const room = static_cast<char*>(ngx_pnalloc(pool, rule.size() + key.size()));
+  if (room == nullptr) return;
+  ngx_memcpy(room, rule.data(), rule.size());
+  ngx_memcpy(room + rule.size(), key.data(), key.size());
+  decided.rule = str_of({room, rule.size()});
+  decided.key = str_of({room + rule.size(), key.size()});
+}
+
 // Keeps what variables say: longer than the rules, which a request may change.
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
   const Answer& answer = *judgement.answer;
-  decided.rule = copy_of(judgement.ask->rule->id, pool);
   decided.mode = str_of(mode_name(answer.mode));
-  decided.key = copy_of(judgement.ask->key, pool);
+  keep_names(judgement.ask->rule->id, judgement.ask->key, pool, decided);
   decided.limit = answer.decision.limit;
   decided.remaining = answer.decision.remaining;
   if (answer.decision.verdict == Verdict::kDenied) {
@@ -190,7 +224,7 @@ ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
 
 ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
   DescribedRequest& described = deciders.judge->scratch();
-  deciders.judge->catch_up();
+  const Instant now = deciders.judge->catch_up();
   const RequestNeeds& needs = deciders.judge->needs(place.rules);
   read_request(request, needs, described);
   if (needs.host && says_two_hosts(request, described.request.host)) {
@@ -203,7 +237,7 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  const Judgement judgement = deciders.judge->judge(question);
+  const Judgement judgement = deciders.judge->judge(question, now);
   if (deciders.loop != nullptr) deciders.loop->has_asked();
   if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
   decided->stay = deciders.judge->take_stay().release();
@@ -331,14 +365,7 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
 }
 
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  if (name.data == nullptr || value.data == nullptr) return false;
-  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
-  if (field == nullptr) return false;
-  *field = {};
-  field->hash = 1;
-  field->key = name;
-  field->value = value;
-  return true;
+  return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
 }
 
 void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }

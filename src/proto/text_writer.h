@@ -12,6 +12,7 @@
 
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,16 @@ class TextWriter {
     return *this;
   }
 
+  // What number() has put into the same room.
+  TextWriter& digits(std::string_view digits) {
+    // Twenty bytes are two moves; a size that varies is a call.
+    std::array<char, kNumberTextMax> copy;
+    std::memcpy(copy.data(), digits.data(), copy.size());
+    std::memcpy(at_, copy.data(), copy.size());
+    at_ += digits.size();
+    return *this;
+  }
+
   // Seconds with as few decimals as say it exactly: 60, 0.25, 0.000001.
   // REQUIRES: duration >= 0
   TextWriter& seconds(Duration duration) {
@@ -73,6 +84,8 @@ class TextWriter {
     return *this;
   }
 
+  // Where the next is put: end() without a look at the bound.
+  char* at() const { return at_; }
   char* end() const {
     WEIR_ASSERT(at_ <= limit_);
     return at_;

@@ -30,6 +30,18 @@ TEST(TextWriter, PutsOneAfterTheOther) {
             "a: b,-77");
 }
 
+TEST(TextWriter, PutsANumberAgainByItsDigits) {
+  for (const std::int64_t number : {std::int64_t{7}, std::numeric_limits<std::int64_t>::min()}) {
+    const std::string text = std::to_string(number);
+    EXPECT_EQ(written([&](TextWriter& writer) {
+                const char* const begin = writer.at();
+                const std::string_view digits(begin, writer.number(number).at());
+                writer.character(';').digits(digits).character(';').digits(digits);
+              }),
+              text + ";" + text + ";" + text);
+  }
+}
+
 TEST(TextWriter, NumbersFitTheirBound) {
   const auto longest =
       written([](TextWriter& writer) { writer.number(std::numeric_limits<std::int64_t>::min()); });

@@ -118,6 +118,10 @@ void append_name(const KeyPart& part, std::string& text) {
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key) {
   if (rule.key_form == Rule::KeyForm::kFirst) return append_named(part, value, key);
+  if (rule.key_parts.size() == 1 && !part.may_be_missing()) {
+    key.append(value);
+    return;
+  }
   PartScratch scratch{};
   const Words words = part.may_be_missing() ? words_of(rule, value, request, scratch)
                                             : Words{.begin = {}, .rest = value};

@@ -20,6 +20,10 @@ bool is_indexed(const RequestMatch& match) {
   });
 }
 
+bool applies_to_all(const Rule& rule) {
+  return !has_conditions(*rule.match) && !rule.active && rule.missing != MissingPart::kSkip;
+}
+
 }  // namespace
 
 // The best candidate of each group so far.
@@ -68,6 +72,7 @@ TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
   by_regex_.resize(regexes_.size());
   std::unordered_map<std::string_view, std::uint16_t> groups;
   std::uint32_t order = 0;
+  bool is_always_same = true;
   for (const Rule& rule : rules) {
     if (!rule.match || !rule.enabled) continue;
     const auto group = static_cast<std::uint16_t>(groups.size());
@@ -75,12 +80,18 @@ TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
                               .order = order++,
                               .group = groups.try_emplace(rule.group, group).first->second,
                               .has_conditions = weir::has_conditions(*rule.match)};
+    is_always_same = is_always_same && applies_to_all(rule);
     index(candidate);
   }
   groups_ = groups.size();
   WEIR_ASSERT(groups_ <= kGroupsMax);
   paths_.link_prefixes();
   folders_.link_prefixes();
+  if (!is_always_same) return;
+  MatchedRules matched;
+  std::vector<int> regexes;
+  const auto found = match({}, matched, regexes, Instant());
+  always_.assign(found.begin(), found.end());
 }
 
 void TrafficRules::index(const Candidate& candidate) {
@@ -145,6 +156,10 @@ void TrafficRules::PathIndex::look(std::string_view path, Search& search) const 
 
 std::span<const Rule*> TrafficRules::match(const Request& request, MatchedRules& matched,
                                            std::vector<int>& regexes, Instant now) const {
+  if (!always_.empty()) {
+    std::ranges::copy(always_, matched.begin());
+    return {matched.data(), always_.size()};
+  }
   regexes_.match(request.path, regexes);
   Search search(request, regexes, groups_, now);
   if (!paths_.empty()) paths_.look(request.path, search);

@@ -87,6 +87,7 @@ class TrafficRules {
   std::vector<Candidates> by_regex_;  // parallel to regexes_
   Candidates others_;
   std::size_t groups_ = 0;
+  std::vector<const Rule*> always_;  // what applies, if that is the same for all requests
 };
 
 }  // namespace weir

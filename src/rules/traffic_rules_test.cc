@@ -144,6 +144,29 @@ TEST(TrafficRules, LeavesOutTheDisabledAndThoseThatAreOnlyNamed) {
   EXPECT_EQ(matched(rules, {.path = "/"}), "on ");
 }
 
+TEST(TrafficRules, WithoutConditionsTheFirstOfEachGroupAppliesToAll) {
+  const RuleSet rules({rule("a", {}, "one"), rule("late", {}, "one"), rule("b", {}, "two")});
+  EXPECT_EQ(matched(rules, {.path = "/"}), "a b ");
+  EXPECT_EQ(matched(rules, {.path = "/x"}), "a b ");
+}
+
+TEST(TrafficRules, ARuleThatSkipsSomeRequestsDoesNotApplyToAll) {
+  Rule skips = rule("skips", {});
+  skips.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
+  skips.missing = MissingPart::kSkip;
+  const RuleSet rules({skips});
+  const std::vector<NameValue> headers = {{.name = "X-Key", .value = "k"}};
+  EXPECT_EQ(matched(rules, {.headers = headers}), "skips ");
+  EXPECT_EQ(matched(rules, {}), "");
+}
+
+TEST(TrafficRules, ARuleOfSomeHoursDoesNotApplyToAll) {
+  Rule monday = rule("monday", {});
+  monday.active = Schedule::make({.days = 1});
+  const RuleSet rules({monday});
+  EXPECT_EQ(matched(rules, {}), "") << "1970 began on a Thursday";
+}
+
 std::string key(std::vector<KeyPart> parts, const Request& request) {
   std::string scratch = "left over";
   return std::string(key_of({.id = "r", .key_parts = std::move(parts)}, request, scratch));

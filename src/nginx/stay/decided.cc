@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -62,9 +63,8 @@ Decided* find_decided(const ngx_http_request_t* request) {
 Decided* keep_decided(ngx_http_request_t* request) {
   auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Decided));
   if (cleanup == nullptr) return nullptr;
-  ngx_memzero(cleanup->data, sizeof(Decided));
   cleanup->handler = settle;
-  return static_cast<Decided*>(cleanup->data);
+  return new (cleanup->data) Decided();
 }
 
 ngx_int_t count_response(ngx_http_request_t* request) noexcept {

@@ -40,7 +40,8 @@ std::optional<std::int64_t> number_after(const std::string& text, const std::str
 }
 
 Told told(const Quota& quota, const Decision& decision) {
-  const RateLimit limit{.policy = policy_of("a", quota), .decision = decision};
+  PolicyTexts texts;
+  const RateLimit limit{.policy = policy_of("a", quota), .decision = decision, .texts = &texts};
   std::vector<char> memory(rate_limit_headers_max(limit));
   TextWriter writer(memory.data(), memory.size());
   write_rate_limit_headers(writer, limit);

@@ -5,26 +5,13 @@
 namespace weir {
 namespace {
 
-// A String of RFC 9651: printable ASCII, quotes and backslashes escaped.
-// The second limit of a name has its number behind it.
-void write_structured_string(TextWriter& writer, std::string_view text, std::size_t number) {
-  writer.character('"');
-  for (const char c : text) {
-    const bool printable = c >= 0x20 && c <= 0x7E;
-    if (c == '"' || c == '\\') writer.character('\\');
-    writer.character(printable ? c : '?');
-  }
-  if (number > 1) writer.character('/').number(number);
-  writer.character('"');
-}
-
 // Writes "Name: value" and a line end.
 class Lines {
  public:
   explicit Lines(TextWriter& writer) : writer_(writer) {}
 
   template <std::size_t N>
-  TextWriter& begin(const char (&name)[N], std::string_view) {
+  TextWriter& begin(const char (&name)[N], const char (&)[N]) {
     return writer_.put(name).put(": ");
   }
   void end() { writer_.put("\r\n"); }
@@ -33,36 +20,52 @@ class Lines {
   TextWriter& writer_;
 };
 
-// Writes values only, and notes where each is.
+// Writes values only.
+template <FieldNames kNames>
 class Values {
  public:
-  Values(TextWriter& writer, std::span<NameValue> fields, FieldNames names)
-      : writer_(writer), fields_(fields), names_(names) {}
+  Values(TextWriter& writer, FieldSink& sink) : writer_(writer), sink_(sink) {}
 
-  TextWriter& begin(std::string_view usual_name, std::string_view lower_name) {
-    fields_[size_].name = names_ == FieldNames::kLower ? lower_name : usual_name;
-    value_ = writer_.end();
+  template <std::size_t N>
+  TextWriter& begin(const char (&usual_name)[N], const char (&lower_name)[N]) {
+    name_ = {kNames == FieldNames::kLower ? lower_name : usual_name, N - 1};
+    value_ = writer_.at();
     return writer_;
   }
-  void end() {
-    fields_[size_++].value = {value_, static_cast<std::size_t>(writer_.end() - value_)};
-  }
-  std::size_t size() const { return size_; }
+  void end() { sink_.add(name_, {value_, writer_.at()}); }
 
  private:
   TextWriter& writer_;
-  std::span<NameValue> fields_;
-  const FieldNames names_;
-  std::size_t size_ = 0;
+  FieldSink& sink_;
+  std::string_view name_;
   const char* value_ = nullptr;
+};
+
+// A number that fields repeat. It becomes text once: that is most of what the fields cost.
+class Repeated {
+ public:
+  void put(TextWriter& writer, std::int64_t number) {
+    if (number == number_ && !digits_.empty()) {
+      writer.digits(digits_);
+      return;
+    }
+    const char* const begin = writer.at();
+    digits_ = {begin, writer.number(number).at()};
+    number_ = number;
+  }
+
+ private:
+  std::int64_t number_ = 0;
+  std::string_view digits_{};
 };
 
 // What the fields say, worked out once.
 struct Said {
   const RateLimit& limit;
-  std::span<const RateLimitItem> items;
+  const PolicyText& policy;  // until items are said
   std::int64_t reset_s;
-  std::int64_t retry_s;
+  Repeated remaining{};
+  Repeated seconds{};
 };
 
 // 0 if no wait brings more.
@@ -71,41 +74,43 @@ std::int64_t more_s(const Decision& decision) {
   return comes ? whole_seconds(decision.more_after) : 0;
 }
 
-void write_name(TextWriter& writer, const RateLimitPolicy& policy) {
-  write_structured_string(writer, policy.name, policy.number);
+void put_limit(TextWriter& writer, const Said& said) {
+  const RateLimit& limit = said.limit;
+  if (limit.decision.limit == limit.policy.limit) {
+    writer.text(said.policy.limit());
+  } else {
+    writer.number(limit.decision.limit);
+  }
 }
 
-void write_window(TextWriter& writer, const RateLimitPolicy& policy) {
-  const auto window_s = std::chrono::floor<std::chrono::seconds>(policy.window);
-  if (window_s == policy.window && window_s.count() >= 1)
-    writer.put(";w=").number(window_s.count());
-}
-
-// Each item by `write`, separated by commas.
+// Each limit by `write`, separated by commas.
 template <typename Write>
-void write_list(TextWriter& writer, std::span<const RateLimitItem> items, Write write) {
+void write_list(TextWriter& writer, const Said& said, Write write) {
+  const auto items = said.limit.items;
+  if (items.empty()) return write(said.policy, said.limit.decision);
   for (const RateLimitItem& item : items) {
     if (&item != items.data()) writer.put(", ");
-    write(item);
+    write(said.limit.texts->of(item.policy), item.decision);
   }
 }
 
 template <typename Out>
-void put_x_fields(Out& out, const Said& said) {
+void put_x_fields(Out& out, Said& said) {
   const auto& style = said.limit.style;
   const Decision& decision = said.limit.decision;
   if (style.x_limit) {
-    out.begin("X-RateLimit-Limit", "x-ratelimit-limit").number(decision.limit);
+    put_limit(out.begin("X-RateLimit-Limit", "x-ratelimit-limit"), said);
     out.end();
   }
   if (style.x_remaining) {
-    out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining").number(decision.remaining);
+    said.remaining.put(out.begin("X-RateLimit-Remaining", "x-ratelimit-remaining"),
+                       decision.remaining);
     out.end();
   }
   if (!style.x_reset) return;
   TextWriter& reset = out.begin("X-RateLimit-Reset", "x-ratelimit-reset");
   if (style.reset == RateLimitStyle::Reset::kSeconds) {
-    reset.number(said.reset_s);
+    said.seconds.put(reset, said.reset_s);
   } else {
     reset.number(whole_seconds(said.limit.wall_time.time_since_epoch() + decision.reset_after));
   }
@@ -113,20 +118,17 @@ void put_x_fields(Out& out, const Said& said) {
 }
 
 template <typename Out>
-void put_draft_10(Out& out, const Said& said) {
+void put_draft_10(Out& out, Said& said) {
   TextWriter& now = out.begin("RateLimit", "ratelimit");
-  write_list(now, said.items, [&](const RateLimitItem& item) {
-    write_name(now, item.policy);
-    now.put(";r=").number(item.decision.remaining);
-    if (const auto wait_s = more_s(item.decision); wait_s > 0) now.put(";t=").number(wait_s);
+  write_list(now, said, [&](const PolicyText& policy, const Decision& decision) {
+    said.remaining.put(now.text(policy.quoted_name()).put(";r="), decision.remaining);
+    const auto wait_s = more_s(decision);
+    if (wait_s > 0) said.seconds.put(now.put(";t="), wait_s);
   });
   out.end();
   TextWriter& always = out.begin("RateLimit-Policy", "ratelimit-policy");
-  write_list(always, said.items, [&](const RateLimitItem& item) {
-    write_name(always, item.policy);
-    always.put(";q=").number(item.policy.limit);
-    write_window(always, item.policy);
-  });
+  write_list(always, said,
+             [&](const PolicyText& policy, const Decision&) { always.text(policy.all()); });
   out.end();
 }
 
@@ -134,31 +136,30 @@ void put_draft_10(Out& out, const Said& said) {
 template <typename Out>
 void put_old_policies(Out& out, const Said& said) {
   TextWriter& writer = out.begin("RateLimit-Policy", "ratelimit-policy");
-  write_list(writer, said.items, [&](const RateLimitItem& item) {
-    writer.number(item.policy.limit);
-    write_window(writer, item.policy);
+  write_list(writer, said, [&](const PolicyText& policy, const Decision&) {
+    writer.text(policy.limit_and_window());
   });
   out.end();
 }
 
 template <typename Out>
-void put_draft_7(Out& out, const Said& said) {
-  const Decision& decision = said.limit.decision;
+void put_draft_7(Out& out, Said& said) {
   TextWriter& writer = out.begin("RateLimit", "ratelimit");
-  writer.put("limit=").number(decision.limit).put(", remaining=").number(decision.remaining);
-  writer.put(", reset=").number(said.reset_s);
+  put_limit(writer.put("limit="), said);
+  said.remaining.put(writer.put(", remaining="), said.limit.decision.remaining);
+  said.seconds.put(writer.put(", reset="), said.reset_s);
   out.end();
   put_old_policies(out, said);
 }
 
 template <typename Out>
-void put_draft_6(Out& out, const Said& said) {
-  const Decision& decision = said.limit.decision;
-  out.begin("RateLimit-Limit", "ratelimit-limit").number(decision.limit);
+void put_draft_6(Out& out, Said& said) {
+  put_limit(out.begin("RateLimit-Limit", "ratelimit-limit"), said);
   out.end();
-  out.begin("RateLimit-Remaining", "ratelimit-remaining").number(decision.remaining);
+  said.remaining.put(out.begin("RateLimit-Remaining", "ratelimit-remaining"),
+                     said.limit.decision.remaining);
   out.end();
-  out.begin("RateLimit-Reset", "ratelimit-reset").number(said.reset_s);
+  said.seconds.put(out.begin("RateLimit-Reset", "ratelimit-reset"), said.reset_s);
   out.end();
   put_old_policies(out, said);
 }
@@ -166,14 +167,9 @@ void put_draft_6(Out& out, const Said& said) {
 template <typename Out>
 void put_fields(Out& out, const RateLimit& limit) {
   const Decision& decision = limit.decision;
-  const RateLimitItem only{limit.policy, decision};
-  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
-  const std::int64_t retry_s =
-      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
-  const Said said{.limit = limit,
-                  .items = limit.items.empty() ? std::span(&only, 1) : limit.items,
-                  .reset_s = whole_seconds(decision.reset_after),
-                  .retry_s = retry_s};
+  Said said{.limit = limit,
+            .policy = limit.texts->of(limit.policy),
+            .reset_s = whole_seconds(decision.reset_after)};
   put_x_fields(out, said);
   switch (limit.style.fields) {
     case RateLimitStyle::Fields::kNone: break;
@@ -186,35 +182,30 @@ void put_fields(Out& out, const RateLimit& limit) {
     out.end();
   }
   if (decision.verdict != Verdict::kDenied) return;
-  out.begin("Retry-After", "retry-after").number(said.retry_s);
+  // If the key owes more than its limit, `retry_after` may be when a look is OK again.
+  const std::int64_t retry_s =
+      std::max({std::int64_t{1}, more_s(decision), whole_seconds(decision.retry_after)});
+  said.seconds.put(out.begin("Retry-After", "retry-after"), retry_s);
   out.end();
 }
 
 }  // namespace
-
-RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number) {
-  RateLimitPolicy policy{
-      .name = name, .limit = quota.limit(), .window = quota.window(), .number = number};
-  if (quota.capacity() <= quota.limit() || quota.limit() == 0) return policy;
-  policy.limit = quota.capacity();
-  // A unit's time is a reduced fraction. No time is a whole number of seconds that is none of
-  // microseconds.
-  const std::int64_t divisor = quota.ticks_per_us();
-  const bool is_whole = quota.capacity() % divisor == 0;
-  policy.window = Duration{is_whole ? quota.capacity() / divisor * quota.ticks_per_unit() : 0};
-  return policy;
-}
 
 void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit) {
   Lines lines(writer);
   put_fields(lines, limit);
 }
 
-RateLimitFields::RateLimitFields(const RateLimit& limit, char* room, FieldNames names) {
+void put_rate_limit_fields(const RateLimit& limit, char* room, FieldNames names, FieldSink& sink) {
   TextWriter writer(room, rate_limit_headers_max(limit));
-  Values values(writer, fields_, names);
-  put_fields(values, limit);
-  size_ = values.size();
+  if (names == FieldNames::kLower) {
+    Values<FieldNames::kLower> values(writer, sink);
+    put_fields(values, limit);
+  } else {
+    Values<FieldNames::kUsual> values(writer, sink);
+    put_fields(values, limit);
+  }
+  writer.end();  // looks at the bound, once for all
 }
 
 }  // namespace weir

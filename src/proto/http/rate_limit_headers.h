@@ -28,31 +28,17 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-#include "base/name_value.h"
+#include "proto/http/rate_limit_policy.h"
 #include "proto/text_writer.h"
 #include "weir/decision.h"
-#include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
-
-struct RateLimitPolicy {
-  std::string_view name;  // anything; what a structured field cannot hold becomes '?'
-  std::int64_t limit = 0;
-  Duration window{0};
-  // Among the limits of one name: the second is written as "name/2".
-  std::size_t number = 1;
-};
-
-// The policy of a quota. Instead of a limit below the burst it says the burst, and how long that
-// takes to be earned: so no more is left than there ever is.
-RateLimitPolicy policy_of(std::string_view name, const Quota& quota, std::size_t number = 1);
 
 // One of several limits.
 struct RateLimitItem {
@@ -80,7 +66,8 @@ struct RateLimit {
   bool is_alone = false;                   // the shared store failed
   std::span<const RateLimitItem> items{};  // all, if there are several
   RateLimitStyle style{};
-  Instant wall_time{};  // for Reset::kEpoch
+  Instant wall_time{};           // for Reset::kEpoch
+  PolicyTexts* texts = nullptr;  // of whoever writes the fields: never null then
 };
 
 // No more than this is written.
@@ -105,18 +92,16 @@ void write_rate_limit_headers(TextWriter& writer, const RateLimit& limit);
 // How their names are written: HTTP/2 has them in lower case.
 enum class FieldNames : std::uint8_t { kLower, kUsual };
 
-class RateLimitFields {
+// Gets the fields, one by one.
+class FieldSink {
  public:
-  static constexpr std::size_t kFieldsMax = 9;
+  virtual void add(std::string_view name, std::string_view value) = 0;
 
-  // `room` holds rate_limit_headers_max(limit) bytes and outlives this.
-  RateLimitFields(const RateLimit& limit, char* room, FieldNames names = FieldNames::kLower);
-
-  std::span<const NameValue> fields() const { return std::span(fields_).first(size_); }
-
- private:
-  std::array<NameValue, kFieldsMax> fields_;
-  std::size_t size_ = 0;
+ protected:
+  ~FieldSink() = default;
 };
+
+// `room` has rate_limit_headers_max(limit) bytes, where the values stay.
+void put_rate_limit_fields(const RateLimit& limit, char* room, FieldNames names, FieldSink& sink);
 
 }  // namespace weir

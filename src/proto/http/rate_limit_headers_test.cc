@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/name_value.h"
+
 namespace weir {
 namespace {
 
@@ -22,17 +24,25 @@ std::string to_lower_names(std::string lines) {
 }
 
 std::string as_http2(const RateLimit& limit) {
+  struct Kept final : FieldSink {
+    void add(std::string_view name, std::string_view value) override {
+      fields.push_back({.name = name, .value = value});
+    }
+    std::vector<NameValue> fields;
+  } kept;
   std::vector<char> memory(rate_limit_headers_max(limit));
-  const RateLimitFields written(limit, memory.data());
+  put_rate_limit_fields(limit, memory.data(), FieldNames::kLower, kept);
   std::string lines;
-  for (const NameValue& field : written.fields()) {
+  for (const NameValue& field : kept.fields) {
     lines.append(field.name).append(": ").append(field.value).append("\r\n");
   }
   return lines;
 }
 
 // As lines; HTTP/2 says the same.
-std::string headers(const RateLimit& limit) {
+std::string headers(RateLimit limit) {
+  PolicyTexts texts;
+  limit.texts = &texts;
   std::vector<char> memory(rate_limit_headers_max(limit));
   TextWriter writer(memory.data(), memory.size());
   write_rate_limit_headers(writer, limit);
@@ -60,6 +70,38 @@ constexpr RateLimitItem kDay{.policy = {.name = "api", .limit = 20, .window = 24
                                           .retry_after = 2h,
                                           .reset_after = 24h,
                                           .more_after = 1h}};
+
+TEST(PolicyTexts, SayThePolicyAndItsParts) {
+  PolicyTexts texts;
+  const PolicyText& text = texts.of({.name = "a\"b", .limit = 100, .window = 60s, .number = 2});
+  EXPECT_EQ(text.all(), R"("a\"b/2";q=100;w=60)");
+  EXPECT_EQ(text.quoted_name(), R"("a\"b/2")");
+  EXPECT_EQ(text.limit(), "100");
+  EXPECT_EQ(text.limit_and_window(), "100;w=60");
+}
+
+TEST(PolicyTexts, SayWhatHasChangedInItsPlace) {
+  PolicyTexts texts;
+  std::string name = "a";
+  RateLimitPolicy policy{.name = name, .limit = 1, .window = 1s};
+  EXPECT_EQ(texts.of(policy).all(), R"("a";q=1;w=1)");
+  name = "b";
+  EXPECT_EQ(texts.of(policy).all(), R"("b";q=1;w=1)");
+  policy.window = 2s;
+  EXPECT_EQ(texts.of(policy).all(), R"("b";q=1;w=2)");
+  EXPECT_EQ(texts.of({}).all(), R"("";q=0)");
+}
+
+TEST(PolicyTexts, OfMorePoliciesThanAreKept) {
+  PolicyTexts texts;
+  const std::string name = "of a rule";
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t limit = 0; limit < 100; ++limit) {
+      EXPECT_EQ(texts.of({.name = name, .limit = limit, .window = 1s}).limit(),
+                std::to_string(limit));
+    }
+  }
+}
 
 TEST(RateLimitHeaders, OfAnAllowedRequest) {
   EXPECT_EQ(headers({.name = "default", .limit = 100, .window = 60s},

@@ -29,7 +29,7 @@ http1::RequestHead head_of(const Http2Stream& stream) {
 bool is_of_connection(std::string_view name) { return name == "Connection" || name == "Upgrade"; }
 
 // Puts a reply onto its stream. Its fields are written in lower case here.
-class StreamLine final : public ReplyLine {
+class StreamLine final : public ReplyLine, FieldSink {
  public:
   explicit StreamLine(Http2Stream& stream) : stream_(stream) {}
 
@@ -84,9 +84,9 @@ class StreamLine final : public ReplyLine {
   // Its values are in `room`.
   void add_limit(const RateLimit& limit, std::vector<char>& room) {
     room.resize(rate_limit_headers_max(limit));
-    const RateLimitFields written(limit, room.data());
-    for (const NameValue& field : written.fields()) add_field(field.name, field.value);
+    put_rate_limit_fields(limit, room.data(), FieldNames::kLower, *this);
   }
+  void add(std::string_view name, std::string_view value) override { add_field(name, value); }
   void add_field(std::string_view name, std::string_view value) {
     WEIR_ASSERT(count_ < fields_.size());
     fields_[count_++] = {.name = name, .value = value};

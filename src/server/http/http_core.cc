@@ -212,7 +212,8 @@ AsksPtr HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
   return asks_.take(operation);
 }
 
-RateLimit HttpCore::styled(RateLimit limit, const Recipient& to) const {
+RateLimit HttpCore::styled(RateLimit limit, const Recipient& to) {
+  limit.texts = &policy_texts_;
   limit.style = node_.options().headers;
   limit.wall_time = engine_.wall_time(to.now);
   return limit;

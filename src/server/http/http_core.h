@@ -116,7 +116,7 @@ class HttpCore {
   // The reply to a single check.
   void write_answer(const Recipient& to, const Asks& asks, std::size_t index);
   // The same fields as the node's settings want them.
-  RateLimit styled(RateLimit limit, const Recipient& to) const;
+  RateLimit styled(RateLimit limit, const Recipient& to);
   // Memory for one reply's.
   std::vector<RateLimitItem>& limit_items() { return limit_items_; }
 
@@ -159,8 +159,6 @@ class HttpCore {
   // Memory to format a reply in before its length is known. At least `size` bytes.
   char* scratch(std::size_t size);
 
-  // Memory for the keys of rules.
-  std::string& key_scratch() { return key_scratch_; }
   // Memory for a request that is described to us.
   Pool<DescribedRequest>::Ptr take_described() { return described_.take(); }
 
@@ -190,12 +188,12 @@ class HttpCore {
   CheckReader reader_;
   AsksPool asks_;
   std::vector<RateLimitItem> limit_items_;
+  PolicyTexts policy_texts_;
   Queue queue_{asks_};
   rls::RateLimitService rls_;
   LiveConsoles consoles_;
 
   Post post_ = [](const std::function<void()>& action) { action(); };
-  std::string key_scratch_;
   std::vector<NameValue> header_room_;
   Pool<DescribedRequest> described_;
   std::unique_ptr<char[]> scratch_;

@@ -126,11 +126,12 @@ WideStore::Place WideStore::place_of(KeyHash key) noexcept {
 
 // A record that has expired no longer has a protected place.
 WideStore::Record* WideStore::find(const Place& place, KeyHash key, Instant now) noexcept {
-  for (std::size_t candidate = 0; candidate < kCandidates; ++candidate) {
-    Record& record = place[candidate];
-    if (!record.used || record.key != key) continue;
-    if (record.expiry_us <= epoch_us(now)) record.rank = Rank::kPlain;
-    return &record;
+  for (Record* const set : {place.first, place.second}) {
+    for (Record& record : std::span(set, kSetPlaces)) {
+      if (!record.used || record.key != key) continue;
+      if (record.expiry_us <= epoch_us(now)) record.rank = Rank::kPlain;
+      return &record;
+    }
   }
   return nullptr;
 }

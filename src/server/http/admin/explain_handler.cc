@@ -239,7 +239,7 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   std::vector<std::string> missing;
   for (const Rule* rule : matched) {
     PartScratch tier{};
-    asks->add(ask_about(*rule, described->request, core.key_scratch(), tier));
+    asks->add(ask_about(*rule, described->request, asks->next_key(), tier));
     missing.push_back(missing_parts(*rule, described->request));
   }
   core.decide(std::move(asks), exchange,

@@ -56,7 +56,7 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
   for (const Rule* rule : core.rules().match(request, described->match, wall_time)) {
     PartScratch tier{};
-    if (asks->add(ask_about(*rule, request, core.key_scratch(), tier))) continue;
+    if (asks->add(ask_about(*rule, request, asks->next_key(), tier))) continue;
     return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
   }
   core.decide(

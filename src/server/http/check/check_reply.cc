@@ -48,6 +48,7 @@ RateLimit limit_of_one(const Asks& asks, std::size_t index, std::vector<RateLimi
 }
 
 RateLimit limit_of_all(const Asks& asks, std::size_t shown, std::vector<RateLimitItem>& items) {
+  if (asks.size() == 1) return limit_of_one(asks, shown, items);
   RateLimit limit = limit_of(asks.ask(shown), asks.answer(shown));
   items.clear();
   for (std::size_t i = 0; i < asks.size(); ++i) add_items(asks, i, items);

@@ -20,6 +20,16 @@ std::optional<std::size_t> most_pressing(const Asks& asks) {
   return found;
 }
 
+// The one that attackers get.
+std::string_view usual_denial() {
+  static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
+  return kTooMany;
+}
+
+bool says_the_usual(const Denial& denial, int status) {
+  return status == kTooManyRequests && !denial.body && denial.headers.empty();
+}
+
 DenialText::DenialText(const Denial& denial, const TemplateValues& values, int status)
     : content_type_(kProblemContentType) {
   if (denial.body) {
@@ -27,9 +37,7 @@ DenialText::DenialText(const Denial& denial, const TemplateValues& values, int s
     content_type_ = denial.content_type;
     body_ = own_body_;
   } else if (status == kTooManyRequests) {
-    // The one that attackers get, so it is made once.
-    static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));
-    body_ = kTooMany;
+    body_ = usual_denial();
   } else {
     own_body_ = to_json(http_problem(status, kTooManyText));
     body_ = own_body_;

@@ -22,6 +22,10 @@ namespace weir {
 // The ask that the client should learn about: none of a rule in shadow.
 std::optional<std::size_t> most_pressing(const Asks& asks);
 
+// What most denials say, with kProblemContentType: a body that is made once, and no further fields.
+std::string_view usual_denial();
+bool says_the_usual(const Denial& denial, int status);
+
 // The body and the further fields of one denial, with the values that it has.
 class DenialText {
  public:
@@ -32,8 +36,6 @@ class DenialText {
 
   std::string_view content_type() const { return content_type_; }
   std::string_view body() const { return body_; }
-  // These two live as long as the program: what most denials say.
-  bool is_constant() const { return body_.data() != own_body_.data(); }
   std::span<const NameValue> fields() const { return fields_; }
 
  private:
