@@ -5,21 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "rules/mode.h"
-#include "store/redis/client/redis_failure.h"
-
 namespace weir {
-
-namespace {
-
-FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
-  return {.is_alone = known.scope == TrafficSnapshot::Scope::kNode,
-          .nodes = known.nodes.size(),
-          .rates = rates_of(known.sum),
-          .totals = known.totals};
-}
-
-}  // namespace
 
 NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, const Shared& shared, Post post,
                      Instant now)
@@ -59,29 +45,12 @@ void NodeFleet::end(std::size_t core) {
 }
 
 SharedStoreFigures NodeFleet::figures() const {
-  const FleetHealth health = state_.health();
-  SharedStoreFigures figures{.is_healthy = health.is_healthy,
-                             .reason = health.is_healthy ? state_.beat_failure() : health.reason,
-                             .since = health.since,
-                             .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes(),
-                             .traffic = fleet_traffic(*shared_.traffic.snapshot())};
-  const FleetFigures sums = state_.figures();
-  figures.counts = sums.counts;
-  for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
-    figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
-                                  sums.failures[kind]);
-  }
-  return figures;
+  return state_.shown(options_.mode, *shared_.traffic.snapshot());
 }
 
 void NodeFleet::health_changed(const FleetHealth& health) {
-  if (health.is_healthy) {
-    spdlog::info("redis: connected to {}; limits are shared", options_.url.to_string());
-  } else {
-    spdlog::warn("redis: {}; rules decide as their on_store_failure says until it is back",
-                 health.reason);
-  }
+  const auto level = health.is_healthy ? spdlog::level::info : spdlog::level::warn;
+  spdlog::log(level, "redis: {}", to_text(health, options_.url.to_string()));
 }
 
 void NodeFleet::fleet_warned(const std::string& sentence) { spdlog::warn("redis: {}", sentence); }

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "observe/rule_counts.h"
-#include "rules/mode.h"
-#include "store/redis/client/redis_failure.h"
 
 namespace weir::nginx {
 namespace {
@@ -31,13 +29,6 @@ RedisFleetOptions as_one_of_many(RedisFleetOptions options, const FleetMember::W
   options.processes = world.workers;
   options.beat = RedisFleetOptions::Beat::kByTurns;
   return options;
-}
-
-FleetTraffic fleet_traffic(const TrafficSnapshot& known) {
-  return {.is_alone = known.scope == TrafficSnapshot::Scope::kNode,
-          .nodes = known.nodes.size(),
-          .rates = rates_of(known.sum),
-          .totals = known.totals};
 }
 
 }  // namespace
@@ -159,30 +150,12 @@ void FleetMember::leave(Duration patience) {
 }
 
 SharedStoreFigures FleetMember::figures() const {
-  const FleetHealth health = state_.health();
-  SharedStoreFigures figures{.is_healthy = health.is_healthy,
-                             .reason = health.is_healthy ? state_.beat_failure() : health.reason,
-                             .since = health.since,
-                             .mode = mode_name(options_.mode),
-                             .live_nodes = state_.live_nodes(),
-                             .traffic = fleet_traffic(*traffic_.snapshot())};
-  const FleetFigures own = state_.figures();
-  figures.counts = own.counts;
-  for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
-    figures.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)),
-                                  own.failures[kind]);
-  }
-  return figures;
+  return state_.shown(options_.mode, *traffic_.snapshot());
 }
 
 void FleetMember::health_changed(const FleetHealth& health) {
-  if (health.is_healthy) {
-    world_.say(Severity::kNotice,
-               "connected to " + options_.url.to_string() + "; limits are shared");
-  } else {
-    world_.say(Severity::kWarning,
-               health.reason + "; rules decide as their on_store_failure says until it is back");
-  }
+  world_.say(health.is_healthy ? Severity::kNotice : Severity::kWarning,
+             to_text(health, options_.url.to_string()));
 }
 
 void FleetMember::fleet_warned(const std::string& sentence) {

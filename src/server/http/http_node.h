@@ -18,11 +18,10 @@
 
 #include "console/assets.h"
 #include "engine/login_guard.h"
-#include "observe/fleet_counts.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/resp_counts.h"
+#include "observe/shared_store.h"
 #include "observe/traffic.h"
-#include "observe/traffic_window.h"
 #include "observe/unusual/traffic_events.h"
 #include "observe/unusual/unusual_rules.h"
 #include "proto/connection_figures.h"
@@ -46,26 +45,6 @@ struct ServerInfo {
   Instant started{};
   int threads = 1;
   std::uint64_t max_keys = 0;
-};
-
-// That of all nodes that share the store; of this one alone while it is away.
-struct FleetTraffic {
-  bool is_alone = true;
-  std::size_t nodes = 1;
-  TrafficRates rates{};
-  TrafficTotals totals{};
-};
-
-// The store that this node shares with others, and what passes between them.
-struct SharedStoreFigures {
-  bool is_healthy = false;
-  std::string reason{};  // why not, or what else is wrong
-  Instant since{};
-  std::string_view mode{};  // for rules and calls that name none
-  std::int64_t live_nodes = 1;
-  FleetTraffic traffic{};
-  FleetCounts counts{};
-  std::vector<std::pair<std::string_view, std::uint64_t>> failures{};  // by kind
 };
 
 // What became of the events that were for the webhook.

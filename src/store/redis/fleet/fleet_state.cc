@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/redis/client/redis_failure.h"
+
 namespace weir {
+
+std::string to_text(const FleetHealth& health, const std::string& redis) {
+  if (health.is_healthy) return "connected to " + redis + "; limits are shared";
+  return health.reason + "; rules decide as their on_store_failure says until it is back";
+}
 
 bool FleetState::report(std::size_t core, FleetHealth health) {
   const std::scoped_lock lock(mutex_);
@@ -60,6 +67,25 @@ FleetFigures FleetState::figures() const {
     add_to(sum.failures, core.figures.failures);
   }
   return sum;
+}
+
+SharedStoreFigures FleetState::shown(Mode mode, const TrafficSnapshot& traffic) const {
+  const FleetHealth known = health();
+  const FleetFigures sums = figures();
+  SharedStoreFigures shown{.is_healthy = known.is_healthy,
+                           .reason = known.is_healthy ? beat_failure() : known.reason,
+                           .since = known.since,
+                           .mode = mode_name(mode),
+                           .live_nodes = live_nodes(),
+                           .traffic = {.is_alone = traffic.scope == TrafficSnapshot::Scope::kNode,
+                                       .nodes = traffic.nodes.size(),
+                                       .rates = rates_of(traffic.sum),
+                                       .totals = traffic.totals},
+                           .counts = sums.counts};
+  for (std::size_t kind = 0; kind < kRedisFailures; ++kind) {
+    shown.failures.emplace_back(failure_name(static_cast<RedisFailure>(kind)), sums.failures[kind]);
+  }
+  return shown;
 }
 
 }  // namespace weir

@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "observe/fleet_counts.h"
+#include "observe/recent_traffic.h"
+#include "observe/shared_store.h"
+#include "rules/mode.h"
 #include "store/redis/calls/redis_troubles.h"
 #include "weir/key.h"
 #include "weir/time.h"
@@ -27,6 +30,9 @@ struct FleetHealth {
   std::string reason{};  // why not, one sentence without its stop; no secrets
   Instant since{};
 };
+
+// For a log.
+std::string to_text(const FleetHealth& health, const std::string& redis);
 
 struct FleetFigures {
   FleetCounts counts{};
@@ -80,6 +86,9 @@ class FleetState {
   void publish(std::size_t core, const FleetFigures& figures);
   // The sum over all cores.
   FleetFigures figures() const;
+
+  // As the doors show them. `mode`: of rules that name none.
+  SharedStoreFigures shown(Mode mode, const TrafficSnapshot& traffic) const;
 
  private:
   struct Core {

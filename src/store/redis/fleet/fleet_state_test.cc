@@ -60,5 +60,36 @@ TEST(FleetState, AddsTheCoresUp) {
   EXPECT_EQ(state.figures().failures[0], 6u);
 }
 
+TEST(FleetState, IsShownWithWhatIsWrong) {
+  FleetState state(1, kStart);
+  TrafficSnapshot traffic{.scope = TrafficSnapshot::Scope::kFleet};
+  traffic.nodes.resize(3);
+  FleetFigures own;
+  own.counts[kLeases] = 7;
+  own.failures[1] = 2;
+  state.publish(0, own);
+  state.set_live_nodes(3);
+  SharedStoreFigures shown = state.shown(Mode::kLeased, traffic);
+  EXPECT_FALSE(shown.is_healthy);
+  EXPECT_EQ(shown.reason, "not connected yet");
+  EXPECT_EQ(shown.mode, "leased");
+  EXPECT_EQ(shown.live_nodes, 3);
+  EXPECT_FALSE(shown.traffic.is_alone);
+  EXPECT_EQ(shown.traffic.nodes, 3u);
+  EXPECT_EQ(shown.counts[kLeases], 7);
+  ASSERT_EQ(shown.failures.size(), kRedisFailures);
+  EXPECT_EQ(shown.failures[1].second, 2u);
+  EXPECT_EQ(to_text(state.health(), "redis://r"),
+            "not connected yet; rules decide as their on_store_failure says until it is back");
+
+  state.report(0, {.is_healthy = true, .since = at(1)});
+  state.set_beat_failure("no beat");
+  shown = state.shown(Mode::kStrict, traffic);
+  EXPECT_TRUE(shown.is_healthy);
+  EXPECT_EQ(shown.reason, "no beat");
+  EXPECT_EQ(shown.since, at(1));
+  EXPECT_EQ(to_text(state.health(), "redis://r"), "connected to redis://r; limits are shared");
+}
+
 }  // namespace
 }  // namespace weir
