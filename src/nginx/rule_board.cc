@@ -1,6 +1,6 @@
 #include "nginx/rule_board.h"
 
-#include <cstring>
+#include <algorithm>
 #include <new>
 
 #include "base/assert.h"
@@ -30,7 +30,7 @@ std::span<std::byte> RuleBoard::half(std::uint64_t version) const {
 
 // REQUIRES: a Hold, and room
 void RuleBoard::publish(std::uint64_t version, std::string_view rules) {
-  std::memcpy(half(version).data(), rules.data(), rules.size());
+  std::ranges::copy(std::as_bytes(std::span(rules)), half(version).begin());
   head_.texts[version % 2] = {.generation = generation_, .size = rules.size()};
   head_.version.store(version, std::memory_order_release);
 }
