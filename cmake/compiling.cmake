@@ -54,6 +54,10 @@ if(WEIR_SANITIZE)
   add_compile_options(-fsanitize=${WEIR_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${WEIR_SANITIZE})
+  # A program without the sanitizer loads this first, and then a module that has it.
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER}
+    -print-file-name=libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so
+    OUTPUT_VARIABLE WEIR_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
 if(WEIR_BUILD_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)  # coverage in our layers, too

@@ -89,7 +89,7 @@ function(weir_script_test name)
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")
   set_tests_properties(${name} PROPERTIES ENVIRONMENT
     "WEIR_BINARY=${PROJECT_BINARY_DIR}/weir;WEIR_BUILD_DIR=${PROJECT_BINARY_DIR};\
-PYTHONDONTWRITEBYTECODE=1")
+WEIR_NGINX_PRELOAD=${WEIR_SANITIZER_RUNTIME};PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
 function(weir_node_test name)

@@ -23,6 +23,11 @@ from weir_server import (  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", ROOT / "build" / "dev"))
 MODULE = BUILD / "nginx" / "ngx_http_weir_module.so"
+# Debian's nginx has no AddressSanitizer; a module with it needs its runtime loaded first. What
+# nginx keeps until its end is no leak.
+PRELOAD = os.environ.get("WEIR_NGINX_PRELOAD")
+ENVIRONMENT = os.environ | ({"LD_PRELOAD": PRELOAD, "ASAN_OPTIONS":
+                             "abort_on_error=1:detect_leaks=0"} if PRELOAD else {})
 NO_LINGER = struct.pack("ii", 1, 0)  # close() resets the connection
 
 FRAME = """
@@ -89,11 +94,12 @@ class Nginx:
     def test(self):
         """`nginx -t`: (exit code, what it says)."""
         done = subprocess.run(self.command("-t"), capture_output=True, text=True,
-                              timeout=DEADLINE_S, check=False)
+                              timeout=DEADLINE_S, check=False, env=ENVIRONMENT)
         return done.returncode, done.stderr
 
     def _start(self):
-        self.process = subprocess.Popen(self.command(), stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command(), stderr=subprocess.PIPE, text=True,
+                                        env=ENVIRONMENT)
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
         # It listens before there are workers, and would miss a signal until then.
