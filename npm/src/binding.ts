@@ -2,10 +2,15 @@
 
 import type { Decision } from "./decision.js";
 import type { Limiter } from "./limiter.js";
-import { checkLimiter, checkOptions, checkText } from "./options.js";
+import { checkLimiter, checkOptions, checkText, type NamesOf } from "./options.js";
+
+interface Asked {
+  key: string;
+}
+const NAMES: NamesOf<Asked> = { key: true };
 
 export interface RateLimitBinding {
-  limit(options: { key: string }): Promise<{ success: boolean } & Decision>;
+  limit(options: Asked): Promise<{ success: boolean } & Decision>;
 }
 
 export function binding(limiter: Limiter<Decision> | Limiter<Promise<Decision>>,
@@ -14,7 +19,7 @@ export function binding(limiter: Limiter<Decision> | Limiter<Promise<Decision>>,
   checkText("bucket", bucket);
   return {
     async limit(options) {
-      checkOptions(options, "key");
+      checkOptions(options, "key", NAMES);
       const decision = await limiter.hit(bucket, options.key);
       return { success: decision.allowed, ...decision };
     },

@@ -5,12 +5,12 @@
 //   const limiter = new Limiter(quota, new DurableStore({ namespace: env.COUNTER }));
 
 import { Core } from "./core.js";
-import { checkOption, checkOptions, hasFunctions } from "./options.js";
+import { checkOption, checkOptions, hasFunctions, type NamesOf } from "./options.js";
 import type { PlatformRequest, PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import { checkCost, Quota, type QuotaOptions } from "./quota.js";
 import { decisionOf, type Decision } from "./decision.js";
 import { StoreError } from "./batcher.js";
-import { FailoverStore, type FailureOptions } from "./failover.js";
+import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import { keyName } from "./kv/kv_namespace.js";
 
 interface ObjectStorage {
@@ -111,10 +111,11 @@ export interface DurableStoreOptions extends FailureOptions {
   /** The binding of the class WeirCounter. */
   namespace: ObjectNamespace;
 }
+const NAMES: NamesOf<DurableStoreOptions> = { namespace: true, ...FAILURE_NAMES };
 
 export class DurableStore extends FailoverStore {
   constructor(private readonly options: DurableStoreOptions) {
-    checkOptions(options, "namespace");
+    checkOptions(options, "namespace", NAMES);
     super(options);
     const { namespace } = options;
     checkOption("namespace", namespace, hasFunctions(namespace, "idFromName", "get"),

@@ -3,7 +3,7 @@
 
 import { StoreError } from "./batcher.js";
 import { isDecision, uncounted, type Decision } from "./decision.js";
-import { checkOptional, isCount } from "./options.js";
+import { checkOptional, isCount, type NamesOf } from "./options.js";
 import { MemoryStore } from "./memory_store.js";
 import type { Quota } from "./quota.js";
 import type { AsyncStore, SyncStore } from "./store.js";
@@ -17,6 +17,7 @@ export interface FailureOptions {
   /** Milliseconds until a call counts as failed: 250 unless given. */
   deadline?: number;
 }
+export const FAILURE_NAMES: NamesOf<FailureOptions> = { onFailure: true, deadline: true };
 
 const DEADLINE_MS = 250;
 const DEADLINE_MAX_MS = 2 ** 31 - 1;  // of a timer

@@ -2,7 +2,7 @@
 // clients know. Seconds are rounded up: nobody is told to come back too early.
 
 import type { Decision } from "./decision.js";
-import { checkOption, checkOptional, checkText } from "./options.js";
+import { checkOption, checkOptional, checkOptions, checkText, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 
 const FORMS = ["draft-10", "draft-7", "draft-6", "none"] as const;
@@ -18,6 +18,7 @@ export interface HeaderStyle {
   /** What X-RateLimit-Reset says: seconds unless given, or the second since 1970. */
   xReset?: (typeof RESETS)[number];
 }
+export const STYLE_NAMES: NamesOf<HeaderStyle> = { headers: true, xHeaders: true, xReset: true };
 
 export function checkHeaderStyle({ headers, xHeaders, xReset }: HeaderStyle): void {
   const oneOf = (names: readonly string[], value: unknown): boolean =>
@@ -73,6 +74,15 @@ function draftFields(
  * `policy` is the limit's name. `Retry-After` is there only if waiting helps.
  */
 export function headers(
+  decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
+): Record<string, string> {
+  checkOptions(style, "headers, xHeaders or xReset", STYLE_NAMES);
+  checkHeaderStyle(style);
+  return fieldsOf(decision, quota, policy, style);
+}
+
+/** REQUIRES: a style that is checked. */
+export function fieldsOf(
   decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
 ): Record<string, string> {
   checkOption("decision", decision, typeof decision?.allowed === "boolean",

@@ -6,10 +6,10 @@
 import type { Decision } from "./decision.js";
 import { MemoryStore } from "./memory_store.js";
 import {
-  checkCost, checkOverrides, Quota, type Algorithm, type QuotaOptions, type Window,
+  checkCost, checkOverrides, Quota, QUOTA_NAMES, type Algorithm, type QuotaOptions, type Window,
 } from "./quota.js";
 import {
-  checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction,
+  checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction, type NamesOf,
 } from "./options.js";
 import { checkKept, type Store } from "./store.js";
 
@@ -19,6 +19,7 @@ export interface LimiterOptions extends QuotaOptions {
   /** Milliseconds since 1970. Date.now unless given. */
   clock?: () => number;
 }
+const LIMITER_NAMES: NamesOf<LimiterOptions> = { ...QUOTA_NAMES, maxKeys: true, clock: true };
 
 export interface HitOptions {
   /** Units to spend: 1 unless given. 0 only looks, a negative cost gives back. */
@@ -27,6 +28,7 @@ export interface HitOptions {
   limit?: number;
   window?: Window;
 }
+const HIT_NAMES: NamesOf<HitOptions> = { cost: true, limit: true, window: true };
 
 type Answer = Decision | Promise<Decision>;
 
@@ -50,28 +52,29 @@ const checkedClock = (clock: () => number) => (): number => {
 export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Algorithm> {
   readonly quota: Quota;
   readonly store: Store<A>;
-  private readonly options: LimiterOptions;
+  private readonly options: QuotaOptions;
   private readonly clock: () => number;
   private readonly overrides = new Map<string, Quota>();
 
   /** Without a store, memory decides, and hit() answers at once. */
   constructor(options: LimiterOptions & { algorithm?: Known<Counts> }, store?: Store<A, Counts>) {
-    this.options = options;
-    this.quota = new Quota(options);
-    checkOptional("clock", options.clock, isFunction(options.clock), "a function, as Date.now is");
+    checkOptions(options, "limit and window", LIMITER_NAMES);
+    const { maxKeys, clock, ...quota } = options;
+    this.options = quota;
+    this.quota = new Quota(quota);
+    checkOptional("clock", clock, isFunction(clock), "a function, as Date.now is");
     checkOptional("store", store, hasFunctions(store, "spend", "reset"),
                   "a Store, such as new RedisStore({ client })");
     if (store !== undefined) checkKept(this.quota, store);
-    this.clock = options.clock === undefined ? Date.now : checkedClock(options.clock);
-    const memory = options.maxKeys === undefined ? {} : { maxKeys: options.maxKeys };
-    this.store = store ?? (new MemoryStore(memory) as unknown as Store<A>);
+    this.clock = clock === undefined ? Date.now : checkedClock(clock);
+    this.store = store ?? (new MemoryStore({ maxKeys }) as unknown as Store<A>);
   }
 
   /** The same key in two buckets has two counters. */
   hit(bucket: string, key: string, options?: HitOptions): A {
     checkNames(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
-    checkOptions(options, "cost, limit or window");
+    checkOptions(options, "cost, limit or window", HIT_NAMES);
     const { cost = 1 } = options;
     checkCost(cost);
     return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());
@@ -80,7 +83,7 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
   /** Forgets what the key has spent. */
   reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
     checkNames(bucket, key);
-    checkOptions(options, "limit or window");
+    checkOptions(options, "limit or window", HIT_NAMES);
     return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
   }
 

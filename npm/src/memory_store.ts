@@ -4,7 +4,7 @@
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";
-import { checkMaxKeys, checkOptions } from "./options.js";
+import { checkMaxKeys, checkOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { SyncStore } from "./store.js";
 
@@ -12,6 +12,7 @@ export interface MemoryStoreOptions {
   /** Keys that fit: 1,024 to 16,777,216; 100,000 unless given. */
   maxKeys?: number;
 }
+export const MEMORY_NAMES: NamesOf<MemoryStoreOptions> = { maxKeys: true };
 
 const MAX_KEYS = 100_000;
 
@@ -20,7 +21,7 @@ export class MemoryStore implements SyncStore {
   private core: Core | undefined;
 
   constructor(options: MemoryStoreOptions = {}) {
-    checkOptions(options, "maxKeys");
+    checkOptions(options, "maxKeys", MEMORY_NAMES);
     checkMaxKeys(options.maxKeys);
     this.maxKeys = options.maxKeys ?? MAX_KEYS;
   }

@@ -1,6 +1,8 @@
 // Options are checked where a program passes them: its mistake has a name there, and not at the
 // first request.
 
+import { nearestName } from "./nearest_name.js";
+
 const SHOWN_MAX = 40;  // characters of a text
 
 function shown(value: unknown): string {
@@ -14,10 +16,31 @@ function shown(value: unknown): string {
 const wrong = (name: string, value: unknown, expected: string): string =>
   `${name} must be ${expected}, not ${shown(value)}`;
 
+/** The names of a type's options; the compiler finds one that is left out. */
+export type NamesOf<Options> = Readonly<Record<keyof Options, true>>;
+
 /** `needed`: the names of those that must be there. */
-export function checkOptions(options: unknown, needed: string): void {
+export function checkObject(options: unknown, needed: string): void {
   if (typeof options === "object" && options !== null) return;
   throw new TypeError(`options must be an object with ${needed}, not ${shown(options)}`);
+}
+
+/** Refuses other names, too: a misspelled one would leave what it says as it is. */
+export function checkOptions(options: unknown, needed: string,
+                             names: Readonly<Record<string, true>>): void {
+  checkObject(options, needed);
+  // Object.keys would make an array for each call.
+  for (const name in options as object) {
+    if (names[name] !== true && Object.hasOwn(options as object, name)) refuse(name, names);
+  }
+}
+
+function refuse(name: string, names: object): never {
+  const candidates = Object.keys(names);
+  const nearest = nearestName(name, candidates);
+  const hint = nearest === undefined ? `there is ${candidates.join(", ")}`
+                                     : `did you mean ${nearest}?`;
+  throw new TypeError(`there is no option ${shown(name)}; ${hint}`);
 }
 
 /** A TypeError for what is missing, a RangeError for what is wrong. */

@@ -1,6 +1,6 @@
 // Quota: `limit` units per `window`, read by an algorithm; checked once, as the server checks it.
 
-import { checkOption, checkOptional, checkOptions, isText } from "./options.js";
+import { checkOption, checkOptional, checkOptions, isText, type NamesOf } from "./options.js";
 
 export const ALGORITHMS = [
   "fixed_window",
@@ -24,6 +24,9 @@ export interface QuotaOptions {
   /** token_bucket only: the most that can be spent at once; the limit unless given. */
   burst?: number;
 }
+export const QUOTA_NAMES: NamesOf<QuotaOptions> = {
+  limit: true, window: true, algorithm: true, burst: true,
+};
 
 const LIMIT_MAX = 1e12;
 const WINDOW_MIN_US = 1e3;
@@ -69,7 +72,7 @@ export class Quota {
 
   /** Throws an error that names the option: TypeError if it is missing, else RangeError. */
   constructor(options: QuotaOptions) {
-    checkOptions(options, "limit and window");
+    checkOptions(options, "limit and window", QUOTA_NAMES);
     const { limit, window, algorithm = "sliding_window", burst } = options;
     this.limit = limit;
     this.windowUs = windowUs(window);

@@ -3,8 +3,10 @@
 import { sha256 } from "#platform";
 import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";
-import { FailoverStore, type FailureOptions } from "./failover.js";
-import { checkOption, checkOptional, checkOptions, isFunction, isText } from "./options.js";
+import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
+import {
+  checkOption, checkOptional, checkOptions, isFunction, isText, type NamesOf,
+} from "./options.js";
 import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import type { Quota } from "./quota.js";
 
@@ -16,6 +18,9 @@ export interface RemoteStoreOptions extends FailureOptions {
   /** Sent with every request, an Authorization for instance. */
   headers?: Record<string, string>;
 }
+const NAMES: NamesOf<RemoteStoreOptions> = {
+  url: true, fetch: true, headers: true, ...FAILURE_NAMES,
+};
 
 interface Check {
   key: string;
@@ -86,7 +91,7 @@ export class RemoteStore extends FailoverStore {
   private readonly url: string;
 
   constructor(private readonly options: RemoteStoreOptions) {
-    checkOptions(options, "url");
+    checkOptions(options, "url", NAMES);
     super(options);
     const { url, fetch: send, headers } = options;
     checkOption("url", url, isNodesUrl(url), 'where a node is: "http://10.0.0.7:8080"');

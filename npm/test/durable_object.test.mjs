@@ -64,7 +64,8 @@ for (const algorithm of ALGORITHMS) {
 
 test("a counter that holds nothing is given back", async () => {
   const world = runtime();
-  const limiter = new Limiter({ limit: 10, window: "1m" }, new DurableStore(world));
+  const { namespace } = world;
+  const limiter = new Limiter({ limit: 10, window: "1m" }, new DurableStore({ namespace }));
   await limiter.hit("", "k");
   const [[name, values]] = world.storages;
   assert.ok(values.get("alarm") > Date.now() + 60_000);

@@ -22,7 +22,7 @@ const MISSING = [
   ["limit is missing; it must be a whole number", () => new Limiter({})],
   ["limit is missing", () => new Quota({ window: 60 })],
   ["window is missing; it must be from 1 ms to 366 days: seconds, or a text such as \"1m\"",
-    () => new Limiter({ limit: 5, windowMs: 60_000 })],
+    () => new Limiter({ limit: 5 })],
   ["options must be an object with cost, limit or window, not 3",
     () => limiter.hit("b", "k", 3)],
   ["options must be an object with cost, limit or window, not null",
@@ -58,6 +58,50 @@ const MISSING = [
   ["key is missing", () => limitFetch({ limiter }, () => new Response())],
   ["handler is missing; it must be a function from a request to its response",
     () => limitFetch({ limiter, key: () => "k" })],
+];
+
+// A name that no option has is a TypeError: its value would be ignored.
+const UNKNOWN = [
+  ["there is no option \"algoritm\"; did you mean algorithm?",
+    () => new Limiter({ ...QUOTA, algoritm: "token_bucket" })],
+  ["there is no option \"windowMs\"; did you mean window?",
+    () => new Limiter({ limit: 5, windowMs: 60_000 })],
+  ["there is no option \"Limit\"; did you mean limit?", () => new Quota({ ...QUOTA, Limit: 6 })],
+  ["there is no option \"algo\"; did you mean algorithm?",
+    () => new Quota({ ...QUOTA, algo: "token_bucket" })],
+  ["there is no option \"maxKeys\"; there is limit, window, algorithm, burst",
+    () => new Quota({ ...QUOTA, maxKeys: 5000 })],
+  ["there is no option \"csot\"; did you mean cost?", () => limiter.hit("b", "k", { csot: 3 })],
+  ["there is no option \"csot\"", () => limiter.hit("b", "k", { cost: 1, csot: undefined })],
+  ["there is no option \"algorithm\"; there is cost, limit, window",
+    () => limiter.hit("b", "k", { algorithm: "token_bucket" })],
+  ["there is no option \"constructor\"", () => limiter.hit("b", "k", { constructor: 3 })],
+  ["there is no option \"widnow\"; did you mean window?",
+    () => limiter.reset("b", "k", { widnow: 60 })],
+  ["there is no option \"maxkeys\"; did you mean maxKeys?",
+    () => new MemoryStore({ maxkeys: 5000 })],
+  ["there is no option \"prefx\"; did you mean prefix?",
+    () => new RedisStore({ client, prefx: "a:" })],
+  ["there is no option \"onfailure\"; did you mean onFailure?",
+    () => new RedisStore({ client, onfailure: "deny" })],
+  ["there is no option \"dealine\"; did you mean deadline?",
+    () => new RemoteStore({ url, dealine: 100 })],
+  ["there is no option \"header\"; did you mean headers?",
+    () => new RemoteStore({ url, header: {} })],
+  ["there is no option \"onFailur\"; did you mean onFailure?",
+    () => new DurableStore({ namespace, onFailur: "deny" })],
+  ["there is no option \"palce\"; did you mean place?", () => new KvStore({ kv, palce: "a" })],
+  ["there is no option \"storee\"; did you mean store?", () => new CountingStore({ storee: kv })],
+  ["there is no option \"polcy\"; did you mean policy?",
+    () => limitExpress({ limiter, polcy: "login" })],
+  ["there is no option \"buckte\"; did you mean bucket?",
+    () => limitFastify({ limiter, buckte: "login" })],
+  ["there is no option \"costs\"; did you mean cost?",
+    () => limitHono({ limiter, key: () => "k", costs: () => 2 })],
+  ["there is no option \"xheaders\"; did you mean xHeaders?",
+    () => limitFetch({ limiter, key: () => "k", xheaders: [] }, () => new Response())],
+  ["there is no option \"form\"; there is headers, xHeaders, xReset",
+    () => headers(limiter.hit("b", "k"), limiter.quota, "p", { form: "draft-6" })],
 ];
 
 // A wrong option is a RangeError.
@@ -138,7 +182,8 @@ const WRONG = [
   ["policy must be a text, not 7", () => limitExpress({ limiter, policy: 7 })],
 ];
 
-for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {
+const MISTAKES = [["TypeError", MISSING], ["TypeError", UNKNOWN], ["RangeError", WRONG]];
+for (const [name, list] of MISTAKES) {
   for (const [begins, make] of list) {
     test(`${name}: ${make.toString().slice(6)}`, () => {
       assert.throws(make, (error) => {
@@ -149,6 +194,24 @@ for (const [name, list] of [["TypeError", MISSING], ["RangeError", WRONG]]) {
     });
   }
 }
+
+test("a name that no option has spends nothing", () => {
+  const own = new Limiter(QUOTA);
+  for (const wrong of [{ csot: 3 }, { cost: 3, limitt: 9 }]) {
+    assert.throws(() => own.hit("b", "k", wrong), /^TypeError: there is no option/);
+  }
+  assert.equal(own.hit("b", "k").remaining, 4);
+});
+
+test("options that a program did not write itself are no mistake", () => {
+  const defaults = { csot: 3 };
+  const options = Object.assign(Object.create(defaults), { cost: 2 });
+  assert.equal(new Limiter(QUOTA).hit("b", "k", options).remaining, 3);
+});
+
+test("express-rate-limit and its like pass more than windowMs", () => {
+  new CountingStore({ maxKeys: 5000, clock: Date.now }).init({ windowMs: 1000, limit: 5 });
+});
 
 // The text of a right one, once it has been seen, made these pass.
 test("options of a call are refused whatever came before", () => {
@@ -192,6 +255,8 @@ test("a clock that answers no time is refused, and the limiter goes on", () => {
 test("a binding that is asked without a key says so", async () => {
   await assert.rejects(binding(limiter).limit(), /^TypeError: options must be an object with key/);
   await assert.rejects(binding(limiter).limit({}), /^TypeError: key must be a string/);
+  await assert.rejects(binding(limiter).limit({ key: "k", cost: 3 }),
+                       /^TypeError: there is no option "cost"; there is key$/);
 });
 
 test("the longest fill time is compared in whole numbers", () => {

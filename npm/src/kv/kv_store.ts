@@ -16,6 +16,7 @@ import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";
 import {
   checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction, isText,
+  type NamesOf,
 } from "../options.js";
 import { Quota } from "../quota.js";
 import { checkKept, type Store } from "../store.js";
@@ -51,6 +52,10 @@ export interface KvStoreOptions {
   /** Keeps a Worker alive until its writes are done. Set it for every request. */
   waitUntil?: (work: Promise<unknown>) => void;
 }
+const NAMES: NamesOf<KvStoreOptions> = {
+  kv: true, format: true, prefix: true, places: true, interval: true, wait: true, maxKeys: true,
+  staleness: true, writeEvery: true, place: true, waitUntil: true,
+};
 
 /** What a limit over KV may admit, in units a window; windows follow each other since 1970. */
 export interface Bound {
@@ -81,7 +86,7 @@ const RECORDS_MAX = 10_000;
 const FORMATS = ["merged", "log", "count"];
 
 function checkKvOptions(options: KvStoreOptions): void {
-  checkOptions(options, "kv");
+  checkOptions(options, "kv", NAMES);
   const { kv, format, places, prefix, place } = options;
   checkOption("kv", kv, hasFunctions(kv, "get", "put", "delete"),
               "the binding of a KV namespace: env.KV, say");

@@ -6,9 +6,11 @@
 // and a denied request counts like any other; our own middlewares have all of that.
 
 import { Limiter } from "../limiter.js";
-import { MemoryStore, type MemoryStoreOptions } from "../memory_store.js";
+import { MEMORY_NAMES, MemoryStore, type MemoryStoreOptions } from "../memory_store.js";
 import type { Decision } from "../decision.js";
-import { checkOption, checkOptional, checkOptions, isCount, isText } from "../options.js";
+import {
+  checkObject, checkOption, checkOptional, checkOptions, isCount, isText, type NamesOf,
+} from "../options.js";
 import type { Store } from "../store.js";
 
 export interface CountingStoreOptions extends MemoryStoreOptions {
@@ -18,6 +20,9 @@ export interface CountingStoreOptions extends MemoryStoreOptions {
   prefix?: string;
   clock?: () => number;
 }
+const NAMES: NamesOf<CountingStoreOptions> = {
+  ...MEMORY_NAMES, store: true, prefix: true, clock: true,
+};
 
 const COUNT_MAX = 1_000_000_000;  // nobody is limited here
 const WINDOW_MS = 60_000;
@@ -30,7 +35,7 @@ export class CountingStore {
   private limiter: Limiter<Decision | Promise<Decision>>;
 
   constructor(private readonly options: CountingStoreOptions = {}) {
-    checkOptions(options, "store, prefix or maxKeys");
+    checkOptions(options, "store, prefix or maxKeys", NAMES);
     checkOptional("prefix", options.prefix, isText(options.prefix), "a text");
     this.prefix = options.prefix ?? "";
     this.localKeys = options.store === undefined;
@@ -39,7 +44,7 @@ export class CountingStore {
 
   /** Called by the middleware, with its own options. */
   init(options: { windowMs: number }): void {
-    checkOptions(options, "windowMs");
+    checkObject(options, "windowMs");
     const { windowMs } = options;
     const isRight = isCount(windowMs, 1) && windowMs <= WINDOW_MAX_MS;
     checkOption("windowMs", windowMs, isRight, "milliseconds, from 1 to 366 days");
@@ -71,7 +76,7 @@ export class CountingStore {
 
   private limiterOf(windowMs: number): Limiter<Decision | Promise<Decision>> {
     const quota = { limit: COUNT_MAX, window: windowMs / 1000, algorithm: "fixed_window" as const };
-    const { store = new MemoryStore(this.options), clock = Date.now } = this.options;
+    const { maxKeys, store = new MemoryStore({ maxKeys }), clock = Date.now } = this.options;
     return new Limiter({ ...quota, clock }, store as Store<Decision | Promise<Decision>>);
   }
 }

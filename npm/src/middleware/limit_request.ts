@@ -1,10 +1,10 @@
 // What all middlewares do: one hit a request, its headers, and the answer to a denial.
 
 import type { Decision } from "../decision.js";
-import { checkHeaderStyle, headers, type HeaderStyle } from "../headers.js";
+import { checkHeaderStyle, fieldsOf, STYLE_NAMES, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
 import {
-  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText,
+  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText, type NamesOf,
 } from "../options.js";
 
 /** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
@@ -20,12 +20,15 @@ export interface MiddlewareOptions<Request> extends HeaderStyle {
   /** The limit's name in the header fields. */
   policy?: string;
 }
+const NAMES: NamesOf<MiddlewareOptions<unknown>> = {
+  ...STYLE_NAMES, limiter: true, bucket: true, key: true, cost: true, policy: true,
+};
 
 /** Where no framework says who asks, a key must. */
 export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
                                          keys: "key may be left out" | "key must be there"): void {
   const needsKey = keys === "key must be there";
-  checkOptions(options, needsKey ? "limiter and key" : "a limiter");
+  checkOptions(options, needsKey ? "limiter and key" : "a limiter", NAMES);
   const { limiter, key, cost, bucket, policy } = options;
   checkLimiter(limiter);
   const checkKey = needsKey ? checkOption : checkOptional;
@@ -53,6 +56,6 @@ export async function limitRequest<Request>(
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {
     allowed: decision.allowed,
-    headers: headers(decision, options.limiter.quota, options.policy, options),
+    headers: fieldsOf(decision, options.limiter.quota, options.policy, options),
   };
 }

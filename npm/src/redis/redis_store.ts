@@ -7,9 +7,9 @@
 import { Batcher, StoreError } from "../batcher.js";
 import { Core } from "../core.js";
 import type { Decision } from "../decision.js";
-import { FailoverStore, type FailureOptions } from "../failover.js";
+import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "../failover.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isFunction, isText,
+  checkOption, checkOptional, checkOptions, hasFunctions, isFunction, isText, type NamesOf,
 } from "../options.js";
 import type { Quota } from "../quota.js";
 import { OPERATIONS, pack, read, type Charge } from "./charge_call.js";
@@ -29,6 +29,9 @@ export interface RedisStoreOptions extends FailureOptions {
   /** One call for each key, as those of a cluster are in different places. */
   cluster?: boolean;
 }
+const NAMES: NamesOf<RedisStoreOptions> = {
+  client: true, prefix: true, cluster: true, ...FAILURE_NAMES,
+};
 
 // The fleet's secret as hexadecimal digits; the one that comes first is everybody's.
 const SECRET_SCRIPT = `
@@ -64,7 +67,7 @@ export class RedisStore extends FailoverStore {
   private secret: string | undefined;
 
   constructor(options: RedisStoreOptions) {
-    checkOptions(options, "client");
+    checkOptions(options, "client", NAMES);
     super(options);
     const { client, prefix } = options;
     const isClient = isFunction(client) || hasFunctions(client, "call") ||
