@@ -12,8 +12,7 @@ const START = 1_763_836_020_000;
 const FIELDS = { limit: 10, window: 60 };
 
 // A limiter of one place, whose `tick` waits for what it does in the background.
-function placeOn(kv, options = {}, quota = FIELDS) {
-  const time = options.time ?? { now: START };
+function placeOn(kv, { time = { now: START }, ...options } = {}, quota = FIELDS) {
   const work = [];
   const waitUntil = (each) => work.push(each);
   const store = new KvStore({ kv, interval: 1100, waitUntil, ...options });

@@ -6,8 +6,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/name_value.h"
 #include "base/waker.h"
+#include "proto/json_writer.h"
 #include "server/http/problem.h"
+#include "server/http/query.h"
 #include "weir/version.h"
 
 namespace weir::nginx {
@@ -22,6 +25,13 @@ constexpr int kWaitsMax = 200;
 constexpr std::array<std::string_view, 3> kForAnybody = {"/metrics", "/health", "/openapi.json"};
 constexpr std::array<std::string_view, 3> kForThisMachine = {"/", "/v1/explain", "/v1/reset"};
 constexpr std::string_view kAdminPages = "/admin/";
+
+// What "/" names.
+constexpr std::array<NameValue, 5> kListed = {{{"health", "/health"},
+                                               {"metrics", "/metrics"},
+                                               {"rules", "/admin/rules"},
+                                               {"blocks", "/admin/blocks"},
+                                               {"openapi", "/openapi.json"}}};
 
 // Notes that the session wants to go on.
 class Flag final : public Waker {
@@ -39,9 +49,28 @@ std::string refusal(int status, std::string_view detail) {
          " \r\nContent-Type: " + std::string(kProblemContentType) + "\r\n\r\n" + body;
 }
 
+std::string_view path_of(const Admin::Request& request) {
+  return request.target.substr(0, request.target.find('?'));
+}
+
+bool is_index(const Admin::Request& request) {
+  return path_of(request) == "/" && (request.method == "GET" || request.method == "HEAD");
+}
+
+// That of a server names paths which are not here, without the location's.
+std::string index_of(std::string_view place) {
+  JsonWriter json;
+  json.begin_object().key("service").string("weir");
+  for (const auto& [name, path] : kListed) {
+    json.key(name).string(as_utf8(std::string(place).append(path)));
+  }
+  json.end_object();
+  return "HTTP/1.1 200 \r\nContent-Type: application/json\r\n\r\n" + std::string(json.text());
+}
+
 // Nothing if the client may go on.
 std::optional<std::string> refuse(const Admin::Request& request) {
-  const auto path = request.target.substr(0, request.target.find('?'));
+  const auto path = path_of(request);
   if (std::ranges::find(kForAnybody, path) != kForAnybody.end()) return std::nullopt;
   const bool is_page = path.starts_with(kAdminPages) ||
                        std::ranges::find(kForThisMachine, path) != kForThisMachine.end();
@@ -123,6 +152,7 @@ void Admin::use_rules(const std::vector<RuleSetPtr>& sets) {
 
 std::string Admin::answer(const Request& request, Instant now) {
   if (auto refused = refuse(request)) return *std::move(refused);
+  if (is_index(request)) return index_of(request.place);
   std::string bytes;
   bytes.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
   bytes.append(request.fields);

@@ -49,7 +49,8 @@ class Admin {
 
   struct Request {
     std::string_view method;
-    std::string_view target;  // path and query below the place of the pages; begins with '/'
+    std::string_view place;   // the path of the location, without a '/' at its end: "/weir"
+    std::string_view target;  // path and query below that place; begins with '/'
     std::string_view fields;  // lines of the head, but those about the body and the connection
     std::string_view body;
     std::optional<IpAddress> client;

@@ -65,15 +65,21 @@ ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
   return NGX_OK;
 }
 
-// What follows the location's own name; empty if the client has spelled that otherwise.
-std::string target_of(ngx_http_request_t* request) {
+// The location's own name.
+std::string_view place_of(ngx_http_request_t* request) {
   const auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
       ngx_http_get_module_loc_conf(request, ngx_http_core_module));
   std::string_view name = view_of(core->name);
   if (name.ends_with('/')) name.remove_suffix(1);
+  return name;
+}
+
+// What follows it; empty if the client has spelled that otherwise.
+std::string target_of(ngx_http_request_t* request) {
+  const std::string_view place = place_of(request);
   std::string_view target = view_of(request->unparsed_uri);
-  if (!target.starts_with(name)) return {};
-  target.remove_prefix(name.size());
+  if (!target.starts_with(place)) return {};
+  target.remove_prefix(place.size());
   if (target.empty() || target.front() == '?') return "/" + std::string(target);
   return target.front() == '/' ? std::string(target) : std::string();
 }
@@ -129,6 +135,7 @@ ngx_int_t answer(ngx_http_request_t* request) {
   if (target.empty()) return NGX_HTTP_NOT_FOUND;
   const std::string fields = fields_of(request);
   return send(request, the_admin->answer({.method = view_of(request->method_name),
+                                          .place = place_of(request),
                                           .target = target,
                                           .fields = fields,
                                           .body = body,

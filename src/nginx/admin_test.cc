@@ -13,6 +13,7 @@ namespace weir::nginx {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -21,15 +22,23 @@ constexpr std::string_view kLocal = "Host: localhost\r\n";
 class AdminTest : public Workers {
  protected:
   std::string get(std::string_view target, std::string_view fields = kLocal) {
-    return admin_.answer(
-        {.method = "GET", .target = target, .fields = fields, .body = {}, .client = client_},
-        clock_.time);
+    return admin_.answer({.method = "GET",
+                          .place = "/weir",
+                          .target = target,
+                          .fields = fields,
+                          .body = {},
+                          .client = client_},
+                         clock_.time);
   }
   std::string send(std::string_view method, std::string_view target, std::string_view body) {
     const std::string fields = std::string(kLocal) + "Content-Type: application/json\r\n";
-    return admin_.answer(
-        {.method = method, .target = target, .fields = fields, .body = body, .client = client_},
-        clock_.time);
+    return admin_.answer({.method = method,
+                          .place = "/weir",
+                          .target = target,
+                          .fields = fields,
+                          .body = body,
+                          .client = client_},
+                         clock_.time);
   }
 
   std::unique_ptr<Judge> one_ = worker();
@@ -89,6 +98,20 @@ TEST_F(AdminTest, WebPagesAndOtherNamesOfThisMachineAreRefused) {
   EXPECT_THAT(get("/admin/blocks", "Host: localhost\r\nOrigin: https://evil.example\r\n"),
               StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(get("/admin/blocks", "Host: evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+}
+
+// It was that of a server: "/health", "/metrics" and "POST /check".
+TEST_F(AdminTest, TheIndexNamesWhatThereIsBelowTheLocation) {
+  const std::string index = get("/");
+  EXPECT_THAT(index, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(index, EndsWith(R"({"service":"weir","health":"/weir/health",)"
+                              R"("metrics":"/weir/metrics","rules":"/weir/admin/rules",)"
+                              R"("blocks":"/weir/admin/blocks","openapi":"/weir/openapi.json"})"));
+  for (const std::string_view path :
+       {"/health", "/metrics", "/admin/rules", "/admin/blocks", "/openapi.json"}) {
+    EXPECT_THAT(get(path), StartsWith("HTTP/1.1 200")) << path;
+  }
+  EXPECT_THAT(send("POST", "/", "{}"), StartsWith("HTTP/1.1 405"));
 }
 
 TEST_F(AdminTest, SpendsNothing) {

@@ -63,6 +63,9 @@ class Blocks(unittest.TestCase):
             self.assertIn("203.0.113.0/24", slip.err)
             self.assertEqual(command(weir, "block", "alice", "--for", "soon").code, 2)
             self.assertEqual(command(weir, "block", "alice").code, 2)
+            unknown = command(weir, "blocks", "--rule", "apy")
+            self.assertEqual((unknown.code, unknown.out), (2, ""), "it was an empty table")
+            self.assertIn("did you mean 'api'?", unknown.err)
 
 
 class Denials(unittest.TestCase):

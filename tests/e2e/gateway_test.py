@@ -291,6 +291,9 @@ class TheGateway(unittest.TestCase):
                 "--http", f"127.0.0.1:{gateway.port}")
             self.assertEqual(code, 1)
             self.assertIn("Address already in use", said)
+            # Before it said " 127.0.0.1:PORT -> ORIGIN", as if it were so.
+            self.assertIn(f" starting nginx for 127.0.0.1:{gateway.port} -> http://127.0.0.1:1\n",
+                          said)
 
 
 class ItsCommandLine(unittest.TestCase):

@@ -47,6 +47,12 @@ class AdminTest(unittest.TestCase):
         self.assertEqual(self.nginx.ask("/login", client="127.0.8.7").status, 429)
         self.assertEqual(self.nginx.ask("/login", client="127.0.7.8").status, 200)
 
+    def test_its_first_page_leads_to_the_others(self):
+        pages = self.nginx.ask("/weir/").json()
+        self.assertEqual(pages.pop("service"), "weir")
+        for page in pages.values():
+            self.assertEqual(self.nginx.ask(page).status, 200, page)
+
     def test_metrics_are_those_of_all_workers_before_and_after_a_reload(self):
         for _ in range(8):
             self.nginx.ask("/login")

@@ -226,7 +226,7 @@ int run(const CommandLine& line, GatewayOptions options) {
   raise_open_files_limit();  // nginx's workers inherit it
   const auto signals = Signals({SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGCHLD});
   for (const auto& address : {options.http, options.http_tls}) {
-    if (!address.empty()) spdlog::info("{} -> {}", address, options.origin);
+    if (!address.empty()) spdlog::info("starting nginx for {} -> {}", address, options.origin);
   }
   return Gateway(std::move(options), nginx).run(signals);
 }

@@ -40,6 +40,12 @@ void write_block(JsonWriter& json, const Block& block, Instant now) {
   json.key("ends_in_seconds").seconds(block.until - now).end_object();
 }
 
+// No rule stands for all of them.
+bool is_unknown(const HttpCore& core, const std::string& rule) {
+  return !rule.empty() && core.rules().find(rule) == nullptr;
+}
+
+// Blocks of a rule that is gone are shown.
 void list_blocks(HttpCore& core, const Exchange& exchange) {
   std::size_t limit = kBlocksShown;
   if (const auto text = query_value(exchange.query, "limit")) {
@@ -49,6 +55,9 @@ void list_blocks(HttpCore& core, const Exchange& exchange) {
     }
   }
   const std::string rule = query_value(exchange.query, "rule").value_or("");
+  if (is_unknown(core, rule) && core.blocks().list(rule, 1, exchange.now).empty()) {
+    return core.reply_problem(exchange, unknown_rule(rule, core.rules()));
+  }
   JsonWriter json;
   json.begin_object().key("total").number(core.blocks().size()).key("blocks").begin_array();
   for (const Block& block : core.blocks().list(rule, limit, exchange.now)) {
@@ -84,8 +93,8 @@ std::optional<Problem> read_whom(JsonBody& body, const HttpCore& core, Block& bl
   if (const auto meant = network_meant(block.key)) body.reject("key", *meant);
   if (const auto network = BlockedNetwork::parse(block.key)) block.key = network->to_string();
   if (body.problem()) return body.problem();
-  const bool is_known = block.rule.empty() || core.rules().find(block.rule) != nullptr;
-  return is_known ? std::nullopt : std::optional(unknown_rule(block.rule, core.rules()));
+  if (!is_unknown(core, block.rule)) return std::nullopt;
+  return unknown_rule(block.rule, core.rules());
 }
 
 std::string quoted(std::string_view text) {

@@ -109,6 +109,9 @@ TEST_F(HttpBlocks, AreListedByRuleAndUpToALimit) {
   EXPECT_EQ(count("?limit=2"), 2u);
   EXPECT_EQ(count("?rule=api&limit=0"), 0u);
   EXPECT_EQ(door_.ask(get("/admin/blocks?limit=x")).status, 400);
+  const TestReply unknown = door_.ask(get("/admin/blocks?rule=logni"));
+  EXPECT_EQ(unknown.status, 404) << "it was an empty list";
+  EXPECT_NE(unknown.body.find("did you mean 'login'"), std::string::npos) << unknown.body;
   EXPECT_EQ(door_.ask(get("/admin/blocks?limit=10001")).status, 400);
 }
 

@@ -52,6 +52,23 @@ TEST(HttpRules, AreChangedByMethod) {
   EXPECT_EQ(door.desk.last.if_version, 12u);
 }
 
+// A change of one was answered with about:blank.
+TEST(HttpRules, ThatDoNotExistAreUnknownByEveryMethod) {
+  TestDoor door;
+  door.desk.outcome = {.status = 404, .detail = "There is no rule of this id.", .version = 7};
+  const std::string shown = door.ask(get("/admin/rules/logni")).body;
+  EXPECT_NE(shown.find("urn:weir:problem:unknown-rule"), std::string::npos) << shown;
+  for (const std::string_view method : {"PATCH", "DELETE"}) {
+    TestReply reply = door.ask(request(method, "/admin/rules/logni", R"({"limit":2})"));
+    EXPECT_EQ(reply.status, 404) << method;
+    EXPECT_EQ(reply.body, shown) << method;
+    EXPECT_EQ(reply.fields["etag"], "\"7\"") << method;
+  }
+  door.desk.outcome.detail = "This version is not in the history.";
+  const TestReply back = door.ask(post("/admin/history", R"({"back_to":2})"));
+  EXPECT_NE(back.body.find("about:blank"), std::string::npos) << back.body;
+}
+
 TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
   TestDoor door;
   door.desk.verdict = {.findings = {{.line = 3, .column = 7, .text = "no"},

@@ -122,10 +122,16 @@ void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& o
   json.end_object();
 }
 
+Problem problem_of(const HttpCore& core, const RuleChange& change, const RuleReply& outcome) {
+  const bool is_of_a_rule = change.kind != RuleChange::Kind::kGoBack;
+  if (outcome.status == 404 && is_of_a_rule) return unknown_rule(change.id, core.rules());
+  return http_problem(outcome.status, as_utf8(outcome.detail));
+}
+
 void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change,
                    const RuleReply& outcome) {
   if (outcome.status >= 400) {
-    return core.write_problem(to, http_problem(outcome.status, as_utf8(outcome.detail)),
+    return core.write_problem(to, problem_of(core, change, outcome),
                               VersionFields(outcome.version));
   }
   JsonWriter json;
