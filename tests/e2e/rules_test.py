@@ -233,7 +233,8 @@ class Blocks(unittest.TestCase):
                 self.assertTrue(second.check(key="b", rule="api")["allowed"])
                 # Written without being stopped, too.
                 ask(second, request("DELETE", "/admin/blocks", {"rule": "api", "key": "a"}))
-                wait_until(lambda: b"end 0" in pathlib.Path(state).read_bytes(), "it is written")
+                wait_until(lambda: pathlib.Path(state).read_bytes().count(b" lifted ") == 2,
+                           "it is written")
                 second.process.kill()
                 second.wait()
             whole = pathlib.Path(state).read_text(encoding="utf-8")

@@ -44,7 +44,8 @@
 // little. A core that dies loses one interval's units at most, and of calm keys what is said above;
 // nothing if it notes elsewhere what it owes (owed_units.h), and another owes it from then on.
 //
-// Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc.
+// Thread rule: the core of its client and reactor. Tested by tests/redis/async_fleet_test.cc and
+// tests/redis/async_syncs_test.cc.
 
 #pragma once
 

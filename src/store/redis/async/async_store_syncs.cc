@@ -10,9 +10,9 @@
 namespace weir {
 namespace {
 
-// The first syncs that hurry in a period go at once, later ones keep an eighth of it between them: 6
-// ms, if the interval is 100. Else thousands of keys a second, each after a while, would make a trip
-// for each few requests.
+// The first syncs that hurry in a period go at once, later ones keep an eighth of it between them:
+// 6 ms, if the interval is 100. Else thousands of keys a second, each after a while, would make a
+// trip for each few requests.
 constexpr int kHurriedAtOnce = 8;
 constexpr int kHastePart = 8;
 
