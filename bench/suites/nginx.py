@@ -30,19 +30,19 @@ rules:
   - id: all
     match: {}
     key: client
-    limit: 10000000
+    limit: 5000000
     window: 1m
 """
-BLOCKING = RULES.replace("limit: 10000000", "limit: 0") + "    on_deny: {block: 1h}\n"
+BLOCKING = RULES.replace("limit: 5000000", "limit: 0") + "    on_deny: {block: 1h}\n"
 
 # For each of 100,000 keys, of which few come often.
-RULES_BY_KEY = RULES.replace("key: client", "key: query:k").replace("10000000", "1000000")
+RULES_BY_KEY = RULES.replace("key: client", "key: query:k").replace("5000000", "1000000")
 GETS_BY_KEY = ("--get", f"/?k={clients.KEY}", "--distribution", "zipf")
 
 # A fixed window of the usual shape: a counter with an end, and two fields.
 LUA_COUNTER = """
     access_by_lua_block {
-      local limit, window = 10000000, 60
+      local limit, window = 5000000, 60
       local counters = ngx.shared.counters
       local key = ngx.var.binary_remote_addr
       local count = counters:incr(key, 1, 0, window)
