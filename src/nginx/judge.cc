@@ -157,16 +157,21 @@ std::int64_t Judge::enter(const Ask& ask, const Question& question) {
 }
 
 // How many requests are under way, with this one, that the rule may count when their responses are
-// known; 0: nobody knows.
+// known; 0: nobody knows. One that no limit has room for holds nothing, or those that are sure to
+// be denied would take the places of others while they wait for a Redis.
 std::int64_t Judge::reserve(const Ask& ask, const Question& question) {
+  using Kind = Concurrency::Entrance::Kind;
   if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
   const Rule& rule = *ask.rule;
   const KeyHash share =
       hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
-  const auto entrance = under_way_.enter(share);
-  if (entrance.kind == Concurrency::Entrance::Kind::kEntered) {
-    stay(question).reserve(share);
-    return entrance.under_way;
+  const auto limits = rule.limits_for(ask.key, ask.tier);
+  const std::int64_t most = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+  const auto entrance = under_way_.enter_living(share, most);
+  switch (entrance.kind) {
+    case Kind::kEntered: stay(question).reserve(share); return entrance.under_way;
+    case Kind::kOver: return most + 1;
+    case Kind::kNoPlace: break;
   }
   return rule.on_full == OnFull::kDeny ? std::numeric_limits<std::int64_t>::max() : 0;
 }

@@ -112,10 +112,12 @@ Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit) {
   return add(set, key.low, under_way);
 }
 
-Concurrency::Entrance Concurrency::enter(KeyHash key) {
+Concurrency::Entrance Concurrency::enter_living(KeyHash key, std::int64_t limit) {
   Set& set = set_of(key);
   const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
-  return add(set, key.low, count_living(set, key.low));
+  const std::int64_t under_way = count_living(set, key.low);
+  if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
+  return add(set, key.low, under_way);
 }
 
 Concurrency::Entrance Concurrency::add(Set& set, std::uint64_t key, std::int64_t others) const {

@@ -55,8 +55,8 @@ class Concurrency {
     std::int64_t under_way = 0;  // of the key, with this one if it has entered
   };
   Entrance enter(KeyHash key, std::int64_t limit);
-  // Whatever their number is. None of them is of a dead worker.
-  Entrance enter(KeyHash key);
+  // Counts none of a dead worker, however few there are, as somebody asks for their number.
+  Entrance enter_living(KeyHash key, std::int64_t limit);
   // REQUIRES: it has entered, and not left
   void leave(KeyHash key);
 

@@ -64,6 +64,15 @@ TEST_F(ConcurrencyTest, WorkersCountTogether) {
   EXPECT_EQ(one->enter(ada_, 0).kind, Kind::kOver);
 }
 
+TEST_F(ConcurrencyTest, WhatFindsNoRoomHoldsNothing) {
+  const auto one = worker();
+  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 1);
+  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(one->enter_living(ada_, 2).kind, Kind::kOver);
+  one->leave(ada_);
+  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 2);
+}
+
 TEST_F(ConcurrencyTest, AWorkerThatEndsHoldsNothing) {
   const auto one = worker();
   auto other = worker();
@@ -88,14 +97,14 @@ TEST_F(ConcurrencyTest, WhatAKilledWorkerHadUnderWayIsVoid) {
   EXPECT_EQ(one->enter(ada_, 3).kind, Kind::kOver);
 }
 
-TEST_F(ConcurrencyTest, WhereThereIsNoLimitTheDeadAreNotCountedEither) {
+TEST_F(ConcurrencyTest, BelowTheLimitTheDeadAreNotCountedEither) {
   const auto one = worker();
-  EXPECT_EQ(one->enter(ada_).under_way, 1);
+  EXPECT_EQ(one->enter_living(ada_, 9).under_way, 1);
   run_and_kill([&] {
     const auto killed = worker();
-    if (killed->enter(ada_).under_way != 2) std::_Exit(1);
+    if (killed->enter_living(ada_, 9).under_way != 2) std::_Exit(1);
   });
-  EXPECT_EQ(one->enter(ada_).under_way, 2);
+  EXPECT_EQ(one->enter_living(ada_, 9).under_way, 2);
 }
 
 TEST_F(ConcurrencyTest, AWorkerInThePlaceOfAKilledOneInheritsNothing) {
