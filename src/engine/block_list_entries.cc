@@ -159,7 +159,7 @@ void BlockList::make_room_in(const Network& network) {
 bool BlockList::make_room_for(Worth worth) {
   if (lists_.entries.size() < blocks_max_) return true;
   const auto& [least, end] = *lists_.by_worth.begin();
-  if (least > worth) return false;
+  if (least > worth || (least == worth && worth == Worth::kByHand)) return false;
   drop(end.second);
   return true;
 }

@@ -266,9 +266,11 @@ TEST_F(BlockListTest, WhatIsBlockedByHandIsTheLastToGo) {
   for (int i = 0; i < 640; ++i) list_.add(block("flood" + std::to_string(i), 48h), kNow);
   for (int i = 0; i < 640; ++i) list_.add(block("10.0.1." + std::to_string(i % 250), 48h), kNow);
   EXPECT_TRUE(is_blocked("10.0.0.1"));
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < 63; ++i) {
     EXPECT_TRUE(list_.add(by_hand("hand" + std::to_string(i), 1h), kNow));
   }
+  EXPECT_FALSE(list_.add(by_hand("one more", 2h), kNow)) << "another hand's would go";
+  EXPECT_TRUE(is_blocked("10.0.0.1"));
   EXPECT_FALSE(list_.add(block("other", 24h), kNow)) << "all others are worth more";
   EXPECT_FALSE(is_blocked("other"));
 }

@@ -107,10 +107,12 @@ void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
   const auto found = std::ranges::count_if(blocks, std::not_fn(is_lift));
   const Duration lead = lead_of(moment);
   for (auto& block : blocks) {
-    // A clock that is behind must not make a block longer than it was.
+    // A clock that is behind must not make a block longer than it was. One that is newer than what
+    // a node said whose clock is ahead does not tell how long it was.
     const Duration length = block.until - block.since;
     block.since -= lead;
-    block.until = std::min(block.until - lead, moment.now + length);
+    block.until -= lead;
+    if (length > Duration{0}) block.until = std::min(block.until, moment.now + length);
   }
   std::erase_if(blocks, [&](const Block& block) { return block.until <= moment.now; });
   // If there are more than the list takes, the longest stay. It keeps the first that come; behind

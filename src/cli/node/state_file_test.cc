@@ -112,6 +112,25 @@ TEST_F(StateFileTest, AClockThatIsBehindDoesNotMakeBlocksLonger) {
   EXPECT_EQ(end_of("long"), then + 1h);
 }
 
+TEST_F(StateFileTest, ABlockThatIsNewerThanTheActOfAClockAheadIsKept) {
+  auto before = BlockList(hasher_);
+  before.learn({.rule = "login",
+                .key = "a",
+                .since = kNow + 1h,
+                .until = kNow,
+                .reason = BlockReason::kLifted},
+               std::nullopt, kNow);
+  before.add({.rule = "login",
+              .key = "a",
+              .since = kNow,
+              .until = kNow + 30min,
+              .reason = BlockReason::kManual},
+             kNow);
+  StateFile(path_, before).save({.now = kNow});
+  EXPECT_FALSE(file_.load({.now = kNow + 1s}));
+  EXPECT_EQ(end_of("a"), kNow + 30min);
+}
+
 TEST_F(StateFileTest, WithAnyBitFlippedIsMovedAsideAndNotLoadedInPart) {
   save_blocks();
   const std::string good = text();
