@@ -19,7 +19,9 @@ AsksPtr AsksPool::take(Operation operation) {
 }
 
 void AsksPool::take_again(AsksPtr& asks, Operation operation) {
-  if (asks == nullptr || asks->pool_ != this || asks->progress_ == Asks::Progress::kWaits) {
+  const bool is_free = asks != nullptr && asks->pool_ == this && asks->open_ == 0 &&
+                       asks->progress_ != Asks::Progress::kWaits;
+  if (!is_free) {
     asks.reset();
     asks = take(operation);
     return;
