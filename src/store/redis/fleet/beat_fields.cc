@@ -138,6 +138,8 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     const auto left =
         std::clamp(std::min(*left_ms, kLeftMaxMs) - passed, std::int64_t{0}, kLeftMaxMs);
     for (Block& act : *acts) {
+      // No clock is so far ahead. The acts that follow on it would run out of instants.
+      if (act.since > now + std::chrono::milliseconds(kLeftMaxMs)) continue;
       if (*left_ms == 0) act.reason = BlockReason::kLifted;
       const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
       act.until = is_lift(act) ? std::min(act.until, end) : end;

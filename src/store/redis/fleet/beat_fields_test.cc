@@ -44,6 +44,21 @@ TEST(BlocksField, ABlockLastsNoLongerThanItMayWhateverItsNumbersSay) {
   }
 }
 
+// An unblock one instant later was in no state file that could be read.
+TEST(BlocksField, AnActAtTheEndOfTimeIsNone) {
+  const KeyHasher hasher{HashSecret{}};
+  BlockList blocks(hasher, 64);
+  BlocksField field("me", blocks);
+  const Block block{.rule = "login",
+                    .key = "a",
+                    .since = instant_from_epoch_us(253'402'300'800'000'000),
+                    .until = kNow,
+                    .reason = BlockReason::kManual};
+  hear(field, ":7\r\n" + text("1700000000000-0") + text("other") + text(to_text({&block, 1})) +
+                  text("3600000"));
+  EXPECT_FALSE(blocks.until("login", "a", kNow));
+}
+
 // A network is sent again after a loss of Redis, with its own end and not that of a wider one.
 TEST(BlocksField, ANetworkReachesTheOtherNodes) {
   const KeyHasher hasher{HashSecret{}};
