@@ -2,7 +2,7 @@
 // clients know. Seconds are rounded up: nobody is told to come back too early.
 
 import type { Decision } from "./decision.js";
-import { checkOption, checkOptional, checkOptions, checkText, type NamesOf } from "./options.js";
+import { checkOption, checkOptional, checkText, ownOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 
 const FORMS = ["draft-10", "draft-7", "draft-6", "none"] as const;
@@ -76,9 +76,9 @@ function draftFields(
 export function headers(
   decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
 ): Record<string, string> {
-  checkOptions(style, "headers, xHeaders or xReset", STYLE_NAMES);
-  checkHeaderStyle(style);
-  return fieldsOf(decision, quota, policy, style);
+  const own = ownOptions(style, "headers, xHeaders or xReset", STYLE_NAMES);
+  checkHeaderStyle(own);
+  return fieldsOf(decision, quota, policy, own);
 }
 
 /** REQUIRES: a style that is checked. */

@@ -9,7 +9,7 @@ import {
   checkCost, checkOverrides, Quota, QUOTA_NAMES, type Algorithm, type QuotaOptions, type Window,
 } from "./quota.js";
 import {
-  checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction, type NamesOf,
+  checkNow, checkOptional, checkText, hasFunctions, isFunction, ownOptions, type NamesOf,
 } from "./options.js";
 import { checkKept, type Store } from "./store.js";
 
@@ -58,8 +58,8 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
 
   /** Without a store, memory decides, and hit() answers at once. */
   constructor(options: LimiterOptions & { algorithm?: Known<Counts> }, store?: Store<A, Counts>) {
-    checkOptions(options, "limit and window", LIMITER_NAMES);
-    const { maxKeys, clock, ...quota } = options;
+    const own = ownOptions(options, "limit and window", LIMITER_NAMES);
+    const { maxKeys, clock, ...quota } = own;
     this.options = quota;
     this.quota = new Quota(quota);
     checkOptional("clock", clock, isFunction(clock), "a function, as Date.now is");
@@ -74,20 +74,19 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
   hit(bucket: string, key: string, options?: HitOptions): A {
     checkNames(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
-    checkOptions(options, "cost, limit or window", HIT_NAMES);
-    const { cost = 1 } = options;
+    const { cost = 1, limit, window } = ownOptions(options, "cost, limit or window", HIT_NAMES);
     checkCost(cost);
-    return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());
+    return this.store.spend(this.quotaOf(limit, window), bucket, key, cost, this.clock());
   }
 
   /** Forgets what the key has spent. */
   reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
     checkNames(bucket, key);
-    checkOptions(options, "limit or window", HIT_NAMES);
-    return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
+    const { limit, window } = ownOptions(options, "limit or window", HIT_NAMES);
+    return this.store.reset(this.quotaOf(limit, window), bucket, key, this.clock());
   }
 
-  private quotaOf({ limit, window }: HitOptions): Quota {
+  private quotaOf(limit: number | undefined, window: Window | undefined): Quota {
     if (limit === undefined && window === undefined) return this.quota;
     checkOverrides(limit, window);
     const name = `${limit}/${window}`;

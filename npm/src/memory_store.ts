@@ -4,7 +4,7 @@
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";
-import { checkMaxKeys, checkOptions, type NamesOf } from "./options.js";
+import { checkMaxKeys, ownOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { SyncStore } from "./store.js";
 
@@ -21,9 +21,9 @@ export class MemoryStore implements SyncStore {
   private core: Core | undefined;
 
   constructor(options: MemoryStoreOptions = {}) {
-    checkOptions(options, "maxKeys", MEMORY_NAMES);
-    checkMaxKeys(options.maxKeys);
-    this.maxKeys = options.maxKeys ?? MAX_KEYS;
+    const { maxKeys = MAX_KEYS } = ownOptions(options, "maxKeys", MEMORY_NAMES);
+    checkMaxKeys(maxKeys);
+    this.maxKeys = maxKeys;
   }
 
   spend(quota: Quota, bucket: string, key: string, cost: number, now: number): Decision {

@@ -25,14 +25,16 @@ export function checkObject(options: unknown, needed: string): void {
   throw new TypeError(`options must be an object with ${needed}, not ${shown(options)}`);
 }
 
-/** Refuses other names, too: a misspelled one would leave what it says as it is. */
-export function checkOptions(options: unknown, needed: string,
-                             names: Readonly<Record<string, true>>): void {
+/**
+ * The options, without a prototype: whoever pollutes Object.prototype sets none of them. Refuses
+ * other names, too: a misspelled one would leave what it says as it is.
+ */
+export function ownOptions<Options>(options: Options, needed: string,
+                                    names: Readonly<Record<string, true>>): Options {
   checkObject(options, needed);
-  // Object.keys would make an array for each call.
-  for (const name in options as object) {
-    if (names[name] !== true && Object.hasOwn(options as object, name)) refuse(name, names);
-  }
+  const own = Object.assign(Object.create(null), options);
+  for (const name in own) if (names[name] !== true) refuse(name, names);
+  return own;
 }
 
 function refuse(name: string, names: object): never {

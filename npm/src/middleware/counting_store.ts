@@ -9,7 +9,7 @@ import { Limiter } from "../limiter.js";
 import { MEMORY_NAMES, MemoryStore, type MemoryStoreOptions } from "../memory_store.js";
 import type { Decision } from "../decision.js";
 import {
-  checkObject, checkOption, checkOptional, checkOptions, isCount, isText, type NamesOf,
+  checkObject, checkOption, checkOptional, isCount, isText, ownOptions, type NamesOf,
 } from "../options.js";
 import type { Store } from "../store.js";
 
@@ -32,13 +32,15 @@ export class CountingStore {
   readonly prefix: string;
   /** Whether counts are this process's own. */
   readonly localKeys: boolean;
+  private readonly options: CountingStoreOptions;
   private limiter: Limiter<Decision | Promise<Decision>>;
 
-  constructor(private readonly options: CountingStoreOptions = {}) {
-    checkOptions(options, "store, prefix or maxKeys", NAMES);
-    checkOptional("prefix", options.prefix, isText(options.prefix), "a text");
-    this.prefix = options.prefix ?? "";
-    this.localKeys = options.store === undefined;
+  constructor(options: CountingStoreOptions = {}) {
+    this.options = ownOptions(options, "store, prefix or maxKeys", NAMES);
+    const { prefix = "", store } = this.options;
+    checkOptional("prefix", prefix, isText(prefix), "a text");
+    this.prefix = prefix;
+    this.localKeys = store === undefined;
     this.limiter = this.limiterOf(WINDOW_MS);
   }
 

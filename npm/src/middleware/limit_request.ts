@@ -4,7 +4,7 @@ import type { Decision } from "../decision.js";
 import { checkHeaderStyle, fieldsOf, STYLE_NAMES, type HeaderStyle } from "../headers.js";
 import type { Limiter } from "../limiter.js";
 import {
-  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText, type NamesOf,
+  checkLimiter, checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
 } from "../options.js";
 
 /** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
@@ -24,12 +24,13 @@ const NAMES: NamesOf<MiddlewareOptions<unknown>> = {
   ...STYLE_NAMES, limiter: true, bucket: true, key: true, cost: true, policy: true,
 };
 
-/** Where no framework says who asks, a key must. */
-export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
-                                         keys: "key may be left out" | "key must be there"): void {
+/** The options, checked. Where no framework says who asks, a key must. */
+export function checkMiddleware<Options extends MiddlewareOptions<any>>(
+  options: Options, keys: "key may be left out" | "key must be there",
+): Options {
   const needsKey = keys === "key must be there";
-  checkOptions(options, needsKey ? "limiter and key" : "a limiter", NAMES);
-  const { limiter, key, cost, bucket, policy } = options;
+  const own = ownOptions(options, needsKey ? "limiter and key" : "a limiter", NAMES);
+  const { limiter, key, cost, bucket, policy } = own;
   checkLimiter(limiter);
   const checkKey = needsKey ? checkOption : checkOptional;
   checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
@@ -37,7 +38,8 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   for (const [name, text] of Object.entries({ bucket, policy })) {
     checkOptional(name, text, isText(text), "a text");
   }
-  checkHeaderStyle(options);
+  checkHeaderStyle(own);
+  return own;
 }
 
 export interface Outcome {

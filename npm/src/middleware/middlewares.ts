@@ -20,10 +20,10 @@ type FetchHandler<More extends unknown[]> =
 export function limitFetch<More extends unknown[]>(
   options: Keyed<PlatformRequest>, handler: FetchHandler<More>,
 ): (request: PlatformRequest, ...more: More) => Promise<PlatformResponse> {
-  checkMiddleware(options, "key must be there");
+  const own = checkMiddleware(options, "key must be there");
   checkOption("handler", handler, isFunction(handler), "a function from a request to its response");
   return async (request, ...more) => {
-    const outcome = await limitRequest(options, request, options.key(request));
+    const outcome = await limitRequest(own, request, own.key(request));
     if (outcome?.allowed === false) {
       return new Response(DENIAL, {
         status: 429, headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
@@ -52,11 +52,11 @@ interface ExpressResponse {
 
 /** Limits by `req.ip` unless `key` says otherwise; see Express's `trust proxy`. */
 export function limitExpress<Request extends ExpressRequest>(options: MiddlewareOptions<Request>) {
-  checkMiddleware(options, "key may be left out");
+  const own = checkMiddleware(options, "key may be left out");
   return async (request: Request, response: ExpressResponse, next: (error?: unknown) => void) => {
     try {
-      const key = options.key === undefined ? request.ip : options.key(request);
-      const outcome = await limitRequest(options, request, key);
+      const key = own.key === undefined ? request.ip : own.key(request);
+      const outcome = await limitRequest(own, request, key);
       for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
         response.setHeader(name, value);
       }
@@ -78,9 +78,9 @@ interface HonoContext {
 }
 
 export function limitHono<Context extends HonoContext>(options: Keyed<Context>) {
-  checkMiddleware(options, "key must be there");
+  const own = checkMiddleware(options, "key must be there");
   return async (context: Context, next: () => Promise<void>): Promise<PlatformResponse | void> => {
-    const outcome = await limitRequest(options, context, options.key(context));
+    const outcome = await limitRequest(own, context, own.key(context));
     for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
       context.header(name, value);
     }
@@ -103,10 +103,10 @@ interface FastifyReply {
 
 /** A hook: `fastify.addHook("onRequest", limitFastify({ limiter }))`. */
 export function limitFastify<Request extends FastifyRequest>(options: MiddlewareOptions<Request>) {
-  checkMiddleware(options, "key may be left out");
+  const own = checkMiddleware(options, "key may be left out");
   return async (request: Request, reply: FastifyReply): Promise<unknown> => {
-    const key = options.key === undefined ? request.ip : options.key(request);
-    const outcome = await limitRequest(options, request, key);
+    const key = own.key === undefined ? request.ip : own.key(request);
+    const outcome = await limitRequest(own, request, key);
     if (outcome === undefined) return undefined;
     reply.headers(outcome.headers);
     if (outcome.allowed) return undefined;
