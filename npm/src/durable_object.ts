@@ -80,7 +80,7 @@ export class WeirCounter {
       this.keep({ algorithm: quota.algorithm, words });
       this.forgetLater(now + reset! / 1000);
     }
-    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!);
+    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!, now * 1000);
   }
 
   // Not waited for: the runtime holds the answer back until it is written.

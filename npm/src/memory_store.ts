@@ -34,7 +34,7 @@ export class MemoryStore implements SyncStore {
     const verdict = core.spend(quotaIndex, bucketIndex, length, cost, now * 1000);
     const answer = core.answer;
     return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!,
-                      answer[5]!);
+                      answer[5]!, now * 1000);
   }
 
   reset(quota: Quota, bucket: string, key: string, now: number): void {

@@ -212,11 +212,44 @@ test("headers in the form that somebody chooses", () => {
     "RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "80",
     "RateLimit-Policy": "2;w=60",
   });
-  const before = Math.ceil(Date.now() / 1000 + 80);
-  const { "X-RateLimit-Reset": reset, ...rest } =
-    fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" });
-  assert.deepEqual(rest, {});
-  assert.ok(before <= Number(reset) && Number(reset) <= Math.ceil(Date.now() / 1000 + 80));
+  assert.deepEqual(fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" }),
+                   { "X-RateLimit-Reset": String(START / 1000 + 80) });
+});
+
+// Never early, never as much as a second late, and the same second for all calls of a window.
+const EPOCHS = [
+  // window, moments after START in ms at which somebody asks, seconds from START to the reset
+  ["1m", [0, 1, 123, 19_999], 20],
+  ["1m", [0.1, 123.4567, 10_000.0005, 19_999.999], 20],
+  ["1m", [20_000, 20_000.001, 79_999.5], 80],
+  ["1s", [0, 0.001, 1 / 3, 999.999], 1],
+  ["1500ms", [0, 499, 499.999], 1],            // at 0.5 s
+  ["1500ms", [500, 1000.25, 1999.999], 2],     // at 2 s, to the microsecond
+  ["1ms", [0, 0.5, 0.999, 998], 1],
+  ["700ms", [100, 333.3, 399.999], 1],         // at 0.5 s
+  ["366d", [0, 7.77, 19_999], 7_018_400],
+];
+
+for (const [window, moments, expected] of EPOCHS) {
+  test(`X-RateLimit-Reset as a time: ${window} at ${moments}`, async () => {
+    const [limiter, time] = limiterAt({ window, algorithm: "fixed_window", limit: 9 });
+    const resets = moments.map((after) => {
+      time.now = START + after;
+      const fields = headers(limiter.hit("", "k"), limiter.quota, "p", { xReset: "epoch" });
+      return Number(fields["X-RateLimit-Reset"]) - START / 1000;
+    });
+    assert.deepEqual(resets, moments.map(() => expected));
+  });
+}
+
+test("a decision of a store that tells no time has its reset from now on", () => {
+  const { resetAt, ...decision } = new Limiter({ limit: 2, window: "1m" }).hit("", "k");
+  assert.ok(resetAt > Date.now());
+  const before = Math.ceil(Date.now() / 1000 + decision.resetAfter);
+  const fields = headers(decision, new Quota({ limit: 2, window: "1m" }), "p", { xReset: "epoch" });
+  const after = Math.ceil(Date.now() / 1000 + decision.resetAfter);
+  const reset = Number(fields["X-RateLimit-Reset"]);
+  assert.ok(before <= reset && reset <= after);
 });
 
 test("an object of the shape of Workers' own binding", async () => {

@@ -58,6 +58,7 @@ test("redis: exactly the limit, in few calls, from clients of any kind", async (
 
   const denied = await limiters[0].hit("", "k");
   assert.ok(denied.retryAfter > 0 && denied.retryAfter <= 7200);
+  assert.equal((await limiters[1].hit("", "k")).resetAt, denied.resetAt, "by the clock of Redis");
   assert.equal((await limiters[0].hit("", "k", { cost: 11 })).retryAfter, Infinity);
   await limiters[1].reset("", "k");
   assert.equal((await limiters[2].hit("", "k")).remaining, 9);

@@ -195,7 +195,7 @@ export class KvStore implements Store<Promise<Decision>, Counted> {
     const room = this.roomAt(record, quota, now);
     if (cost > Math.max(0, room) && cost <= quota.limit) {
       const left = windowMs(quota) - (now % windowMs(quota));
-      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left, 1000 * left);
+      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left, 1000 * left, 1000 * now);
     }
     if (room >= quota.limit || cost > quota.limit) {
       return this.memory.spend(quota, bucket, key, cost, now);
