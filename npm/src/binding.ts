@@ -1,11 +1,11 @@
 // An object of the shape of Cloudflare's rate limit binding: `limit({ key })` says `success`.
 
 import type { Decision } from "./decision.js";
-import type { Limiter } from "./limiter.js";
+import type { Key, Limiter } from "./limiter.js";
 import { checkLimiter, ownOptions, checkText, type NamesOf } from "./options.js";
 
 interface Asked {
-  key: string;
+  key: Key;
 }
 const NAMES: NamesOf<Asked> = { key: true };
 

@@ -37,10 +37,15 @@ type Known<T> = [T][T extends unknown ? 0 : never];
 
 const OVERRIDES_MAX = 256;
 
-// Else all numbers, say, would be one key: that of no characters.
-function checkNames(bucket: string, key: string): void {
+/** Nothing, as for a missing header, is the key of no characters: all who lack one share it. */
+export type Key = string | null | undefined;
+
+// Other values are refused: else all numbers, say, would be that key.
+function checkedKey(bucket: string, key: Key): string {
   checkText("bucket", bucket);
-  checkText("key", key);
+  const text = key ?? "";
+  checkText("key", text);
+  return text;
 }
 
 const checkedClock = (clock: () => number) => (): number => {
@@ -71,19 +76,19 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
   }
 
   /** The same key in two buckets has two counters. */
-  hit(bucket: string, key: string, options?: HitOptions): A {
-    checkNames(bucket, key);
-    if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
+  hit(bucket: string, key: Key, options?: HitOptions): A {
+    const text = checkedKey(bucket, key);
+    if (options === undefined) return this.store.spend(this.quota, bucket, text, 1, this.clock());
     const { cost = 1, limit, window } = ownOptions(options, "cost, limit or window", HIT_NAMES);
     checkCost(cost);
-    return this.store.spend(this.quotaOf(limit, window), bucket, key, cost, this.clock());
+    return this.store.spend(this.quotaOf(limit, window), bucket, text, cost, this.clock());
   }
 
   /** Forgets what the key has spent. */
-  reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
-    checkNames(bucket, key);
+  reset(bucket: string, key: Key, options: HitOptions = {}): void | Promise<void> {
+    const text = checkedKey(bucket, key);
     const { limit, window } = ownOptions(options, "limit or window", HIT_NAMES);
-    return this.store.reset(this.quotaOf(limit, window), bucket, key, this.clock());
+    return this.store.reset(this.quotaOf(limit, window), bucket, text, this.clock());
   }
 
   private quotaOf(limit: number | undefined, window: Window | undefined): Quota {

@@ -82,11 +82,26 @@ test("keys of any characters are different keys", () => {
 test("keys and buckets that are no strings are refused, not taken for one key", () => {
   const [limiter] = limiterAt();
   const error = (name) => ({ name: "TypeError", message: new RegExp(`^${name} must be a string`) });
-  for (const name of [7, undefined, null, {}, ["k"]]) {
+  for (const name of [7, NaN, 7n, true, Symbol("k"), {}, ["k"], new String("k"), () => "k"]) {
     assert.throws(() => limiter.hit("b", name), error("key"));
     assert.throws(() => limiter.hit(name, "k"), error("bucket"));
     assert.throws(() => limiter.reset("b", name), error("key"));
   }
+  for (const bucket of [undefined, null]) {
+    assert.throws(() => limiter.hit(bucket, "k"), error("bucket"));
+  }
+});
+
+test("no key is one key, which all share who have none", async () => {
+  const [limiter] = limiterAt();
+  const allowed = [undefined, null, "", undefined].map((key) => limiter.hit("b", key).allowed);
+  assert.deepEqual(allowed, [true, true, true, false]);
+  assert.equal((await binding(limiter, "b").limit({ key: undefined })).success, false);
+  for (const key of ["undefined", "null", " ", "__proto__", "constructor"]) {
+    assert.equal(limiter.hit("b", key).remaining, 2, key);
+  }
+  limiter.reset("b", null);
+  assert.equal(limiter.hit("b", undefined).remaining, 2);
 });
 
 test("a key that is too long is refused, and the limiter goes on", () => {

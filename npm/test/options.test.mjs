@@ -252,9 +252,9 @@ test("a clock that answers no time is refused, and the limiter goes on", () => {
   assert.equal(own.hit("b", "k").remaining, 3, "nothing was charged");
 });
 
-test("a binding that is asked without a key says so", async () => {
+test("a binding that is asked for what is none says so", async () => {
   await assert.rejects(binding(limiter).limit(), /^TypeError: options must be an object with key/);
-  await assert.rejects(binding(limiter).limit({}), /^TypeError: key must be a string/);
+  await assert.rejects(binding(limiter).limit({ key: 7 }), /^TypeError: key must be a string/);
   await assert.rejects(binding(limiter).limit({ key: "k", cost: 3 }),
                        /^TypeError: there is no option "cost"; there is key$/);
 });

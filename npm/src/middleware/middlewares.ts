@@ -24,15 +24,16 @@ export function limitFetch<More extends unknown[]>(
   checkOption("handler", handler, isFunction(handler), "a function from a request to its response");
   return async (request, ...more) => {
     const outcome = await limitRequest(own, request, own.key(request));
-    if (outcome?.allowed === false) {
+    if (!outcome.allowed) {
       return new Response(DENIAL, {
-        status: 429, headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
+        status: 429, statusText: "Too Many Requests",
+        headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
       });
     }
     const response = await handler(request, ...more);
     // Nobody may copy a response that changes the protocol, and Bun has none there at all.
     const isPlain = response?.status >= 200;
-    if (outcome === undefined || !isPlain) return response;
+    if (!isPlain) return response;
     const told = new Response(response.body, response);  // headers of a fetched one are fixed
     for (const [name, value] of Object.entries(outcome.headers)) told.headers.set(name, value);
     return told;
@@ -57,10 +58,10 @@ export function limitExpress<Request extends ExpressRequest>(options: Middleware
     try {
       const key = own.key === undefined ? request.ip : own.key(request);
       const outcome = await limitRequest(own, request, key);
-      for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+      for (const [name, value] of Object.entries(outcome.headers)) {
         response.setHeader(name, value);
       }
-      if (outcome?.allowed !== false) return next();
+      if (outcome.allowed) return next();
       response.statusCode = 429;
       response.setHeader("Content-Type", JSON_TYPE);
       response.end(DENIAL);
@@ -81,10 +82,10 @@ export function limitHono<Context extends HonoContext>(options: Keyed<Context>) 
   const own = checkMiddleware(options, "key must be there");
   return async (context: Context, next: () => Promise<void>): Promise<PlatformResponse | void> => {
     const outcome = await limitRequest(own, context, own.key(context));
-    for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+    for (const [name, value] of Object.entries(outcome.headers)) {
       context.header(name, value);
     }
-    if (outcome?.allowed === false) return context.body(DENIAL, 429, { "Content-Type": JSON_TYPE });
+    if (!outcome.allowed) return context.body(DENIAL, 429, { "Content-Type": JSON_TYPE });
     await next();
   };
 }
@@ -107,7 +108,6 @@ export function limitFastify<Request extends FastifyRequest>(options: Middleware
   return async (request: Request, reply: FastifyReply): Promise<unknown> => {
     const key = own.key === undefined ? request.ip : own.key(request);
     const outcome = await limitRequest(own, request, key);
-    if (outcome === undefined) return undefined;
     reply.headers(outcome.headers);
     if (outcome.allowed) return undefined;
     return reply.code(429).type(JSON_TYPE).send(DENIAL);
