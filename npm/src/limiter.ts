@@ -28,7 +28,9 @@ export interface HitOptions {
   limit?: number;
   window?: Window;
 }
-const HIT_NAMES: NamesOf<HitOptions> = { cost: true, limit: true, window: true };
+export type ResetOptions = Omit<HitOptions, "cost">;
+const RESET_NAMES: NamesOf<ResetOptions> = { limit: true, window: true };
+const HIT_NAMES: NamesOf<HitOptions> = { cost: true, ...RESET_NAMES };
 
 type Answer = Decision | Promise<Decision>;
 
@@ -36,6 +38,12 @@ type Answer = Decision | Promise<Decision>;
 type Known<T> = [T][T extends unknown ? 0 : never];
 
 const OVERRIDES_MAX = 256;
+const DRAIN_TRIES_MAX = 16;
+
+function then<A extends Answer>(answer: A, next: (decision: Decision) => Answer): A {
+  const isLater = hasFunctions(answer, "then");
+  return (isLater ? (answer as Promise<Decision>).then(next) : next(answer as Decision)) as A;
+}
 
 /** Nothing, as for a missing header, is the key of no characters: all who lack one share it. */
 export type Key = string | null | undefined;
@@ -79,16 +87,42 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
   hit(bucket: string, key: Key, options?: HitOptions): A {
     const text = checkedKey(bucket, key);
     if (options === undefined) return this.store.spend(this.quota, bucket, text, 1, this.clock());
-    const { cost = 1, limit, window } = ownOptions(options, "cost, limit or window", HIT_NAMES);
-    checkCost(cost);
-    return this.store.spend(this.quotaOf(limit, window), bucket, text, cost, this.clock());
+    const [quota, cost] = this.asked(options);
+    return this.store.spend(quota, bucket, text, cost, this.clock());
+  }
+
+  /**
+   * As hit(), but a cost that does not fit takes what is left, and is denied all the same. Others
+   * may spend between its steps where hit() answers a promise; then it takes what they leave.
+   */
+  drain(bucket: string, key: Key, options: HitOptions = {}): A {
+    const text = checkedKey(bucket, key);
+    const [quota, cost] = this.asked(options);
+    const spend = (units: number): A => this.store.spend(quota, bucket, text, units, this.clock());
+    // The rest goes first: then the charge is denied once, and says how long from then on.
+    const take = (tries: number): A => then(spend(0), ({ remaining }) => {
+      const units = remaining > 0 && remaining < cost ? remaining : cost;
+      return then(spend(units), (spent) => {
+        const isWhole = units === cost;
+        if (isWhole && spent.allowed) return spent;
+        if (spent.remaining > 0 && tries > 0) return take(tries - 1);
+        return isWhole ? spent : spend(cost);
+      });
+    });
+    return take(DRAIN_TRIES_MAX);
   }
 
   /** Forgets what the key has spent. */
-  reset(bucket: string, key: Key, options: HitOptions = {}): void | Promise<void> {
+  reset(bucket: string, key: Key, options: ResetOptions = {}): void | Promise<void> {
     const text = checkedKey(bucket, key);
-    const { limit, window } = ownOptions(options, "limit or window", HIT_NAMES);
+    const { limit, window } = ownOptions(options, "limit or window", RESET_NAMES);
     return this.store.reset(this.quotaOf(limit, window), bucket, text, this.clock());
+  }
+
+  private asked(options: HitOptions): [Quota, number] {
+    const { cost = 1, limit, window } = ownOptions(options, "cost, limit or window", HIT_NAMES);
+    checkCost(cost);
+    return [this.quotaOf(limit, window), cost];
   }
 
   private quotaOf(limit: number | undefined, window: Window | undefined): Quota {

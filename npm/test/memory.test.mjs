@@ -47,6 +47,26 @@ test("cost: several units, a look, giving back, and more than ever fits", () => 
   assert.equal(never.retryAfter, Infinity);
 });
 
+for (const algorithm of ALGORITHMS) {
+  test(`${algorithm}: what does not fit takes what is left, if it drains`, () => {
+    const [limiter, time] = limiterAt({ algorithm, limit: 8 });
+    assert.equal(limiter.drain("", "k", { cost: 5 }).remaining, 3, "it fits");
+    const denied = limiter.drain("", "k", { cost: 5 });
+    assert.deepEqual([denied.allowed, denied.remaining], [false, 0]);
+    assert.ok(denied.retryAfter > 0);
+    assert.equal(limiter.hit("", "k").allowed, false, "nothing is left for small ones");
+    assert.equal(limiter.hit("", "k", { cost: 0 }).allowed, true, "nothing is owed");
+    assert.equal(limiter.drain("", "k", { cost: -2 }).remaining, 2);
+    assert.equal(limiter.drain("", "k", { cost: 0 }).remaining, 2);
+    time.now += Math.ceil(1000 * denied.resetAfter);
+    const never = limiter.drain("", "k", { cost: 9 });
+    assert.deepEqual([never.remaining, never.retryAfter], [0, Infinity]);
+    assert.equal(limiter.drain("", "other", { cost: 3, limit: 2 }).remaining, 0);
+    assert.throws(() => limiter.drain("", 7), /^TypeError: key/);
+    assert.throws(() => limiter.drain("", "k", { cost: 0.5 }), /^RangeError: cost/);
+  });
+}
+
 test("limit and window of one call, and what they are of", () => {
   const [limiter] = limiterAt({ limit: 10 });
   limiter.hit("", "k", { cost: 10 });
