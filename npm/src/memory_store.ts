@@ -14,7 +14,7 @@ export interface MemoryStoreOptions {
 }
 export const MEMORY_NAMES: NamesOf<MemoryStoreOptions> = { maxKeys: true };
 
-const MAX_KEYS = 100_000;
+export const MAX_KEYS = 100_000;
 
 export class MemoryStore implements SyncStore {
   private readonly maxKeys: number;

@@ -164,16 +164,68 @@ for (const [name, statusesOf] of Object.entries(MIDDLEWARES)) {
   });
 }
 
-test("a store for express-rate-limit: counts, denied ones too", async () => {
-  const store = new CountingStore({ clock: () => START });
+function countingStore(options) {
+  const time = { now: START };
+  const store = new CountingStore({ clock: () => time.now, ...options });
   store.init({ windowMs: 60_000 });
-  const resetTime = new Date(START + 20_000);  // windows begin with the minute
-  assert.deepEqual(await store.increment("k"), { totalHits: 1, resetTime });
-  assert.deepEqual(await store.increment("k"), { totalHits: 2, resetTime });
+  return [store, time];
+}
+
+for (const [windows, begins] of [[undefined, START], ["first_hit", START],
+                                 ["aligned", START - 40_000]]) {
+  test(`a store for express-rate-limit: counts, in windows ${windows}`, async () => {
+    const [store, time] = countingStore({ windows });
+    const resetTime = new Date(begins + 60_000);
+    assert.deepEqual(await store.increment("k"), { totalHits: 1, resetTime });
+    time.now += 19_999;
+    assert.deepEqual(await store.increment("k"), { totalHits: 2, resetTime });
+    await store.decrement("k");
+    assert.deepEqual(await store.get("k"), { totalHits: 1, resetTime });
+    await store.resetKey("k");
+    assert.equal((await store.get("k")).totalHits, 0);
+    assert.equal((await store.increment("k")).totalHits, 1);
+    assert.equal((await store.increment("__proto__")).totalHits, 1);
+    await store.resetAll();
+    assert.equal((await store.get("k")).totalHits, 0);
+    assert.equal((await store.increment("__proto__")).totalHits, 1);
+    assert.equal(store.localKeys, true);
+  });
+}
+
+test("a window of a key's own ends after its length, and never later", async () => {
+  const [store, time] = countingStore({});
+  const countAt = async (after) => {
+    time.now = START + after;
+    const { totalHits, resetTime } = await store.increment("k");
+    return [totalHits, resetTime - START];
+  };
+  assert.deepEqual(await countAt(0), [1, 60_000]);
+  assert.deepEqual(await countAt(59_999), [2, 60_000]);
+  assert.deepEqual(await countAt(60_000), [1, 120_000]);
+  assert.deepEqual(await countAt(300_500), [1, 360_500]);
+  assert.deepEqual(await countAt(-3_600_000), [2, -3_540_000], "the clock steps back");
+  time.now = START;
   await store.decrement("k");
-  assert.equal((await store.get("k")).totalHits, 1);
-  await store.resetKey("k");
-  assert.equal((await store.increment("k")).totalHits, 1);
-  assert.equal(store.localKeys, true);
-  assert.equal(new CountingStore({ store: twoAMinute().store }).localKeys, false);
+  assert.equal((await store.increment("k")).totalHits, 1, "none of a past window comes back");
+});
+
+test("windows of keys' own are bounded, and the oldest makes room", async () => {
+  const [store, time] = countingStore({ maxKeys: 1024 });
+  for (let i = 0; i < 1025; ++i, ++time.now) await store.increment(`k${i}`);
+  assert.equal((await store.get("k0")).totalHits, 0);
+  assert.equal((await store.get("k1")).totalHits, 1);
+  time.now += 60_000;
+  await store.increment("fresh");
+  assert.equal((await store.get("k1024")).totalHits, 0);
+});
+
+test("counts in a store: its windows are aligned, and nobody forgets them all", async () => {
+  const options = { store: twoAMinute().store };
+  const [store] = countingStore(options);
+  assert.deepEqual([store.localKeys, store.resetAll], [false, undefined]);
+  assert.equal((await store.increment("k")).resetTime - START, 20_000);
+  new CountingStore({ ...options, windows: "aligned" });
+  for (const windows of ["first_hit", "rolling"]) {
+    assert.throws(() => new CountingStore({ ...options, windows }), /^RangeError: windows must be/);
+  }
 });
