@@ -32,9 +32,11 @@ export function checkObject(options: unknown, needed: string): void {
 export function ownOptions<Options>(options: Options, needed: string,
                                     names: Readonly<Record<string, true>>): Options {
   checkObject(options, needed);
-  const own = Object.assign(Object.create(null), options);
-  for (const name in own) if (names[name] !== true) refuse(name, names);
-  return own;
+  // Over a copy without a prototype the loop takes twice as long as all the rest.
+  for (const name in options) {
+    if (names[name] !== true && Object.hasOwn(options as object, name)) refuse(name, names);
+  }
+  return Object.assign(Object.create(null), options);
 }
 
 function refuse(name: string, names: object): never {
