@@ -1,12 +1,10 @@
-// The answers of Asks that need no counter of a store.
+#include "engine/round/settle.h"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "engine/asks.h"
 
 namespace weir {
 namespace {
@@ -39,35 +37,11 @@ Answer never(Answer::Cause cause, const Quota& quota) {
           .quota = quota};
 }
 
-}  // namespace
-
-Decision Asks::refused(const Quota& quota) {
-  return {.verdict = Verdict::kDenied,
-          .limit = quota.capacity(),
-          .retry_after = kRetry,
-          .reset_after = kRetry,
-          .more_after = kRetry};
-}
-
-Decision Asks::untouched(const Quota& quota) {
-  return {.limit = quota.capacity(), .remaining = quota.capacity()};
-}
-
-Decision Asks::blocked_until(Instant until, const Quota& quota, Instant now) {
-  return {.verdict = Verdict::kDenied,
-          .limit = quota.capacity(),
-          .retry_after = until - now,
-          .reset_after = until - now,
-          .more_after = until - now};
-}
-
 // What the rule says without counting and without blocks. Nothing if it counts.
-std::optional<Answer> Asks::settle_by_rule(const Item& item, Instant now) const {
-  const Ask& ask = item.ask;
-  const Quota& quota = item.limits.front();
+std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant wall_time) {
   const Rule::Effect effect = ask.rule->effect;
   const bool limits = effect == Rule::Effect::kLimit || effect == Rule::Effect::kConcurrency;
-  if (limits && ask.rule->in_force(engine_.wall_time(now))) {
+  if (limits && ask.rule->in_force(wall_time)) {
     if (ask.is_on_deny_list()) return never(Answer::Cause::kDenyList, quota);
     if (!ask.is_on_allow_list()) {
       if (ask.key_state != Ask::KeyState::kRefused) return std::nullopt;
@@ -77,30 +51,11 @@ std::optional<Answer> Asks::settle_by_rule(const Item& item, Instant now) const 
   return Answer{.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
 }
 
-// Answers what needs no counter. True if it did.
-bool Asks::settle_uncounted(Item& item, Instant now) const {
-  const Quota& quota = item.limits.front();
-  item.answer = {.quota = quota};
-  if (item.ask.rule != nullptr) {
-    if (auto answer = settle_by_rule(item, now)) {
-      item.answer = *answer;
-      return true;
-    }
-  }
-  const bool may_be_blocked = !blocks_.empty() && operation_ != Operation::kReset;
-  const auto until =
-      may_be_blocked ? longest_block(engine_, blocks_, item.ask, item.name, now) : std::nullopt;
-  if (!until) return settle_under_way(item);
-  item.answer.cause = Answer::Cause::kBlocked;
-  item.answer.decision = blocked_until(*until, quota, now);
-  return true;
-}
-
 // Only a gateway knows how many requests are under way. Others learn nothing of it.
-bool Asks::settle_under_way(Item& item) const {
+bool settle_under_way(Round::Item& item, Operation operation) {
   const Rule* const rule = item.ask.rule;
   if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency) return false;
-  const std::int64_t under_way = is_hit(operation_) ? item.ask.cost : 0;
+  const std::int64_t under_way = is_hit(operation) ? item.ask.cost : 0;
   Answer& answer = item.answer;
   answer.cause = under_way == 0 ? Answer::Cause::kNotCounted : Answer::Cause::kUnderWay;
   answer.decision = untouched(answer.quota);
@@ -109,13 +64,60 @@ bool Asks::settle_under_way(Item& item) const {
   return true;
 }
 
-// What those before it may yet count is not this one's. They will be known soon.
-void Asks::leave_units(Item& item) {
-  Answer& answer = item.answer;
+// True if the item has its answer.
+bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
+                 const BlockList& blocks, Instant now) {
+  const Quota& quota = item.limits.front();
+  item.answer = {.quota = quota};
+  if (item.ask.rule != nullptr) {
+    if (const auto answer = settle_by_rule(item.ask, quota, engine.wall_time(now))) {
+      item.answer = *answer;
+      return true;
+    }
+  }
+  const bool may_be_blocked = !blocks.empty() && round.operation() != Operation::kReset;
+  const auto until =
+      may_be_blocked ? longest_block(engine, blocks, item.ask, item.name, now) : std::nullopt;
+  if (!until) return settle_under_way(item, round.operation());
+  item.answer.cause = Answer::Cause::kBlocked;
+  item.answer.decision = blocked_until(*until, quota, now);
+  return true;
+}
+
+}  // namespace
+
+void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now) {
+  for (const auto& item : round.items()) {
+    item->is_settled = settle_item(*item, round, engine, blocks, now);
+    if (item->ask.choices != nullptr) item->ask.choices.reset();
+  }
+}
+
+void leave_units(const Ask& ask, Answer& answer) {
   const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
-  if (!is_counted || answer.decision.remaining >= item.ask.under_way) return;
+  if (!is_counted || answer.decision.remaining >= ask.under_way) return;
   answer.cause = Answer::Cause::kUnderWay;
   answer.decision = refused(answer.quota);
+}
+
+Decision refused(const Quota& quota) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = kRetry,
+          .reset_after = kRetry,
+          .more_after = kRetry};
+}
+
+Decision untouched(const Quota& quota) {
+  return {.limit = quota.capacity(), .remaining = quota.capacity()};
+}
+
+Decision blocked_until(Instant until, const Quota& quota, Instant now) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = until - now,
+          .reset_after = until - now,
+          .more_after = until - now};
 }
 
 }  // namespace weir
