@@ -23,8 +23,8 @@ namespace weir {
 // Items that are settled have their answers then; the others have a limit to be counted by.
 void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now);
 
-// Leaves units for the requests under way whose responses may count: an answer that would use
-// them up denies.
+// Leaves what the rule reserves for the requests under way whose responses may count: an answer
+// that would use it up denies.
 void leave_units(const Ask& ask, Answer& answer);
 
 // Denied, for a moment: nobody knows better when to ask again.
