@@ -114,6 +114,22 @@ TEST(HttpConsoleSession, ATokenThatIsTooLongIsWrong) {
   EXPECT_EQ(door.ask(post("/console/session", R"({"token":")" + token + "\"}", kPage)).status, 401);
 }
 
+// A page at another port of this host can give the browser such cookies, which come first.
+TEST(HttpConsoleSession, ACookieOfTheSameNameHidesNoSession) {
+  TestDoor door(with(kToken));
+  const std::string ours = sign_in(door).substr(8);  // without "Cookie: "
+  const std::string junk = "weir_console=" + std::string(64, 'f');
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + junk + "; weir_console=; " + ours), 200);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + junk + "\r\nCookie: " + ours), 200);
+  std::string many;
+  for (std::size_t i = 1; i < AccessClaim::kSessionsMax; ++i) many += junk + "; ";
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + many + ours), 200);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + many + junk + "; " + ours), 401) << "it is bounded";
+  const std::string both = kPage + "Cookie: " + junk + "; " + ours;
+  EXPECT_EQ(door.ask(request("DELETE", "/console/session", "", both)).status, 204);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + ours), 401) << "it has not signed out";
+}
+
 // Each row is a request that some page or program can make a browser send with the cookie.
 TEST(HttpConsoleSession, OnlyOurOwnPageCanUseIt) {
   TestDoor door(with(kToken));

@@ -87,7 +87,7 @@ void handle_console_session(HttpCore& core, Exchange& exchange) {
                                "X-Weir-Console: 1."));
   }
   if (method == http1::Method::kPost) return sign_in(core, exchange, claim);
-  core.node().sessions().close(claim.session);
+  for (const auto name : claim.sessions) core.node().sessions().close(name);
   reply_with_cookie(core, exchange, claim, {});
 }
 
