@@ -194,7 +194,8 @@ class Connection:
             self._fill()
         head, _, rest = self._pending.partition(b"\r\n\r\n")
         head = head.decode("latin-1")
-        size = int(re.search(r"content-length: *(\d+)", head, re.IGNORECASE)[1])
+        length = re.search(r"content-length: *(\d+)", head, re.IGNORECASE)
+        size = int(length[1]) if length else 0  # as of 204
         while len(rest) < size:
             self._pending = head.encode("latin-1") + b"\r\n\r\n" + rest
             self._fill()
