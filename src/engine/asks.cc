@@ -86,6 +86,13 @@ std::string& Asks::next_key() {
   return next_item().key;
 }
 
+bool Asks::has(const Ask& ask) const {
+  return std::ranges::any_of(items(), [&](const auto& item) {
+    const Ask& other = item->ask;
+    return other.rule == ask.rule && other.key == ask.key && other.tier == ask.tier;
+  });
+}
+
 bool Asks::add(const Ask& ask) {
   if (size_ == kAsksMax) return false;
   Item& item = next_item();

@@ -97,6 +97,8 @@ class Asks final : Engine::Asker {
   // False, and nothing is added, if there is no room for another: of kSpendAll all limits
   // of all asks must fit into one batch, those in shadow aside.
   bool add(const Ask& ask);
+  // Whether an ask of the same rule, key and tier was added: two readings of a path may lead there.
+  bool has(const Ask& ask) const;
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
