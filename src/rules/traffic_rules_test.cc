@@ -178,7 +178,7 @@ std::string key(std::vector<KeyPart> parts, const Request& request) {
 TEST(TrafficRules, EachReadingOfAPathIsMatchedByItself) {
   RequestMatch elsewhere;
   elsewhere.none_of = {{.paths = patterns({"/static*"})}};
-  RequestMatch login{.paths = patterns({"/LOGIN"}), .path_case = PathCase::kInsensitive};
+  RequestMatch login{.paths = patterns({"/login"}), .path_case = PathCase::kInsensitive};
   login.trailing_slash = TrailingSlash::kSame;
   const RuleSet rules({rule("static", {.paths = patterns({"/static"})}), rule("login", login),
                        rule("regex", {.path_regexes = {{.pattern = "/users/[^/]+"}}}),
@@ -196,7 +196,7 @@ TEST(TrafficRules, EachReadingOfAPathIsMatchedByItself) {
     EXPECT_EQ(request.path, readings.all().front()) << "as it was";
     return ids;
   };
-  EXPECT_EQ(matched("/login"), "/login login, /login elsewhere, ");
+  EXPECT_EQ(matched("/Login/"), "/Login/ login, /Login/ elsewhere, ");
   EXPECT_EQ(matched("/static;x"), "/static static, /static;x others, ");
   EXPECT_EQ(matched("/static;%2f..%2flogin"),
             "/login login, /login elsewhere, /static static, /static;/../login others, "

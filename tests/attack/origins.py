@@ -70,6 +70,7 @@ AllowEncodedSlashes On
 """
 NODE = """
 require("node:http").createServer((request, response) => {
+  if (!URL.canParse(request.url, "http://localhost")) return response.writeHead(400).end();
   const { pathname } = new URL(request.url, "http://localhost");
   const isLogin = /^\\/api\\/login(\\/|$)/.test(pathname);
   response.writeHead(isLogin ? 200 : 404).end(isLogin ? "%s" : "");

@@ -15,7 +15,7 @@ rules:
 """
 LOGINS = (b"/login;%2f..%2fx", b"/login;a%2fb", b"/login;%2f..%2fstatic", b"/static/..;/login",
           b"/static/.;/../../login", b"/static\\..\\login", b"/static%5c..%5clogin",
-          b"/static/x//../../../login", b"/log%2569n", b"/login%00.jpg", b"/login%3f/../../static")
+          b"/static/x//../../../login", b"/log%2569n", b"/login%00.jpg", b"/login%3fx")
 REFUSED = (400, 403, 429)
 
 
