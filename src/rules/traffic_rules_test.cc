@@ -199,11 +199,12 @@ TEST(TrafficRules, EachReadingOfAPathIsMatchedByItself) {
   EXPECT_EQ(matched("/Login/"), "/Login/ login, /Login/ elsewhere, ");
   EXPECT_EQ(matched("/static;x"), "/static static, /static;x others, ");
   EXPECT_EQ(matched("/static;%2f..%2flogin"),
-            "/login login, /login elsewhere, /static static, /static;/../login others, "
-            "/static;%2F..%2Flogin others, ");
+            "/login login, /login elsewhere, /static static, /static;%2F..%2Flogin others, "
+            "/static;/../login others, ");
   EXPECT_EQ(matched("/users/1%2f..%2f..%2fstatic"),
-            "/static static, /users/1/../../static others, /users/1/../../static elsewhere, "
-            "/users/1%2F..%2F..%2Fstatic regex, /users/1%2F..%2F..%2Fstatic elsewhere, ");
+            "/static static, /users/1%2F..%2F..%2Fstatic regex, "
+            "/users/1%2F..%2F..%2Fstatic elsewhere, /users/1/../../static others, "
+            "/users/1/../../static elsewhere, ");
 }
 
 TEST(TrafficRules, AVisitorMayStopAmongReadings) {

@@ -3,7 +3,8 @@
 const READINGS_MAX = 4;
 
 // Which steps in which order, and whose they are: src/rules/request/request_path.cc.
-const ORDERS = ["DCR", "CDR", "DR", "DRCR", "DRQCDR", "DM", "DBR", "HBdrM", "HBdrDR", "CdrM"];
+const ORDERS = ["DCR", "CDR", "DR", "dR", "dRDR", "DRCR", "DRQCDR", "DM", "DBR", "HBdrM", "HBdrDR",
+  "CdrM"];
 
 export const decodePercent = (text: string, keep: (byte: string) => boolean): string =>
   text.replace(/%([0-9a-f]{2})/gi, (encoded, digits: string) => {

@@ -16,10 +16,12 @@ namespace {
 //   R  merges slashes, and resolves      r  resolves, where an empty segment is one
 //   B  takes a backslash for a slash     H  takes what follows "//" for a host
 //   M  merges slashes
-constexpr std::array<std::string_view, 10> kOrders = {
+constexpr std::array<std::string_view, 12> kOrders = {
     "DCR",     // which rules are written for
     "CDR",     // Tomcat, Jetty
-    "DR",      // nginx, Apache httpd, Go
+    "DR",      // nginx, Go
+    "dR",      // Apache httpd, with AllowEncodedSlashes NoDecode
+    "dRDR",    // and with AllowEncodedSlashes On
     "DRCR",    // Tomcat behind nginx, which sends the path on as it reads it
     "DRQCDR",  // and behind nginx that sends it on decoded
     "DM",      // WSGI, Rack
