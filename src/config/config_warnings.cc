@@ -109,11 +109,12 @@ class Warnings {
     const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
     const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;
     const std::string_view begin = std::string_view(known).substr(0, end);
-    std::string scratch;
-    if (begin.empty() || normal_path(begin, scratch) == begin) return;
-    warn(place, "no request has the path '" + printable(path.text) +
-                    "': paths are compared in one spelling, here '" +
-                    printable(scratch + path.text.substr(end)) + "'");
+    PathReadings readings;
+    readings.read(begin);
+    const std::string first(readings.all().front());
+    if (begin.empty() || first == begin) return;
+    warn(place, "requests for the path '" + printable(path.text) + "' are compared as '" +
+                    printable(first + path.text.substr(end)) + "': write that");
   }
 
   // Clients are counted by addresses and networks in one spelling.

@@ -79,6 +79,18 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
   EXPECT_EQ(left_for("192.0.2.3", "client 192.0.2.1"), 2) << "somebody's own text";
 }
 
+// As Tomcat reads the path. A key that the place gives is the same for all readings.
+TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
+  const auto judge = worker();
+  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*judge, "/login;a%2fb").answer->decision.remaining, 0);
+  EXPECT_TRUE(ask(*judge, "/login;x").is_denied());
+  Question question{.described = judge->scratch(), .rules = named_, .key = "ada"};
+  question.described.request = {.method = "GET"};
+  set_target("/login;%2f..%2fx", "example.com", question.described);
+  EXPECT_EQ(judge->judge(question, clock_.time).answer->decision.remaining, 2);
+}
+
 TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {
   auto one = worker();
   const auto other = worker();

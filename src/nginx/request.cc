@@ -37,11 +37,12 @@ void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
 }
 
 // As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
-void read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
+// False: its path has too many readings.
+bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
   to.request = {.method = view_of(from->method_name), .client = client_of(from)};
   if (needs.headers) read_headers(from, to);
-  if (needs.target) set_uri(view_of(from->unparsed_uri), to);
   if (needs.host) set_host(view_of(from->headers_in.server), to);
+  return !needs.target || set_uri(view_of(from->unparsed_uri), to);
 }
 
 // nginx believes an absolute request line, and a proxied origin gets the field: rules see one host.
@@ -196,7 +197,8 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     case Judgement::Kind::kTooManyLimits:
       ngx_log_error(NGX_LOG_ERR, request->connection->log, 0,
                     "weir: more than 16 limits apply at once");
-      return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+      if (place.state() == Switch::kDryRun) return NGX_DECLINED;
+      return described.other_paths.empty() ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_HTTP_BAD_REQUEST;
     case Judgement::Kind::kUnavailable:
       return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
     case Judgement::Kind::kWaits:
@@ -226,8 +228,8 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
   DescribedRequest& described = deciders.judge->scratch();
   const Instant now = deciders.judge->catch_up();
   const RequestNeeds& needs = deciders.judge->needs(place.rules);
-  read_request(request, needs, described);
-  if (needs.host && says_two_hosts(request, described.request.host)) {
+  if (!read_request(request, needs, described) ||
+      (needs.host && says_two_hosts(request, described.request.host))) {
     return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
   }
   Question question{.described = described, .rules = place.rules};

@@ -4,11 +4,14 @@
 // as many as it has in UTF-8.
 
 import { parseAddress, type Address } from "./address.js";
+import { decodePercent, pathReadings } from "./request_path.js";
 
 export interface Facts {
   method: string;
   host: string;
+  /** In the first of its readings. */
   path: string;
+  otherPaths: string[];
   /** All values of that name. */
   header(name: string): string[];
   parameters(name: string): string[];
@@ -22,26 +25,6 @@ const encoder = new TextEncoder();
 export function bytesOf(text: string): string {
   if (/^[\0-\x7f]*$/.test(text)) return text;
   return Array.from(encoder.encode(text), (byte) => String.fromCharCode(byte)).join("");
-}
-
-const decodePercent = (text: string, keep: (byte: number) => boolean): string =>
-  text.replace(/%([0-9a-f]{2})/gi, (encoded, digits: string) => {
-    const byte = parseInt(digits, 16);
-    return keep(byte) ? encoded : String.fromCharCode(byte);
-  });
-
-/** The one spelling that rules are written for: src/rules/request/request_path.h. */
-export function normalPath(path: string): string {
-  const decoded = decodePercent(bytesOf(path), (byte) => byte === 0);
-  const kept: string[] = [];
-  const written = decoded.split("/").filter((segment) => segment !== "");
-  const segments = written.map((segment) => segment.split(";")[0]!);
-  for (const segment of segments) {
-    if (segment === "..") kept.pop();
-    else if (segment !== "." && segment !== "") kept.push(segment);
-  }
-  const isFolder = ["", ".", ".."].includes(segments.at(-1) ?? "") || decoded.endsWith("/");
-  return kept.length === 0 ? "/" : `/${kept.join("/")}${isFolder ? "/" : ""}`;
 }
 
 function pairs(text: string, separator: string): [string, string][] {
@@ -89,16 +72,20 @@ function headerValues(name: string, text: string): string[] {
 
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
 
-export function factsOf(request: Request, country: string): Facts {
+/** Undefined: servers may read its path in too many ways. */
+export function factsOf(request: Request, country: string): Facts | undefined {
   // By hand: URL resolves paths in its own way.
   const [, host, path, query] =
     /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/?#]*@)?([^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? [];
+  const paths = pathReadings(bytesOf(path ?? "/"));
+  if (paths === undefined) return undefined;
   let parameters: [string, string][] | undefined;
   let cookies: [string, string][] | undefined;
   return {
     method: request.method,
     host: plainHost(host ?? ""),
-    path: normalPath(path ?? "/"),
+    path: paths[0]!,
+    otherPaths: paths.slice(1),
     header: (name) => {
       const text = TOKEN.test(name) ? request.headers.get(name) : null;
       return text === null ? [] : headerValues(name.toLowerCase(), bytesOf(text));

@@ -49,6 +49,7 @@ interface Denial {
 }
 
 const METRICS_PATH = "/weir/metrics";
+const LIMITS_MAX = 16;  // that apply at once to the readings of a path, as the server has it
 const RULES = compileRules(exported as ExportedRules);
 const metrics = new Metrics();
 let store: KvStore | DurableStore | undefined;
@@ -153,20 +154,30 @@ function pass(request: Request, env: Env): Promise<Response> {
   return env.ORIGIN === undefined ? fetch(request) : env.ORIGIN.fetch(request);
 }
 
-async function denialOfRequest(facts: Facts, env: Env,
-                               context: Context): Promise<Denial | undefined> {
+function countersOf(env: Env, context: Context): KvStore | DurableStore {
   const counters = storeOf(env);
   if (counters instanceof KvStore) counters.waitUntil = (work) => context.waitUntil(work);
-  const now = Date.now();
-  return decide(appliedRules(RULES, facts, now), counters, now);
+  return counters;
 }
+
+// Further readings of a path are its client's doing.
+function areTooMany(all: Applied[], facts: Facts): boolean {
+  const limits = all.flatMap(({ rule, quotas }) => rule.shadow ? [] : quotas);
+  return facts.otherPaths.length > 0 && limits.length > LIMITS_MAX;
+}
+
+const badRequest = (): Response => new Response("Bad Request", { status: 400 });
 
 async function refusal(request: Request, env: Env, context: Context,
 ): Promise<Response | undefined> {
   try {
     const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
     const facts = factsOf(request, country);
-    const denial = await denialOfRequest(facts, env, context);
+    if (facts === undefined) return badRequest();
+    const now = Date.now();
+    const all = appliedRules(RULES, facts, now);
+    if (areTooMany(all, facts)) return badRequest();
+    const denial = await decide(all, countersOf(env, context), now);
     const refused = denial && refuse(denial, request, facts);
     metrics.asked(denial?.applied.rule);
     return refused;

@@ -12,7 +12,8 @@ import { buildWorker } from "./world.mjs";
 
 const folder = new URL(".", import.meta.url).pathname;
 const built = buildWorker("matching", { file: join(folder, "matching.yaml"), words: ["--types"] });
-const { matching, scheduleOf } = await import(pathToFileURL(join(built, "matching.js")));
+const { matching, pathReadings, scheduleOf } =
+  await import(pathToFileURL(join(built, "matching.js")));
 const tableIn = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
 // A table says of a rule its key, or some of what there is to say.
@@ -36,6 +37,24 @@ test("the server and the Worker match alike", async (t) => {
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);
     else assertRules(server, rules, `the server: ${name}`);
   }
+});
+
+test("paths have the readings of the table", () => {
+  const table = new URL("../../src/rules/request/testdata/path_readings.txt", import.meta.url);
+  const rows = readFileSync(table, "utf8").split("\n")
+    .filter((row) => row !== "" && !row.startsWith("#"))
+    .map((row) => row.split(" "));
+  assert.ok(rows.length > 20);
+  for (const [path, ...readings] of rows) {
+    assert.deepEqual(pathReadings(path) ?? ["refused"], readings, path);
+  }
+});
+
+test("both refuse a path of too many readings", async (t) => {
+  const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
+  const request = { path: "//a;b%2f..%5c..%2fc/../d%253f" };
+  assert.equal(askWorker(matching, request), "400 path");
+  assert.match(await askServer(url, request), /^400 .*path/);
 });
 
 const REPEATED = `rules:

@@ -108,10 +108,11 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
   }
   if (looks_at_tokens()) read_tokens(request, scratch, now);
   if (looks_at_country_) request.country = country_of(request);
-  if (looks_at_folder_) read_folder(request, scratch);
+  complete_path(request, scratch);
 }
 
-void RequestFacts::read_folder(Request& request, FactScratch& scratch) {
+void RequestFacts::complete_path(Request& request, FactScratch& scratch) const {
+  if (!looks_at_folder_) return;
   scratch.folder.assign(request.path);
   if (!request.path.ends_with('/')) scratch.folder += '/';
   scratch.folder_in_small.resize(scratch.folder.size());
