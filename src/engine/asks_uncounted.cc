@@ -109,11 +109,16 @@ bool Asks::settle_under_way(Item& item) const {
   return true;
 }
 
-// What those before it may yet count is not this one's. They will be known soon.
+// What those before it may yet count is not this one's. They will be known soon. One request
+// holds all of a limit that is lower than what each reserves.
 void Asks::leave_units(Item& item) {
   Answer& answer = item.answer;
   const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
-  if (!is_counted || answer.decision.remaining >= item.ask.under_way) return;
+  if (!is_counted || item.ask.under_way == 0) return;
+  const Rule* const rule = item.ask.rule;
+  const std::int64_t reserved = rule != nullptr && rule->response ? rule->response->reserved : 1;
+  const std::int64_t each = std::max<std::int64_t>(1, std::min(reserved, answer.decision.limit));
+  if (answer.decision.remaining / each >= item.ask.under_way) return;
   answer.cause = Answer::Cause::kUnderWay;
   answer.decision = refused(answer.quota);
 }
