@@ -154,11 +154,12 @@ class Schema(unittest.TestCase):
 
 class Slips(unittest.TestCase):
     def test_a_command_that_there_is_not_names_the_nearest(self):
-        for words, said in ((("blokc", "alice"), "weir: there is no command 'blokc'; did you mean "
-                                                 "'block'?\n"),
-                            (("bench", "htp"), "weir bench: there is no command 'htp'; did you "
-                                               "mean 'http'?\n")):
-            self.assertEqual(run_weir(*words), (2, "", said))
+        for program, words, said in (
+                (weir_server.WEIR, ("blokc", "alice"),
+                 "weir: there is no command 'blokc'; did you mean 'block'?\n"),
+                (weir_server.WEIR_BENCH, ("htp",),
+                 "weir-bench: there is no command 'htp'; did you mean 'http'?\n")):
+            self.assertEqual(run_weir(*words, program=program), (2, "", said))
         self.assertIn("expected one of serve, check, ", run_weir("frobnicate")[2])
         self.assertIn("A subcommand is required", run_weir()[2])
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/node/webhook_url.h"
+#include "cli/http_url.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -128,7 +128,7 @@ http {{
   }
 
   std::string origin() {
-    const auto url = WebhookUrl::parse(options_.origin);
+    const auto url = HttpUrl::parse(options_.origin);
     if (!url || url->target != "/") {
       refuse(
           fmt::format("--origin: '{}' is no origin; write http://HOST[:PORT] or "
@@ -136,8 +136,6 @@ http {{
                       is_plain(options_.origin) ? options_.origin : ""));
       return {};
     }
-    const bool is_v6 = url->host.find(':') != std::string::npos;
-    const auto host = is_v6 ? "[" + url->host + "]" : url->host;
     return fmt::format(R"(
     upstream origin {{
         server {}:{};
@@ -154,12 +152,12 @@ http {{
         "" "";
     }}
 )",
-                       host, url->port) +
+                       url->host, url->port) +
            tls_to(*url);
   }
 
-  std::string tls_to(const WebhookUrl& url) {
-    if (url.scheme != WebhookUrl::Scheme::kHttps) return {};
+  std::string tls_to(const HttpUrl& url) {
+    if (url.scheme != "https") return {};
     return fmt::format(R"(
     proxy_ssl_name {};
     proxy_ssl_server_name on;
@@ -168,7 +166,7 @@ http {{
     proxy_ssl_trusted_certificate {};
     proxy_ssl_protocols TLSv1.2 TLSv1.3;
 )",
-                       url.host, file("--origin-ca", options_.origin_ca));
+                       url.name(), file("--origin-ca", options_.origin_ca));
   }
 
   std::string server() {
