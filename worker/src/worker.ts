@@ -11,7 +11,7 @@ import {
 } from "@weir/limiter";
 import exported from "#rules";
 import { Metrics } from "./metrics.js";
-import { factsOf, type Facts } from "./request_facts.js";
+import { factsOf, isPlain, type Facts } from "./request_facts.js";
 import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
 
 export { WeirCounter } from "@weir/limiter";
@@ -162,6 +162,7 @@ async function denialOfRequest(facts: Facts, env: Env,
 
 async function refusal(request: Request, env: Env, context: Context,
 ): Promise<Response | undefined> {
+  if (!isPlain(request)) return new Response("Bad Request", { status: 400 });
   try {
     const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
     const facts = factsOf(request, country);
