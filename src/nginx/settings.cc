@@ -269,6 +269,13 @@ char* choose_rules(ngx_conf_t* conf, PlaceSettings& place) {
   return kOk;
 }
 
+// What a request has before nginx knows its location.
+PlaceSettings& server_settings(ngx_conf_t* conf) {
+  const auto* const server = static_cast<ngx_http_core_srv_conf_t*>(
+      ngx_http_conf_get_module_srv_conf(conf, ngx_http_core_module));
+  return *static_cast<PlaceSettings*>(server->ctx->loc_conf[ngx_http_weir_module.ctx_index]);
+}
+
 }  // namespace
 
 ngx_command_t kCommands[] = {
@@ -312,6 +319,7 @@ char* merge_place_settings(ngx_conf_t* conf, void* parent, void* child) noexcept
     place.tier = above.tier;
     place.cost = above.cost;
   }
+  if (place.state() != Switch::kOff) server_settings(conf).is_used = true;
   return guarded(conf, [&] { return choose_rules(conf, place); });
 }
 

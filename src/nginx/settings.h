@@ -35,6 +35,7 @@ struct PlaceSettings {
   ngx_http_complex_value_t* cost;
   ngx_uint_t status;  // of denials whose rule has none
   std::size_t rules;  // the number of the gateway's set
+  bool is_used;       // of a server: Weir is on in it, or in one of its locations
 
   Switch state() const { return static_cast<Switch>(mode); }
 };

@@ -70,6 +70,26 @@ function headerValues(name: string, text: string): string[] {
   return text.split(",").map(trimBlanks);
 }
 
+// What origins differ in, at an end of a value or of an item: src/rules/request/plain_value.h.
+// U+FFFD stands for any byte that is not UTF-8.
+const SPACE = String.raw`[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\ufffd]`;
+const ODD = new RegExp(
+  String.raw`[\0-\x08\x0a-\x1f\x7f]|(?:^|[ \t,;=])${SPACE}|${SPACE}(?:$|[ \t,;=])`);
+
+/** Whether all origins read its headers alike. */
+export const isPlain = ({ headers }: Request): boolean =>
+  [...headers].every(([, value]) => !ODD.test(value));
+
+// All spellings that some origin takes for one: cookie_value() of src/rules/request.
+function cookieValue(sent: string): string {
+  const isQuoted = sent.length > 1 && sent.startsWith('"');
+  const byteOf = (_: string, octal: string | undefined, plain: string): string =>
+    octal === undefined ? plain : String.fromCharCode(parseInt(octal, 8));
+  const text = isQuoted
+    ? sent.slice(1, -1).replace(/\\(?:([0-3][0-7]{2})|([^]))/g, byteOf) : sent;
+  return trimBlanks(decodePercent(text, () => false));
+}
+
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
 
 /** Undefined: servers may read its path in too many ways. */
@@ -99,7 +119,7 @@ export function factsOf(request: Request, country: string): Facts | undefined {
     cookies: (name) => {
       const lines = linesOf(bytesOf(request.headers.get("cookie") ?? ""));
       cookies ??= lines.flatMap((line) => pairs(line, ";"))
-        .map(([key, value]) => [trimBlanks(key), trimBlanks(value)]);
+        .map(([key, value]) => [trimBlanks(key), cookieValue(trimBlanks(value))]);
       return valuesOf(cookies, name);
     },
     client: parseAddress(request.headers.get("cf-connecting-ip") ?? ""),

@@ -12,7 +12,7 @@ import {
 import exported from "#rules";
 import { statusOf } from "./denial_answer.js";
 import { Metrics } from "./metrics.js";
-import { factsOf, type Facts } from "./request_facts.js";
+import { factsOf, isPlain, type Facts } from "./request_facts.js";
 import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
 
 export { WeirCounter } from "@weir/limiter";
@@ -170,6 +170,7 @@ const badRequest = (): Response => new Response("Bad Request", { status: 400 });
 
 async function refusal(request: Request, env: Env, context: Context,
 ): Promise<Response | undefined> {
+  if (!isPlain(request)) return new Response("Bad Request", { status: 400 });
   try {
     const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
     const facts = factsOf(request, country);

@@ -57,6 +57,41 @@ test("both refuse a path of too many readings", async (t) => {
   assert.match(await askServer(url, request), /^400 .*path/);
 });
 
+// As of a Request. Node's own take no line ends, and no characters beyond ISO 8859-1.
+function headersOf(name, value) {
+  try {
+    return new Headers([[name, value]]);
+  } catch {
+    const get = (wanted) => (wanted.toLowerCase() === name.toLowerCase() ? value : null);
+    return { get, [Symbol.iterator]: () => [[name, value]].values() };
+  }
+}
+
+// tests/attack asks it of every host, over the wire.
+test("the values of headers are read as every host reads them", async () => {
+  const file = new URL("../../tests/attack/header_values.json", import.meta.url);
+  const { rules, sent } = JSON.parse(readFileSync(file, "utf8"));
+  const folderOfRules = buildWorker("header_values", { text: rules.join("\n") });
+  const { worker } = await import(pathToFileURL(join(folderOfRules, "matching.js")));
+  const env = {
+    KV: { get: async () => null, put: async () => {}, delete: async () => {} },
+    ORIGIN: { fetch: () => new Response("hello") },
+  };
+  // workerd reads bytes as UTF-8 where they are.
+  const text = (bytes) => {
+    const decoded = Buffer.from(bytes, "latin1").toString();
+    return decoded.includes("\ufffd") ? bytes : decoded;
+  };
+  for (const [name, status, values] of sent) {
+    for (const value of values) {
+      const headers = headersOf(name, text(value));
+      const request = { method: "GET", url: "https://a.test/", headers };
+      const reply = await worker.fetch(request, env, { waitUntil: () => {} });
+      assert.equal(reply.status, status, `${name}: ${JSON.stringify(value)}`);
+    }
+  }
+});
+
 const REPEATED = `rules:
   - { id: cookie, group: a, match: {}, key: "cookie:s", limit: 1, window: 1m }
   - { id: whole, group: b, match: {}, key: "header:Cookie", limit: 1, window: 1m }

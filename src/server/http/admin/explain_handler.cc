@@ -8,8 +8,10 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/ascii.h"
 #include "engine/asks.h"
 #include "proto/json_writer.h"
+#include "rules/request/plain_value.h"
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
 #include "server/http/admin/adaptive_json.h"
@@ -237,6 +239,13 @@ void read_request(JsonBody& body, DescribedRequest& described) {
     body.reject("path", "a path of at most 4 readings");
   }
   described.headers = body.texts("headers");
+  for (NameValue& header : described.headers) {
+    header.value = trim_blanks(header.value);
+    if (!is_plain_value(header.value)) {
+      body.reject("headers",
+                  "texts without control characters or white space beyond ASCII at ends");
+    }
+  }
   described.request.headers = described.headers;
   if (const std::string_view client = body.text_or("client", ""); !client.empty()) {
     described.request.client = IpAddress::parse(client);

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "proto/http/host.h"
+#include "rules/request/plain_value.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -119,6 +120,11 @@ Problem ambiguous_path() {
                                std::to_string(PathReadings::kMax) + " ways.");
 }
 
+Problem odd_field(std::string_view name) {
+  return http_problem(400, "The header field " + as_utf8(name) +
+                               " has a control character, or white space beyond ASCII at an end.");
+}
+
 }  // namespace
 
 bool set_uri(std::string_view uri, DescribedRequest& described) {
@@ -170,6 +176,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   const ProxyProfile& profile = *terms.profile;
   for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
     if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
+  }
+  for (const NameValue& header : call.headers) {
+    if (!is_plain_value(header.value)) return odd_field(header.name);
   }
   Request& request = described.request;
   request = {.headers = call.headers,
