@@ -68,7 +68,7 @@ void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {
 
 void Judge::follow_wall_clock(Instant now) {
   if (now - wall_seen_ < kWallInterval) return;
-  engine_.set_wall_lead(wall_clock_.now() - now);
+  engine_.set_wall_lead(lead_of(wall_clock_, clock_));
   wall_seen_ = now;
 }
 

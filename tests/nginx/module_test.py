@@ -31,6 +31,11 @@ rules:
     match: {path: /quiet}
     limit: 1
     window: 1m
+  - id: hourly
+    match: {path: /hourly}
+    algorithm: fixed_window
+    limit: 1000
+    window: 1h
 """
 
 SERVER = """
@@ -89,6 +94,9 @@ class ModuleTest(unittest.TestCase):
                          ["5", "4"])
         self.assertGreater(int(field(reply, "X-RateLimit-Reset")), 1_700_000_000)
 
+        for _ in range(10):
+            reset = int(field(nginx.ask("/hourly"), "X-RateLimit-Reset"))
+            self.assertEqual(reset % 3600, 0, "the end of the window, neither early nor late")
     def test_paths_are_compared_as_everywhere(self):
         for _ in range(5):
             self.nginx.ask("/api/login", "POST")
