@@ -198,7 +198,7 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
   Ask ask = ask_about(rule, request, asks_->next_key(), tier);
   if (question.key) use_key(*question.key, request, ask);
   ask.tier = question.tier.value_or(ask.tier);
-  if (question.cost) ask.cost = cost_in(*question.cost);
+  if (question.cost) ask.cost = cost_by(*question.cost);
   if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
   if (rule.response) {
     stay(question).owe(ask, asks_->size());

@@ -4,14 +4,10 @@
 #include "base/decimal.h"
 
 namespace weir::nginx {
-namespace {
 
-// Unlike a client, an origin may say that its work costs nothing.
 std::int64_t cost_by(std::string_view text) {
   return read_decimal<std::int64_t>(text) == 0 ? 0 : cost_in(text);
 }
-
-}  // namespace
 
 Stay::~Stay() {
   go_on();

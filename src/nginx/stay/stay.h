@@ -40,6 +40,10 @@ struct ResponseHead {
   };
 };
 
+// What an origin or nginx's configuration says of a cost. Unlike a client, both may say that the
+// work costs nothing.
+std::int64_t cost_by(std::string_view text);
+
 class Stay {
  public:
   // `rules`: the number of a set of the gateway. `under_way` outlives this.
