@@ -35,6 +35,10 @@ void check_algorithm(const SectionReader& reader, const Config& config, Algorith
 // That the rule can delay as its `on_deny` says.
 void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule);
 
+// Among the statuses that count it stands for a response that nobody has seen: its client has left,
+// or the origin has not answered.
+inline constexpr int kUnknownStatus = 0;
+
 // "response:X-Cost" is a cost that only a response says.
 inline constexpr std::string_view kOfResponse = "response:";
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/decimal.h"
+#include "config/rules/rule_config.h"
 
 namespace weir::nginx {
 
@@ -42,11 +43,15 @@ void Stay::forget_denied(const Asks& looks) {
   });
 }
 
+bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {
+  return count.counts(response.status) || (!response.is_known && count.counts(kUnknownStatus));
+}
+
 void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
   is_paid_ = true;
   for (const Charge& charge : charges_) {
     const Rule* const rule = rules.find(charge.rule);
-    if (rule == nullptr || !rule->response || !rule->response->counts(response.status)) continue;
+    if (rule == nullptr || !rule->response || !counts(*rule->response, response)) continue;
     Ask due = charge.ask;
     due.rule = rule;
     due.key = charge.key;
