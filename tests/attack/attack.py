@@ -21,6 +21,7 @@ import entrances  # noqa: E402 (after the line above)
 import floods  # noqa: E402
 import http2  # noqa: E402
 import keys  # noqa: E402
+import leavers  # noqa: E402
 import redis_door  # noqa: E402
 import requests_forged  # noqa: E402
 import scene  # noqa: E402
@@ -28,7 +29,8 @@ import smuggling  # noqa: E402
 from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
-           *requests_forged.ATTACKS, *redis_door.ATTACKS, *entrances.ATTACKS]
+           *requests_forged.ATTACKS, *redis_door.ATTACKS, *entrances.ATTACKS,
+           *leavers.ATTACKS]
 HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start
