@@ -232,7 +232,9 @@ class TheGateway(unittest.TestCase):
     def test_the_origin_is_left_with_the_client_where_no_rule_awaits_its_answer(self):
         with Gateway(GUESSES) as gateway:
             gateway.origin.RequestHandlerClass = type("", (SlowOrigin,), {})
-            gateway.send_and_leave("/data//a%2fb;c?d=%20")
+            with Connection(gateway.port) as connection:
+                connection.send(get("/data//a%2fb;c?d=%20"))
+                wait_until(lambda: gateway.origin.asked, "the origin works on it")
             wait_until(lambda: gateway.statuses() == ["499"], "it is over")
             SlowOrigin.thinks.set()
             self.assertEqual(gateway.origin.asked, ["/data//a%2fb;c?d=%20"])

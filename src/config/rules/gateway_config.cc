@@ -87,9 +87,6 @@ class GatewayFields {
   }
 
   static void read_count_if(const SectionReader& count_if, ResponseCount& count) {
-    if (count_if.get<std::string>("unknown") != "skip") {
-      count.statuses.push_back({kUnknownStatus, kUnknownStatus});
-    }
     for (const YamlNode* text : count_if.texts("status")) {
       const auto statuses = parse_statuses(text->text);
       if (statuses) {
@@ -99,6 +96,9 @@ class GatewayFields {
                          "'status' must be one from 100 to 599, such as 401, or 5xx for all from "
                          "500 to 599, or a list of such");
       }
+    }
+    if (count_if.get<std::string>("unknown") != "skip") {
+      count.statuses.push_back({kUnknownStatus, kUnknownStatus});
     }
   }
 
