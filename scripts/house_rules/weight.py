@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 46_300),
+    ("server", ("src/", "include/"), 46_850),
     ("laboratory", ("lab/", "bench/"), 3_600),
     ("console", ("console/",), 3_450),
-    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_150),
+    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_310),
     ("scripts", ("scripts/", "dev"), 1_030),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 55_500
+TESTS_MAX = 57_100
 
 
 def weigh(tree):

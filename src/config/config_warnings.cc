@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "config/rules/match_cover.h"
+#include "config/rules/rule_config.h"
 #include "config/section_reader.h"
 #include "rules/mode.h"
 #include "rules/request/request_path.h"
@@ -63,6 +64,7 @@ class Warnings {
     const RulePlaces& places = config_.rule_places[index];
     if (!rule.enabled) return;
     warn_of_networks(rule, places);
+    warn_of_response(rule, places);
     if (!rule.match) return;
     warn_of_match(*rule.match, places);
     warn_of_earlier(index);
@@ -82,6 +84,13 @@ class Warnings {
 
   void warn(const TextPlace& place, const std::string& text) {
     found_.add(place, std::string(kWarningMark) + text);
+  }
+
+  void warn_of_response(const Rule& rule, const RulePlaces& places) {
+    if (!rule.response || rule.response->counts(kUnknownStatus)) return;
+    warn(places.of("count_if"),
+         "'unknown: skip' counts nobody who leaves before the response, though the origin may have "
+         "handled the request: guesses that are sent and closed at once are not limited");
   }
 
   void warn_of_match(const RequestMatch& match, const RulePlaces& places) {

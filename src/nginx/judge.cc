@@ -68,7 +68,7 @@ void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {
 
 void Judge::follow_wall_clock(Instant now) {
   if (now - wall_seen_ < kWallInterval) return;
-  engine_.set_wall_lead(wall_clock_.now() - now);
+  engine_.set_wall_lead(lead_of(wall_clock_, clock_));
   wall_seen_ = now;
 }
 
@@ -200,7 +200,7 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
   if (question.key) use_key(*question.key, request, ask);
   ask.tier = question.tier.value_or(ask.tier);
   if (!request.other_paths.empty() && asks_->has(ask)) return true;
-  if (question.cost) ask.cost = cost_in(*question.cost);
+  if (question.cost) ask.cost = cost_by(*question.cost);
   if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
   if (rule.response) {
     stay(question).owe(ask, asks_->size());

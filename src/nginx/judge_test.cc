@@ -60,6 +60,7 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
   EXPECT_TRUE(ask_for("ada", "2").is_denied());
   EXPECT_EQ(ask_for("bob", "1").answer->decision.remaining, 2);
   EXPECT_EQ(ask_for("bob", "-5").answer->decision.remaining, 1) << "nothing is given back";
+  EXPECT_EQ(ask_for("bob", "0").answer->decision.remaining, 1) << "a look";
   EXPECT_EQ(judge->key_hash("named", "ada"), worker()->key_hash("named", "ada"));
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }

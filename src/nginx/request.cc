@@ -295,6 +295,7 @@ enum class Variable : std::uint8_t {
   kMode,
   kTime,
   kDelay,
+  kAwaited,
 };
 
 struct VariableName {
@@ -306,7 +307,7 @@ constexpr VariableName kVariables[] = {
     {"weir_key_hash", Variable::kKeyHash},    {"weir_limit", Variable::kLimit},
     {"weir_remaining", Variable::kRemaining}, {"weir_retry_after", Variable::kRetryAfter},
     {"weir_mode", Variable::kMode},           {"weir_time", Variable::kTime},
-    {"weir_delay", Variable::kDelay},
+    {"weir_delay", Variable::kDelay},         {"weir_awaited", Variable::kAwaited},
 };
 
 // The text of a number, in the request's memory.
@@ -343,6 +344,7 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
     case Variable::kDelay: return write_seconds(request, decided.wait_ms);
+    case Variable::kAwaited: return decided.stay != nullptr && decided.stay->owes() ? "1" : "";
     case Variable::kKeyHash:
       if (!has_rule || deciders.judge == nullptr) return {};
       return write_number(

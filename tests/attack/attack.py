@@ -25,6 +25,7 @@ import floods  # noqa: E402
 import header_values  # noqa: E402
 import http2  # noqa: E402
 import keys  # noqa: E402
+import leavers  # noqa: E402
 import origins  # noqa: E402
 import paths  # noqa: E402
 import redis_door  # noqa: E402
@@ -35,8 +36,8 @@ import unknown_costs  # noqa: E402
 from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
-           *requests_forged.ATTACKS, *paths.ATTACKS, *header_values.ATTACKS, *redis_door.ATTACKS,
-           *entrances.ATTACKS, *unknown_costs.ATTACKS]
+           *requests_forged.ATTACKS, *paths.ATTACKS, *header_values.ATTACKS, *leavers.ATTACKS,
+           *redis_door.ATTACKS, *entrances.ATTACKS, *unknown_costs.ATTACKS]
 HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start

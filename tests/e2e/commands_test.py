@@ -134,6 +134,17 @@ class Validate(unittest.TestCase):
                              (0, f"{warning}{path}: ok, 1 rule\n", ""))
             self.assertEqual(run_weir("validate", "--strict", path), (1, warning, ""))
 
+    def test_a_file_for_a_gateway(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - {id: a, limit: 9, window: 1m, match: {path: /a}, key: "
+                           "client,\n     count_if: {status: 401, unknown: skip}}\n")
+            self.assertIn("weir gateway", run_weir("validate", path)[1])
+            code, said, _ = run_weir("validate", "--gateway", path)
+            self.assertEqual(code, 0)
+            self.assertIn(f"{path}:3:16: warning: 'unknown: skip' counts nobody who leaves", said)
+
     def test_a_missing_file(self):
         code, said, _ = run_weir("validate", "/no/such/file.yaml")
         self.assertEqual(code, 1)

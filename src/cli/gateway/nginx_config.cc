@@ -153,7 +153,7 @@ http {{
     }}
 )",
                        url->host, url->port) +
-           tls_to(*url);
+           tls_to(*url) + places();
   }
 
   std::string tls_to(const HttpUrl& url) {
@@ -169,6 +169,40 @@ http {{
                        url.name(), file("--origin-ca", options_.origin_ca));
   }
 
+  // The response to a request that a rule counts by it is worth waiting for, whoever has left.
+  std::string places() const {
+    if (!options_.awaits_responses) return {};
+    return R"(
+    map $weir_awaited $place {
+        default @awaited;
+        "" @origin;
+    }
+)";
+  }
+
+  std::string locations() const {
+    const auto pass = fmt::format("proxy_pass {}://origin;",
+                                  options_.origin.starts_with("https:") ? "https" : "http");
+    if (!options_.awaits_responses) {
+      return fmt::format("\n        location / {{\n            {}\n        }}\n", pass);
+    }
+    return fmt::format(R"(
+        # No file is there, so nginx goes on at one of the others.
+        location / {{
+            root /dev/null;
+            try_files /none $place;
+        }}
+        location @origin {{
+            {0}
+        }}
+        location @awaited {{
+            {0}
+            proxy_ignore_client_abort on;
+        }}
+)",
+                       pass);
+  }
+
   std::string server() {
     if (options_.http.empty() && options_.http_tls.empty()) {
       refuse("nowhere to listen: name an address with --http or --http-tls");
@@ -180,24 +214,20 @@ http {{
     if (!options_.http_tls.empty()) text += tls();
     const auto timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.origin_timeout);
     return text + fmt::format(R"(
-        location / {{
-            proxy_pass {}://origin;
-            proxy_http_version 1.1;
-            proxy_set_header Host $http_host;
-            proxy_set_header Upgrade $upgrade_to;
-            proxy_set_header Connection $connection_to;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_set_header X-Forwarded-Host $http_host;
-            proxy_set_header X-Forwarded-Proto $scheme;
-            proxy_connect_timeout {}ms;
-            proxy_send_timeout {}ms;
-            proxy_read_timeout {}ms;
-        }}
-    }}
+        proxy_http_version 1.1;
+        proxy_set_header Host $http_host;
+        proxy_set_header Upgrade $upgrade_to;
+        proxy_set_header Connection $connection_to;
+        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        proxy_set_header X-Forwarded-Host $http_host;
+        proxy_set_header X-Forwarded-Proto $scheme;
+        proxy_connect_timeout {0}ms;
+        proxy_send_timeout {0}ms;
+        proxy_read_timeout {0}ms;
+{1}    }}
 }}
 )",
-                              options_.origin.starts_with("https:") ? "https" : "http",
-                              timeout.count(), timeout.count(), timeout.count());
+                              timeout.count(), locations());
   }
 
   std::string address(std::string_view option, const std::string& text) {
