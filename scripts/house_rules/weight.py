@@ -11,9 +11,9 @@ from house_rules.files import TESTING
 from house_rules.tree import Finding
 
 TESTS = re.compile(r"^(tests|fuzz)/|/test/|_test\.py$|\.test\.m?js$|" + TESTING.pattern)
-CODE = (".h", ".cc", ".h.in", ".py", ".ts", ".mjs", ".js", ".css", ".html", ".lua")
+CODE = (".h", ".cc", ".h.in", ".conf.in", ".py", ".ts", ".mjs", ".js", ".css", ".html", ".lua")
 COMMENTS = {  # by the end of a name; the rest is C++
-    (".py", "dev"): re.compile(r"\s*(#.*)?$"),
+    (".py", "dev", ".conf.in"): re.compile(r"\s*(#.*)?$"),
     (".lua",): re.compile(r"\s*(--.*)?$"),
     (".ts", ".mjs", ".js", ".css", ".html"): re.compile(r"\s*((//|/\*|\*).*)?$"),
     CODE: re.compile(r"\s*(//.*)?$"),

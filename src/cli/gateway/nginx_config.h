@@ -2,8 +2,8 @@
 //
 //   clients -> nginx with Weir in its workers -> origin
 //
-// No value ends its directive or is read as one of nginx's variables: those that hold what nginx
-// would understand are refused.
+// It fills in the template nginx.conf.in, which says how. No value ends its directive or is read as
+// one of nginx's variables: those that hold what nginx would understand are refused.
 //
 // Thread rule: pure. Tested by nginx_config_test.cc, and by tests/e2e/gateway_test.py with nginx.
 

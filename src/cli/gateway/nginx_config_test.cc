@@ -126,6 +126,18 @@ TEST(NginxConfig, NoValueLeavesItsQuotes) {
   }
 }
 
+TEST(NginxConfig, AValueIsNotReadAsAPlace) {
+  auto odd = options();
+  odd.config_file = "/@--module@";
+  EXPECT_THAT(written(odd), HasSubstr("weir_config \"/@--module@\";\n"));
+}
+
+TEST(NginxConfig, AnOriginUnderTlsIsAskedUnderTlsHoweverItIsSpelled) {
+  auto tls = options();
+  tls.origin = "HTTPS://a";
+  EXPECT_THAT(written(tls), HasSubstr("proxy_pass https://origin;\n"));
+}
+
 TEST(NginxConfig, RefusesWhatIsNoOrigin) {
   for (const char* origin : {"", "127.0.0.1:9000", "ftp://a", "http://", "http://user@a",
                              "http://a/path", "http://a:0", "http://a b", "http://a?b"}) {
