@@ -1,7 +1,7 @@
 """What README and docs/ show: their YAML is taken, their JSON is what a server answers to their
 commands, and the options that they name exist.
 
-The C++ of README is built by examples/library/installed_test.py.
+The C++ of README and docs/how-to/cpp.md is built by examples/library/installed_test.py.
 """
 
 import json
@@ -16,7 +16,7 @@ import yaml
 from weir_server import DEADLINE_S, ROOT, Weir, run_weir
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Answers of a fleet, or of a moment: their shape is another here.
 ELSEWHERE = ("/admin/busiest",)
