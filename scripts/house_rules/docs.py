@@ -87,7 +87,8 @@ def code_of(text):
             yield number, line, fence[1] in SHELLS
     prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     for inline in INLINE.finditer(prose):
-        yield line_of(prose, inline.start()), inline[1], True
+        is_directive = inline[1].endswith(";")  # nginx's: `weir on;`
+        yield line_of(prose, inline.start()), inline[1], not is_directive
 
 
 def named_subcommands(code):
