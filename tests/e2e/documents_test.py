@@ -18,6 +18,9 @@ from weir_server import DEADLINE_S, ROOT, Weir, run_weir
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
+# Recipes name their files, and tests/docs/recipes_test.py runs them.
+IS_FILE = re.compile(r"# \S+\.ya?ml\n")
+
 # Answers of a fleet, or of a moment: their shape is another here.
 ELSEWHERE = ("/admin/busiest",)
 
@@ -83,7 +86,7 @@ class Yaml(unittest.TestCase):
                 pathlib.Path(folder, name).write_text("s" * 32 + "\n", encoding="ascii")
                 pathlib.Path(folder, name).chmod(0o600)
             for where, text in examples("yaml"):
-                if "http_filters:" in text:
+                if "http_filters:" in text or text.startswith("# /") or IS_FILE.match(text):
                     continue
                 file = pathlib.Path(folder, "weir.yaml")
                 file.write_text(text.replace("/etc/weir", folder), encoding="utf-8")
@@ -91,6 +94,19 @@ class Yaml(unittest.TestCase):
                 reads = "docs" if where.startswith("nginx.md") else "validate"
                 code, said, wrong = run_weir(reads, str(file))
                 self.assertEqual(code, 0, f"{where}: {said}{wrong}")
+
+    def test_weir_takes_the_rules_of_kubernetes(self):
+        (text,) = [text for where, text in examples("yaml") if "kind: ConfigMap" in text]
+        parts = {part["kind"]: part for part in yaml.safe_load_all(text)}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "weir.yaml")
+            file.write_text(parts["ConfigMap"]["data"]["weir.yaml"], encoding="utf-8")
+            code, said, wrong = run_weir("validate", str(file))
+        self.assertEqual(code, 0, said + wrong)
+        labels = [parts["Deployment"]["spec"]["template"]["metadata"]["labels"],
+                  parts["Service"]["spec"]["selector"],
+                  parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]]
+        self.assertEqual(labels, labels[:1] * 3)
 
     def test_envoys_filter_is_that_of_the_whole_configuration(self):
         (text,) = [text for _, text in examples("yaml") if "http_filters:" in text]
@@ -197,7 +213,8 @@ class Answers(unittest.TestCase):
 
 class RedisCli(unittest.TestCase):
     def test_the_answer_is_the_documented_one(self):
-        ((_, shown),) = [one for one in examples("console") if "redis-cli" in one[1]]
+        (shown,) = [text for where, text in examples("console")
+                    if where.startswith("resp.md") and "redis-cli" in text]
         command, _, answer = shown.removeprefix("$ ").partition("\n")
         with Weir("--resp", "127.0.0.1:0") as weir:
             words = command.replace("-p 6380", f"--no-raw -p {weir.port_of('redis')}").split()
