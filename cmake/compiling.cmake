@@ -9,7 +9,11 @@ if(PROJECT_IS_TOP_LEVEL)
     # Paths below the checkout count as relative, so that every clone on a machine shares
     # the cache. A debugger may then show the folder of the clone that compiled first.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${WEIR_CCACHE})
+        env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+        # A precompiled header is taken for the text it was made of. Hash large files once, and
+        # trust the list of headers that the compiler writes: a miss is not preprocessed twice.
+        CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 CCACHE_DEPEND=1
+        ${WEIR_CCACHE})
   endif()
   find_program(WEIR_MOLD mold)
   # Not with LTO: there the time goes into compiling, and the stock linker is best tested.
@@ -48,6 +52,12 @@ target_compile_options(weir_options INTERFACE
   # gcc, too: clang-tidy reads gcc's command lines.
   -Wno-sign-conversion
   $<$<BOOL:${WEIR_WARNINGS_AS_ERRORS}>:-Werror>)
+# For all, since a precompiled header is good for the same flags only.
+target_compile_options(weir_options INTERFACE -pthread)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # cmpxchg16b, for atomic128.h: every x86-64 processor since about 2006.
+  target_compile_options(weir_options INTERFACE -mcx16)
+endif()
 
 if(WEIR_SANITIZE)
   # Everything, also gtest's main and such, has to be linked the same way.

@@ -27,6 +27,28 @@
 # Targets are named after their folder: src/store/memory is weir_store_memory,
 # src/server/http is weir_server_http.
 
+# The standard headers that most files include, read once for all layers, and once more with
+# gtest for all tests. A file still includes what it uses: clang's presets build without.
+set(WEIR_STANDARD_HEADERS
+  <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <cstdint> <cstdlib> <cstring>
+  <deque> <functional> <limits> <map> <memory> <mutex> <new> <optional> <set> <span> <string>
+  <string_view> <system_error> <type_traits> <unordered_map> <utility> <variant> <vector>)
+function(weir_precompile target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;DEPS")
+  add_library(${target} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cc)
+  target_link_libraries(${target} PRIVATE weir_options ${arg_DEPS})
+  target_precompile_headers(${target} PRIVATE ${WEIR_STANDARD_HEADERS} ${arg_HEADERS})
+endfunction()
+weir_precompile(weir_precompiled)
+if(WEIR_BUILD_TESTS)
+  weir_precompile(weir_test_precompiled
+    HEADERS <filesystem> <fstream> <iostream> <sstream> <thread> <gmock/gmock.h> <gtest/gtest.h>
+    DEPS GTest::gmock)
+  # As an executable is compiled, which the tests are.
+  set_target_properties(weir_test_precompiled PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(weir_test_precompiled PRIVATE -fPIE)
+endif()
+
 # Debian's own Python, which sees Debian's modules; PATH may hold another one first.
 set(WEIR_PYTHON /usr/bin/python3)
 
@@ -35,6 +57,7 @@ function(weir_layer name)
   if(arg_SOURCES)
     add_library(weir_${name} STATIC ${arg_SOURCES})
     target_link_libraries(weir_${name} PUBLIC weir_options ${arg_DEPS})
+    target_precompile_headers(weir_${name} REUSE_FROM weir_precompiled)
   else()
     add_library(weir_${name} INTERFACE)
     target_link_libraries(weir_${name} INTERFACE weir_options ${arg_DEPS})
@@ -68,6 +91,7 @@ function(weir_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM weir_test_precompiled)
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")

@@ -1,11 +1,11 @@
 // An object of the shape of Cloudflare's rate limit binding: `limit({ key })` says `success`.
 
 import type { Decision } from "./decision.js";
-import type { Limiter } from "./limiter.js";
-import { checkLimiter, checkOptions, checkText, type NamesOf } from "./options.js";
+import type { Key, Limiter } from "./limiter.js";
+import { checkLimiter, ownOptions, checkText, type NamesOf } from "./options.js";
 
 interface Asked {
-  key: string;
+  key: Key;
 }
 const NAMES: NamesOf<Asked> = { key: true };
 
@@ -19,8 +19,8 @@ export function binding(limiter: Limiter<Decision> | Limiter<Promise<Decision>>,
   checkText("bucket", bucket);
   return {
     async limit(options) {
-      checkOptions(options, "key", NAMES);
-      const decision = await limiter.hit(bucket, options.key);
+      const { key } = ownOptions(options, "key", NAMES);
+      const decision = await limiter.hit(bucket, key);
       return { success: decision.allowed, ...decision };
     },
   };

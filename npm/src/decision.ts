@@ -9,6 +9,11 @@ export interface Decision {
   /** Seconds until the key is as if it had never been seen. */
   resetAfter: number;
   /**
+   * When that is, in milliseconds since 1970, by the clock of whoever decided: the same for all
+   * calls of a window. Left out where a store does not say it.
+   */
+  resetAt?: number;
+  /**
    * Seconds until there is more than `remaining`; 0 if nothing more comes. Where a store does not
    * know, until the key is new at the latest.
    */
@@ -28,16 +33,17 @@ function waitOf(verdict: number, retryUs: number): number {
   return verdict === NEVER ? Infinity : retryUs / 1e6;
 }
 
-/** Reads the core's answer: `verdict` 0 allowed, 1 denied, 2 never; durations in microseconds. */
+/** Reads the core's answer: `verdict` 0 allowed, 1 denied, 2 never; times in microseconds. */
 export function decisionOf(
   verdict: number, limit: number, remaining: number, retryUs: number, resetUs: number,
-  moreUs: number,
+  moreUs: number, nowUs: number,
 ): Decision {
   return {
     allowed: verdict === VERDICT_ALLOWED,
     remaining: light(remaining),
     retryAfter: waitOf(verdict, retryUs),
     resetAfter: resetUs / 1e6,
+    resetAt: (Math.floor(nowUs) + resetUs) / 1000,  // the core's clock has whole microseconds
     moreAfter: moreUs / 1e6,
     limit: light(limit),
   };

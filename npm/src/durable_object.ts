@@ -5,7 +5,7 @@
 //   const limiter = new Limiter(quota, new DurableStore({ namespace: env.COUNTER }));
 
 import { Core } from "./core.js";
-import { checkOption, checkOptions, hasFunctions, type NamesOf } from "./options.js";
+import { checkOption, hasFunctions, ownOptions, type NamesOf } from "./options.js";
 import type { PlatformRequest, PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import { checkCost, Quota, type QuotaOptions } from "./quota.js";
 import { decisionOf, type Decision } from "./decision.js";
@@ -80,7 +80,7 @@ export class WeirCounter {
       this.keep({ algorithm: quota.algorithm, words });
       this.forgetLater(now + reset! / 1000);
     }
-    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!);
+    return decisionOf(step & 3, limit!, remaining!, retry!, reset!, more!, now * 1000);
   }
 
   // Not waited for: the runtime holds the answer back until it is written.
@@ -114,12 +114,15 @@ export interface DurableStoreOptions extends FailureOptions {
 const NAMES: NamesOf<DurableStoreOptions> = { namespace: true, ...FAILURE_NAMES };
 
 export class DurableStore extends FailoverStore {
-  constructor(private readonly options: DurableStoreOptions) {
-    checkOptions(options, "namespace", NAMES);
-    super(options);
-    const { namespace } = options;
+  private readonly namespace: ObjectNamespace;
+
+  constructor(options: DurableStoreOptions) {
+    const own = ownOptions(options, "namespace", NAMES);
+    super(own);
+    const { namespace } = own;
     checkOption("namespace", namespace, hasFunctions(namespace, "idFromName", "get"),
                 "the binding of the class WeirCounter: env.COUNTER, say");
+    this.namespace = namespace;
   }
 
   protected ask(quota: Quota, bucket: string, key: string, cost: number): Promise<Decision> {
@@ -134,7 +137,7 @@ export class DurableStore extends FailoverStore {
                      what: Omit<Call, "quota">): Promise<Decision> {
     const { limit, window, name: algorithm, burst } = quota;
     const options = { limit, window, algorithm, ...(burst > 0 ? { burst } : {}) };
-    const { namespace } = this.options;
+    const { namespace } = this;
     const id = namespace.idFromName(await keyName("", quota, bucket, key));
     const response = await namespace.get(id).fetch("https://weir/", {
       method: "POST",

@@ -2,7 +2,7 @@
 // clients know. Seconds are rounded up: nobody is told to come back too early.
 
 import type { Decision } from "./decision.js";
-import { checkOption, checkOptional, checkOptions, checkText, type NamesOf } from "./options.js";
+import { checkOption, checkOptional, checkText, ownOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 
 const FORMS = ["draft-10", "draft-7", "draft-6", "none"] as const;
@@ -76,9 +76,15 @@ function draftFields(
 export function headers(
   decision: Decision, quota: Quota, policy = "default", style: HeaderStyle = {},
 ): Record<string, string> {
-  checkOptions(style, "headers, xHeaders or xReset", STYLE_NAMES);
-  checkHeaderStyle(style);
-  return fieldsOf(decision, quota, policy, style);
+  const own = ownOptions(style, "headers, xHeaders or xReset", STYLE_NAMES);
+  checkHeaderStyle(own);
+  return fieldsOf(decision, quota, policy, own);
+}
+
+// Never early, never as much as a second late, and the same for all calls of a window: of whole
+// microseconds, as a sum in seconds is a little more or less.
+function resetSecond({ resetAfter, resetAt = Date.now() + 1000 * resetAfter }: Decision): number {
+  return Math.ceil(Math.round(resetAt * 1000) / 1e6);
 }
 
 /** REQUIRES: a style that is checked. */
@@ -95,8 +101,9 @@ export function fieldsOf(
   if (has("limit")) fields["X-RateLimit-Limit"] = String(decision.limit);
   if (has("remaining")) fields["X-RateLimit-Remaining"] = String(decision.remaining);
   if (has("reset")) {
-    const since = xReset === "epoch" ? Date.now() / 1000 : 0;
-    fields["X-RateLimit-Reset"] = String(Math.ceil(since + decision.resetAfter));
+    const isEpoch = xReset === "epoch";
+    const reset = isEpoch ? resetSecond(decision) : Math.ceil(decision.resetAfter);
+    fields["X-RateLimit-Reset"] = String(reset);
   }
   const more = Math.ceil(decision.moreAfter || 0);  // a store of the program's own may lack it
   Object.assign(fields, draftFields(style.headers, decision, quota, policy, more));

@@ -3,7 +3,9 @@ export { StoreError } from "./batcher.js";
 export type { Decision } from "./decision.js";
 export type { FailureOptions } from "./failover.js";
 export { headers, type HeaderStyle } from "./headers.js";
-export { Limiter, type HitOptions, type LimiterOptions } from "./limiter.js";
+export {
+  Limiter, type HitOptions, type Key, type LimiterOptions, type ResetOptions,
+} from "./limiter.js";
 export { KvStore, type Bound, type KvStoreOptions } from "./kv/kv_store.js";
 export type { KvNamespace } from "./kv/kv_namespace.js";
 export { MemoryStore, type MemoryStoreOptions } from "./memory_store.js";

@@ -9,7 +9,7 @@ import {
   checkCost, checkOverrides, Quota, QUOTA_NAMES, type Algorithm, type QuotaOptions, type Window,
 } from "./quota.js";
 import {
-  checkNow, checkOptional, checkOptions, checkText, hasFunctions, isFunction, type NamesOf,
+  checkNow, checkOptional, checkText, hasFunctions, isFunction, ownOptions, type NamesOf,
 } from "./options.js";
 import { checkKept, type Store } from "./store.js";
 
@@ -28,7 +28,9 @@ export interface HitOptions {
   limit?: number;
   window?: Window;
 }
-const HIT_NAMES: NamesOf<HitOptions> = { cost: true, limit: true, window: true };
+export type ResetOptions = Omit<HitOptions, "cost">;
+const RESET_NAMES: NamesOf<ResetOptions> = { limit: true, window: true };
+const HIT_NAMES: NamesOf<HitOptions> = { cost: true, ...RESET_NAMES };
 
 type Answer = Decision | Promise<Decision>;
 
@@ -36,11 +38,22 @@ type Answer = Decision | Promise<Decision>;
 type Known<T> = [T][T extends unknown ? 0 : never];
 
 const OVERRIDES_MAX = 256;
+const DRAIN_TRIES_MAX = 16;
 
-// Else all numbers, say, would be one key: that of no characters.
-function checkNames(bucket: string, key: string): void {
+function then<A extends Answer>(answer: A, next: (decision: Decision) => Answer): A {
+  const isLater = hasFunctions(answer, "then");
+  return (isLater ? (answer as Promise<Decision>).then(next) : next(answer as Decision)) as A;
+}
+
+/** Nothing, as for a missing header, is the key of no characters: all who lack one share it. */
+export type Key = string | null | undefined;
+
+// Other values are refused: else all numbers, say, would be that key.
+function checkedKey(bucket: string, key: Key): string {
   checkText("bucket", bucket);
-  checkText("key", key);
+  const text = key ?? "";
+  checkText("key", text);
+  return text;
 }
 
 const checkedClock = (clock: () => number) => (): number => {
@@ -58,8 +71,8 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
 
   /** Without a store, memory decides, and hit() answers at once. */
   constructor(options: LimiterOptions & { algorithm?: Known<Counts> }, store?: Store<A, Counts>) {
-    checkOptions(options, "limit and window", LIMITER_NAMES);
-    const { maxKeys, clock, ...quota } = options;
+    const own = ownOptions(options, "limit and window", LIMITER_NAMES);
+    const { maxKeys, clock, ...quota } = own;
     this.options = quota;
     this.quota = new Quota(quota);
     checkOptional("clock", clock, isFunction(clock), "a function, as Date.now is");
@@ -71,23 +84,48 @@ export class Limiter<A extends Answer = Decision, Counts extends Algorithm = Alg
   }
 
   /** The same key in two buckets has two counters. */
-  hit(bucket: string, key: string, options?: HitOptions): A {
-    checkNames(bucket, key);
-    if (options === undefined) return this.store.spend(this.quota, bucket, key, 1, this.clock());
-    checkOptions(options, "cost, limit or window", HIT_NAMES);
-    const { cost = 1 } = options;
-    checkCost(cost);
-    return this.store.spend(this.quotaOf(options), bucket, key, cost, this.clock());
+  hit(bucket: string, key: Key, options?: HitOptions): A {
+    const text = checkedKey(bucket, key);
+    if (options === undefined) return this.store.spend(this.quota, bucket, text, 1, this.clock());
+    const [quota, cost] = this.asked(options);
+    return this.store.spend(quota, bucket, text, cost, this.clock());
+  }
+
+  /**
+   * As hit(), but a cost that does not fit takes what is left, and is denied all the same. Others
+   * may spend between its steps where hit() answers a promise; then it takes what they leave.
+   */
+  drain(bucket: string, key: Key, options: HitOptions = {}): A {
+    const text = checkedKey(bucket, key);
+    const [quota, cost] = this.asked(options);
+    const spend = (units: number): A => this.store.spend(quota, bucket, text, units, this.clock());
+    // The rest goes first: then the charge is denied once, and says how long from then on.
+    const take = (tries: number): A => then(spend(0), ({ remaining }) => {
+      const units = remaining > 0 && remaining < cost ? remaining : cost;
+      return then(spend(units), (spent) => {
+        const isWhole = units === cost;
+        if (isWhole && spent.allowed) return spent;
+        if (spent.remaining > 0 && tries > 0) return take(tries - 1);
+        return isWhole ? spent : spend(cost);
+      });
+    });
+    return take(DRAIN_TRIES_MAX);
   }
 
   /** Forgets what the key has spent. */
-  reset(bucket: string, key: string, options: HitOptions = {}): void | Promise<void> {
-    checkNames(bucket, key);
-    checkOptions(options, "limit or window", HIT_NAMES);
-    return this.store.reset(this.quotaOf(options), bucket, key, this.clock());
+  reset(bucket: string, key: Key, options: ResetOptions = {}): void | Promise<void> {
+    const text = checkedKey(bucket, key);
+    const { limit, window } = ownOptions(options, "limit or window", RESET_NAMES);
+    return this.store.reset(this.quotaOf(limit, window), bucket, text, this.clock());
   }
 
-  private quotaOf({ limit, window }: HitOptions): Quota {
+  private asked(options: HitOptions): [Quota, number] {
+    const { cost = 1, limit, window } = ownOptions(options, "cost, limit or window", HIT_NAMES);
+    checkCost(cost);
+    return [this.quotaOf(limit, window), cost];
+  }
+
+  private quotaOf(limit: number | undefined, window: Window | undefined): Quota {
     if (limit === undefined && window === undefined) return this.quota;
     checkOverrides(limit, window);
     const name = `${limit}/${window}`;

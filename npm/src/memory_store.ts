@@ -4,7 +4,7 @@
 
 import { Core } from "./core.js";
 import { decisionOf, type Decision } from "./decision.js";
-import { checkMaxKeys, checkOptions, type NamesOf } from "./options.js";
+import { checkMaxKeys, ownOptions, type NamesOf } from "./options.js";
 import type { Quota } from "./quota.js";
 import type { SyncStore } from "./store.js";
 
@@ -14,16 +14,16 @@ export interface MemoryStoreOptions {
 }
 export const MEMORY_NAMES: NamesOf<MemoryStoreOptions> = { maxKeys: true };
 
-const MAX_KEYS = 100_000;
+export const MAX_KEYS = 100_000;
 
 export class MemoryStore implements SyncStore {
   private readonly maxKeys: number;
   private core: Core | undefined;
 
   constructor(options: MemoryStoreOptions = {}) {
-    checkOptions(options, "maxKeys", MEMORY_NAMES);
-    checkMaxKeys(options.maxKeys);
-    this.maxKeys = options.maxKeys ?? MAX_KEYS;
+    const { maxKeys = MAX_KEYS } = ownOptions(options, "maxKeys", MEMORY_NAMES);
+    checkMaxKeys(maxKeys);
+    this.maxKeys = maxKeys;
   }
 
   spend(quota: Quota, bucket: string, key: string, cost: number, now: number): Decision {
@@ -34,7 +34,7 @@ export class MemoryStore implements SyncStore {
     const verdict = core.spend(quotaIndex, bucketIndex, length, cost, now * 1000);
     const answer = core.answer;
     return decisionOf(verdict, answer[0]!, answer[1]!, answer[2]!, answer[3]!,
-                      answer[5]!);
+                      answer[5]!, now * 1000);
   }
 
   reset(quota: Quota, bucket: string, key: string, now: number): void {

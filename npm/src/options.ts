@@ -25,14 +25,18 @@ export function checkObject(options: unknown, needed: string): void {
   throw new TypeError(`options must be an object with ${needed}, not ${shown(options)}`);
 }
 
-/** Refuses other names, too: a misspelled one would leave what it says as it is. */
-export function checkOptions(options: unknown, needed: string,
-                             names: Readonly<Record<string, true>>): void {
+/**
+ * The options, without a prototype: whoever pollutes Object.prototype sets none of them. Refuses
+ * other names, too: a misspelled one would leave what it says as it is.
+ */
+export function ownOptions<Options>(options: Options, needed: string,
+                                    names: Readonly<Record<string, true>>): Options {
   checkObject(options, needed);
-  // Object.keys would make an array for each call.
-  for (const name in options as object) {
+  // Over a copy without a prototype the loop takes twice as long as all the rest.
+  for (const name in options) {
     if (names[name] !== true && Object.hasOwn(options as object, name)) refuse(name, names);
   }
+  return Object.assign(Object.create(null), options);
 }
 
 function refuse(name: string, names: object): never {

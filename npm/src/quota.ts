@@ -1,6 +1,6 @@
 // Quota: `limit` units per `window`, read by an algorithm; checked once, as the server checks it.
 
-import { checkOption, checkOptional, checkOptions, isText, type NamesOf } from "./options.js";
+import { checkOption, checkOptional, isText, ownOptions, type NamesOf } from "./options.js";
 
 export const ALGORITHMS = [
   "fixed_window",
@@ -72,8 +72,8 @@ export class Quota {
 
   /** Throws an error that names the option: TypeError if it is missing, else RangeError. */
   constructor(options: QuotaOptions) {
-    checkOptions(options, "limit and window", QUOTA_NAMES);
-    const { limit, window, algorithm = "sliding_window", burst } = options;
+    const own = ownOptions(options, "limit and window", QUOTA_NAMES);
+    const { limit, window, algorithm = "sliding_window", burst } = own;
     this.limit = limit;
     this.windowUs = windowUs(window);
     this.algorithm = ALGORITHMS.indexOf(algorithm);

@@ -5,7 +5,7 @@ import { Batcher, StoreError } from "./batcher.js";
 import type { Decision } from "./decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "./failover.js";
 import {
-  checkOption, checkOptional, checkOptions, isFunction, isText, type NamesOf,
+  checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
 } from "./options.js";
 import type { PlatformResponse, PostInit } from "./platform/fetch_types.js";
 import type { Quota } from "./quota.js";
@@ -90,15 +90,18 @@ export class RemoteStore extends FailoverStore {
     this.send(checks));
   private readonly url: string;
 
-  constructor(private readonly options: RemoteStoreOptions) {
-    checkOptions(options, "url", NAMES);
-    super(options);
-    const { url, fetch: send, headers } = options;
+  private readonly options: RemoteStoreOptions;
+
+  constructor(options: RemoteStoreOptions) {
+    const own = ownOptions(options, "url", NAMES);
+    super(own);
+    const { url, fetch: send, headers } = own;
     checkOption("url", url, isNodesUrl(url), 'where a node is: "http://10.0.0.7:8080"');
     checkOptional("fetch", send, isFunction(send), "a function, as the global fetch is");
     checkOptional("headers", headers, isFields(headers),
                   'an object of texts: { Authorization: "Bearer ..." }');
-    this.url = options.url.replace(/\/+$/, "");
+    this.options = own;
+    this.url = url.replace(/\/+$/, "");
   }
 
   protected ask(quota: Quota, bucket: string, key: string, cost: number): Promise<Decision> {

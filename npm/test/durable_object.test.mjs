@@ -54,7 +54,9 @@ for (const algorithm of ALGORITHMS) {
     world.restart();
     hits.push(...(await Promise.all(Array(150).fill().map(() => limiter.hit("", "k")))));
     assert.equal(hits.filter(({ allowed }) => allowed).length, 10);
-    assert.equal((await limiter.hit("", "other")).remaining, 9);
+    const other = await limiter.hit("", "other");
+    assert.equal(other.remaining, 9);
+    assert.ok(other.resetAt > Date.now() && other.resetAt <= Date.now() + 1000 * other.resetAfter);
     await limiter.reset("", "k");
     world.restart();
     assert.equal((await limiter.hit("", "k")).allowed, true);

@@ -47,6 +47,26 @@ test("cost: several units, a look, giving back, and more than ever fits", () => 
   assert.equal(never.retryAfter, Infinity);
 });
 
+for (const algorithm of ALGORITHMS) {
+  test(`${algorithm}: what does not fit takes what is left, if it drains`, () => {
+    const [limiter, time] = limiterAt({ algorithm, limit: 8 });
+    assert.equal(limiter.drain("", "k", { cost: 5 }).remaining, 3, "it fits");
+    const denied = limiter.drain("", "k", { cost: 5 });
+    assert.deepEqual([denied.allowed, denied.remaining], [false, 0]);
+    assert.ok(denied.retryAfter > 0);
+    assert.equal(limiter.hit("", "k").allowed, false, "nothing is left for small ones");
+    assert.equal(limiter.hit("", "k", { cost: 0 }).allowed, true, "nothing is owed");
+    assert.equal(limiter.drain("", "k", { cost: -2 }).remaining, 2);
+    assert.equal(limiter.drain("", "k", { cost: 0 }).remaining, 2);
+    time.now += Math.ceil(1000 * denied.resetAfter);
+    const never = limiter.drain("", "k", { cost: 9 });
+    assert.deepEqual([never.remaining, never.retryAfter], [0, Infinity]);
+    assert.equal(limiter.drain("", "other", { cost: 3, limit: 2 }).remaining, 0);
+    assert.throws(() => limiter.drain("", 7), /^TypeError: key/);
+    assert.throws(() => limiter.drain("", "k", { cost: 0.5 }), /^RangeError: cost/);
+  });
+}
+
 test("limit and window of one call, and what they are of", () => {
   const [limiter] = limiterAt({ limit: 10 });
   limiter.hit("", "k", { cost: 10 });
@@ -82,11 +102,26 @@ test("keys of any characters are different keys", () => {
 test("keys and buckets that are no strings are refused, not taken for one key", () => {
   const [limiter] = limiterAt();
   const error = (name) => ({ name: "TypeError", message: new RegExp(`^${name} must be a string`) });
-  for (const name of [7, undefined, null, {}, ["k"]]) {
+  for (const name of [7, NaN, 7n, true, Symbol("k"), {}, ["k"], new String("k"), () => "k"]) {
     assert.throws(() => limiter.hit("b", name), error("key"));
     assert.throws(() => limiter.hit(name, "k"), error("bucket"));
     assert.throws(() => limiter.reset("b", name), error("key"));
   }
+  for (const bucket of [undefined, null]) {
+    assert.throws(() => limiter.hit(bucket, "k"), error("bucket"));
+  }
+});
+
+test("no key is one key, which all share who have none", async () => {
+  const [limiter] = limiterAt();
+  const allowed = [undefined, null, "", undefined].map((key) => limiter.hit("b", key).allowed);
+  assert.deepEqual(allowed, [true, true, true, false]);
+  assert.equal((await binding(limiter, "b").limit({ key: undefined })).success, false);
+  for (const key of ["undefined", "null", " ", "__proto__", "constructor"]) {
+    assert.equal(limiter.hit("b", key).remaining, 2, key);
+  }
+  limiter.reset("b", null);
+  assert.equal(limiter.hit("b", undefined).remaining, 2);
 });
 
 test("a key that is too long is refused, and the limiter goes on", () => {
@@ -212,11 +247,44 @@ test("headers in the form that somebody chooses", () => {
     "RateLimit-Limit": "2", "RateLimit-Remaining": "1", "RateLimit-Reset": "80",
     "RateLimit-Policy": "2;w=60",
   });
-  const before = Math.ceil(Date.now() / 1000 + 80);
-  const { "X-RateLimit-Reset": reset, ...rest } =
-    fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" });
-  assert.deepEqual(rest, {});
-  assert.ok(before <= Number(reset) && Number(reset) <= Math.ceil(Date.now() / 1000 + 80));
+  assert.deepEqual(fields({ headers: "none", xHeaders: ["reset"], xReset: "epoch" }),
+                   { "X-RateLimit-Reset": String(START / 1000 + 80) });
+});
+
+// Never early, never as much as a second late, and the same second for all calls of a window.
+const EPOCHS = [
+  // window, moments after START in ms at which somebody asks, seconds from START to the reset
+  ["1m", [0, 1, 123, 19_999], 20],
+  ["1m", [0.1, 123.4567, 10_000.0005, 19_999.999], 20],
+  ["1m", [20_000, 20_000.001, 79_999.5], 80],
+  ["1s", [0, 0.001, 1 / 3, 999.999], 1],
+  ["1500ms", [0, 499, 499.999], 1],            // at 0.5 s
+  ["1500ms", [500, 1000.25, 1999.999], 2],     // at 2 s, to the microsecond
+  ["1ms", [0, 0.5, 0.999, 998], 1],
+  ["700ms", [100, 333.3, 399.999], 1],         // at 0.5 s
+  ["366d", [0, 7.77, 19_999], 7_018_400],
+];
+
+for (const [window, moments, expected] of EPOCHS) {
+  test(`X-RateLimit-Reset as a time: ${window} at ${moments}`, async () => {
+    const [limiter, time] = limiterAt({ window, algorithm: "fixed_window", limit: 9 });
+    const resets = moments.map((after) => {
+      time.now = START + after;
+      const fields = headers(limiter.hit("", "k"), limiter.quota, "p", { xReset: "epoch" });
+      return Number(fields["X-RateLimit-Reset"]) - START / 1000;
+    });
+    assert.deepEqual(resets, moments.map(() => expected));
+  });
+}
+
+test("a decision of a store that tells no time has its reset from now on", () => {
+  const { resetAt, ...decision } = new Limiter({ limit: 2, window: "1m" }).hit("", "k");
+  assert.ok(resetAt > Date.now());
+  const before = Math.ceil(Date.now() / 1000 + decision.resetAfter);
+  const fields = headers(decision, new Quota({ limit: 2, window: "1m" }), "p", { xReset: "epoch" });
+  const after = Math.ceil(Date.now() / 1000 + decision.resetAfter);
+  const reset = Number(fields["X-RateLimit-Reset"]);
+  assert.ok(before <= reset && reset <= after);
 });
 
 test("an object of the shape of Workers' own binding", async () => {

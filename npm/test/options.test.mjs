@@ -76,6 +76,9 @@ const UNKNOWN = [
   ["there is no option \"algorithm\"; there is cost, limit, window",
     () => limiter.hit("b", "k", { algorithm: "token_bucket" })],
   ["there is no option \"constructor\"", () => limiter.hit("b", "k", { constructor: 3 })],
+  ["there is no option \"cost\"; there is limit, window",
+    () => limiter.reset("b", "k", { cost: 3 })],
+  ["there is no option \"csot\"; did you mean cost?", () => limiter.drain("b", "k", { csot: 3 })],
   ["there is no option \"widnow\"; did you mean window?",
     () => limiter.reset("b", "k", { widnow: 60 })],
   ["there is no option \"maxkeys\"; did you mean maxKeys?",
@@ -252,9 +255,9 @@ test("a clock that answers no time is refused, and the limiter goes on", () => {
   assert.equal(own.hit("b", "k").remaining, 3, "nothing was charged");
 });
 
-test("a binding that is asked without a key says so", async () => {
+test("a binding that is asked for what is none says so", async () => {
   await assert.rejects(binding(limiter).limit(), /^TypeError: options must be an object with key/);
-  await assert.rejects(binding(limiter).limit({}), /^TypeError: key must be a string/);
+  await assert.rejects(binding(limiter).limit({ key: 7 }), /^TypeError: key must be a string/);
   await assert.rejects(binding(limiter).limit({ key: "k", cost: 3 }),
                        /^TypeError: there is no option "cost"; there is key$/);
 });
@@ -265,3 +268,52 @@ test("the longest fill time is compared in whole numbers", () => {
   new Quota({ ...longest, burst });
   assert.throws(() => new Quota({ ...longest, burst: burst + 1 }), /^RangeError: burst/);
 });
+
+// What a library with a hole in it lets a client write: each of these set a limit.
+const POLLUTION = {
+  limit: 1000, window: "1s", algorithm: "token_bucket", burst: 1000, cost: 0, maxKeys: 7,
+  clock: () => 0, key: () => "k", bucket: "b", policy: "p", headers: "none", xHeaders: [],
+  xReset: "epoch", prefix: "p", onFailure: "allow", deadline: 1, store: limiter.store,
+  fetch: async () => new Response("{}"), places: 9,
+};
+
+function polluted(t, isEnumerable) {
+  for (const [name, value] of Object.entries(POLLUTION)) {
+    const property = { value, configurable: true, writable: true, enumerable: isEnumerable };
+    Object.defineProperty(Object.prototype, name, property);
+  }
+  t.after(() => Object.keys(POLLUTION).forEach((name) => delete Object.prototype[name]));
+}
+
+for (const isEnumerable of [true, false]) {
+  test(`a polluted Object.prototype sets no option, ${isEnumerable}`, async (t) => {
+    const now = Date.now();
+    const fresh = () => new Limiter({ limit: 5, window: "1m", clock: () => now });
+    const wanted = headers(fresh().hit("", "k"), limiter.quota);
+    polluted(t, isEnumerable);
+    const own = fresh();
+    assert.deepEqual([own.quota.name, own.quota.capacity], ["sliding_window", 5]);
+    assert.equal(new Limiter({ ...QUOTA }).hit("", "k").limit, 5);
+    for (const options of [undefined, {}, { cost: 1 }]) own.hit("", "k", options);
+    assert.equal(own.hit("", "k", { window: "1m" }).remaining, 1);
+    own.reset("", "k", {});
+    assert.equal(own.hit("", "k").remaining, 4);
+    assert.deepEqual(headers(own.hit("", "other"), own.quota), wanted);
+    assert.deepEqual(headers(own.hit("", "one more"), own.quota, "default", {}), wanted);
+    new MemoryStore({});
+    const pass = limitExpress({ limiter: own });
+    const fields = {};
+    const reply = { setHeader: (name, value) => (fields[name] = value), end() {} };
+    for (let i = 0; i < 2; ++i) await pass({ ip: "192.0.2.1" }, reply, () => {});
+    assert.equal(fields["RateLimit"].replace(/;t=.*/, ""), '"default";r=3');
+    assert.throws(() => limitHono({ limiter: own }), /^TypeError: key is missing/);
+    const counting = new CountingStore({});
+    assert.deepEqual([counting.prefix, counting.localKeys], ["", true]);
+    assert.equal(new KvStore({ kv }).bound(own.quota).hard, 10);
+    const fetch = () => Promise.reject(new Error("no"));
+    const away = { idFromName() {}, get: () => ({ fetch }) };
+    const exact = new Limiter(QUOTA, new DurableStore({ namespace: away }));
+    const local = await exact.hit("", "k", { cost: 6 });
+    assert.equal(local.allowed, false, "memory decides meanwhile");
+  });
+}

@@ -58,9 +58,23 @@ test("redis: exactly the limit, in few calls, from clients of any kind", async (
 
   const denied = await limiters[0].hit("", "k");
   assert.ok(denied.retryAfter > 0 && denied.retryAfter <= 7200);
+  assert.equal((await limiters[1].hit("", "k")).resetAt, denied.resetAt, "by the clock of Redis");
   assert.equal((await limiters[0].hit("", "k", { cost: 11 })).retryAfter, Infinity);
   await limiters[1].reset("", "k");
   assert.equal((await limiters[2].hit("", "k")).remaining, 9);
+});
+
+test("redis: drains beside hits leave nothing, and none counts twice", async (t) => {
+  const send = await redisClient(t, await startRedis(t));
+  const store = new RedisStore({ client: send, onFailure: "throw", deadline: 20_000 });
+  const limiter = new Limiter(HOUR, store);
+  const drains = Array(20).fill().map(() => limiter.drain("", "k", { cost: 7 }));
+  const hits = Array(5).fill().map(() => limiter.hit("", "k"));
+  const drained = allowedOf(await Promise.all(drains));
+  assert.ok(7 * drained + allowedOf(await Promise.all(hits)) <= 10);
+  const after = await limiter.hit("", "k", { cost: 0 });
+  assert.equal(after.remaining, 0);
+  assert.equal((await limiter.hit("", "k")).allowed, false);
 });
 
 test("redis: a lost script and a lost secret cost nothing but a call", async (t) => {

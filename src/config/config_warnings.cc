@@ -74,6 +74,7 @@ class Warnings {
     warn_of_overrides(rule, places);
     warn_of_unnamed_parts(rule, places);
     warn_of_cost(rule, places);
+    warn_of_unknown_cost(rule, places);
     if (rule.tier) warn_of_trust(choice(*rule.tier), places.of("tier"), "choose a tier");
     if (rule.cost_from)
       warn_of_trust(choice(*rule.cost_from), places.of("cost"), "choose the cost");
@@ -161,6 +162,18 @@ class Warnings {
     warn(places.of("cost"), "every request is denied: it costs " + std::to_string(rule.cost) +
                                 ", and no key can spend more than " + std::to_string(least) +
                                 " at once");
+  }
+
+  // Nobody knows what the requests under way will have cost.
+  void warn_of_unknown_cost(const Rule& rule, const RulePlaces& places) {
+    if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved > 1) return;
+    const std::string at_once =
+        rule.response->reserved == 0
+            ? "any number of requests"
+            : std::to_string(rule.quota.capacity()) + " requests, as many as the limit has units,";
+    warn(places.of("cost"), at_once +
+                                " of a key pass at once, whatever each will cost; with "
+                                "'reserve: N' no more than limit / N pass");
   }
 
   void warn_of_earlier(std::size_t index) {

@@ -57,8 +57,8 @@ struct Ask {
     kNothing,
   };
   Counting counting = Counting::kAsTheRuleSays;
-  // Beside a look, in all or nothing: so many units have to be left, one for each request under way
-  // whose response may count, this one among them.
+  // Beside a look, in all or nothing: how many requests are under way whose response may count,
+  // this one among them. What the rule reserves for each has to be left, without a rule one unit.
   std::int64_t under_way = 0;
   // For so long, by what the rule says of delays, may the request wait for its turn: by a rule
   // whose only limit is a token bucket.

@@ -158,6 +158,27 @@ TEST_F(AsksOverdraft, WhatOthersMayYetCountIsLeftToThem) {
   EXPECT_EQ(both(6), "+0 +2 ");
 }
 
+// The limit is lower than what was meant where a node decides alone by its share.
+TEST_F(AsksOverdraft, WhatOthersReserveIsLeftToThem) {
+  Rule looked_at{.id = "looked at", .quota = quota(9)};
+  looked_at.response = {.reserved = 4};
+  Rule lower{.id = "lower", .quota = quota(3)};
+  lower.response = {.reserved = 4};
+  const auto look = [&](const Rule& rule, std::int64_t under_way) {
+    return decide(
+        Operation::kSpendAll,
+        {{.rule = &rule, .key = "a", .counting = Ask::Counting::kNothing, .under_way = under_way}});
+  };
+  EXPECT_EQ(look(looked_at, 2), "+9 ");
+  EXPECT_EQ(look(looked_at, 3), "-0 ");
+  hit(looked_at, "a", 6);
+  EXPECT_EQ(look(looked_at, 1), "-0 ");
+  EXPECT_EQ(look(lower, 1), "+3 ");
+  EXPECT_EQ(look(lower, 2), "-0 ");
+  hit(lower, "a", 1);
+  EXPECT_EQ(look(lower, 1), "-0 ");
+}
+
 TEST_F(AsksOverdraft, ChargesOfADecidedRequestCountBlockAndAreInNoFigure) {
   Rule rule{.id = "r", .quota = quota(2)};
   rule.denial.blocks = {5min};

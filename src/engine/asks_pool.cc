@@ -1,6 +1,5 @@
 #include "engine/asks_pool.h"
 
-#include <functional>
 #include <utility>
 
 namespace weir {
@@ -27,14 +26,14 @@ void AsksPool::take_again(AsksPtr& asks, Operation operation) {
     return;
   }
   asks->rules_.reset();
-  asks->forget_long_keys();
+  asks->round_.forget_long_keys();
   asks->begin(operation);
 }
 
 void AsksPool::give_back(Asks& asks) noexcept {
   asks.is_abandoned_ = false;
   asks.rules_.reset();
-  asks.forget_long_keys();
+  asks.round_.forget_long_keys();
   if (spare_.size() < kSpareMax) return spare_.push_back(&asks);
   const std::size_t place = asks.place_;
   std::swap(all_[place], all_.back());
@@ -48,22 +47,6 @@ void ReturnAsks::operator()(Asks* asks) const noexcept {
   asks->is_abandoned_ = asks->open_ > 0 || asks->progress_ == Asks::Progress::kWaits;
   if (!asks->is_abandoned_) return asks->pool_->give_back(*asks);
   asks->keep_rules();
-}
-
-void AsksPool::hash_rules() {
-  hashed_by_ = &engine_.hasher();
-  rule_hashes_.clear();
-  for (const Rule& rule : rules_->rules()) {
-    rule_hashes_.push_back(hashed_by_->hash_names({.rule = rule.id, .bucket = {}, .key = {}}).rule);
-  }
-}
-
-const KeyHash* AsksPool::hash_of(const Rule& rule) {
-  if (hashed_by_ != &engine_.hasher()) hash_rules();
-  const std::vector<Rule>& all = rules_->rules();
-  const bool is_of_these =
-      !std::less<>()(&rule, all.data()) && std::less<>()(&rule, all.data() + all.size());
-  return is_of_these ? &rule_hashes_[static_cast<std::size_t>(&rule - all.data())] : nullptr;
 }
 
 }  // namespace weir

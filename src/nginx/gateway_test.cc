@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/config_warnings.h"
 #include "nginx/gateway_testing.h"
 #include "store/memory/shared_store.h"
 #include "weir/quota.h"
@@ -152,6 +153,44 @@ TEST(Gateway, RefusesWhatIsWrongAboutResponsesWithItsPlaceAndTheRemedy) {
       "15:11: 'cost' must name a header of the response, such as response:X-Cost\n"
       "16:44: 'reserve' is only for what is counted by the response; add 'count_if', or remove "
       "it\n");
+}
+
+TEST(Gateway, RefusesToReserveWhatNoKeyCanSpend) {
+  const auto mistake = [](const std::string& reserve, const std::string& more = "") {
+    return mistakes_in("rules:\n  - {id: a, limit: 5, window: 1m, match: {}, cost: 'response:C', " +
+                       more + "reserve: " + reserve + "}\n");
+  };
+  for (const char* const right : {"true", "false", "1", "5"}) EXPECT_EQ(mistake(right), "");
+  for (const char* const wrong : {"0", "-1", "6", "1.5", "some", "99999999999999999999"}) {
+    EXPECT_NE(mistake(wrong).find("'reserve' must be true, false, or units from 1 to the lowest "
+                                  "limit, 5, but is"),
+              std::string::npos)
+        << mistake(wrong);
+  }
+  EXPECT_NE(mistake("5", "overrides: [{key: ada, limit: 4}], ").find("limit, 4, but is"),
+            std::string::npos);
+}
+
+TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
+  const auto warnings = [](const std::string& reserve) {
+    const auto parsed = parse_config(
+        "rules: [{id: a, limit: 100, window: 1m, match: {}, cost: 'response:C'" + reserve + "}]\n",
+        "weir.yaml", ServedBy::kGateway);
+    std::string lines;
+    for (const auto& warning : config_warnings(std::get<Config>(parsed), "weir.yaml")) {
+      lines += warning.to_string() + "\n";
+    }
+    return lines;
+  };
+  constexpr const char* kRemedy =
+      " of a key pass at once, whatever each will cost; with 'reserve: N' no more than limit / N "
+      "pass\n";
+  EXPECT_EQ(warnings(""),
+            std::string("weir.yaml:1:57: warning: 100 requests, as many as the limit has units,") +
+                kRemedy);
+  EXPECT_EQ(warnings(", reserve: false"),
+            std::string("weir.yaml:1:57: warning: any number of requests") + kRemedy);
+  EXPECT_EQ(warnings(", reserve: 2"), "");
 }
 
 TEST(Gateway, RefusesDelaysThatNoBucketCanGiveWithTheirPlacesAndTheRemedy) {

@@ -166,7 +166,8 @@ std::int64_t Judge::reserve(const Ask& ask, const Question& question) {
   const KeyHash share =
       hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
   const auto limits = rule.limits_for(ask.key, ask.tier);
-  const std::int64_t most = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+  const std::int64_t least = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+  const std::int64_t most = std::max<std::int64_t>(1, least / rule.response->reserved);
   const auto entrance = under_way_.enter_living(share, most);
   switch (entrance.kind) {
     case Kind::kEntered: stay(question).reserve(share); return entrance.under_way;
@@ -190,8 +191,8 @@ Duration Judge::patience(const Ask& ask, const Question& question) {
   return denial.delay_max;
 }
 
-// False if there is no room for it. A rule that counts by the response charges then; now one unit
-// has to be left.
+// False if there is no room for it. A rule that counts by the response charges then; now what it
+// reserves has to be left.
 bool Judge::add_ask(const Rule& rule, const Question& question) {
   const Request& request = question.described.request;
   PartScratch tier;
@@ -204,7 +205,7 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
     stay(question).owe(ask, asks_->size());
     ask.cost = 1;
     ask.counting = Ask::Counting::kNothing;
-    if (rule.response->reserves) ask.under_way = reserve(ask, question);
+    if (rule.response->reserved > 0) ask.under_way = reserve(ask, question);
   }
   ask.patience = patience(ask, question);
   return asks_->add(ask);

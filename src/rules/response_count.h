@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,7 @@ inline std::optional<StatusRange> parse_statuses(std::string_view text) {
 struct ResponseCount {
   std::vector<StatusRange> statuses{};  // that count; none: all
   std::string cost_header{};            // of the response; empty: the rule or the request says it
-  bool reserves = true;                 // a unit for each request under way
+  std::int64_t reserved = 1;            // units for each request under way; 0: none
 
   bool counts(int status) const {
     return statuses.empty() || std::ranges::any_of(statuses, [status](const StatusRange& range) {

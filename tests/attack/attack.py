@@ -25,10 +25,12 @@ import redis_door  # noqa: E402
 import requests_forged  # noqa: E402
 import scene  # noqa: E402
 import smuggling  # noqa: E402
+import unknown_costs  # noqa: E402
 from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
-           *requests_forged.ATTACKS, *redis_door.ATTACKS, *entrances.ATTACKS]
+           *requests_forged.ATTACKS, *redis_door.ATTACKS, *entrances.ATTACKS,
+           *unknown_costs.ATTACKS]
 HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start

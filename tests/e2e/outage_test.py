@@ -2,6 +2,7 @@
 """Three nodes lose their Redis and get it back: what they admit alone, and that they say so."""
 
 import contextlib
+import functools
 import json
 import unittest
 
@@ -21,11 +22,11 @@ PATIENT = ("--redis-deadline", "2s")
 SHARE = LIMIT // NODES
 
 
-def by_http(node, times):
+def by_http(node, times, **changes):
     """Whether each of so many checks is allowed, one after the other."""
     with node.connect() as connection:
         for _ in range(times):
-            yield connection.check(**CHECK)["allowed"]
+            yield connection.check(**CHECK | changes)["allowed"]
 
 
 def by_throttle(node, times):
@@ -73,6 +74,23 @@ class Outage(unittest.TestCase):
                           f"{alone} more alone")
                     self.assertGreaterEqual(together, 0.9 * LIMIT)
                     self.assertLessEqual(together + alone, LIMIT + NODES)  # by rounding
+
+    def test_what_one_node_has_used_up_the_others_do_not_admit_again(self):
+        for mode in ("strict", "leased"):  # a node of mode async asks at its next sync
+            for algorithm in ("token_bucket", "sliding_window", "fixed_window"):
+                with self.subTest(mode, algorithm=algorithm), \
+                        fleet_behind_a_proxy(mode) as (fleet, proxy):
+                    busy, *others = fleet.nodes
+                    ask = functools.partial(by_http, algorithm=algorithm)
+                    together = sum(ask(busy, LIMIT + 1))
+                    together += sum(sum(ask(node, 3)) for node in others)
+                    cut(fleet, proxy)
+                    # Nodes remember for a second that Redis denied a cost of 1.
+                    alone = sum(2 * sum(ask(node, LIMIT, cost=2)) for node in fleet.nodes)
+                    print(f"\n{mode}, {algorithm}: {together} of {LIMIT} by one node, "
+                          f"{alone} more alone")
+                    self.assertGreaterEqual(together, 0.9 * LIMIT)
+                    self.assertLessEqual(together + alone, LIMIT)
 
     def test_what_was_admitted_alone_counts_when_redis_is_back(self):
         for mode in ("strict", "leased"):  # async lets pass what comes in an interval

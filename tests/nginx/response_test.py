@@ -1,6 +1,7 @@
 """Rules that count by the response: which requests are charged, how much, when and how often."""
 
 import os
+import select
 import signal
 import socket
 import sys
@@ -27,6 +28,12 @@ rules:
     limit: 100
     window: 1h
     cost: response:X-Cost
+  - id: tokens
+    match: {path: /tokens}
+    limit: 100
+    window: 1h
+    cost: response:X-Cost
+    reserve: 30
   - id: gone
     match: {path: /gone}
     limit: 5
@@ -72,11 +79,12 @@ SERVER = """
     location @origin { proxy_pass http://origin; }
     location /weir/ { weir off; weir_admin; }
     location = /gone { proxy_pass http://unix:FOLDER/silent:/; }
+    location = /tokens { proxy_pass http://unix:FOLDER/silent:/; }
 """
 
 
 def silent_origin(test, nginx):
-    """What accepts the requests for /gone, and leaves the answers to the test."""
+    """What accepts the requests for /gone and /tokens, and leaves the answers to the test."""
     silent = test.enterContext(socket.socket(socket.AF_UNIX))
     path = nginx.folder / "silent"
     silent.bind(str(path))
@@ -86,14 +94,14 @@ def silent_origin(test, nginx):
     return silent
 
 
-def answer(origin, status):
+def answer(origin, status, fields=""):
     """A request that nobody has read when its origin closes is an error of the origin."""
     head = b""
     while b"\r\n\r\n" not in head:
         more = origin.recv(4096)
         assert more, "nginx has gone"
         head += more
-    origin.sendall(f"HTTP/1.0 {status} Odd\r\nContent-Length: 0\r\n\r\n".encode())
+    origin.sendall(f"HTTP/1.0 {status} Odd\r\n{fields}Content-Length: 0\r\n\r\n".encode())
     origin.close()
 
 
@@ -186,6 +194,26 @@ class ResponseTest(unittest.TestCase):
             for origin in origins:
                 answer(origin, 200)
             self.assertEqual([client.read_reply().status for client in clients], 5 * [200])
+
+    def test_of_requests_of_unknown_cost_at_once_no_more_pass_than_their_reserves_fit(self):
+        silent = silent_origin(self, self.nginx)
+        clients = [self.enterContext(Client(self.nginx.port)) for _ in range(100)]
+        for client in clients:
+            client.send(request("/tokens"))
+        origins = [silent.accept()[0] for _ in range(100 // 30)]
+        waiting = {client.socket: client for client in clients}
+        while len(waiting) > len(origins):  # the others are denied while these are unknown
+            ready, _, _ = select.select([*waiting, silent], [], [], DEADLINE_S)
+            self.assertTrue(ready, "some are neither denied nor passed on")
+            self.assertNotIn(silent, ready, "the origin gets more than the reserves allow")
+            for one in ready:
+                self.assertEqual(waiting.pop(one).read_reply().status, 429)
+        for origin in origins:
+            answer(origin, 200, "X-Cost: 30\r\n")
+        self.assertEqual([client.read_reply().status for client in waiting.values()],
+                         [200] * len(origins))
+        denied = self.nginx.ask("/tokens")
+        self.assertEqual((denied.status, remaining(denied)), (429, 10))
 
     def test_a_killed_worker_reserves_nothing(self):
         silent = silent_origin(self, self.nginx)

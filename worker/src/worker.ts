@@ -11,6 +11,7 @@ import {
   DurableStore, KvStore, type Decision, type DurableStoreOptions, type KvNamespace, type Quota,
 } from "@weir/limiter";
 import exported from "#rules";
+import { statusOf } from "./denial_answer.js";
 import { Metrics } from "./metrics.js";
 import { factsOf, type Facts } from "./request_facts.js";
 import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
@@ -137,13 +138,13 @@ function refuse({ applied: { rule, key }, decision }: Denial, request: Request, 
   });
   for (const [name] of fields) headers.delete(name);
   for (const [name, value] of fields) headers.append(name, value);
-  return new Response(body ?? DENIAL, { status: status ?? 429, headers });
+  return new Response(body ?? DENIAL, { ...statusOf(status ?? 429), headers });
 }
 
 function tellMetrics(request: Request, env: Env): Response {
   const authorized = env.METRICS_TOKEN !== undefined && env.METRICS_TOKEN !== "" &&
                      request.headers.get("authorization") === `Bearer ${env.METRICS_TOKEN}`;
-  if (!authorized) return new Response("Not Found", { status: 404 });
+  if (!authorized) return new Response("Not Found", statusOf(404));
   return new Response(metrics.text(store, RULES), {
     headers: { "Content-Type": "text/plain; version=0.0.4" },
   });

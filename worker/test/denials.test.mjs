@@ -24,8 +24,8 @@ async function askWorker({ path, client = "", country, headers = {} }) {
   const asked = new Request(`https://www.example.com${path}`, { headers: fields });
   Object.defineProperty(asked, "cf", { value: { country } });
   const reply = await worker.fetch(asked, env, context);
-  return { status: reply.status, headers: Object.fromEntries(reply.headers),
-           body: await reply.text() };
+  return { status: reply.status, statusText: reply.statusText,
+           headers: Object.fromEntries(reply.headers), body: await reply.text() };
 }
 
 function askServer(url, { path, client, country = "", headers = {} }) {
@@ -57,6 +57,14 @@ test("the server and the Worker deny alike", async (t) => {
       }
       if (answer.body !== undefined) assert.equal(says.body, answer.body, name);
     }
+  }
+});
+
+test("an answer has the text of its status", async () => {
+  const textsBy = { "/json/a": "I'm a teapot", "/list?key=mallory": "Too Many Requests",
+                    "/status": "Forbidden", "/weir/metrics": "Not Found" };
+  for (const [path, text] of Object.entries(textsBy)) {
+    assert.equal((await askWorker({ path })).statusText, text, path);
   }
 });
 

@@ -15,8 +15,7 @@
 import { decisionOf, type Decision } from "../decision.js";
 import { MemoryStore } from "../memory_store.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isCount, isFunction, isText,
-  type NamesOf,
+  checkOption, checkOptional, hasFunctions, isCount, isFunction, isText, ownOptions, type NamesOf,
 } from "../options.js";
 import { Quota } from "../quota.js";
 import { checkKept, type Store } from "../store.js";
@@ -86,7 +85,6 @@ const RECORDS_MAX = 10_000;
 const FORMATS = ["merged", "log", "count"];
 
 function checkKvOptions(options: KvStoreOptions): void {
-  checkOptions(options, "kv", NAMES);
   const { kv, format, places, prefix, place } = options;
   checkOption("kv", kv, hasFunctions(kv, "get", "put", "delete"),
               "the binding of a KV namespace: env.KV, say");
@@ -123,12 +121,13 @@ export class KvStore implements Store<Promise<Decision>, Counted> {
   private placesSeen = 1;
 
   constructor(options: KvStoreOptions) {
-    checkKvOptions(options);
-    this.options = options;
-    this.place = options.place;
-    this.waitUntil = options.waitUntil;
-    if (options.format === "log" || options.format === "count") {
-      this.plain = new PlainCounters(options.kv, options.format, this.failures);
+    this.options = ownOptions(options, "kv", NAMES);
+    checkKvOptions(this.options);
+    const { kv, format, place, waitUntil } = this.options;
+    this.place = place;
+    this.waitUntil = waitUntil;
+    if (format === "log" || format === "count") {
+      this.plain = new PlainCounters(kv, format, this.failures);
     }
     this.limitMax = this.plain?.limitMax ?? Infinity;
     this.memory = new MemoryStore({ maxKeys: Math.max(1024, this.recordsMax) });
@@ -196,7 +195,7 @@ export class KvStore implements Store<Promise<Decision>, Counted> {
     const room = this.roomAt(record, quota, now);
     if (cost > Math.max(0, room) && cost <= quota.limit) {
       const left = windowMs(quota) - (now % windowMs(quota));
-      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left, 1000 * left);
+      return decisionOf(1, quota.limit, 0, 1000 * left, 1000 * left, 1000 * left, 1000 * now);
     }
     if (room >= quota.limit || cost > quota.limit) {
       return this.memory.spend(quota, bucket, key, cost, now);

@@ -61,12 +61,13 @@ export class PlainCounters {
     const remaining = Math.max(0, quota.limit - times.length - (fits ? cost : 0));
     const more = remaining < quota.limit ? left : 0;
     if (!fits) {
-      return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left, more);
+      return decisionOf(cost > quota.limit ? 2 : 1, quota.limit, remaining, left, left, more,
+                        1000 * now);
     }
     if (cost > 0) times = times.concat(Array(cost).fill(Math.floor(now)));
     if (cost < 0) times.splice(0, -cost);
     if (cost !== 0) await this.write(name, times, windowMs);
-    return decisionOf(0, quota.limit, remaining, 0, left, remaining < quota.limit ? left : 0);
+    return decisionOf(0, quota.limit, remaining, 0, left, more, 1000 * now);
   }
 
   private async read(name: string, since: number): Promise<number[]> {

@@ -2,20 +2,19 @@
 
 import type { Decision } from "../decision.js";
 import { checkHeaderStyle, fieldsOf, STYLE_NAMES, type HeaderStyle } from "../headers.js";
-import type { Limiter } from "../limiter.js";
+import type { Key, Limiter } from "../limiter.js";
 import {
-  checkLimiter, checkOption, checkOptional, checkOptions, isFunction, isText, type NamesOf,
+  checkLimiter, checkOption, checkOptional, isFunction, isText, ownOptions, type NamesOf,
 } from "../options.js";
 
-/** The key that is limited; nothing, as for a missing header, lets the request pass uncounted. */
-export type KeyOf<Request> = (request: Request) => string | null | undefined;
+export type KeyOf<Request> = (request: Request) => Key;
 
 export interface MiddlewareOptions<Request> extends HeaderStyle {
   limiter: Limiter<Decision> | Limiter<Promise<Decision>>;
   /** Keys of other buckets have counters of their own. */
   bucket?: string;
   key?: KeyOf<Request>;
-  /** What the request costs: 1 unless given. */
+  /** What the request costs: 1 unless given. 0 counts nothing. */
   cost?: (request: Request) => number;
   /** The limit's name in the header fields. */
   policy?: string;
@@ -24,12 +23,13 @@ const NAMES: NamesOf<MiddlewareOptions<unknown>> = {
   ...STYLE_NAMES, limiter: true, bucket: true, key: true, cost: true, policy: true,
 };
 
-/** Where no framework says who asks, a key must. */
-export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
-                                         keys: "key may be left out" | "key must be there"): void {
+/** The options, checked. Where no framework says who asks, a key must. */
+export function checkMiddleware<Options extends MiddlewareOptions<any>>(
+  options: Options, keys: "key may be left out" | "key must be there",
+): Options {
   const needsKey = keys === "key must be there";
-  checkOptions(options, needsKey ? "limiter and key" : "a limiter", NAMES);
-  const { limiter, key, cost, bucket, policy } = options;
+  const own = ownOptions(options, needsKey ? "limiter and key" : "a limiter", NAMES);
+  const { limiter, key, cost, bucket, policy } = own;
   checkLimiter(limiter);
   const checkKey = needsKey ? checkOption : checkOptional;
   checkKey("key", key, isFunction(key), "a function from a request to its key, a string");
@@ -37,7 +37,8 @@ export function checkMiddleware<Request>(options: MiddlewareOptions<Request>,
   for (const [name, text] of Object.entries({ bucket, policy })) {
     checkOptional(name, text, isText(text), "a text");
   }
-  checkHeaderStyle(options);
+  checkHeaderStyle(own);
+  return own;
 }
 
 export interface Outcome {
@@ -47,12 +48,11 @@ export interface Outcome {
 
 export const DENIAL = JSON.stringify({ error: "Too Many Requests", errorCode: 429 });
 
-/** Nothing if the request is not limited. */
 export async function limitRequest<Request>(
-  options: MiddlewareOptions<Request>, request: Request, key: string | null | undefined,
-): Promise<Outcome | undefined> {
-  if (key === undefined || key === null) return undefined;
+  options: MiddlewareOptions<Request>, request: Request, key: Key,
+): Promise<Outcome> {
   const cost = options.cost?.(request) ?? 1;
+  checkOption("cost", cost, cost >= 0, "0 or more, as no request gives back");
   const decision = await options.limiter.hit(options.bucket ?? "", key, { cost });
   return {
     allowed: decision.allowed,

@@ -20,19 +20,20 @@ type FetchHandler<More extends unknown[]> =
 export function limitFetch<More extends unknown[]>(
   options: Keyed<PlatformRequest>, handler: FetchHandler<More>,
 ): (request: PlatformRequest, ...more: More) => Promise<PlatformResponse> {
-  checkMiddleware(options, "key must be there");
+  const own = checkMiddleware(options, "key must be there");
   checkOption("handler", handler, isFunction(handler), "a function from a request to its response");
   return async (request, ...more) => {
-    const outcome = await limitRequest(options, request, options.key(request));
-    if (outcome?.allowed === false) {
+    const outcome = await limitRequest(own, request, own.key(request));
+    if (!outcome.allowed) {
       return new Response(DENIAL, {
-        status: 429, headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
+        status: 429, statusText: "Too Many Requests",
+        headers: { ...outcome.headers, "Content-Type": JSON_TYPE },
       });
     }
     const response = await handler(request, ...more);
     // Nobody may copy a response that changes the protocol, and Bun has none there at all.
     const isPlain = response?.status >= 200;
-    if (outcome === undefined || !isPlain) return response;
+    if (!isPlain) return response;
     const told = new Response(response.body, response);  // headers of a fetched one are fixed
     for (const [name, value] of Object.entries(outcome.headers)) told.headers.set(name, value);
     return told;
@@ -52,15 +53,15 @@ interface ExpressResponse {
 
 /** Limits by `req.ip` unless `key` says otherwise; see Express's `trust proxy`. */
 export function limitExpress<Request extends ExpressRequest>(options: MiddlewareOptions<Request>) {
-  checkMiddleware(options, "key may be left out");
+  const own = checkMiddleware(options, "key may be left out");
   return async (request: Request, response: ExpressResponse, next: (error?: unknown) => void) => {
     try {
-      const key = options.key === undefined ? request.ip : options.key(request);
-      const outcome = await limitRequest(options, request, key);
-      for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+      const key = own.key === undefined ? request.ip : own.key(request);
+      const outcome = await limitRequest(own, request, key);
+      for (const [name, value] of Object.entries(outcome.headers)) {
         response.setHeader(name, value);
       }
-      if (outcome?.allowed !== false) return next();
+      if (outcome.allowed) return next();
       response.statusCode = 429;
       response.setHeader("Content-Type", JSON_TYPE);
       response.end(DENIAL);
@@ -78,13 +79,13 @@ interface HonoContext {
 }
 
 export function limitHono<Context extends HonoContext>(options: Keyed<Context>) {
-  checkMiddleware(options, "key must be there");
+  const own = checkMiddleware(options, "key must be there");
   return async (context: Context, next: () => Promise<void>): Promise<PlatformResponse | void> => {
-    const outcome = await limitRequest(options, context, options.key(context));
-    for (const [name, value] of Object.entries(outcome?.headers ?? {})) {
+    const outcome = await limitRequest(own, context, own.key(context));
+    for (const [name, value] of Object.entries(outcome.headers)) {
       context.header(name, value);
     }
-    if (outcome?.allowed === false) return context.body(DENIAL, 429, { "Content-Type": JSON_TYPE });
+    if (!outcome.allowed) return context.body(DENIAL, 429, { "Content-Type": JSON_TYPE });
     await next();
   };
 }
@@ -103,11 +104,10 @@ interface FastifyReply {
 
 /** A hook: `fastify.addHook("onRequest", limitFastify({ limiter }))`. */
 export function limitFastify<Request extends FastifyRequest>(options: MiddlewareOptions<Request>) {
-  checkMiddleware(options, "key may be left out");
+  const own = checkMiddleware(options, "key may be left out");
   return async (request: Request, reply: FastifyReply): Promise<unknown> => {
-    const key = options.key === undefined ? request.ip : options.key(request);
-    const outcome = await limitRequest(options, request, key);
-    if (outcome === undefined) return undefined;
+    const key = own.key === undefined ? request.ip : own.key(request);
+    const outcome = await limitRequest(own, request, key);
     reply.headers(outcome.headers);
     if (outcome.allowed) return undefined;
     return reply.code(429).type(JSON_TYPE).send(DENIAL);

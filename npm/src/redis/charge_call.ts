@@ -87,12 +87,13 @@ export function pack(core: Core, charges: Charge[], prefix: string): [string[], 
 /** What the script answers: the time, then two or three numbers a charge. */
 export function read(reply: unknown, charges: Charge[]): (Decision | StoreError)[] {
   if (!Array.isArray(reply)) throw new StoreError("the reply is not what the script answers");
-  let at = 1;
+  let at = 0;
   const next = (): number => {
     const number = Number(reply[at++]);
     if (!(number >= 0)) throw new StoreError("the reply is not what the script answers");
     return number;
   };
+  const now = next();
   return charges.map(({ quota }) => {
     const code = next();
     const verdict = code % 4;
@@ -108,6 +109,6 @@ export function read(reply: unknown, charges: Charge[]): (Decision | StoreError)
     const limit = isHalved ? halved : quota.capacity;
     const remaining = Math.floor(code / 64);
     return decisionOf(verdict, limit, remaining, retry, reset,
-                      more ?? moreAfterOf(quota, remaining, reset));
+                      more ?? moreAfterOf(quota, remaining, reset), now);
   });
 }

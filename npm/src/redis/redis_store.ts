@@ -9,7 +9,7 @@ import { Core } from "../core.js";
 import type { Decision } from "../decision.js";
 import { FAILURE_NAMES, FailoverStore, type FailureOptions } from "../failover.js";
 import {
-  checkOption, checkOptional, checkOptions, hasFunctions, isFunction, isText, type NamesOf,
+  checkOption, checkOptional, hasFunctions, isFunction, isText, ownOptions, type NamesOf,
 } from "../options.js";
 import type { Quota } from "../quota.js";
 import { OPERATIONS, pack, read, type Charge } from "./charge_call.js";
@@ -67,20 +67,19 @@ export class RedisStore extends FailoverStore {
   private secret: string | undefined;
 
   constructor(options: RedisStoreOptions) {
-    checkOptions(options, "client", NAMES);
-    super(options);
-    const { client, prefix } = options;
+    const own = ownOptions(options, "client", NAMES);
+    super(own);
+    const { client, prefix, cluster } = own;
     const isClient = isFunction(client) || hasFunctions(client, "call") ||
                      hasFunctions(client, "sendCommand");
     checkOption("client", client, isClient,
                 "one of ioredis or node-redis, or a function that sends one command");
     checkOptional("prefix", prefix, isText(prefix) && !prefix!.includes("{"),
                   "a text without {");
-    checkOptional("cluster", options.cluster, typeof options.cluster === "boolean",
-                  "true or false");
+    checkOptional("cluster", cluster, typeof cluster === "boolean", "true or false");
     this.send = senderOf(client);
     this.prefix = prefix ?? "weir:";
-    const isCluster = options.cluster ?? ("isCluster" in client && client.isCluster);
+    const isCluster = cluster ?? ("isCluster" in client && client.isCluster);
     this.batcher = new Batcher(isCluster ? 1 : CHARGES_MAX, (charges) => this.charge(charges));
   }
 

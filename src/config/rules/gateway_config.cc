@@ -3,12 +3,14 @@
 
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "algo/waiting_room.h"
+#include "base/decimal.h"
 #include "base/duration_text.h"
 #include "config/rules/rule_config.h"
 
@@ -66,12 +68,29 @@ class GatewayFields {
  private:
   void read_reserve(Rule& rule) const {
     if (rule.response) {
-      rule.response->reserves = reader_.get<bool>("reserve").value_or(true);
+      rule.response->reserved = reserved_by(rule);
     } else if (reader_.is_set("reserve")) {
       reader_.mistake("reserve",
                       "'reserve' is only for what is counted by the response; add 'count_if', or "
                       "remove it");
     }
+  }
+
+  // What a key can never spend at once no request could reserve.
+  std::int64_t reserved_by(const Rule& rule) const {
+    const auto text = reader_.get<std::string>("reserve").value_or("true");
+    if (text == "true") return 1;
+    if (text == "false") return 0;
+    std::int64_t most = kCostMax;
+    for_each_limits(rule, [&](std::span<const Quota> limits) {
+      for (const Quota& limit : limits) most = std::min(most, limit.capacity());
+    });
+    const auto units = read_decimal<std::int64_t>(text);
+    if (units && *units >= 1 && *units <= std::max<std::int64_t>(1, most)) return *units;
+    if (!reader_.valid()) return 1;  // the limit may be what is wrong
+    reader_.reject("reserve",
+                   "true, false, or units from 1 to the lowest limit, " + std::to_string(most));
+    return 1;
   }
 
   void needs_gateway_for(std::string_view field, std::string_view what) const {
@@ -111,7 +130,7 @@ std::optional<std::string> against_waiting(const Rule& rule) {
   if (rule.effect == Rule::Effect::kConcurrency) return "no turns are taken; remove 'delay_up_to'";
   if (rule.overdraft != Rule::Overdraft::kNone) return "who owes does not wait; remove 'overdraft'";
   std::optional<std::string> reason;
-  const auto look_at = [&](std::span<const Quota> limits) {
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
     const Quota& bucket = limits.front();
     if (limits.size() > 1 || bucket.algorithm() != Algorithm::kTokenBucket) {
       reason = kOneBucket;
@@ -121,11 +140,7 @@ std::optional<std::string> against_waiting(const Rule& rule) {
     } else if (!with_room(bucket, rule.denial.delay_max)) {
       reason = "'delay_up_to' and the burst are together more than a bucket may hold";
     }
-  };
-  look_at(rule.own_limits());
-  for (const auto* named : {&rule.tiers, &rule.overrides}) {
-    for (const auto& [name, limits] : *named) look_at(limits);
-  }
+  });
   return reason;
 }
 

@@ -16,10 +16,9 @@ namespace {
 
 // How many limits may apply to one key.
 std::size_t limits_max(const Rule& rule) {
-  std::size_t most = std::max<std::size_t>(1, rule.limits.size());
-  for (const auto* named : {&rule.tiers, &rule.overrides}) {
-    for (const auto& [name, limits] : *named) most = std::max(most, limits.size());
-  }
+  std::size_t most = 1;
+  for_each_limits(rule,
+                  [&](std::span<const Quota> limits) { most = std::max(most, limits.size()); });
   return most;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,15 @@ void check_algorithm(const SectionReader& reader, const Config& config, Algorith
 
 // That the rule can delay as its `on_deny` says.
 void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule);
+
+// Calls `look` with the limits of the rule itself, and of each of its tiers and overrides.
+template <typename Look>
+void for_each_limits(const Rule& rule, Look look) {
+  look(rule.own_limits());
+  for (const auto* named : {&rule.tiers, &rule.overrides}) {
+    for (const auto& [name, limits] : *named) look(std::span<const Quota>(limits));
+  }
+}
 
 // "response:X-Cost" is a cost that only a response says.
 inline constexpr std::string_view kOfResponse = "response:";

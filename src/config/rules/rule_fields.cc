@@ -370,10 +370,10 @@ constexpr Field kRuleFields[] = {
                  "Only for nginx with Weir in it: a request is counted when its response is "
                  "known, and only if the response is one of these.")
         .only_if(kOfRequests),
-    row::boolean("reserve",
-                 "Only for what is counted by the response: whether a request under way takes up "
-                 "one unit until its response is known, so that no more pass than may count. "
-                 "Else as many pass as come at once.")
+    row::text("reserve", kAnyText,
+              "Only for what is counted by the response: how many units a request under way takes "
+              "up until its response is known, so that no more than limit / reserve pass at once; "
+              "true: 1; false: none, and as many pass as come at once.")
         .defaults_to("true")
         .only_if(kOfRequests),
     row::section("on_deny", kOnDeny,

@@ -1,5 +1,7 @@
 #include "nginx/stay/stay.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/decimal.h"
 
@@ -9,6 +11,13 @@ namespace {
 // Unlike a client, an origin may say that its work costs nothing.
 std::int64_t cost_by(std::string_view text) {
   return read_decimal<std::int64_t>(text) == 0 ? 0 : cost_in(text);
+}
+
+// Work that nobody waited for costs what was reserved for it.
+std::int64_t cost_by(const ResponseHead& response, const ResponseCount& count) {
+  const std::string_view text = response.field(count.cost_header);
+  const bool is_known = response.status != ResponseHead::kNoResponse || !text.empty();
+  return is_known ? cost_by(text) : std::max<std::int64_t>(1, count.reserved);
 }
 
 }  // namespace
@@ -55,8 +64,7 @@ void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
     due.rule = rule;
     due.key = charge.key;
     due.tier = charge.tier;
-    const std::string& header = rule->response->cost_header;
-    if (!header.empty()) due.cost = cost_by(response.field(header));
+    if (!rule->response->cost_header.empty()) due.cost = cost_by(response, *rule->response);
     if (due.cost > 0) WEIR_ASSERT(asks.add(due));
   }
 }

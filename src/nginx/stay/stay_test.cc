@@ -29,6 +29,12 @@ constexpr std::string_view kResponseRules = R"(rules:
     limit: 10
     window: 1m
     cost: response:X-Cost
+  - id: tokens
+    match: {path: /tokens}
+    limit: 100
+    window: 1m
+    cost: response:X-Cost
+    reserve: 30
   - id: watched
     match: {path: /watched}
     limit: 1
@@ -187,6 +193,36 @@ TEST_F(Stays, WhoGoesWithoutAResponsePaysAtTheEnd) {
   EXPECT_TRUE(pass("/work", ResponseHead()));
   EXPECT_EQ(left("/work"), 9);
   EXPECT_EQ(passing(5, "/login", ResponseHead::kNoResponse), 5);
+}
+
+// No more pass than limit / reserve, whatever each will cost.
+TEST_F(Stays, OfAHundredOfUnknownCostAtOnceAsManyPassAsTheirReservesFit) {
+  const auto other = worker();
+  std::vector<std::unique_ptr<Stay>> stays;
+  for (int i = 0; i < 50; ++i) {
+    for (Judge* const judge : {judge_.get(), other.get()}) {
+      const Judgement judgement = ask(*judge, "/tokens");
+      if (!judgement.is_denied()) {
+        stays.push_back(judge->take_stay());
+        continue;
+      }
+      EXPECT_EQ(judgement.answer->cause, Answer::Cause::kUnderWay);
+    }
+  }
+  ASSERT_EQ(stays.size(), 3u);
+  judge_->charge(*stays[0], priced("10"));
+  EXPECT_FALSE(ask(*other, "/tokens").is_denied()) << "90 are left, and two are under way";
+  for (std::size_t i = 1; i < 3; ++i) judge_->charge(*stays[i], priced("31"));
+  EXPECT_TRUE(ask(*other, "/tokens").is_denied()) << "28 are left";
+}
+
+TEST_F(Stays, WhoGoesWithoutAResponsePaysWhatWasReserved) {
+  EXPECT_TRUE(pass("/tokens", ResponseHead()));
+  EXPECT_EQ(left("/tokens"), 70);
+  EXPECT_TRUE(pass("/tokens", priced("")));
+  EXPECT_EQ(left("/tokens"), 69);
+  EXPECT_TRUE(pass("/tokens", {.status = ResponseHead::kNoResponse, .field = priced("5").field}));
+  EXPECT_EQ(left("/tokens"), 64);
 }
 
 TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {

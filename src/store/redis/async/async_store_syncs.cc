@@ -190,6 +190,10 @@ ChargeFailure AsyncStore::done(const Errand& errand, ChargeReplies& replies, Ins
   key.ahead = ahead_;
   key.state = state;
   key.is_copy = is_synced(errand.quota.active()) && !is_in_backoff(state);
+  if (key.is_copy) {
+    const Charge charge = errand.charge();
+    own_counters_.lower(charge, look_at(errand.quota, state, 0, now + ahead_), now);
+  }
   weir::charge(key.quota, key.state, key.pending, now + key.ahead);
   return failure;
 }

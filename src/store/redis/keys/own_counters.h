@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -24,13 +25,20 @@ class OwnCounters {
   explicit OwnCounters(Store* memory, LiveNodes live_nodes = {})
       : memory_(memory), live_nodes_(std::move(live_nodes)) {}
 
-  // What an answered batch has changed.
+  // What an answered batch has changed, and what Redis said is left.
   void enter(const Batch& answered, Instant now);
   // Units admitted or refunded: all of them, or as many as the counter has left.
   void enter(const Charge& charge, Instant now);
 
+  // Redis has said how much is left of the key: this node's share has no more left than its part
+  // of that, rounded up. A share is never raised: what lowered it fades as this node's own units
+  // do. Nothing is lowered for a window that Redis is about to forget.
+  void lower(const Charge& charge, const Decision& said, Instant now);
+
  private:
+  std::int64_t nodes() const { return live_nodes_ ? live_nodes_() : 1; }
   Quota own_quota(const Quota& quota) const;
+  void enter_answer(const Batch& answered, std::size_t index, Instant now);
   void enter_as(Operation operation, const Charge& charge, Instant now);
   Decision decide(Operation operation, const Charge& charge, Instant now);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "algo/quota_share.h"
@@ -65,7 +66,7 @@ TEST_F(OwnCountersTest, TakesWhatIsLeftWhereThatWasTaken) {
 }
 
 // Three nodes have used all of it together.
-TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
+TEST(OwnCountersShares, IsUsedUpWhenTheLimitIs) {
   constexpr std::int64_t kNodes = 3;
   for (int i = 0; i < kAlgorithmCount; ++i) {
     for (const std::int64_t cost : {1, 5}) {
@@ -88,7 +89,7 @@ TEST(OwnCountersShare, IsUsedUpWhenTheLimitIs) {
 }
 
 // Units that were entered before a switch are worth as many after it.
-TEST(OwnCountersShare, IsAsFullAfterASwitch) {
+TEST(OwnCountersShares, AreAsFullAfterASwitch) {
   constexpr std::int64_t kNodes = 3;
   const Quota sliding =
       *Quota::make({.algorithm = Algorithm::kAdaptive, .limit = 300, .window = 1min});
@@ -108,6 +109,87 @@ TEST(OwnCountersShare, IsAsFullAfterASwitch) {
     EXPECT_EQ(decision.remaining, 100 - 60);
   }
 }
+
+// What a node decides by while Redis is away, and what Redis has said before.
+class OwnCountersShare : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  static constexpr std::int64_t kNodes = 3;
+  static constexpr Duration kWindow = 1min;
+
+  Decision ask(Operation operation, std::int64_t cost, Instant now = kNow) {
+    const Quota share = share_of(quota_, kNodes);
+    const Charge charge{{1, 1}, &share, cost};
+    Decision decision;
+    Batch batch{.operation = operation,
+                .charges = {&charge, 1},
+                .decisions = {&decision, 1},
+                .on_done = [](Batch&) noexcept {}};
+    memory_->decide(batch, now);
+    return decision;
+  }
+  std::int64_t remaining(Instant now = kNow) { return ask(Operation::kLook, 0, now).remaining; }
+  void hear(Operation operation, std::int64_t cost, const Decision& said, Instant now = kNow) {
+    const Charge charge{{1, 1}, &quota_, cost};
+    Decision decision = said;
+    own_.enter(Batch{.operation = operation, .charges = {&charge, 1}, .decisions = {&decision, 1}},
+               now);
+  }
+  static Decision said(Verdict verdict, std::int64_t left, Duration reset_after = kWindow) {
+    return {.verdict = verdict, .limit = 300, .remaining = left, .reset_after = reset_after};
+  }
+
+  const Quota quota_ = *Quota::make({.algorithm = GetParam(), .limit = 300, .window = kWindow});
+  std::unique_ptr<MemoryStore> memory_ = make_memory_store({.max_keys = 1024}, kNow);
+  OwnCounters own_{memory_.get(), [] { return kNodes; }};
+};
+
+TEST_P(OwnCountersShare, HasNoMoreLeftThanItsPartOfWhatRedisSays) {
+  struct Row {
+    Operation operation;
+    std::int64_t cost;
+    Decision said;
+    std::int64_t left;
+  };
+  const auto kAllowed = Verdict::kAllowed;
+  const auto kDenied = Verdict::kDenied;
+  for (const Row& row : std::vector<Row>{
+           {Operation::kSpendEach, 1, said(kAllowed, 299), 99},
+           {Operation::kSpendEach, 1, said(kAllowed, 290), 97},
+           {Operation::kSpendAll, 50, said(kDenied, 31), 11},
+           {Operation::kSpendEach, 50, said(kDenied, 30), 10},
+           {Operation::kSpendEach, 1, said(kAllowed, 290), 9},  // never raised
+           {Operation::kLook, 0, said(kAllowed, 25), 9},
+           {Operation::kSpendEach, 400, said(Verdict::kNever, 22), 8},
+           {Operation::kCharge, 1, said(kAllowed, 12), 4},
+           {Operation::kDrain, 1, said(kAllowed, 9), 3},
+           {Operation::kSpendEach, 1, said(kAllowed, 1), 1},
+           {Operation::kSpendEach, 1, said(kDenied, 0), 0},
+           {Operation::kReset, 0, said(kAllowed, 300), 100},
+       }) {
+    hear(row.operation, row.cost, row.said);
+    EXPECT_EQ(remaining(), row.left) << row.cost << ", " << row.said.remaining;
+  }
+  hear(Operation::kSpendEach, 1, said(kDenied, 0));
+  EXPECT_FALSE(ask(Operation::kSpendEach, 1).allowed());
+}
+
+TEST_P(OwnCountersShare, IsWholeAgainWhenThatIsForgotten) {
+  hear(Operation::kSpendEach, 1, said(Verdict::kDenied, 0));
+  EXPECT_EQ(remaining(kNow + 2 * kWindow), 100);
+}
+
+// The answer was on its way when the window ended, or Redis's clock is behind.
+TEST_P(OwnCountersShare, IsNotLoweredByWhatRedisIsAboutToForget) {
+  if (GetParam() == Algorithm::kTokenBucket) return;  // has no windows
+  hear(Operation::kSpendEach, 1, said(Verdict::kDenied, 0, 2ms));
+  EXPECT_EQ(remaining(), 100);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, OwnCountersShare,
+                         ::testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingLog,
+                                           Algorithm::kSlidingWindow, Algorithm::kTokenBucket,
+                                           Algorithm::kExponentialBackoff, Algorithm::kAdaptive),
+                         [](const auto& row) { return std::string(algorithm_name(row.param)); });
 
 TEST_F(OwnCountersTest, EntersAllOrNothing) {
   enter(Operation::kSpendAll, {one_, other_}, {Verdict::kAllowed, Verdict::kDenied});

@@ -131,6 +131,7 @@ ChargeFailure LeasedStore::done(const Errand& errand, ChargeReplies& replies, In
     denials_.note(one_unit(charge), lease.decision, asked_at);
   }
   own_counters_.enter({.key = charge.key, .quota = &errand.quota, .cost = lease.units}, now);
+  own_counters_.lower(charge, lease.decision, now);
   receive(errand, {.lease = lease, .asked_at = asked_at, .time_at_redis = replies.time()}, now);
   wake(errand.place, StoreError::kNone, now);
   return ChargeFailure::kNone;

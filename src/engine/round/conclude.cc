@@ -1,12 +1,11 @@
-// The consequences of the answers of Asks: what is said of limits, figures, blocks, reports to the
-// fleet.
+#include "engine/round/conclude.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "engine/asks.h"
+#include "engine/round/settle.h"
 
 namespace weir {
 namespace {
@@ -85,52 +84,65 @@ void block_denied(Engine& engine, BlockList& blocks, const Rule& rule, std::stri
       now);
 }
 
-}  // namespace
+class Conclusion {
+ public:
+  Conclusion(Round& round, Engine& engine, BlockList& blocks, Instant now)
+      : round_(round), engine_(engine), blocks_(blocks), now_(now) {}
 
-Asks::Limits Asks::limits(std::size_t index) const {
-  const Item& item = *items_[index];
-  const bool is_counted = item.answer.cause == Answer::Cause::kCounted;
-  if (!is_counted || item.decisions.size() != item.limits.size()) return {};
-  return {.quotas = item.limits, .decisions = item.decisions};
-}
-
-void Asks::conclude(Instant now) {
-  if (is_unavailable_) return engine_.traffic().record_store_error();
-  for (const auto& each : items()) {
-    Item& item = *each;
-    item.answer.over = !item.answer.allowed();
-    if (operation_ != Operation::kCharge) record(item, now);
-    block_for_denial(item, now);
-    if (item.answer.over && spends(operation_)) remember_denial(item, now);
-    if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
+  void draw() {
+    for (const auto& each : round_.items()) {
+      Item& item = *each;
+      item.answer.over = !item.answer.allowed();
+      if (operation_ != Operation::kCharge) record(item);
+      block_for_denial(item);
+      if (item.answer.over && spends(operation_)) remember_denial(item);
+      if (item.answer.over && item.is_shadow()) item.answer.decision.verdict = Verdict::kAllowed;
+    }
+    if (engine_.fleet() != nullptr) report_counted_alone();
   }
-  if (engine_.fleet() != nullptr) report_counted_alone(now);
-}
 
-void Asks::record(const Item& item, Instant now) {
+ private:
+  using Item = Round::Item;
+
+  void record(const Item& item);
+  void block_for_denial(Item& item);
+  void remember_denial(const Item& item);
+  void record_ruleless(const Item& item);
+  bool has_charged() const;
+  void report_counted_alone();
+  void report(const Item& item);
+
+  Round& round_;
+  Engine& engine_;
+  BlockList& blocks_;
+  const Instant now_;
+  const Operation operation_ = round_.operation();
+};
+
+void Conclusion::record(const Item& item) {
   const Ask& ask = item.ask;
   const Answer& answer = item.answer;
   if (operation_ == Operation::kLook) {
     engine_.traffic().record_look();
   } else if (spends(operation_) && answer.cause != Answer::Cause::kNotCounted) {
-    engine_.traffic().record(answer.decision, answer.quota.active(), now);
+    engine_.traffic().record(answer.decision, answer.quota.active(), now_);
   }
   if (answer.is_alone) engine_.traffic().record_fallback();
-  if (ask.rule == nullptr) return record_ruleless(item, now);
+  if (ask.rule == nullptr) return record_ruleless(item);
   const Rule& rule = *ask.rule;
   if (spends(operation_) && is_counted(rule)) {
     const RuleOutcome outcome = outcome_of(rule, answer);
     const std::uint64_t hash = item.hashes.front().low;
     CoreTraffic& traffic = engine_.traffic();
-    if (traffic.record_rule(rule.number, outcome, hash, now)) {
-      traffic.sample_key({rule.number, outcome, hash, ask.key}, now);
+    if (traffic.record_rule(rule.number, outcome, hash, now_)) {
+      traffic.sample_key({rule.number, outcome, hash, ask.key}, now_);
     }
   }
-  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now);
+  if (operation_ == Operation::kReset) blocks_.lift(rule.id, ask.key, now_);
 }
 
 // The answer is that of the block from then on: waiting for the limit alone would be in vain.
-void Asks::block_for_denial(Item& item, Instant now) {
+void Conclusion::block_for_denial(Item& item) {
   const Ask& ask = item.ask;
   Answer& answer = item.answer;
   if (!answer.over || ask.rule == nullptr || ask.rule->denial.blocks.empty()) return;
@@ -141,19 +153,19 @@ void Asks::block_for_denial(Item& item, Instant now) {
   const bool may_block = answer.cause == Answer::Cause::kCounted && by_own_doing && !rule.shadow &&
                          spends(operation_) && ask.cost > 0;
   if (!may_block) return;
-  block_denied(engine_, blocks_, rule, ask.key, now);
-  const auto until = blocks_.until(rule.id, ask.key, now);
+  block_denied(engine_, blocks_, rule, ask.key, now_);
+  const auto until = blocks_.until(rule.id, ask.key, now_);
   if (!until) return;
-  answer.decision = blocked_until(*until, answer.quota, now);
+  answer.decision = blocked_until(*until, answer.quota, now_);
   item.decisions.clear();  // the limits' own waits are not what the client has to do
 }
 
 // As the caller hears it, for those who ask later why.
-void Asks::remember_denial(const Item& item, Instant now) {
+void Conclusion::remember_denial(const Item& item) {
   const Ask& ask = item.ask;
   const Answer& answer = item.answer;
   const bool is_proxied = ask.rule != nullptr && ask.key_origin == Ask::KeyOrigin::kRequest;
-  DenialFacts facts{.at = now,
+  DenialFacts facts{.at = now_,
                     .rule = ask.rule == nullptr ? engine_.ruleless() : ask.rule->number,
                     .cause = denial_cause(answer),
                     .is_shadow = item.is_shadow()};
@@ -170,46 +182,51 @@ void Asks::remember_denial(const Item& item, Instant now) {
 }
 
 // Adaptive charges without a rule switch together, by what they have in common.
-void Asks::record_ruleless(const Item& item, Instant now) {
+void Conclusion::record_ruleless(const Item& item) {
   if (!spends(operation_) || item.ask.quota.algorithm() != Algorithm::kAdaptive) return;
   const auto outcome = item.answer.over ? RuleOutcome::kDenied : RuleOutcome::kAllowed;
-  engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now);
+  engine_.traffic().record_rule(engine_.ruleless(), outcome, item.hashes.front().low, now_);
 }
 
 // Whether those counters have changed that count what fits: not by a look, nor if one of all
 // denied.
-bool Asks::has_charged() const {
+bool Conclusion::has_charged() const {
   if (operation_ != Operation::kSpendAll) return operation_ != Operation::kLook;
   return std::ranges::none_of(
-      items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
+      round_.items(), [](const auto& item) { return item->answer.over && !item->is_shadow(); });
 }
 
 // Tells the fleet what this node's counters have counted while its store failed.
-void Asks::report_counted_alone(Instant now) {
+void Conclusion::report_counted_alone() {
   if (!spends(operation_)) return;
   const bool others_count = has_charged();
-  for (const auto& each : items()) {
+  for (const auto& each : round_.items()) {
     const Item& item = *each;
     const bool alone = item.answer.is_alone && item.answer.cause == Answer::Cause::kCounted;
-    const Operation own = own_operation(item.ask);
-    const bool is_owed = own == Operation::kCharge || operation_ == Operation::kCharge;
-    const bool is_kept = own != Operation::kLook && (others_count || item.role == Role::kApart);
+    const bool is_owed = item.own == Operation::kCharge || operation_ == Operation::kCharge;
+    const bool is_kept = item.own != Operation::kLook && (others_count || item.is_apart());
     const bool counts = is_owed || (is_kept && !item.answer.over);
-    if (alone && counts) report(item, now);
+    if (alone && counts) report(item);
   }
 }
 
-void Asks::report(const Item& item, Instant now) {
+void Conclusion::report(const Item& item) {
   Fleet& fleet = *engine_.fleet();
   const Ask& ask = item.ask;
   if (engine_.awaits_hasher()) {
     const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
     const KeyName name{.rule = rule, .bucket = item.bucket, .key = item.key};
-    return fleet.admitted_early(name, item.limits, ask.cost, now);
+    return fleet.admitted_early(name, item.limits, ask.cost, now_);
   }
   for (std::size_t limit = 0; limit < item.limits.size(); ++limit) {
-    fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now);
+    fleet.admitted_alone({item.hashes[limit], &item.limits[limit], ask.cost, item.tag()}, now_);
   }
+}
+
+}  // namespace
+
+void conclude(Round& round, Engine& engine, BlockList& blocks, Instant now) {
+  Conclusion(round, engine, blocks, now).draw();
 }
 
 }  // namespace weir

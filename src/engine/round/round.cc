@@ -1,0 +1,123 @@
+#include "engine/round/round.h"
+
+#include <algorithm>
+
+#include "algo/quota_share.h"
+#include "algo/waiting_room.h"
+#include "base/assert.h"
+
+namespace weir {
+
+std::int64_t limit_percent(const Rule& rule, const Engine& engine) {
+  return rule.surge_percent < 100 && engine.is_unusual(rule.number) ? rule.surge_percent : 100;
+}
+
+void Round::begin(Operation operation) {
+  WEIR_ASSERT(operation != Operation::kDrain);  // an ask says so
+  operation_ = operation;
+  size_ = 0;
+  joint_limits_ = 0;
+  modes_ = {};
+}
+
+Round::Item& Round::next_item() {
+  if (size_ == items_.size()) items_.push_back(std::make_unique<Item>());
+  return *items_[size_];
+}
+
+std::string& Round::next_key() {
+  WEIR_ASSERT(size_ < kItemsMax);
+  return next_item().key;
+}
+
+bool Round::add(const Ask& ask) {
+  if (size_ == kItemsMax) return false;
+  Item& item = next_item();
+  item.ask = ask;
+  item.decisions.clear();
+  item.own = is_hit(operation_) ? ask.own_operation() : Operation::kSpendEach;
+  take_limits(item);
+  if (operation_ == Operation::kSpendAll && !item.is_shadow() && !item.is_apart()) {
+    if (joint_limits_ + item.limits.size() > Batch::kChargesMax) return false;
+    joint_limits_ += item.limits.size();
+  }
+  item.name = name_of(ask);
+  for (std::size_t i = 0; i < item.limits.size(); ++i) {
+    const bool is_adaptive = item.limits[i].algorithm() == Algorithm::kAdaptive;
+    if (is_adaptive && item.limits.data() != item.followed.data()) follow_switches(item);
+    item.hashes[i] = KeyHasher::combine_names(item.name, item.limits[i]);
+  }
+  if (ask.rule != nullptr) {
+    const bool is_there = ask.key.data() == item.key.data();
+    if (!is_there) item.ask.key = item.key.assign(ask.key);
+    if (!ask.tier.empty()) item.ask.tier = item.tier.assign(ask.tier);
+  }
+  if (engine_.awaits_hasher()) {
+    item.key.assign(ask.key);
+    item.bucket.assign(ask.bucket);
+  }
+  const bool rule_decides = ask.rule != nullptr && !ask.mode;
+  item.mode = engine_.mode_for(rule_decides ? ask.rule->mode : ask.mode);
+  modes_.add(item.mode);
+  ++size_;
+  return true;
+}
+
+HashedName Round::name_of(const Ask& ask) const {
+  KeyName name{.rule = {}, .bucket = ask.bucket, .key = ask.key};
+  if (ask.rule == nullptr) return engine_.hasher().hash_names(name);
+  const KeyHash* const rule =
+      hashes_ == nullptr ? nullptr : hashes_->find(*ask.rule, engine_.hasher());
+  if (rule == nullptr) name.rule = ask.rule->id;
+  HashedName hashed = engine_.hasher().hash_names(name);
+  if (rule == nullptr) return hashed;
+  hashed.rule = *rule;
+  hashed.has_rule = true;
+  return hashed;
+}
+
+void Round::take_limits(Item& item) const {
+  const Ask& ask = item.ask;
+  if (ask.rule == nullptr) {
+    item.limits = std::span<const Quota>(&item.ask.quota, 1);
+    return;
+  }
+  const bool has_choice = ask.choices != nullptr && !ask.choices->are_too_many();
+  item.limits =
+      has_choice ? least_limits(*ask.rule, *ask.choices) : ask.rule->limits_for(ask.key, ask.tier);
+  const std::int64_t percent = limit_percent(*ask.rule, engine_);
+  if (percent == 100 && ask.patience == Duration{0}) return;
+  item.changed.clear();
+  for (const Quota& quota : item.limits) {
+    const Quota part = percent == 100 ? quota : percent_of(quota, percent);
+    item.changed.push_back(ask.patience == Duration{0} ? part : *with_room(part, ask.patience));
+  }
+  item.limits = item.changed;
+}
+
+// Makes the limits follow what is active now. They are the rule's, so it is a copy that does.
+void Round::follow_switches(Item& item) const {
+  const RuleNumber rule = item.ask.rule == nullptr ? kNoRuleNumber : item.ask.rule->number;
+  const ActiveAlgorithm active = engine_.active_for(rule);
+  const Quota* limit = item.limits.data();
+  for (Quota& followed : std::span(item.followed.data(), item.limits.size())) {
+    followed = *limit++;
+    followed.follow(active);
+  }
+  item.limits = {item.followed.data(), item.limits.size()};
+}
+
+bool Round::is_denied() const {
+  return std::ranges::any_of(
+      items(), [](const auto& item) { return !item->is_shadow() && !item->answer.allowed(); });
+}
+
+void Round::forget_long_keys() noexcept {
+  for (const auto& item : items()) {
+    for (std::string* const text : {&item->key, &item->tier, &item->bucket}) {
+      if (text->capacity() > kKeyKeptMax) std::string().swap(*text);
+    }
+  }
+}
+
+}  // namespace weir

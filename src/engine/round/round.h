@@ -1,0 +1,99 @@
+// Round: all that one request asks at once, in the words of rules, and the answers.
+//
+// add() works out what an ask is about: the limits that hold for its key, the mode in which they
+// are decided, the hashes of its counters. Nothing is decided here: settle.h answers what needs no
+// counter, plan.h says in which steps the rest is asked, asks.h asks it, conclude.h draws the
+// consequences.
+//
+// Thread rule: a value of one core; reused, so that adding allocates nothing once it has grown.
+// Tested by src/engine/asks_test.cc and plan_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/ask.h"
+#include "engine/engine.h"
+#include "engine/round/rule_hashes.h"
+
+namespace weir {
+
+// How much of the rule's limits holds now: less than 100 while its traffic is unusual, if it says
+// so.
+std::int64_t limit_percent(const Rule& rule, const Engine& engine);
+
+class Round {
+ public:
+  static constexpr std::size_t kItemsMax = 256;
+  static constexpr std::size_t kKeyKeptMax = 4096;  // bytes of memory kept for the next key
+
+  struct Item {
+    Ask ask;  // of its texts only key and tier, if there is a rule
+    std::string key;
+    std::string tier;
+    std::string bucket;  // while the engine awaits a hasher, as key without a rule
+    std::span<const Quota> limits;
+    std::vector<Quota> changed;  // limits of a surge, or with room to wait; memory is kept
+    std::array<Quota, Rule::kLimitsMax> followed;  // those with an adaptive one, as of now
+    HashedName name;
+    std::array<KeyHash, Rule::kLimitsMax> hashes;  // of each limit
+    std::vector<Decision> decisions;               // of each limit, if there are several
+    Mode mode = Mode::kLocal;                      // in which it is to be decided
+    Operation own = Operation::kSpendEach;  // else it is charged by itself, whatever others say
+    bool is_settled = false;                // answered without a counter
+    Answer answer;
+
+    bool is_shadow() const { return ask.rule != nullptr && ask.rule->shadow; }
+    bool is_apart() const { return own != Operation::kSpendEach; }
+    // Charges that are kept in one place.
+    std::uint64_t tag() const { return limits.size() > 1 ? hashes.front().low : 0; }
+  };
+
+  // Both must outlive this. `hashes` may be null.
+  Round(const Engine& engine, RuleHashes* hashes) : engine_(engine), hashes_(hashes) {}
+
+  void begin(Operation operation);
+
+  // Memory for the key of the next ask, which add() then need not copy.
+  // REQUIRES: size() < kItemsMax
+  std::string& next_key();
+
+  // False, and nothing is added, if there is no room for another: of kSpendAll all limits
+  // of all asks must fit into one batch, those in shadow aside.
+  bool add(const Ask& ask);
+
+  Operation operation() const { return operation_; }
+  std::size_t size() const { return size_; }
+  Item& operator[](std::size_t index) { return *items_[index]; }
+  const Item& operator[](std::size_t index) const { return *items_[index]; }
+  std::span<const std::unique_ptr<Item>> items() const { return std::span(items_).first(size_); }
+  const Modes& modes() const { return modes_; }
+
+  // Whether an answer that is there denies the request; an ask in shadow never does.
+  bool is_denied() const;
+
+  // Else the longest key of each place would be kept: 256 of 4 MiB.
+  void forget_long_keys() noexcept;
+
+ private:
+  Item& next_item();
+  HashedName name_of(const Ask& ask) const;
+  void take_limits(Item& item) const;
+  void follow_switches(Item& item) const;
+
+  const Engine& engine_;
+  RuleHashes* const hashes_;
+  Operation operation_ = Operation::kSpendEach;
+  std::vector<std::unique_ptr<Item>> items_;  // they keep their places; spare ones behind
+  std::size_t size_ = 0;
+  std::size_t joint_limits_ = 0;  // of kSpendAll
+  Modes modes_;                   // of all items
+};
+
+}  // namespace weir

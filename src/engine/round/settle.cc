@@ -1,0 +1,128 @@
+#include "engine/round/settle.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+namespace {
+
+// How soon to ask again where nobody knows better.
+constexpr Duration kRetry = std::chrono::seconds(1);
+
+// The longest block of the keys that the ask may have, and of its client. `name`: hashed by the
+// engine's hasher.
+std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
+                                     const HashedName& name, Instant now) {
+  const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
+  const bool is_hashed =
+      &engine.hasher() == &blocks.hasher() && ask.key.size() <= BlockList::kKeyMax;
+  if (ask.choices == nullptr) {
+    return is_hashed ? blocks.until(name, rule, ask.key, ask.client, now)
+                     : blocks.until(rule, ask.key, ask.client, now);
+  }
+  std::optional<Instant> until;
+  for (const std::string& key : ask.choices->keys) {
+    until = std::max(until, blocks.until(rule, key, ask.client, now));
+  }
+  return until;
+}
+
+// Denied, however long the client waits.
+Answer never(Answer::Cause cause, const Quota& quota) {
+  return {.cause = cause,
+          .decision = {.verdict = Verdict::kNever, .limit = quota.capacity()},
+          .quota = quota};
+}
+
+// What the rule says without counting and without blocks. Nothing if it counts.
+std::optional<Answer> settle_by_rule(const Ask& ask, const Quota& quota, Instant wall_time) {
+  const Rule::Effect effect = ask.rule->effect;
+  const bool limits = effect == Rule::Effect::kLimit || effect == Rule::Effect::kConcurrency;
+  if (limits && ask.rule->in_force(wall_time)) {
+    if (ask.is_on_deny_list()) return never(Answer::Cause::kDenyList, quota);
+    if (!ask.is_on_allow_list()) {
+      if (ask.key_state != Ask::KeyState::kRefused) return std::nullopt;
+      return never(Answer::Cause::kMissingKey, quota);
+    }
+  }
+  return Answer{.cause = Answer::Cause::kNotCounted, .decision = untouched(quota), .quota = quota};
+}
+
+// Only a gateway knows how many requests are under way. Others learn nothing of it.
+bool settle_under_way(Round::Item& item, Operation operation) {
+  const Rule* const rule = item.ask.rule;
+  if (rule == nullptr || rule->effect != Rule::Effect::kConcurrency) return false;
+  const std::int64_t under_way = is_hit(operation) ? item.ask.cost : 0;
+  Answer& answer = item.answer;
+  answer.cause = under_way == 0 ? Answer::Cause::kNotCounted : Answer::Cause::kUnderWay;
+  answer.decision = untouched(answer.quota);
+  answer.decision.remaining -= under_way;
+  if (answer.decision.remaining < 0) answer.decision = refused(answer.quota);
+  return true;
+}
+
+// True if the item has its answer.
+bool settle_item(Round::Item& item, const Round& round, const Engine& engine,
+                 const BlockList& blocks, Instant now) {
+  const Quota& quota = item.limits.front();
+  item.answer = {.quota = quota};
+  if (item.ask.rule != nullptr) {
+    if (const auto answer = settle_by_rule(item.ask, quota, engine.wall_time(now))) {
+      item.answer = *answer;
+      return true;
+    }
+  }
+  const bool may_be_blocked = !blocks.empty() && round.operation() != Operation::kReset;
+  const auto until =
+      may_be_blocked ? longest_block(engine, blocks, item.ask, item.name, now) : std::nullopt;
+  if (!until) return settle_under_way(item, round.operation());
+  item.answer.cause = Answer::Cause::kBlocked;
+  item.answer.decision = blocked_until(*until, quota, now);
+  return true;
+}
+
+}  // namespace
+
+void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now) {
+  for (const auto& item : round.items()) {
+    item->is_settled = settle_item(*item, round, engine, blocks, now);
+    if (item->ask.choices != nullptr) item->ask.choices.reset();
+  }
+}
+
+void leave_units(const Ask& ask, Answer& answer) {
+  const bool is_counted = answer.allowed() && answer.cause == Answer::Cause::kCounted;
+  if (!is_counted || ask.under_way == 0) return;
+  const std::int64_t reserved =
+      ask.rule != nullptr && ask.rule->response ? ask.rule->response->reserved : 1;
+  // One request holds all of a limit that is lower than what each reserves.
+  const std::int64_t each = std::max<std::int64_t>(1, std::min(reserved, answer.decision.limit));
+  if (answer.decision.remaining / each >= ask.under_way) return;
+  answer.cause = Answer::Cause::kUnderWay;
+  answer.decision = refused(answer.quota);
+}
+
+Decision refused(const Quota& quota) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = kRetry,
+          .reset_after = kRetry,
+          .more_after = kRetry};
+}
+
+Decision untouched(const Quota& quota) {
+  return {.limit = quota.capacity(), .remaining = quota.capacity()};
+}
+
+Decision blocked_until(Instant until, const Quota& quota, Instant now) {
+  return {.verdict = Verdict::kDenied,
+          .limit = quota.capacity(),
+          .retry_after = until - now,
+          .reset_after = until - now,
+          .more_after = until - now};
+}
+
+}  // namespace weir

@@ -1,0 +1,36 @@
+// settle(): answers what needs no counter of a store, by the rule alone, in this order:
+//
+//   not in force, unlimited, exempt  allowed, nothing counted
+//   on the rule's deny list          denied for good, nothing counted; of a request that repeats
+//                                    its key, any of the values counts here and for blocks
+//   on its allow list                allowed, nothing counted
+//   without a part of its key        denied for good, nothing counted, if the rule says so
+//   blocked, by the rule or for all  denied until the block ends, nothing counted; a limit
+//                                    without a rule, too, if it is for all
+//   concurrency                      as many may be under way; the door says how many are
+//
+// Thread rule: one core. Tested by src/engine/asks_test.cc.
+
+#pragma once
+
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "engine/round/round.h"
+#include "weir/decision.h"
+
+namespace weir {
+
+// Items that are settled have their answers then; the others have a limit to be counted by.
+void settle(Round& round, const Engine& engine, const BlockList& blocks, Instant now);
+
+// Leaves what the rule reserves for the requests under way whose responses may count: an answer
+// that would use it up denies.
+void leave_units(const Ask& ask, Answer& answer);
+
+// Denied, for a moment: nobody knows better when to ask again.
+Decision refused(const Quota& quota);
+// Allowed, as if the key had never been seen.
+Decision untouched(const Quota& quota);
+Decision blocked_until(Instant until, const Quota& quota, Instant now);
+
+}  // namespace weir
