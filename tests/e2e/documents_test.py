@@ -16,6 +16,7 @@ import yaml
 from weir_server import DEADLINE_S, ROOT, Weir, run_weir
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+API = [ROOT / "docs/reference" / name for name in ("http.md", "admin-api.md", "metrics.md")]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Recipes name their files, and tests/docs/recipes_test.py runs them.
@@ -91,7 +92,7 @@ class Yaml(unittest.TestCase):
                 file = pathlib.Path(folder, "weir.yaml")
                 file.write_text(text.replace("/etc/weir", folder), encoding="utf-8")
                 # What only a gateway can do, `weir docs` reads and validate refuses.
-                reads = "docs" if where.startswith("nginx.md") else "validate"
+                reads = "docs" if where.startswith("nginx-directives.md") else "validate"
                 code, said, wrong = run_weir(reads, str(file))
                 self.assertEqual(code, 0, f"{where}: {said}{wrong}")
 
@@ -154,8 +155,8 @@ class Answers(unittest.TestCase):
     """The commands of a document in their order, on one server."""
 
     def setUp(self):
-        # The first file of docs/http_api.md is that of its examples.
-        rules = next(text for where, text in examples("yaml") if where.startswith("http_api"))
+        # The first file of docs/reference/http.md is that of its examples.
+        rules = next(text for language, text in fences(API[0]) if language == "yaml")
         self.weir = Weir(config=rules)
         self.addCleanup(self.weir.__exit__)
 
@@ -168,7 +169,7 @@ class Answers(unittest.TestCase):
         return done.stdout
 
     def test_of_the_http_api(self):
-        blocks = fences(ROOT / "docs/http_api.md")
+        blocks = [block for page in API for block in fences(page)]
         compared = 0
         for (language, text), (next_language, answer) in zip(blocks, blocks[1:] + [("", "")]):
             if language != "sh":
@@ -185,7 +186,7 @@ class Answers(unittest.TestCase):
         self.assertGreater(compared, 10)
 
     def test_of_the_pages_about_the_node(self):
-        page = (ROOT / "docs/http_api.md").read_text(encoding="utf-8")
+        page = "".join(path.read_text(encoding="utf-8") for path in API)
         self.weir.check(key="alice", rule="login")
         for path in ("/metrics", "/admin/stats", "/health"):
             shown = re.search(rf"^## GET {path}\n\n```json\n(.*?)^```", page, re.M | re.S)[1]
@@ -193,7 +194,7 @@ class Answers(unittest.TestCase):
             self.assertIsNone(difference(json.loads(shown), json.loads(said)), path)
 
     def test_of_a_check_with_its_header_fields(self):
-        blocks = fences(ROOT / "docs/http_api.md")
+        blocks = fences(API[0])
         start = next(i for i, (_, text) in enumerate(blocks) if "curl -si" in text)
         for documented in (blocks[start + 1][1], None, blocks[start + 2][1]):
             said = self.run_shell(blocks[start][1]).replace("\r\n", "\n")

@@ -188,14 +188,14 @@ class Docs(CheckTest):
         code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
             "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
         def rows(size, idle="60 seconds", name="kMax"):
-            return {"src/algo/a.h": code, "docs/security.md":
+            return {"src/algo/a.h": code, "docs/reference/limits.md":
                     f"| a head | {size} | 431 | `src/algo/a.h`: `{name}` |\n"
                     f"| silence | {idle} | closed | `src/algo/a.h`: `idle_max` |\n"}
         self.expect(rows("32 KiB"))
         self.expect(rows("32 KiB", "1 minute"))
-        self.expect(rows("16 KiB"), ("limit", "docs/security.md", 1))
-        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/security.md", 2))
-        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/security.md", 1))
+        self.expect(rows("16 KiB"), ("limit", "docs/reference/limits.md", 1))
+        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/reference/limits.md", 2))
+        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/reference/limits.md", 1))
 
 
 class Files(CheckTest):
