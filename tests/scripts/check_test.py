@@ -184,6 +184,17 @@ class Docs(CheckTest):
         self.expect({**main, "docs/a.md": "`weir off;`\n"})  # a directive of nginx
         self.expect({"docs/a.md": "`weir anything`\n"})  # until there is a src/cli
 
+    def test_lengths(self):
+        words = "word " * 30
+        self.expect({"docs/how-to/a.md": f"{words.strip()}. {words}\n\n- {words}\n"})
+        for text in (f"{words}one", f"| a | {words}one |", f"- short\n- {words}one"):
+            line = text.count("\n") + 1
+            self.expect({"docs/how-to/a.md": text + "\n"}, ("length", "docs/how-to/a.md", line))
+        self.expect({"docs/how-to/a.md": f"```sh\n{words}one\n```\n",
+                     "docs/internals/a.md": f"{words}one\n"})
+        self.expect({"docs/how-to/a.md": "Word.\n" * 501}, ("words", "docs/how-to/a.md", 1))
+        self.expect({"README.md": "Word.\n" * 700})
+
     def test_limits(self):
         code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
             "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
