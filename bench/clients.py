@@ -1,4 +1,4 @@
-"""Clients: weir bench, wrk and redis-benchmark, pinned to the client's CPU, with one form of
+"""Clients: weir-bench, wrk and redis-benchmark, pinned to the client's CPU, with one form of
 answer."""
 
 import pathlib
@@ -14,12 +14,12 @@ CHECK_LUA = pathlib.Path(__file__).with_name("check.lua")
 
 
 def weir_bench(bench, server, seconds, *options):
-    """One run of `weir bench http`: its JSON, and server_cpu, the part of one CPU used."""
+    """One run of `weir-bench http`: its JSON, and server_cpu, the part of one CPU used."""
     return load(bench, server, seconds, "http", "--server", server.url, *options)
 
 
 def weir_bench_resp(bench, server, seconds, pipeline, command):
-    """The same of `weir bench resp`."""
+    """The same of `weir-bench resp`."""
     return load(bench, server, seconds, "resp", "--server", f"127.0.0.1:{server.port}",
                 "--pipeline", pipeline, "--", *command)
 
@@ -27,7 +27,7 @@ def weir_bench_resp(bench, server, seconds, pipeline, command):
 def load(bench, server, seconds, protocol, *options):
     cpu_before = server.cpu_seconds()
     report = harness.run_json(bench.on_client_cpu(
-        [bench.weir, "bench", protocol, "--json", "--connections", CONNECTIONS, "--keys", KEYS,
+        [bench.weir_bench, protocol, "--json", "--connections", CONNECTIONS, "--keys", KEYS,
          "--duration", f"{round(seconds * 1000)}ms", *options]))
     report["server_cpu"] = (server.cpu_seconds() - cpu_before) / report["elapsed_s"]
     report["client_cpu"] = report["client_cpu_s"] / report["elapsed_s"]

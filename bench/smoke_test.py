@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""weir bench against a started weir serve: it runs, counts right and says so.
+"""weir-bench against a started weir serve: it runs, counts right and says so.
 
 Says nothing about speed. $WEIR_BINARY is the program; ctest sets it.
 """
@@ -17,11 +17,12 @@ sys.dont_write_bytecode = True
 import harness  # noqa: E402 (after the line above)
 import servers  # noqa: E402
 
-WEIR = os.environ.get("WEIR_BINARY", "build/release/weir")
+WEIR = pathlib.Path(os.environ.get("WEIR_BINARY", "build/release/weir"))
+WEIR_BENCH = WEIR.with_name("weir-bench")
 
 
 def bench_http(*options):
-    return subprocess.run([WEIR, "bench", "http", *map(str, options)], capture_output=True,
+    return subprocess.run([WEIR_BENCH, "http", *map(str, options)], capture_output=True,
                           text=True, timeout=30)
 
 
@@ -39,7 +40,7 @@ class BenchResp(unittest.TestCase):
         serve = [WEIR, "serve", "--http", "127.0.0.1:0", "--resp", f"127.0.0.1:{port}"]
         with servers.started(serve, port):
             done = subprocess.run(
-                [WEIR, "bench", "resp", "--server", f"redis://127.0.0.1:{port}", "--json",
+                [WEIR_BENCH, "resp", "--server", f"redis://127.0.0.1:{port}", "--json",
                  "--requests", "200", "--keys", "1", "--connections", "4", "--pipeline", "5", "--",
                  "CL.THROTTLE", "{key}", "6", "7", "31622400"],
                 capture_output=True, text=True, timeout=30)

@@ -6,6 +6,7 @@ find_package(Threads REQUIRED)  # Threads::Threads
 if(WEIR_BUILD_SERVER)
   # Boost::headers (Asio, Beast, Intrusive), Boost::json
   find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers json)
+  find_package(CURL REQUIRED)                   # CURL::libcurl
   find_package(OpenSSL REQUIRED)                # OpenSSL::SSL, OpenSSL::Crypto
   find_package(yaml-cpp CONFIG REQUIRED)        # yaml-cpp
   find_package(spdlog CONFIG REQUIRED)          # spdlog::spdlog

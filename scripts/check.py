@@ -3,8 +3,8 @@
 
     scripts/check.py [ROOT]      prints `file:line: message (rule)`; exit 1 if any
 
-Its last line counts the product's lines: a change that makes it larger should know by how
-many. A line that has a good reason to break a rule says so, on itself or the line above:
+It ends with the weight of each part: a change that makes one larger should know by how much.
+A line that has a good reason to break a rule says so, on itself or the line above:
 
     // check:allow(columns): the table reads best in one piece
 
@@ -18,7 +18,8 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from house_rules import cpp, docs, files, layers, limits  # noqa: E402 (after the line above)
+from house_rules import (  # noqa: E402 (after the line above)
+    cpp, docs, files, layers, limits, weight)
 from house_rules.tree import Tree  # noqa: E402
 
 RULES = [
@@ -36,6 +37,7 @@ RULES = [
     files.check_text,
     files.check_crowds,
     files.check_dead,
+    weight.check_weight,
 ]
 
 
@@ -53,7 +55,7 @@ def main(arguments):
     findings = check(tree)
     for finding in findings:
         print(finding)
-    print(f"{files.product_lines(tree)} product lines, neither blank nor comment")
+    print(weight.table(tree))
     return 1 if findings else 0
 
 

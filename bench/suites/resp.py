@@ -36,9 +36,9 @@ def run(bench):
         script = ("EVALSHA", digest.strip(), 1, clients.KEY, CAPACITY, CAPACITY / PERIOD_S, 1)
         commands = {"weir": (weir, THROTTLE), "ping": (redis, ("PING",)), "script": (redis, script)}
         by_redis = compare(bench, "redis-benchmark", clients.redis_benchmark, commands)
-        by_weir = compare(bench, "weir bench", clients.weir_bench_resp, commands)
+        by_weir = compare(bench, "weir-bench", clients.weir_bench_resp, commands)
     rows = []
-    for client, runs in (("redis-benchmark", by_redis), ("weir bench", by_weir)):
+    for client, runs in (("redis-benchmark", by_redis), ("weir-bench", by_weir)):
         what = f"CL.THROTTLE, {PIPELINE} pipelined, by {client}"
         is_asked_for = client == "redis-benchmark"
         rows += [row(what, runs["weir"], "redis-server PING", runs["ping"], PING_GOAL,

@@ -14,7 +14,7 @@ COLUMNS_MAX = 100  # two files fit side by side
 TOP_LEVEL = set("""
     .ci .clang-format .clang-tidy .dockerignore .gitattributes .github .gitignore
     ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CONTRIBUTING.md Dockerfile
-    LICENSE README.md SECURITY.md bench cmake console deploy dev docs examples fuzz include
+    LICENSE README.md SECURITY.md bench cmake console deploy dev docs examples fuzz include lab
     mkdocs.yml npm scripts src tests wasm worker
 """.split())
 
@@ -29,7 +29,6 @@ CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", 
         ".js", ".mjs", ".css")
 # Tests and what only they use.
 TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
-BLANK_OR_COMMENT = re.compile(r"\s*(//.*)?$")
 # Spelled so that this line does not find itself.
 LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 
@@ -76,13 +75,6 @@ def product_files(tree, *folders):
             if not TESTING.search(path)]
 
 
-def product_lines(tree):
-    """How large the product is: lines of src and include that are neither blank nor comment."""
-    return sum(not BLANK_OR_COMMENT.match(line)
-               for path in product_files(tree, "src/", "include/")
-               for line in tree.lines(path)[:-1])
-
-
 def check_crowds(tree):
     """Tests do not count: they lie beside what they test, and are found by its name."""
     folders = collections.defaultdict(list)
@@ -98,7 +90,7 @@ def check_dead(tree):
     """A source that no CMakeLists.txt names is not built, and a test that is not built passes."""
     listed = "\n".join(tree.text(path) for path in tree.matching("CMakeLists.txt"))
     names = set(re.findall(r"[\w.-]+", listed))
-    folders = ("src/", "tests/", "bench/", "fuzz/")
+    folders = ("src/", "lab/", "tests/", "bench/", "fuzz/")
     for path in tree.matching(".cc", "_test.py"):
         if path.startswith(folders) and os.path.basename(path) not in names:
             yield Finding(path, 1, "dead", "no CMakeLists.txt names it: it is not built, "

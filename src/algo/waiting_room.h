@@ -43,7 +43,9 @@ inline Duration leave_room(const Quota& with_room, Duration patience, Decision& 
   decision.remaining = std::max<std::int64_t>(0, decision.remaining - room);
   if (!decision.allowed() || with_room.limit() == 0) return Duration{0};
   const auto burst = algo::Int128{with_room.capacity() - room} * with_room.window().count();
-  const Duration full{static_cast<std::int64_t>(burst / with_room.limit())};
+  // Rounded as `reset_after` is: a debt that fills the bucket exactly waits for nothing.
+  const Duration full{
+      static_cast<std::int64_t>(algo::ceil_div<algo::Int128>(burst, with_room.limit()))};
   return std::max(Duration{0}, decision.reset_after - full);
 }
 

@@ -1,12 +1,15 @@
-// The options that say what a check asks for: of `weir check` and `weir bench http`.
+// The options that say what a check asks for: of `weir check` and `weir-bench http`.
 //
-// Thread rule: main's thread. Tested by tests/e2e/commands_test.py.
+// Thread rule: main's thread. Tested by check_options_test.cc and tests/e2e/commands_test.py.
 
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "load/http_codec.h"
+#include "weir/time.h"
 
 namespace CLI {
 class App;
@@ -14,8 +17,22 @@ class App;
 
 namespace weir {
 
-// `spec` must outlive the command.
-void add_check_options(CLI::App& command, load::CheckSpec& spec);
+// The fields of a check. The server, or the rule, decides what is not set.
+struct CheckFields {
+  std::optional<std::string> rule;
+  std::optional<std::string> bucket;
+  std::optional<std::int64_t> limit;
+  std::optional<Duration> window;
+  std::optional<std::string> algorithm;  // a name
+  std::optional<std::int64_t> cost;
+  std::optional<std::int64_t> burst;
+};
+
+// The JSON that POST /check reads.
+std::string check_body(std::string_view key, const CheckFields& fields);
+
+// `fields` must outlive the command.
+void add_check_options(CLI::App& command, CheckFields& fields);
 
 // Why an option refuses a text; empty: it is a duration above 0.
 std::string mistake_in_duration(const std::string& text);

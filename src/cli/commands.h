@@ -22,8 +22,6 @@ void add_denials_command(CLI::App& app);
 void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);
-void add_bench_command(CLI::App& app);
 void add_gateway_command(CLI::App& app);
-void add_compare_command(CLI::App& app);
 
 }  // namespace weir

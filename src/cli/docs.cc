@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/value_or_refuse.h"
 #include "config/config.h"
+#include "config/rules/rule_config.h"
 
 namespace weir {
 namespace {
@@ -131,7 +132,8 @@ std::string limits_text(std::span<const Quota> limits) {
 std::vector<std::string> statuses_of(const ResponseCount& count) {
   auto statuses = std::vector<std::string>();
   for (const auto& [first, last] : count.statuses) {
-    auto& text = statuses.emplace_back(std::to_string(first));
+    const bool is_known = first != kUnknownStatus;
+    auto& text = statuses.emplace_back(is_known ? std::to_string(first) : "unknown");
     if (last != first) text += " to " + std::to_string(last);
   }
   return statuses;

@@ -1,103 +1,132 @@
 #include "cli/http_client.h"
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <boost/beast/http/write.hpp>
-#include <cstring>
-#include <utility>
+#include <curl/curl.h>
 
-#include "load/target.h"
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
 
 namespace weir {
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
+constexpr std::size_t kReplyMax = std::size_t{1} << 20;  // its head and its body, each
+// curl_multi_poll() returns at once when something happens; this only bounds one wait.
+constexpr int kWaitMs = 10'000;
 
-constexpr std::size_t kReplyMax = std::size_t{1} << 20;
+using Easy = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
+using Multi = std::unique_ptr<CURLM, decltype(&curl_multi_cleanup)>;
+using Fields = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
-load::Target target_of(std::string_view server) try {
-  return load::resolve_target(server, load::Reach::kAnywhere);
-} catch (const load::LoadError& error) {
-  throw HttpClientError(error.what());
+// Called by libcurl; another size than that of the piece ends the transfer.
+std::size_t keep(const char* piece, std::size_t, std::size_t size, std::string* kept) noexcept try {
+  if (kept->size() + size > kReplyMax) return 0;
+  kept->append(piece, size);
+  return size;
+} catch (const std::bad_alloc&) {
+  return 0;
 }
 
-asio::ip::tcp::endpoint endpoint_of(const load::Target& target) {
-  asio::ip::tcp::endpoint endpoint;
-  std::memcpy(endpoint.data(), &target.address, target.address_size);
-  endpoint.resize(target.address_size);
-  return endpoint;
-}
-
-// In the words of somebody who waits for a server.
-std::string reason(const beast::error_code& error) {
-  if (error == beast::error::timeout) return "it took too long";
-  if (error == asio::error::connection_refused) return "nothing listens there; is weir running?";
-  if (error == http::error::end_of_stream || error == http::error::partial_message) {
-    return "it closed the connection";
+class Exchange {
+ public:
+  Exchange(const HttpQuestion& question, Duration patience) {
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+    set(CURLOPT_URL, question.url.c_str());
+    set(CURLOPT_DEFAULT_PROTOCOL, "http");
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_NOSIGNAL, 1L);  // there are threads
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(ms));
+    set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    set(CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    if (const char* const file = std::getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
+    set(CURLOPT_USERAGENT, "weir");
+    set(CURLOPT_CUSTOMREQUEST, question.method.c_str());
+    if (!question.body.empty()) {
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(question.body.size()));
+      set(CURLOPT_POSTFIELDS, question.body.c_str());
+      add_field("Content-Type: application/json");
+      add_field("Expect:");  // sends the body at once
+    }
+    if (!question.token.empty()) add_field(("Authorization: Bearer " + question.token).c_str());
+    set(CURLOPT_HTTPHEADER, fields_.get());
+    set(CURLOPT_ERRORBUFFER, words_.data());
+    set(CURLOPT_HEADERFUNCTION, &keep);
+    set(CURLOPT_HEADERDATA, &head_);
+    set(CURLOPT_WRITEFUNCTION, &keep);
+    set(CURLOPT_WRITEDATA, &reply_.body);
+    curl_multi_add_handle(multi_.get(), easy_.get());
   }
-  if (error == http::error::body_limit) return "its reply is too long";
-  const auto& http_errors = http::make_error_code(http::error::end_of_stream).category();
-  return error.category() == http_errors ? "this is not HTTP" : error.message();
-}
+  ~Exchange() { curl_multi_remove_handle(multi_.get(), easy_.get()); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
-HttpReply ask(std::string_view server, http::request<http::string_body> request,
-              Duration patience) {
-  const auto target = target_of(server);
-  request.set(http::field::host, target.authority);
-  request.keep_alive(false);
-  request.prepare_payload();
+  HttpReply run(const std::stop_token& stop) {
+    const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
+    int open = 1;
+    while (open > 0) {
+      if (stop.stop_requested()) throw HttpClientError("it was not waited for");
+      curl_multi_perform(multi_.get(), &open);
+      if (open > 0) curl_multi_poll(multi_.get(), nullptr, 0, kWaitMs, nullptr);
+    }
+    int rest = 0;
+    const CURLMsg* const done = curl_multi_info_read(multi_.get(), &rest);
+    if (done == nullptr || done->data.result != CURLE_OK) throw HttpClientError(reason(done));
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &reply_.status);
+    return std::move(reply_);
+  }
 
-  asio::io_context loop;
-  beast::tcp_stream stream(loop);
-  beast::flat_buffer buffer(kReplyMax);
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(kReplyMax);
-  stream.expires_after(patience);  // all steps together
-  beast::error_code failure;
-  const auto then = [&failure](auto next) {
-    return [&failure, next](const beast::error_code& error, auto...) {
-      if (error) {
-        failure = error;
-      } else {
-        next();
-      }
-    };
-  };
-  stream.async_connect(endpoint_of(target), then([&] {
-                         http::async_write(stream, request, then([&] {
-                                             http::async_read(stream, buffer, parser, then([] {}));
-                                           }));
-                       }));
-  loop.run();
-  if (failure) throw HttpClientError("no answer from " + target.authority + ": " + reason(failure));
-  return {.status = parser.get().result_int(), .body = std::move(parser.get().body())};
-}
+ private:
+  template <typename Value>
+  void set(CURLoption option, Value value) {
+    if (curl_easy_setopt(easy_.get(), option, value) != CURLE_OK) {
+      throw HttpClientError("libcurl refuses an option");
+    }
+  }
+
+  void add_field(const char* field) {
+    curl_slist* const longer = curl_slist_append(fields_.get(), field);
+    if (longer == nullptr) throw std::bad_alloc();
+    (void)fields_.release();
+    fields_.reset(longer);
+  }
+
+  // In the words of somebody who waits for a server.
+  std::string reason(const CURLMsg* done) const {
+    if (done == nullptr) return "libcurl has no result";
+    long error = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_OS_ERRNO, &error);
+    switch (done->data.result) {
+      case CURLE_OPERATION_TIMEDOUT: return "it took too long";
+      case CURLE_COULDNT_CONNECT:
+        if (error == ECONNREFUSED) return "nothing listens there; is it running?";
+        break;
+      case CURLE_PARTIAL_FILE:
+      case CURLE_GOT_NOTHING:
+      case CURLE_RECV_ERROR: return "it closed the connection";
+      case CURLE_WRITE_ERROR: return "its reply is too long";
+      case CURLE_UNSUPPORTED_PROTOCOL:
+      case CURLE_WEIRD_SERVER_REPLY: return "this is not HTTP";
+      default: break;
+    }
+    return words_[0] != '\0' ? words_.data() : curl_easy_strerror(done->data.result);
+  }
+
+  const Easy easy_{curl_easy_init(), &curl_easy_cleanup};
+  const Multi multi_{curl_multi_init(), &curl_multi_cleanup};
+  Fields fields_{nullptr, &curl_slist_free_all};
+  std::array<char, CURL_ERROR_SIZE> words_{};
+  std::string head_;
+  HttpReply reply_;
+};
 
 }  // namespace
 
-HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
-                    Duration patience) {
-  auto request = http::request<http::string_body>(
-      http::verb::post, beast::string_view(path.data(), path.size()), 11, std::string(json));
-  request.set(http::field::content_type, "application/json");
-  return ask(server, std::move(request), patience);
-}
-
-HttpReply ask_json(std::string_view server, const HttpQuestion& question, Duration patience) {
-  const auto method = http::string_to_verb(question.method);
-  auto request = http::request<http::string_body>(method, question.path, 11, question.body);
-  if (!question.body.empty()) request.set(http::field::content_type, "application/json");
-  if (!question.token.empty()) {
-    request.set(http::field::authorization, "Bearer " + question.token);
-  }
-  return ask(server, std::move(request), patience);
+HttpReply ask_http(const HttpQuestion& question, Duration patience, std::stop_token stop) {
+  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (started != CURLE_OK) throw HttpClientError("libcurl does not start");
+  return Exchange(question, patience).run(stop);
 }
 
 }  // namespace weir

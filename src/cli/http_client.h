@@ -1,40 +1,41 @@
-// One HTTP request, blocking, for commands that ask a running server.
+// One HTTP request, blocking, by libcurl: of commands that ask a running server, and of webhooks.
+//
+// Redirects are not followed and proxies of the environment not used: a token is for the host
+// that its user named. https:// needs TLS 1.2 and a certificate for the host by an authority that
+// the system trusts (SSL_CERT_FILE names others).
 //
 // Thread rule: any. Tested by http_client_test.cc.
 
 #pragma once
 
 #include <stdexcept>
+#include <stop_token>
 #include <string>
-#include <string_view>
 
 #include "weir/time.h"
 
 namespace weir {
 
+struct HttpQuestion {
+  std::string url;      // http:// or https://; without a scheme it is http://
+  std::string token{};  // for Authorization: Bearer; empty: none
+  std::string method = "GET";
+  std::string body{};  // JSON; empty: none
+};
+
 struct HttpReply {
-  unsigned status = 0;
+  long status = 0;
   std::string body;
 };
 
-// Why there is no reply: a sentence that names the server.
+// Why there is no reply: "it took too long".
 class HttpClientError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Posts JSON to http://HOST:PORT and a path below it. All of it may take as long as `patience`,
-// and a reply of over 1 MiB is refused. Throws HttpClientError.
-HttpReply post_json(std::string_view server, std::string_view path, std::string_view json,
-                    Duration patience);
-
-struct HttpQuestion {
-  std::string path;     // and query
-  std::string token{};  // for Authorization: Bearer; empty: none
-  std::string method = "GET";
-  std::string body{};  // JSON; empty: none
-};
-// The same by any method.
-HttpReply ask_json(std::string_view server, const HttpQuestion& question, Duration patience);
+// All of it may take as long as `patience`, and ends early when `stop` is requested. A reply of
+// over 1 MiB is refused. Throws HttpClientError.
+HttpReply ask_http(const HttpQuestion& question, Duration patience, std::stop_token stop = {});
 
 }  // namespace weir

@@ -44,7 +44,8 @@ TEST(RuleDocsOfAGateway, SayWhatIsCountedAndWhoWaits) {
 )";
   const auto config = parse_config(kRules, "rules.yaml", ServedBy::kGateway);
   const auto text = docs_as_markdown(std::get<Config>(config).rules, config_sources(kRules).rules);
-  EXPECT_NE(text.find("5 per 1m, of responses with status 401, 500 to 599"), text.npos) << text;
+  EXPECT_NE(text.find("5 per 1m, of responses with status 401, 500 to 599, unknown"), text.npos)
+      << text;
   EXPECT_NE(text.find("20 under way at once"), text.npos) << text;
   EXPECT_NE(text.find("after a wait of up to 2s"), text.npos) << text;
 }

@@ -17,9 +17,8 @@ bool is_left_out(const Field& field, const std::string& text) {
   return text.empty() && field.default_text.empty();
 }
 
-// settle() reads addresses, and its errors say more.
 std::string mistake_in(const Field& field, const std::string& text) {
-  if (field.type == FieldType::kListenAddress || is_left_out(field, text)) return {};
+  if (is_left_out(field, text)) return {};
   const auto read = read_setting(field, text);
   const auto* error = std::get_if<SettingError>(&read);
   return error == nullptr ? std::string() : error->message;
@@ -44,9 +43,25 @@ void take_list(const std::string& name, std::vector<std::string> texts, SettingV
 }
 
 void take(const Setting& setting, const std::string& text, SettingValues& said) {
-  if (setting.field.type == FieldType::kListenAddress) return said.set(setting.name, text);
   if (is_left_out(setting.field, text)) return;
   said.set(setting.name, std::get<SettingValue>(read_setting(setting.field, text)));
+}
+
+// settle() reads addresses, and its errors say more. An operator who gives two wants both.
+CLI::Option* add_listen_option(CLI::App& command, const Setting& setting, const std::string& help,
+                               SettingValues& said) {
+  constexpr int kSome = 16;  // more are an error in the words of CLI11
+  const auto flag = std::string(setting.field.option.name);
+  const auto take_one = [flag, name = setting.name, &said](const std::vector<std::string>& texts) {
+    if (texts.size() == 1) return said.set(name, texts.front());
+    throw CLI::ValidationError(
+        flag + " is there already, with " + texts.front() +
+        ": it takes one address. [::]:PORT stands for all addresses of this machine; --http, "
+        "--grpc, --resp and the same with -tls each listen at an address of their own");
+  };
+  return command.add_option_function<std::vector<std::string>>(flag, take_one, help)
+      ->expected(1, kSome)
+      ->type_name("TEXT");
 }
 
 CLI::Option* add_option(CLI::App& command, const Setting& setting, SettingValues& said) {
@@ -59,6 +74,9 @@ CLI::Option* add_option(CLI::App& command, const Setting& setting, SettingValues
         flag, [name, &said] { said.set(name, true); }, help);
   }
   if (!field.default_text.empty()) help.append(" [").append(field.default_text).append("]");
+  if (field.type == FieldType::kListenAddress) {
+    return add_listen_option(command, setting, help, said);
+  }
   if (field.type == FieldType::kTextList) {
     const auto take_texts = [name = setting.name, &said](const std::vector<std::string>& texts) {
       take_list(name, texts, said);

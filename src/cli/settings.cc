@@ -150,7 +150,7 @@ std::optional<SettingMistake> settle_webhook(const SettingValues& values, Settin
         kWebhookTokenFile,
         "unusual_traffic.webhook_token_file is for a webhook: add 'webhook', too"};
   }
-  settings.webhook = WebhookUrl::parse(values.get<std::string>(kWebhook));
+  settings.webhook = HttpUrl::parse(values.get<std::string>(kWebhook));
   if (!settings.webhook) {
     return SettingMistake{
         kWebhook,

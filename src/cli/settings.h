@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "cli/node/webhook_url.h"
+#include "cli/http_url.h"
 #include "config/setting_values.h"
 #include "engine/adaptive/adaptive_switch.h"
 #include "net/doorway.h"
@@ -75,7 +75,7 @@ struct Settings {
   TlsFiles tls;                      // with a certificate and a key if needs_tls()
   TrustedProxies trusted_proxies;
   std::optional<RedisFleetOptions> fleet;  // none: alone
-  std::optional<WebhookUrl> webhook;       // of events of unusual traffic
+  std::optional<HttpUrl> webhook;          // of events of unusual traffic
   std::size_t threads = 1;
   std::uint64_t max_buffered = 0;
 

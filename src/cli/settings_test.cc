@@ -130,6 +130,24 @@ TEST(Settings, RefusesAnOptionInTheWordsOfTheFile) {
   EXPECT_THAT(refusal("--redis-prefix", ""), HasSubstr("without spaces and braces"));
 }
 
+// CLI11 said that arguments were not expected.
+TEST(Settings, AnAddressThatIsGivenTwiceIsToldHowToListenOnSeveral) {
+  for (const std::string flag :
+       {"--http", "--grpc", "--resp", "--http-tls", "--grpc-tls", "--resp-tls"}) {
+    for (const auto& arguments : {std::vector<std::string>{flag, "a:1", flag, "b:2"},
+                                  std::vector<std::string>{flag, "a:1", "b:2"},
+                                  std::vector<std::string>{flag, "a:1", flag + "=b:2"}}) {
+      try {
+        said(arguments);
+        ADD_FAILURE() << flag;
+      } catch (const CLI::Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr(flag + " is there already, with a:1: "));
+        EXPECT_THAT(error.what(), HasSubstr("[::]:PORT stands for all addresses"));
+      }
+    }
+  }
+}
+
 std::string refusal(const SettingValues& values) {
   return std::get<SettingMistake>(settle(values)).message;
 }

@@ -21,6 +21,7 @@ namespace {
 struct ValidateOptions {
   std::string file;
   bool envoy = false;
+  bool gateway = false;
   bool strict = false;
 };
 
@@ -31,7 +32,10 @@ std::size_t count_rules_in(const ValidateOptions& options) {
     const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
     return static_cast<std::size_t>(std::ranges::count_if(rules, limits));
   }
-  auto config = value_or_refuse(load_config_files({.config_file = options.file}), std::cout);
+  auto config =
+      value_or_refuse(options.gateway ? load_whole_config(options.file, ServedBy::kGateway)
+                                      : load_config_files({.config_file = options.file}),
+                      std::cout);
   const auto rules = config.rules.size();
   config.rules.resize(config.rule_places.size());  // without those of Envoy's files
   const auto warnings = config_warnings(config, options.file);
@@ -48,6 +52,8 @@ void add_validate_command(CLI::App& app) {
   command->add_option("FILE", options->file, "The YAML file")->required();
   command->add_flag("--envoy", options->envoy,
                     "FILE is one, or a folder, of Envoy's reference rate limit service");
+  command->add_flag("--gateway", options->gateway,
+                    "FILE is for weir gateway, or for nginx with Weir in it");
   command->add_flag("--strict", options->strict, "Take warnings for mistakes");
   command->callback([options] {
     const auto rules = count_of(count_rules_in(*options), "rule");

@@ -11,6 +11,7 @@
 
 #include "base/ascii.h"
 #include "config/rules/match_cover.h"
+#include "config/rules/rule_config.h"
 #include "config/section_reader.h"
 #include "rules/mode.h"
 #include "rules/request/request_path.h"
@@ -63,6 +64,7 @@ class Warnings {
     const RulePlaces& places = config_.rule_places[index];
     if (!rule.enabled) return;
     warn_of_networks(rule, places);
+    warn_of_response(rule, places);
     if (!rule.match) return;
     warn_of_match(*rule.match, places);
     warn_of_earlier(index);
@@ -82,6 +84,13 @@ class Warnings {
 
   void warn(const TextPlace& place, const std::string& text) {
     found_.add(place, std::string(kWarningMark) + text);
+  }
+
+  void warn_of_response(const Rule& rule, const RulePlaces& places) {
+    if (!rule.response || rule.response->counts(kUnknownStatus)) return;
+    warn(places.of("count_if"),
+         "'unknown: skip' counts nobody who leaves before the response, though the origin may have "
+         "handled the request: guesses that are sent and closed at once are not limited");
   }
 
   void warn_of_match(const RequestMatch& match, const RulePlaces& places) {
@@ -109,11 +118,12 @@ class Warnings {
     const auto known = path.is_exact ? path.text : path.text.substr(0, path.text.find('*'));
     const auto end = path.is_exact ? known.size() : known.rfind('/') + 1;
     const std::string_view begin = std::string_view(known).substr(0, end);
-    std::string scratch;
-    if (begin.empty() || normal_path(begin, scratch) == begin) return;
-    warn(place, "no request has the path '" + printable(path.text) +
-                    "': paths are compared in one spelling, here '" +
-                    printable(scratch + path.text.substr(end)) + "'");
+    PathReadings readings;
+    readings.read(begin);
+    const std::string first(readings.all().front());
+    if (begin.empty() || first == begin) return;
+    warn(place, "requests for the path '" + printable(path.text) + "' are compared as '" +
+                    printable(first + path.text.substr(end)) + "': write that");
   }
 
   // Clients are counted by addresses and networks in one spelling.

@@ -70,6 +70,7 @@ class Asks final : Engine::Asker {
   void begin(Operation operation);
   std::string& next_key() { return round_.next_key(); }
   bool add(const Ask& ask) { return round_.add(ask); }
+  bool has(const Ask& ask) const { return round_.has(ask); }
 
   std::size_t size() const { return round_.size(); }
   bool empty() const { return size() == 0; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
 
 #include "engine/testing/asks_fixture.h"
 
@@ -80,6 +81,21 @@ TEST_F(Waiting, WhoMayNotWaitIsDeniedBehindThoseWhoDo) {
   EXPECT_EQ(waits(1, 0ms), (Waits{-1}));
   EXPECT_EQ(asks_.answer(0).decision.retry_after, 400ms);
   EXPECT_EQ(waits(1, 1s), (Waits{400})) << "the denied one has taken no turn";
+}
+
+// However few microseconds: a wait has a place among those that are counted.
+TEST_F(Waiting, WhoEmptiesTheBucketDoesNotWait) {
+  for (const std::int64_t limit : {3, 7, 11, 13, 999'983}) {
+    for (const std::int64_t burst : {1, 2, 5}) {
+      const Rule rule{.id = "odd " + std::to_string(limit) + " " + std::to_string(burst),
+                      .quota = bucket(limit, 1s, burst)};
+      for (std::int64_t i = 0; i <= burst; ++i) {
+        decide(Operation::kSpendAll, {{.rule = &rule, .key = "a", .patience = 1s}});
+        ASSERT_TRUE(asks_.answer(0).allowed());
+        EXPECT_EQ(asks_.answer(0).wait > 0us, i == burst) << rule.id << ", request " << i;
+      }
+    }
+  }
 }
 
 TEST_F(Waiting, ADearRequestWaitsLonger) {

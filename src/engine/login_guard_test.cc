@@ -1,5 +1,7 @@
 #include "engine/login_guard.h"
 
+#include <array>
+#include <new>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -11,103 +13,155 @@ using namespace std::chrono_literals;
 
 constexpr Instant kNow = instant_from_epoch_us(784'111'777'000'000);
 
+// An address of many, by its number.
+IpAddress address(unsigned number) {
+  const std::array<std::uint8_t, 4> bytes = {10, static_cast<std::uint8_t>(number >> 16),
+                                             static_cast<std::uint8_t>(number >> 8),
+                                             static_cast<std::uint8_t>(number)};
+  return IpAddress::v4(bytes);
+}
+
 class LoginGuardTest : public ::testing::Test {
  protected:
   // How many wrong guesses in a row are compared.
-  int guess(const std::optional<IpAddress>& client, int times, Instant now) {
+  int guess(const Caller& caller, int times, Instant now) {
     int compared = 0;
     for (int i = 0; i < times; ++i) {
-      if (guard_.wait(client, now) > Duration::zero()) continue;
-      ++compared;
-      guard_.failed(client, now);
+      guard_.judge(
+          caller, [&] { return ++compared == 0; }, now);
     }
     return compared;
   }
+  LoginGuard::Verdict show_secret(const Caller& caller, Instant now) {
+    return guard_.judge(
+        caller, [] { return true; }, now);
+  }
+  bool gets_in(const Caller& caller, Instant now) { return show_secret(caller, now).is_right; }
 
   KeyHasher hasher_{HashSecret()};
   LoginGuard guard_{hasher_};
+  const Caller owner_ = {.address = IpAddress::parse("192.0.2.1")};
+  const Caller stranger_ = {.address = IpAddress::parse("192.0.2.2")};
+  const Caller machine_ = {.address = IpAddress::parse("127.0.0.1")};
 };
 
 TEST_F(LoginGuardTest, ANetworkHasABurstAndThenOneGuessAPause) {
-  const auto client = IpAddress::parse("192.0.2.1");
-  EXPECT_EQ(guess(client, 1000, kNow), LoginGuard::kBurst);
-  EXPECT_EQ(guard_.wait(client, kNow), LoginGuard::kPause);
-  EXPECT_EQ(guess(client, 1000, kNow + LoginGuard::kPause - 1us), 0);
-  EXPECT_EQ(guess(client, 1000, kNow + LoginGuard::kPause), 1);
-  EXPECT_EQ(guess(client, 1000, kNow + 1h), LoginGuard::kBurst);  // and never more
+  EXPECT_EQ(guess(owner_, 1000, kNow), LoginGuard::kBurst);
+  EXPECT_EQ(show_secret(owner_, kNow).wait, LoginGuard::kPause);
+  EXPECT_FALSE(gets_in(owner_, kNow));
+  EXPECT_EQ(guess(owner_, 1000, kNow + LoginGuard::kPause - 1us), 0);
+  EXPECT_EQ(guess(owner_, 1000, kNow + LoginGuard::kPause), 1);
+  EXPECT_EQ(guess(owner_, 1000, kNow + 1h), LoginGuard::kBurst);  // and never more
+}
+
+// A guess that another one overtakes must not be free.
+TEST_F(LoginGuardTest, AGuessCountsBeforeItIsCompared) {
+  const auto breaks = [&] {
+    return guard_.judge(
+        owner_, []() -> bool { throw std::bad_alloc(); }, kNow);
+  };
+  for (int i = 0; i < LoginGuard::kBurst; ++i) EXPECT_THROW(breaks(), std::bad_alloc);
+  EXPECT_FALSE(gets_in(owner_, kNow));
+}
+
+TEST_F(LoginGuardTest, ARightSecretCostsAndBringsNothing) {
+  EXPECT_EQ(guess(owner_, LoginGuard::kBurst - 1, kNow), LoginGuard::kBurst - 1);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(gets_in(owner_, kNow));
+  EXPECT_EQ(guess(owner_, 1000, kNow), 1);
+  EXPECT_EQ(guard_.figures().failed, std::uint64_t{LoginGuard::kBurst});
 }
 
 TEST_F(LoginGuardTest, OtherNetworksAreNotRefused) {
-  guess(IpAddress::parse("192.0.2.1"), 1000, kNow);
-  EXPECT_EQ(guard_.wait(IpAddress::parse("192.0.2.2"), kNow), 0us);
-  EXPECT_EQ(guard_.wait(std::nullopt, kNow), 0us);
+  guess(owner_, 1000, kNow);
+  EXPECT_TRUE(gets_in(stranger_, kNow));
+  EXPECT_TRUE(gets_in({}, kNow));
 }
 
 TEST_F(LoginGuardTest, TheAddressesOfAnIPv6NetworkShareTheirGuesses) {
   for (int i = 0; i < LoginGuard::kBurst; ++i) {
-    guess(IpAddress::parse("2001:db8::" + std::to_string(i)), 1, kNow);
+    guess({.address = IpAddress::parse("2001:db8::" + std::to_string(i))}, 1, kNow);
   }
-  EXPECT_GT(guard_.wait(IpAddress::parse("2001:db8::ffff"), kNow), 0us);
-  EXPECT_EQ(guard_.wait(IpAddress::parse("2001:db8:0:1::"), kNow), 0us);
+  EXPECT_FALSE(gets_in({.address = IpAddress::parse("2001:db8::ffff")}, kNow));
+  EXPECT_TRUE(gets_in({.address = IpAddress::parse("2001:db8:0:1::")}, kNow));
 }
 
 TEST_F(LoginGuardTest, AnyNumberOfAddressesHasBoundedGuesses) {
   int compared = 0;
-  for (unsigned i = 0; i < 200'000; ++i) {
-    const std::array<std::uint8_t, 4> bytes = {10, static_cast<std::uint8_t>(i >> 16),
-                                               static_cast<std::uint8_t>(i >> 8),
-                                               static_cast<std::uint8_t>(i)};
-    compared += guess(IpAddress::v4(bytes), 1, kNow);
-  }
+  for (unsigned i = 0; i < 200'000; ++i) compared += guess({.address = address(i)}, 1, kNow);
   EXPECT_LE(compared, LoginGuard::kBurst * static_cast<int>(LoginGuard::kCounters));
   EXPECT_EQ(guard_.figures().failed, static_cast<std::uint64_t>(compared));
   EXPECT_EQ(guard_.figures().refused, 200'000u - static_cast<std::uint64_t>(compared));
+}
+
+// Wrong tokens behind a proxy locked out everybody behind it, and its machine.
+TEST_F(LoginGuardTest, CallersThatAProxyNamesCountEachForItself) {
+  const Caller guesser = {.address = IpAddress::parse("198.51.100.1"), .is_named = true};
+  const Caller other = {.address = IpAddress::parse("198.51.100.2"), .is_named = true};
+  EXPECT_EQ(guess(guesser, 1000, kNow), LoginGuard::kBurst);
+  EXPECT_TRUE(gets_in(other, kNow));
+  EXPECT_TRUE(gets_in(machine_, kNow));
+  const Caller liar = {.address = machine_.address, .is_named = true};
+  EXPECT_EQ(guess(liar, 1000, kNow), LoginGuard::kBurst);
+  EXPECT_TRUE(gets_in(machine_, kNow)) << "somebody has claimed to be the machine itself";
+}
+
+TEST_F(LoginGuardTest, AGuesserThatInventsCallersIsBoundedAndLocksOutNobodyElse) {
+  const Caller owner = {.address = owner_.address, .is_named = true};
+  ASSERT_TRUE(gets_in(owner, kNow - 1h));
+  int compared = 0;
+  for (unsigned i = 0; i < 60'000; ++i) {  // a thousand a second
+    const Instant now = kNow + i * 1ms;
+    compared += guess({.address = address(i), .is_named = true}, 1, now);
+    if (i % 1'000 != 999) continue;
+    EXPECT_TRUE(gets_in(machine_, now)) << i;
+    EXPECT_TRUE(gets_in(stranger_, now)) << i;
+    EXPECT_TRUE(gets_in(owner, now)) << "logged in before";
+  }
+  const auto allowed = LoginGuard::kNamedBurst + 60s / LoginGuard::kNamedPause;
+  EXPECT_LE(compared, allowed);
+  EXPECT_GE(compared, allowed * 9 / 10);
 }
 
 class FloodedGuardTest : public LoginGuardTest {
  protected:
   // From so many addresses that every counter is used up.
   void flood() {
-    for (unsigned i = 0; i < 200'000; ++i) {
-      const std::array<std::uint8_t, 4> bytes = {10, static_cast<std::uint8_t>(i >> 16),
-                                                 static_cast<std::uint8_t>(i >> 8),
-                                                 static_cast<std::uint8_t>(i)};
-      guess(IpAddress::v4(bytes), 1, kNow);
-    }
+    for (unsigned i = 0; i < 200'000; ++i) guess({.address = address(i)}, 1, kNow);
   }
-
-  const std::optional<IpAddress> owner_ = IpAddress::parse("192.0.2.1");
-  const std::optional<IpAddress> stranger_ = IpAddress::parse("192.0.2.2");
 };
 
 // Thousands of addresses refused everybody's password.
 TEST_F(FloodedGuardTest, WhoHasLoggedInBeforeStillDoes) {
-  guard_.succeeded(owner_, kNow - 1h);
+  EXPECT_TRUE(gets_in(owner_, kNow - 1h));
   flood();
-  EXPECT_GT(guard_.wait(stranger_, kNow), 0us);
-  EXPECT_EQ(guard_.wait(owner_, kNow), 0us);
+  EXPECT_FALSE(gets_in(stranger_, kNow));
+  EXPECT_TRUE(gets_in(owner_, kNow));
   EXPECT_EQ(guess(owner_, 1'000, kNow), LoginGuard::kBurst) << "and may not guess more";
 }
 
+// Nor does it bring any where its counter has some left.
 TEST_F(FloodedGuardTest, LoggingInBringsNoGuesses) {
+  guess(owner_, LoginGuard::kBurst - 1, kNow);
+  EXPECT_TRUE(gets_in(owner_, kNow));
+  EXPECT_TRUE(gets_in(owner_, kNow));
   flood();
-  guard_.succeeded(owner_, kNow);
-  guard_.succeeded(owner_, kNow);
   EXPECT_EQ(guess(owner_, 1'000, kNow), 0);
   EXPECT_EQ(guess(owner_, 1'000, kNow + LoginGuard::kPause), 1);
-  guard_.succeeded(owner_, kNow + LoginGuard::kPause);
-  EXPECT_EQ(guess(owner_, 1'000, kNow + LoginGuard::kPause), 0);
+  EXPECT_TRUE(gets_in(owner_, kNow + 2 * LoginGuard::kPause));
+  EXPECT_EQ(guess(owner_, 1'000, kNow + 2 * LoginGuard::kPause), 1);
 }
 
 TEST_F(FloodedGuardTest, TheNetworksThatLoggedInLastAreKnown) {
-  guard_.succeeded(owner_, kNow - 1h);
+  EXPECT_TRUE(gets_in(owner_, kNow - 1h));
   const auto other = [](std::size_t number) {
-    return IpAddress::parse("198.51.100." + std::to_string(number));
+    return Caller{.address = IpAddress::parse("198.51.100." + std::to_string(number))};
   };
-  for (std::size_t i = 0; i < LoginGuard::kKnown; ++i) guard_.succeeded(other(i), kNow - 30min);
+  for (std::size_t i = 0; i < LoginGuard::kKnown; ++i) {
+    EXPECT_TRUE(gets_in(other(i), kNow - 30min));
+  }
   flood();
-  EXPECT_GT(guard_.wait(owner_, kNow), 0us);
-  EXPECT_EQ(guard_.wait(other(0), kNow), 0us);
+  EXPECT_FALSE(gets_in(owner_, kNow));
+  EXPECT_TRUE(gets_in(other(0), kNow));
 }
 
 }  // namespace

@@ -167,8 +167,9 @@ TEST(Gateway, RefusesToReserveWhatNoKeyCanSpend) {
               std::string::npos)
         << mistake(wrong);
   }
-  EXPECT_NE(mistake("5", "overrides: [{key: ada, limit: 4}], ").find("limit, 4, but is"),
-            std::string::npos);
+  EXPECT_NE(
+      mistake("5", "overrides: [{key: ada, limit: 4, window: 1m}], ").find("limit, 4, but is"),
+      std::string::npos);
 }
 
 TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
@@ -186,10 +187,10 @@ TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
       " of a key pass at once, whatever each will cost; with 'reserve: N' no more than limit / N "
       "pass\n";
   EXPECT_EQ(warnings(""),
-            std::string("weir.yaml:1:57: warning: 100 requests, as many as the limit has units,") +
+            std::string("weir.yaml:1:58: warning: 100 requests, as many as the limit has units,") +
                 kRemedy);
   EXPECT_EQ(warnings(", reserve: false"),
-            std::string("weir.yaml:1:57: warning: any number of requests") + kRemedy);
+            std::string("weir.yaml:1:58: warning: any number of requests") + kRemedy);
   EXPECT_EQ(warnings(", reserve: 2"), "");
 }
 

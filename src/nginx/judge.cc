@@ -68,7 +68,7 @@ void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {
 
 void Judge::follow_wall_clock(Instant now) {
   if (now - wall_seen_ < kWallInterval) return;
-  engine_.set_wall_lead(wall_clock_.now() - now);
+  engine_.set_wall_lead(lead_of(wall_clock_, clock_));
   wall_seen_ = now;
 }
 
@@ -123,12 +123,12 @@ Judgement Judge::decide(const Question& question, Instant now) {
   if (!repeated.empty()) {
     return {.kind = Judgement::Kind::kRepeatedHeader, .at = now, .field = repeated};
   }
-  const auto applying = rules.match(request, question.described.match, engine_.wall_time(now));
-  if (applying.empty()) return {.at = now};
   pool.take_again(asks_, Operation::kSpendAll);
-  for (const Rule* rule : applying) {
-    if (!add_ask(*rule, question)) return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
+  const auto add = [&](const Rule& rule) { return add_ask(rule, question); };
+  if (!rules.for_each_match(request, question.described.match, engine_.wall_time(now), add)) {
+    return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
   }
+  if (asks_->empty()) return {.at = now};
   if (asks_->decide(now) == Asks::Progress::kWaits) {
     return {.kind = Judgement::Kind::kWaits, .at = now};
   }
@@ -191,15 +191,16 @@ Duration Judge::patience(const Ask& ask, const Question& question) {
   return denial.delay_max;
 }
 
-// False if there is no room for it. A rule that counts by the response charges then; now what it
-// reserves has to be left.
+// False if there is no room for it, and it is not there already. A rule that counts by the response
+// charges then; now what it reserves has to be left.
 bool Judge::add_ask(const Rule& rule, const Question& question) {
   const Request& request = question.described.request;
   PartScratch tier;
   Ask ask = ask_about(rule, request, asks_->next_key(), tier);
   if (question.key) use_key(*question.key, request, ask);
   ask.tier = question.tier.value_or(ask.tier);
-  if (question.cost) ask.cost = cost_in(*question.cost);
+  if (!request.other_paths.empty() && asks_->has(ask)) return true;
+  if (question.cost) ask.cost = cost_by(*question.cost);
   if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
   if (rule.response) {
     stay(question).owe(ask, asks_->size());

@@ -60,6 +60,7 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
   EXPECT_TRUE(ask_for("ada", "2").is_denied());
   EXPECT_EQ(ask_for("bob", "1").answer->decision.remaining, 2);
   EXPECT_EQ(ask_for("bob", "-5").answer->decision.remaining, 1) << "nothing is given back";
+  EXPECT_EQ(ask_for("bob", "0").answer->decision.remaining, 1) << "a look";
   EXPECT_EQ(judge->key_hash("named", "ada"), worker()->key_hash("named", "ada"));
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }
@@ -77,6 +78,18 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
   EXPECT_EQ(left_for("192.0.2.1", ""), 1);
   EXPECT_EQ(left_for("192.0.2.2", ""), 2);
   EXPECT_EQ(left_for("192.0.2.3", "client 192.0.2.1"), 2) << "somebody's own text";
+}
+
+// As Tomcat reads the path. A key that the place gives is the same for all readings.
+TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
+  const auto judge = worker();
+  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*judge, "/login;a%2fb").answer->decision.remaining, 0);
+  EXPECT_TRUE(ask(*judge, "/login;x").is_denied());
+  Question question{.described = judge->scratch(), .rules = named_, .key = "ada"};
+  question.described.request = {.method = "GET"};
+  set_target("/login;%2f..%2fx", "example.com", question.described);
+  EXPECT_EQ(judge->judge(question, clock_.time).answer->decision.remaining, 2);
 }
 
 TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {

@@ -40,17 +40,25 @@ std::unique_ptr<FleetMember> the_member;  // these two: if there is a Redis
 std::unique_ptr<WorkerLoop> the_loop;
 std::unique_ptr<Admin> the_admin;
 
-// Other modules have pushed their handlers before this one, and the last one pushed runs first. So
-// it goes to the front: behind realip, which says who the client is, and limit_req, which may
-// have denied the request.
-ngx_int_t add_handler(ngx_conf_t* conf) noexcept {
+// The handlers of the phase, with a place for one more at the end. Empty if there is no memory.
+std::span<ngx_http_handler_pt> one_more(ngx_conf_t* conf, ngx_http_phases phase) {
   auto* const core = static_cast<ngx_http_core_main_conf_t*>(
       ngx_http_conf_get_module_main_conf(conf, ngx_http_core_module));
-  ngx_array_t& handlers = core->phases[NGX_HTTP_PREACCESS_PHASE].handlers;
-  if (ngx_array_push(&handlers) == nullptr) return NGX_ERROR;
-  const auto all = std::span(static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts);
-  for (std::size_t i = all.size() - 1; i > 0; --i) all[i] = all[i - 1];
-  all[0] = handle_request;
+  ngx_array_t& handlers = core->phases[phase].handlers;
+  if (ngx_array_push(&handlers) == nullptr) return {};
+  return {static_cast<ngx_http_handler_pt*>(handlers.elts), handlers.nelts};
+}
+
+// Other modules have pushed their handlers before this one, and the last one pushed runs first.
+// trim_headers() is to run first. handle_request() goes to the front: behind realip, which says who
+// the client is, and limit_req, which may have denied the request.
+ngx_int_t add_handlers_of_requests(ngx_conf_t* conf) {
+  const auto readers = one_more(conf, NGX_HTTP_POST_READ_PHASE);
+  const auto limiters = one_more(conf, NGX_HTTP_PREACCESS_PHASE);
+  if (readers.empty() || limiters.empty()) return NGX_ERROR;
+  readers.back() = trim_headers;
+  limiters.back() = handle_request;
+  std::ranges::rotate(limiters, limiters.end() - 1);
   return NGX_OK;
 }
 
@@ -63,7 +71,7 @@ void add_filter() {
 
 ngx_int_t add_handlers(ngx_conf_t* conf) noexcept {
   add_filter();
-  return add_handler(conf);
+  return add_handlers_of_requests(conf);
 }
 
 const MainSettings* main_settings(ngx_cycle_t* cycle) {

@@ -10,11 +10,13 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii.h"
 #include "nginx/settings.h"
 #include "nginx/stay/decided.h"
 #include "nginx/stay/delay.h"
 #include "proto/http/rate_limit_headers.h"
 #include "rules/mode.h"
+#include "rules/request/plain_value.h"
 #include "rules/text/text_template.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
@@ -25,23 +27,44 @@ namespace {
 
 constexpr std::size_t kHashDigits = 16;
 
-void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
-  to.headers.clear();
-  for (const ngx_list_part_t* part = &from->headers_in.headers.part; part != nullptr;
+void for_each_header(const ngx_http_request_t* request, const auto& visit) {
+  for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
        part = part->next) {
-    for (const auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-      to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
+    for (auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+      visit(header);
     }
   }
+}
+
+void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
+  to.headers.clear();
+  for_each_header(from, [&](const ngx_table_elt_t& header) {
+    to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
+  });
   to.request.headers = to.headers;
 }
 
+// Origins would differ in what they read: rules/request/plain_value.h.
+bool has_odd_header(const ngx_http_request_t* request) {
+  bool has_one = false;
+  for_each_header(request, [&](ngx_table_elt_t& header) {
+    if (is_plain_value(view_of(header.value))) return;
+    has_one = true;
+    ngx_log_error(NGX_LOG_INFO, request->connection->log, 0,
+                  "weir: header \"%V\" has a control character, or white space beyond ASCII at an "
+                  "end",
+                  &header.key);
+  });
+  return has_one;
+}
+
 // As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
-void read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
+// False: its path has too many readings.
+bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
   to.request = {.method = view_of(from->method_name), .client = client_of(from)};
   if (needs.headers) read_headers(from, to);
-  if (needs.target) set_uri(view_of(from->unparsed_uri), to);
   if (needs.host) set_host(view_of(from->headers_in.server), to);
+  return !needs.target || set_uri(view_of(from->unparsed_uri), to);
 }
 
 // nginx believes an absolute request line, and a proxied origin gets the field: rules see one host.
@@ -196,7 +219,8 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     case Judgement::Kind::kTooManyLimits:
       ngx_log_error(NGX_LOG_ERR, request->connection->log, 0,
                     "weir: more than 16 limits apply at once");
-      return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+      if (place.state() == Switch::kDryRun) return NGX_DECLINED;
+      return described.other_paths.empty() ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_HTTP_BAD_REQUEST;
     case Judgement::Kind::kUnavailable:
       return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
     case Judgement::Kind::kWaits:
@@ -226,8 +250,8 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
   DescribedRequest& described = deciders.judge->scratch();
   const Instant now = deciders.judge->catch_up();
   const RequestNeeds& needs = deciders.judge->needs(place.rules);
-  read_request(request, needs, described);
-  if (needs.host && says_two_hosts(request, described.request.host)) {
+  if (!read_request(request, needs, described) || has_odd_header(request) ||
+      (needs.host && says_two_hosts(request, described.request.host))) {
     return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
   }
   Question question{.described = described, .rules = place.rules};
@@ -271,6 +295,7 @@ enum class Variable : std::uint8_t {
   kMode,
   kTime,
   kDelay,
+  kAwaited,
 };
 
 struct VariableName {
@@ -282,7 +307,7 @@ constexpr VariableName kVariables[] = {
     {"weir_key_hash", Variable::kKeyHash},    {"weir_limit", Variable::kLimit},
     {"weir_remaining", Variable::kRemaining}, {"weir_retry_after", Variable::kRetryAfter},
     {"weir_mode", Variable::kMode},           {"weir_time", Variable::kTime},
-    {"weir_delay", Variable::kDelay},
+    {"weir_delay", Variable::kDelay},         {"weir_awaited", Variable::kAwaited},
 };
 
 // The text of a number, in the request's memory.
@@ -319,6 +344,7 @@ std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Va
     case Variable::kMode: return view_of(decided.mode);
     case Variable::kTime: return number(decided.time_us);
     case Variable::kDelay: return write_seconds(request, decided.wait_ms);
+    case Variable::kAwaited: return decided.stay != nullptr && decided.stay->owes() ? "1" : "";
     case Variable::kKeyHash:
       if (!has_rule || deciders.judge == nullptr) return {};
       return write_number(
@@ -369,6 +395,19 @@ bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
 }
 
 void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }
+
+ngx_int_t trim_headers(ngx_http_request_t* request) noexcept {
+  const auto& server =
+      *static_cast<PlaceSettings*>(ngx_http_get_module_loc_conf(request, ngx_http_weir_module));
+  if (!server.is_used) return NGX_DECLINED;
+  for_each_header(request, [](ngx_table_elt_t& header) {
+    const std::string_view trimmed = trim_blanks(view_of(header.value));
+    if (trimmed.size() == header.value.len) return;
+    header.value = str_of(trimmed);
+    header.value.data[header.value.len] = '\0';  // as nginx leaves each
+  });
+  return NGX_DECLINED;
+}
 
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
   const auto& place =

@@ -22,6 +22,10 @@ namespace weir::nginx {
 // which requests may wait; null: there is none.
 void use_judge(Judge* judge, WorkerLoop* loop);
 
+// The handler of phase POST_READ: takes the blanks around each value of a header away, before other
+// modules read it, and variables of which keys are made. A server without Weir keeps them.
+ngx_int_t trim_headers(ngx_http_request_t* request) noexcept;
+
 // The handler of phase PREACCESS.
 ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 

@@ -199,6 +199,11 @@ char* set_key(ngx_conf_t* conf, ngx_command_t*, void* settings) noexcept {
   return guarded(conf, [&] { return read_key(conf, *static_cast<PlaceSettings*>(settings)); });
 }
 
+ngx_http_core_loc_conf_t& core_settings(ngx_conf_t* conf) {
+  return *static_cast<ngx_http_core_loc_conf_t*>(
+      ngx_http_conf_get_module_loc_conf(conf, ngx_http_core_module));
+}
+
 // "location /weir/", or with ^~; not =, ~, ~* and @.
 bool is_prefix(const ngx_http_core_loc_conf_t& location) {
   return location.regex == nullptr && location.named == 0 && location.exact_match == 0;
@@ -212,20 +217,19 @@ char* set_admin(ngx_conf_t* conf, ngx_command_t*, void*) noexcept {
                   "\"weir_admin\" needs \"weir_zone NAME SIZE;\" and \"weir_config FILE;\" "
                   "before it, in \"http\"");
   }
-  auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
-      ngx_http_conf_get_module_loc_conf(conf, ngx_http_core_module));
-  if (core->handler != nullptr) {
+  auto& core = core_settings(conf);
+  if (core.handler != nullptr) {
     return refuse(conf,
                   "\"weir_admin\" comes after another directive that answers here, or after "
                   "itself; give it a location of its own, once");
   }
-  if (!is_prefix(*core)) {
+  if (!is_prefix(core)) {
     return refuse(conf,
                   "\"weir_admin\" shows a page by what its address says behind the location's "
                   "name, and this location stands for no beginning of addresses; write "
                   "\"location /weir/ { weir_admin; }\"");
   }
-  core->handler = show_admin;
+  core.handler = show_admin;
   return kOk;
 }
 
@@ -245,6 +249,14 @@ ngx_conf_enum_t kSwitches[] = {
 ngx_conf_post_t kCheckStatus = {check_status};
 
 constexpr ngx_uint_t kAnywhere = NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF;
+
+// An operator who is blocked could not lift the block there. "weir on" around the location is not
+// meant for it, and holds for locations within it; an "if" within it is part of it.
+bool is_spared(ngx_conf_t* conf, const PlaceSettings& above, const PlaceSettings& place) {
+  if (place.mode != NGX_CONF_UNSET_UINT) return false;
+  const auto& core = core_settings(conf);
+  return core.handler == show_admin || (core.noname != 0 && above.is_spared);
+}
 
 char* choose_rules(ngx_conf_t* conf, PlaceSettings& place) {
   const auto& main =
@@ -267,6 +279,13 @@ char* choose_rules(ngx_conf_t* conf, PlaceSettings& place) {
   }
   place.rules = std::get<std::size_t>(chosen);
   return kOk;
+}
+
+// What a request has before nginx knows its location.
+PlaceSettings& server_settings(ngx_conf_t* conf) {
+  const auto* const server = static_cast<ngx_http_core_srv_conf_t*>(
+      ngx_http_conf_get_module_srv_conf(conf, ngx_http_core_module));
+  return *static_cast<PlaceSettings*>(server->ctx->loc_conf[ngx_http_weir_module.ctx_index]);
 }
 
 }  // namespace
@@ -304,6 +323,7 @@ void* make_place_settings(ngx_conf_t* conf) noexcept {
 char* merge_place_settings(ngx_conf_t* conf, void* parent, void* child) noexcept {
   const auto& above = *static_cast<PlaceSettings*>(parent);
   auto& place = *static_cast<PlaceSettings*>(child);
+  place.is_spared = is_spared(conf, above, place);
   ngx_conf_merge_uint_value(place.mode, above.mode, static_cast<ngx_uint_t>(Switch::kOff));
   ngx_conf_merge_uint_value(place.status, above.status, kStatusUnlessSaid);
   if (place.names == nullptr) place.names = above.names;
@@ -312,6 +332,7 @@ char* merge_place_settings(ngx_conf_t* conf, void* parent, void* child) noexcept
     place.tier = above.tier;
     place.cost = above.cost;
   }
+  if (place.state() != Switch::kOff) server_settings(conf).is_used = true;
   return guarded(conf, [&] { return choose_rules(conf, place); });
 }
 

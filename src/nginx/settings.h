@@ -35,8 +35,10 @@ struct PlaceSettings {
   ngx_http_complex_value_t* cost;
   ngx_uint_t status;  // of denials whose rule has none
   std::size_t rules;  // the number of the gateway's set
+  bool is_used;       // of a server: Weir is on in it, or in one of its locations
+  bool is_spared;     // it shows the pages of `weir_admin`, and does not say itself that it is on
 
-  Switch state() const { return static_cast<Switch>(mode); }
+  Switch state() const { return is_spared ? Switch::kOff : static_cast<Switch>(mode); }
 };
 
 extern ngx_command_t kCommands[];

@@ -455,9 +455,18 @@ RuleVerdict Rulebook::judge(const RuleTrial& trial) const {
   return verdict;
 }
 
+// The history always is.
+bool Rulebook::is_there(const RuleChange& change) const {
+  return change.kind == Kind::kGoBack ||
+         std::ranges::count(state_.view->rules, change.id, &RuleView::id) > 0;
+}
+
 RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   if (change.if_version.value_or(state_.version) != state_.version) {
     throw Refusal{412, "The rules are at another version: " + std::to_string(state_.version) + "."};
+  }
+  if (change.if_new && is_there(change)) {
+    throw Refusal{412, "There is one already, so it cannot be new."};
   }
   auto draft = draft_of(change);
   auto together = checked(draft);

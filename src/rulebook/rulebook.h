@@ -116,6 +116,7 @@ class Rulebook {
   // Each throws a Refusal, which change() makes a reply.
   Draft draft_of(const RuleChange& change) const;
   Draft former_rules(const RuleChange& change) const;
+  bool is_there(const RuleChange& change) const;
   RuleSource wanted_rule(const RuleChange& change) const;
   RuleSource read_rule(const std::string& id, const std::string& text) const;
   std::vector<std::string> changes_by(const Sources& rules, std::vector<Rule> parsed) const;

@@ -149,6 +149,25 @@ TEST_F(RulebookTest, RefusesWhatDoesNotGoWithTheRest) {
   expect_untouched();
 }
 
+TEST_F(RulebookTest, OverwritesNothingThatIsToBeNew) {
+  const auto put_new = [&](const std::string& id) {
+    return change({.kind = kPut,
+                   .id = id,
+                   .text = R"({"id":")" + id + R"(","limit":7,"window":"1m"})",
+                   .if_new = true});
+  };
+  EXPECT_EQ(put_new("login").status, 412);
+  EXPECT_EQ(put_new("envoy:edge").status, 412);
+  EXPECT_EQ(
+      change({.kind = kPatch, .id = "login", .text = R"({"limit":7})", .if_new = true}).status,
+      412);
+  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_new = true}).status, 412);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_new = true}).status, 412);
+  expect_untouched();
+  EXPECT_EQ(put_new("new").status, 201);
+  EXPECT_EQ(put_new("new").status, 412);
+}
+
 TEST_F(RulebookTest, WritesToTheFileWhenAskedTo) {
   const auto reply = change({.kind = kPut,
                              .id = "login",

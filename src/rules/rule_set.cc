@@ -30,6 +30,13 @@ std::span<const Rule*> RuleSet::match(Request& request, MatchScratch& scratch,
   return traffic_.match(request, scratch.matched, scratch.regexes, wall_time);
 }
 
+std::span<const Rule*> RuleSet::match_path(std::string_view path, Request& request,
+                                           MatchScratch& scratch, Instant wall_time) const {
+  request.path = path;
+  facts_.complete_path(request, scratch.facts);
+  return traffic_.match(request, scratch.matched, scratch.regexes, wall_time);
+}
+
 const Rule* RuleSet::match(const Descriptor& descriptor) const {
   return descriptors_.find(descriptor);
 }

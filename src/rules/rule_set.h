@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,10 +46,17 @@ class RuleSet {
   // Null if there is none. Valid as long as the set. Cost: one hash.
   const Rule* find(std::string_view id) const;
 
-  // The enabled rules that apply to the request: the first of each group, in the order
-  // of the file. Completes the request with what rules look at. The result and the facts
-  // are in `scratch`, or in this. By `wall_time` tokens end and hours begin.
+  // The enabled rules that apply to the request by its first path: the first of each group, in
+  // the order of the file. Completes the request with what rules look at. The result and the
+  // facts are in `scratch`, or in this. By `wall_time` tokens end and hours begin.
   std::span<const Rule*> match(Request& request, MatchScratch& scratch, Instant wall_time) const;
+
+  // Calls `visit` with each rule that applies, for each reading of the path, while the request has
+  // that path alone: the same rule may come again. Stops, and returns false, where `visit` does.
+  // Leaves request and scratch as match() does.
+  template <typename Visit>
+  bool for_each_match(Request& request, MatchScratch& scratch, Instant wall_time,
+                      Visit visit) const;
 
   const RequestNeeds& needs() const { return facts_.needs(); }
 
@@ -64,12 +72,32 @@ class RuleSet {
   const std::vector<Rule>& rules() const { return rules_; }
 
  private:
+  // REQUIRES: the request is complete, but for what follows from the path
+  std::span<const Rule*> match_path(std::string_view path, Request& request, MatchScratch& scratch,
+                                    Instant wall_time) const;
+
   std::vector<Rule> rules_;
   std::unordered_map<std::string_view, const Rule*> by_id_;  // views into rules_
   RequestFacts facts_;
   TrafficRules traffic_;
   DescriptorTree descriptors_;
 };
+
+template <typename Visit>
+bool RuleSet::for_each_match(Request& request, MatchScratch& scratch, Instant wall_time,
+                             Visit visit) const {
+  const auto visit_all = [&](std::span<const Rule*> matched) {
+    return std::ranges::all_of(matched, [&](const Rule* rule) { return visit(*rule); });
+  };
+  bool goes_on = visit_all(match(request, scratch, wall_time));
+  if (request.other_paths.empty()) return goes_on;
+  const std::string_view first = request.path;
+  for (const std::string_view path : request.other_paths) {
+    if (goes_on) goes_on = visit_all(match_path(path, request, scratch, wall_time));
+  }
+  match_path(first, request, scratch, wall_time);
+  return goes_on;
+}
 
 // The id that `id` was perhaps meant to be; empty if none is near.
 std::string_view nearest_rule_id(const RuleSet& rules, std::string_view id);

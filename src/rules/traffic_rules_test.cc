@@ -1,10 +1,12 @@
 #include "rules/traffic_rules.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "rules/request/request_path.h"
 #include "rules/rule_key.h"
 #include "rules/rule_set.h"
 
@@ -170,6 +172,53 @@ TEST(TrafficRules, ARuleOfSomeHoursDoesNotApplyToAll) {
 std::string key(std::vector<KeyPart> parts, const Request& request) {
   std::string scratch = "left over";
   return std::string(key_of({.id = "r", .key_parts = std::move(parts)}, request, scratch));
+}
+
+// "/static" stands for any generous rule of the group.
+TEST(TrafficRules, EachReadingOfAPathIsMatchedByItself) {
+  RequestMatch elsewhere;
+  elsewhere.none_of = {{.paths = patterns({"/static*"})}};
+  RequestMatch login{.paths = patterns({"/login"}), .path_case = PathCase::kInsensitive};
+  login.trailing_slash = TrailingSlash::kSame;
+  const RuleSet rules({rule("static", {.paths = patterns({"/static"})}), rule("login", login),
+                       rule("regex", {.path_regexes = {{.pattern = "/users/[^/]+"}}}),
+                       rule("others", {}), rule("elsewhere", elsewhere, "b")});
+  MatchScratch scratch;
+  PathReadings readings;
+  const auto matched = [&](std::string_view path) {
+    EXPECT_TRUE(readings.read(path));
+    Request request{.path = readings.all().front(), .other_paths = readings.all().subspan(1)};
+    std::string ids;
+    EXPECT_TRUE(rules.for_each_match(request, scratch, Instant(), [&](const Rule& found) {
+      ids += std::string(request.path) + " " + found.id + ", ";
+      return true;
+    }));
+    EXPECT_EQ(request.path, readings.all().front()) << "as it was";
+    return ids;
+  };
+  EXPECT_EQ(matched("/Login/"), "/Login/ login, /Login/ elsewhere, ");
+  EXPECT_EQ(matched("/static;x"), "/static static, /static;x others, ");
+  EXPECT_EQ(matched("/static;%2f..%2flogin"),
+            "/login login, /login elsewhere, /static static, /static;%2F..%2Flogin others, "
+            "/static;/../login others, ");
+  EXPECT_EQ(matched("/users/1%2f..%2f..%2fstatic"),
+            "/static static, /users/1%2F..%2F..%2Fstatic regex, "
+            "/users/1%2F..%2F..%2Fstatic elsewhere, /users/1/../../static others, "
+            "/users/1/../../static elsewhere, ");
+}
+
+TEST(TrafficRules, AVisitorMayStopAmongReadings) {
+  const RuleSet rules({rule("a", {.paths = patterns({"/*"})}), rule("b", {}, "b")});
+  MatchScratch scratch;
+  const std::string_view other = "/other";
+  for (int stop = 1; stop <= 5; ++stop) {
+    Request request{.path = "/first", .other_paths = {&other, 1}};
+    int visits = 0;
+    const auto visit = [&](const Rule&) { return ++visits < stop; };
+    EXPECT_EQ(rules.for_each_match(request, scratch, Instant(), visit), stop == 5);
+    EXPECT_EQ(visits, std::min(stop, 4));
+    EXPECT_EQ(request.path, "/first");
+  }
 }
 
 TEST(RequestKey, IsThePartItselfOrPartsWithTheirLengths) {

@@ -1,11 +1,14 @@
 """Lets a hostile client loose on a server, and says what it did: docs/internals/attacks.md.
 
-    tests/attack/attack.py [--quick] [--write] [WORD ...]    ./dev attack builds the release
+    tests/attack/attack.py [--quick] [--long] [--write] [WORD ...]
+
+./dev attack builds the release first.
 
 Prints a table, a row for each attack; with words, only of attacks that have one of them in
 their name. Every attack has a server of its own, on one core, and an innocent client beside
 it, which asks 200 times a second all the while. --quick does a little of each, and judges no
-latency. --write puts the table into docs/internals/attacks.md. Exit code 1 if the server failed,
+latency. --long adds attacks on other servers behind Weir, which ./dev attack --long installs.
+--write puts the table into docs/internals/attacks.md. Exit code 1 if the server failed,
 answered wrongly, took more memory than it may, kept the innocent client waiting, or let
 through what it must not.
 """
@@ -19,8 +22,12 @@ sys.dont_write_bytecode = True
 
 import entrances  # noqa: E402 (after the line above)
 import floods  # noqa: E402
+import header_values  # noqa: E402
 import http2  # noqa: E402
 import keys  # noqa: E402
+import leavers  # noqa: E402
+import origins  # noqa: E402
+import paths  # noqa: E402
 import redis_door  # noqa: E402
 import requests_forged  # noqa: E402
 import scene  # noqa: E402
@@ -29,8 +36,8 @@ import unknown_costs  # noqa: E402
 from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
-           *requests_forged.ATTACKS, *redis_door.ATTACKS, *entrances.ATTACKS,
-           *unknown_costs.ATTACKS]
+           *requests_forged.ATTACKS, *paths.ATTACKS, *header_values.ATTACKS, *leavers.ATTACKS,
+           *redis_door.ATTACKS, *entrances.ATTACKS, *unknown_costs.ATTACKS]
 HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start
@@ -89,10 +96,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="WORD", help="of the attacks to try [all]")
     parser.add_argument("--quick", action="store_true", help="a little of each, no latency")
+    parser.add_argument("--long", action="store_true", help="other servers behind Weir, too")
     parser.add_argument("--write", action="store_true", help="put the table into the document")
     arguments = parser.parse_args()
     size = scene.QUICK if arguments.quick else scene.FULL
-    attacks = [attack for attack in [HARMLESS, *ATTACKS]
+    known = [HARMLESS, *ATTACKS, *(origins.ATTACKS if arguments.long else [])]
+    attacks = [attack for attack in known
                if not arguments.words or any(word in attack.name for word in arguments.words)]
     lines, complaints = [f"| {' | '.join(HEADINGS)} |", "|" + "---|" * len(HEADINGS)], []
     print("\n".join(lines), flush=True)

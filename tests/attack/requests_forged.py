@@ -1,8 +1,9 @@
-"""Requests that try to pass for others: other paths, other users, other sites."""
+"""Requests that try to pass for others: other paths, other users, other sites, the admin."""
 
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import os
 import pathlib
@@ -10,7 +11,7 @@ import random
 import tempfile
 import time
 
-from scene import Attack, get
+from scene import Attack, get, pass_time, post
 from weir_server import ConnectionClosed
 
 PATHS = """
@@ -29,6 +30,12 @@ rules:
   - {{id: gold, limit: 1000000, window: 1h, match: {{jwt: [{{claim: plan, value: gold}}]}}}}
   - {{id: others, limit: 0, window: 1h, match: {{}}}}
 """
+
+ADMIN_TOKEN = "an-admin-token-of-30-characters"
+ADMIN_FILE = os.path.join(FOLDER.name, "admin-token")
+pathlib.Path(ADMIN_FILE).write_text(ADMIN_TOKEN, encoding="ascii")
+OWNER = "203.0.113.1"  # a client of the proxy
+INVENTED_AT_ONCE = INVENTED_A_SECOND = 100  # guesses of all clients that a proxy names
 
 REPEATED = """
 trusted_headers: [X-App]
@@ -174,9 +181,53 @@ def other_sites(scene):
         scene.claim(status == 403, f"Origin {origin!r} is let in: {status}")
 
 
+def show_token(word, client=None):
+    """Over a proxy on this machine that names a client, or from the machine itself."""
+    named = f"X-Forwarded-For: {client}\r\n" if client else ""
+    return get("/admin/stats", f"Authorization: Bearer {word}\r\n{named}")
+
+
+def sign_in(word, client):
+    return post("/console/session", json.dumps({"token": word}).encode(),
+                f"X-Weir-Console: 1\r\nX-Forwarded-For: {client}\r\n")
+
+
+def guess_admin_tokens(scene):
+    """A guesser who names another client each time locks out nobody, and is bounded."""
+    clients = (f"198.18.{n >> 8}.{n & 255}" for n in itertools.count())
+
+    def let_in(*requests):
+        for request in requests:
+            status = scene.status_of(request)
+            scene.claim(status in (200, 204), f"the right token brings {status}: {request[:200]}")
+
+    begun, pace = time.monotonic(), scene.moment(scene.size.seconds / 2)
+    while pace.goes_on():  # ten a second, and ten at once
+        for _ in range(10):
+            scene.status_of(sign_in("guess", next(clients)))
+        for _ in range(10):
+            let_in(show_token(ADMIN_TOKEN), show_token(ADMIN_TOKEN, OWNER),
+                   sign_in(ADMIN_TOKEN, next(clients)))
+            pass_time(0.1)
+            scene.status_of(show_token("guess", next(clients)))
+    flood = scene.moment(max(scene.size.seconds, 1))
+    while flood.goes_on():  # as many as can be
+        for _ in range(100):
+            scene.status_of(show_token("guess", next(clients)))
+        let_in(show_token(ADMIN_TOKEN), show_token(ADMIN_TOKEN, OWNER))
+    compared = scene.weir.metric("weir_logins_failed_total")
+    allowed = INVENTED_AT_ONCE + INVENTED_A_SECOND * (time.monotonic() - begun)
+    scene.claim(0 < compared <= allowed, f"{compared:.0f} of {allowed:.0f} guesses were compared")
+    for _ in range(20):
+        scene.status_of(show_token("guess", OWNER))
+    scene.claim(scene.status_of(show_token(ADMIN_TOKEN, OWNER)) == 429, "a client is not bounded")
+
+
 ATTACKS = [
     Attack("path tricks against a rule of limit 0", path_tricks, config=PATHS),
     Attack("forged tokens", forged_tokens, config=TOKENS),
     Attack("repeated headers", repeated_headers, config=REPEATED),
     Attack("web pages of other sites", other_sites),
+    Attack("admin tokens guessed behind a proxy", guess_admin_tokens,
+           ("--admin-token-file", ADMIN_FILE)),
 ]

@@ -44,6 +44,13 @@ class Blocks(unittest.TestCase):
                              (0, "203.0.113.0/24 is no longer blocked by any rule\n"))
             self.assertTrue(self.allowed(weir, "203.0.113.9"))
 
+    def test_who_is_blocked_may_lift_the_block(self):
+        with Weir(config=FILE + "  - {id: all, match: {}, limit: 9, window: 1h}\n") as weir:
+            for key in ("127.0.0.1", "127.0.0.0/8"):
+                self.assertEqual(command(weir, "block", key, "--for", "1h").code, 0)
+                self.assertFalse(self.allowed(weir, "127.0.0.1"))
+                self.assertEqual(command(weir, "unblock", key).code, 0)
+
     def test_a_key_is_blocked_by_one_rule(self):
         with Weir("--threads", "2", config=FILE) as weir:
             command(weir, "block", "alice", "--for", "5m", "--rule", "api")

@@ -134,6 +134,17 @@ class Validate(unittest.TestCase):
                              (0, f"{warning}{path}: ok, 1 rule\n", ""))
             self.assertEqual(run_weir("validate", "--strict", path), (1, warning, ""))
 
+    def test_a_file_for_a_gateway(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - {id: a, limit: 9, window: 1m, match: {path: /a}, key: "
+                           "client,\n     count_if: {status: 401, unknown: skip}}\n")
+            self.assertIn("weir gateway", run_weir("validate", path)[1])
+            code, said, _ = run_weir("validate", "--gateway", path)
+            self.assertEqual(code, 0)
+            self.assertIn(f"{path}:3:16: warning: 'unknown: skip' counts nobody who leaves", said)
+
     def test_a_missing_file(self):
         code, said, _ = run_weir("validate", "/no/such/file.yaml")
         self.assertEqual(code, 1)
@@ -154,11 +165,12 @@ class Schema(unittest.TestCase):
 
 class Slips(unittest.TestCase):
     def test_a_command_that_there_is_not_names_the_nearest(self):
-        for words, said in ((("blokc", "alice"), "weir: there is no command 'blokc'; did you mean "
-                                                 "'block'?\n"),
-                            (("bench", "htp"), "weir bench: there is no command 'htp'; did you "
-                                               "mean 'http'?\n")):
-            self.assertEqual(run_weir(*words), (2, "", said))
+        for program, words, said in (
+                (weir_server.WEIR, ("blokc", "alice"),
+                 "weir: there is no command 'blokc'; did you mean 'block'?\n"),
+                (weir_server.WEIR_BENCH, ("htp",),
+                 "weir-bench: there is no command 'htp'; did you mean 'http'?\n")):
+            self.assertEqual(run_weir(*words, program=program), (2, "", said))
         self.assertIn("expected one of serve, check, ", run_weir("frobnicate")[2])
         self.assertIn("A subcommand is required", run_weir()[2])
 

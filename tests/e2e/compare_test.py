@@ -1,4 +1,4 @@
-"""weir compare: every algorithm allows exactly the limit, in memory and in a Redis."""
+"""weir-bench compare: every algorithm allows exactly the limit, in memory and in a Redis."""
 
 import unittest
 
@@ -9,9 +9,13 @@ ALGORITHMS = ["fixed_window", "sliding_log", "sliding_window", "token_bucket",
               "exponential_backoff"]
 
 
+def run_compare(url):
+    return weir_server.run_weir("compare", "--redis", url, program=weir_server.WEIR_BENCH)
+
+
 class Compare(unittest.TestCase):
     def compare(self, url):
-        code, said, complaint = weir_server.run_weir("compare", "--redis", url)
+        code, said, complaint = run_compare(url)
         self.assertEqual((code, complaint), (0, ""))
         rows = [line.split() for line in said.splitlines() if line.split()[:1]]
         rows = [row for row in rows if row[0] in ALGORITHMS]
@@ -34,14 +38,14 @@ class Compare(unittest.TestCase):
             self.compare(sentinels.url)
 
     def test_no_redis_is_said(self):
-        code, said, complaint = weir_server.run_weir("compare", "--redis", "redis://127.0.0.1:1")
+        code, said, complaint = run_compare("redis://127.0.0.1:1")
         self.assertEqual((code, said), (1, ""))
         self.assertIn("redis://127.0.0.1:1 cannot be used", complaint)
 
     def test_a_wrong_url_is_said(self):
-        code, _, complaint = weir_server.run_weir("compare", "--redis", "http://127.0.0.1:1")
+        code, _, complaint = run_compare("http://127.0.0.1:1")
         self.assertEqual(code, 1)
-        self.assertIn("weir compare: ", complaint)
+        self.assertIn("weir-bench compare: ", complaint)
 
 
 if __name__ == "__main__":

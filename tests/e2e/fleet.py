@@ -1,6 +1,6 @@
 """For tests: nodes that share a Redis, and loads for them that are timed well.
 
-The loads are those of `weir bench`, so that what is measured is not Python.
+The loads are those of `weir-bench`, so that what is measured is not Python.
 """
 
 import contextlib
@@ -8,9 +8,9 @@ import json
 import subprocess
 
 from resp_client import RespWeir
-from weir_server import DEADLINE_S, WEIR, get, post, wait_until
+from weir_server import DEADLINE_S, WEIR_BENCH, get, post, wait_until
 
-KEY = "k00000000"  # what `weir bench` asks about if it has one key
+KEY = "k00000000"  # what `weir-bench` asks about if it has one key
 RESP_KEY = "{key}"  # the same, for its RESP commands
 
 
@@ -57,10 +57,10 @@ def admin(node, path, **fields):
 
 
 class Load:
-    """A `weir bench` under way; its result is that of --json."""
+    """A `weir-bench` under way; its result is that of --json."""
 
     def __init__(self, door, server, *arguments, keys=1, seed=1):
-        command = [WEIR, "bench", door, "--server", server, "--keys", str(keys), "--json",
+        command = [WEIR_BENCH, door, "--server", server, "--keys", str(keys), "--json",
                    "--seed", str(seed), *map(str, arguments)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                          text=True)

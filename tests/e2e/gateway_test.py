@@ -22,6 +22,8 @@ MODULE = pathlib.Path(WEIR).parent / "nginx" / "ngx_http_weir_module.so"
 NGINX_LOADS_IT = MODULE.exists() and not os.environ.get("WEIR_NGINX_PRELOAD")
 EDGE_RULES = (ROOT / "examples" / "edge" / "rules.yaml").read_text(encoding="utf-8")
 RULES = "rules: [{id: all, limit: %d, window: 366d, match: {}, key: client}]\n"
+GUESSES = ("rules: [{id: guesses, limit: 5, window: 366d, match: {path: /login}, key: client,"
+           " count_if: {status: [401, 403]}}]\n")
 
 
 class Origin(http.server.BaseHTTPRequestHandler):
@@ -53,6 +55,20 @@ class Origin(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+class SlowOrigin(Origin):
+    """Answers with `status` once `thinks` is over."""
+
+    thinks = threading.Event()
+    status = 200
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.thinks.wait(DEADLINE_S)
+        self.send_response(self.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
 
 def listens(port):
@@ -119,6 +135,14 @@ class Gateway:
 
     def admits(self, times, fields=""):
         return [self.get("/", fields).status for _ in range(times)].count(200)
+
+    def send_and_leave(self, path):
+        with Connection(self.port) as connection:
+            connection.send(get(path))
+
+    def statuses(self):
+        """All that the log has, of requests that are over."""
+        return re.findall(r'HTTP/1.1" (\d+) ', (self.folder / "access.log").read_text("utf-8"))
 
     def stop(self):
         self.process.terminate()
@@ -189,6 +213,31 @@ class TheGateway(unittest.TestCase):
             gateway.rules.write_text(RULES % 1, encoding="utf-8")
             wait_until(lambda: gateway.admits(1, "X-Forwarded-For: 192.0.2.1\r\n") == 1,
                        "this machine is trusted")
+
+    def test_who_leaves_has_a_unit_until_the_origin_has_answered(self):
+        for status, answered in ((200, 200), (401, 429)):
+            with self.subTest(status), Gateway(GUESSES) as gateway:
+                gateway.origin.RequestHandlerClass = type("", (SlowOrigin,), {
+                    "thinks": threading.Event(), "status": status})
+                thinks = gateway.origin.RequestHandlerClass.thinks
+                for _ in range(20):
+                    gateway.send_and_leave("/login")
+                wait_until(lambda gateway=gateway: len(gateway.statuses()) >= 15, "15 are over")
+                self.assertEqual(gateway.statuses(), 15 * ["429"])
+                self.assertLessEqual(len(gateway.origin.asked), 5)
+                thinks.set()
+                wait_until(lambda gateway=gateway: len(gateway.statuses()) == 20, "all are over")
+                self.assertEqual(gateway.get("/login").status, answered)
+
+    def test_the_origin_is_left_with_the_client_where_no_rule_awaits_its_answer(self):
+        with Gateway(GUESSES) as gateway:
+            gateway.origin.RequestHandlerClass = type("", (SlowOrigin,), {})
+            with Connection(gateway.port) as connection:
+                connection.send(get("/data//a%2fb;c?d=%20"))
+                wait_until(lambda: gateway.origin.asked, "the origin works on it")
+            wait_until(lambda: gateway.statuses() == ["499"], "it is over")
+            SlowOrigin.thinks.set()
+            self.assertEqual(gateway.origin.asked, ["/data//a%2fb;c?d=%20"])
 
     def test_websockets_pass_and_other_changes_of_protocol_do_not(self):
         with Gateway(RULES % 9) as gateway:

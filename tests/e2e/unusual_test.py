@@ -12,7 +12,7 @@ import threading
 import unittest
 
 from certificates import Authority
-from weir_server import DEADLINE_S, WEIR, Weir, get, main
+from weir_server import DEADLINE_S, WEIR_BENCH, Weir, get, main
 
 TOKEN = "0123456789abcdef"
 CONFIG = """
@@ -63,7 +63,7 @@ class Receiver:
 def load(weir, rate, seconds):
     """Checks of the rule at this rate, for as long."""
     return subprocess.Popen(
-        [WEIR, "bench", "http", "--server", f"127.0.0.1:{weir.port}", "--connections", "1",
+        [WEIR_BENCH, "http", "--server", f"127.0.0.1:{weir.port}", "--connections", "1",
          "--rate", str(rate), "--duration", f"{seconds}s", "--rule", "login"],
         stdout=subprocess.DEVNULL)
 

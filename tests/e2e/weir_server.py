@@ -26,6 +26,7 @@ from free_ports import free_port, free_ports  # noqa: E402, F401: tests take the
 
 DEADLINE_S = 30  # the machine may be busy; nothing normal takes a tenth of it
 WEIR = os.environ.get("WEIR_BINARY", str(ROOT / "build" / "dev" / "weir"))
+WEIR_BENCH = str(pathlib.Path(WEIR).with_name("weir-bench"))
 IS_ASAN = "ASAN_OPTIONS" in os.environ  # ./dev asan sets them: it keeps what is freed for a while
 
 
@@ -194,7 +195,8 @@ class Connection:
             self._fill()
         head, _, rest = self._pending.partition(b"\r\n\r\n")
         head = head.decode("latin-1")
-        size = int(re.search(r"content-length: *(\d+)", head, re.IGNORECASE)[1])
+        length = re.search(r"content-length: *(\d+)", head, re.IGNORECASE)
+        size = int(length[1]) if length else 0  # as of 204
         while len(rest) < size:
             self._pending = head.encode("latin-1") + b"\r\n\r\n" + rest
             self._fill()
@@ -243,9 +245,9 @@ def check_request(**fields):
     return post("/check", json.dumps(fields).encode())
 
 
-def run_weir(*arguments, environment=None):
+def run_weir(*arguments, environment=None, program=WEIR):
     """A command that ends by itself: (exit code, stdout, stderr)."""
-    done = subprocess.run([WEIR, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=DEADLINE_S,
                           env={**os.environ, **(environment or {})}, check=False)
     return done.returncode, done.stdout, done.stderr
 

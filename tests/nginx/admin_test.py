@@ -26,6 +26,41 @@ SERVER = """
 """
 
 
+# All else is limited.
+LIMITED = """
+    weir on;
+    location / { proxy_pass http://origin; }
+    location /weir/ { weir_admin; location /weir/inner/ { proxy_pass http://origin; } }
+    location /noted/ { weir_admin; if ($request_method != GET) { add_header X-Noted 1; } }
+    location /limited/ { weir on; weir_admin; }
+"""
+FOR_ALL = "rules: [{id: all, match: {}, key: client, limit: 2, window: 1h}]\n"
+
+
+class OperatorTest(unittest.TestCase):
+    """Rules and blocks around the pages are not meant for them."""
+
+    def setUp(self):
+        self.nginx = self.enterContext(Nginx(FOR_ALL, LIMITED))
+
+    def weir(self, *words, path="/weir"):
+        return run_weir(*words, "--server", f"http://127.0.0.1:{self.nginx.port}{path}")
+
+    def test_who_is_blocked_may_lift_the_block(self):
+        for path in ("/weir", "/noted"):
+            self.assertEqual(self.weir("block", "127.0.0.1", "--for", "1h", path=path)[0], 0)
+            self.assertEqual(self.nginx.ask("/").status, 429)
+            self.assertEqual(self.nginx.ask(f"{path}/health").status, 200)
+            lifted = "127.0.0.1 is no longer blocked by any rule\n"
+            self.assertEqual(self.weir("unblock", "127.0.0.1", path=path), (0, lifted, ""))
+
+    def test_pages_are_limited_if_their_own_location_says_so(self):
+        for path, passing in (("/weir/health", 5), ("/noted/health", 5), ("/limited/health", 2)):
+            statuses = [self.nginx.ask(path).status for _ in range(5)]
+            self.assertEqual(statuses, passing * [200] + (5 - passing) * [429], path)
+        self.assertEqual(self.nginx.ask("/weir/inner/").status, 429, "a place of its own")
+
+
 class AdminTest(unittest.TestCase):
     def setUp(self):
         self.nginx = self.enterContext(Nginx(RULES, SERVER))

@@ -31,6 +31,11 @@ rules:
     match: {path: /quiet}
     limit: 1
     window: 1m
+  - id: hourly
+    match: {path: /hourly}
+    algorithm: fixed_window
+    limit: 1000
+    window: 1h
 """
 
 SERVER = """
@@ -42,6 +47,7 @@ SERVER = """
       weir_key $arg_key tier=$arg_tier cost=$arg_cost;
       proxy_pass http://origin;
     }
+    location /look { weir_rules named; weir_key $arg_key cost=0; proxy_pass http://origin; }
     location /plain { weir_rules named; weir_status 403; proxy_pass http://origin; }
     location /dry { weir dry_run; weir_rules named; proxy_pass http://origin; }
     location /page {
@@ -88,12 +94,18 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual([field(reply, "RateLimit-" + name) for name in ("Limit", "Remaining")],
                          ["5", "4"])
         self.assertGreater(int(field(reply, "X-RateLimit-Reset")), 1_700_000_000)
+        for _ in range(10):
+            reset = int(field(nginx.ask("/hourly"), "X-RateLimit-Reset"))
+            self.assertEqual(reset % 3600, 0, "the end of the window, neither early nor late")
 
     def test_paths_are_compared_as_everywhere(self):
         for _ in range(5):
             self.nginx.ask("/api/login", "POST")
-        for path in ("/api//login", "/x/..%2Fapi/login", "/%61pi/login", "/api/login?x=1"):
+        for path in ("/api//login", "/x/..%2Fapi/login", "/%61pi/login", "/api/login?x=1",
+                     "/api/login;%2f..%2fx", "/api/login;a%2fb", "/api/.;/../login"):
             self.assertEqual(self.nginx.ask(path, "POST").status, 429, path)
+        ambiguous = self.nginx.ask("//a;b%2f..%5c..%2fc/../d%253f", "POST")
+        self.assertEqual(ambiguous.status, 400)
 
     def test_a_denial_is_answered_as_its_rule_says(self):
         reply = self.nginx.ask("/odd", fields='X-Name: "}\r\n')
@@ -111,6 +123,13 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(self.nginx.ask("/named?key=ada").status, 429)
         self.assertEqual(left("key=bob"), 2)
         self.assertEqual(left("key=eve&tier=gold"), 29)
+
+    def test_a_cost_of_0_only_looks(self):
+        for _ in range(3):
+            self.assertEqual(remaining(self.nginx.ask("/look?key=ada")), 3)
+        self.assertEqual(remaining(self.nginx.ask("/named?key=ada&cost=2")), 1)
+        for path in ("/look?key=ada", "/named?key=ada&cost=0"):
+            self.assertEqual(remaining(self.nginx.ask(path)), 1)
 
     def test_a_place_may_be_off_dry_or_have_another_status(self):
         self.assertIsNone(field(self.nginx.ask("/off"), "RateLimit"))

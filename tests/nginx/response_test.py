@@ -8,10 +8,13 @@ import sys
 import threading
 import unittest
 
-from nginx_server import DEADLINE_S, ROOT, Client, Nginx, field, remaining, request, wait_until
+from nginx_server import (
+    DEADLINE_S, NO_LINGER, ROOT, Client, Nginx, field, remaining, request, wait_until,
+)
 
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "attack")]
 
+import frames  # noqa: E402
 from redis_world import Redis  # noqa: E402
 
 RULES = """
@@ -39,6 +42,16 @@ rules:
     limit: 5
     window: 1h
     count_if: {status: 499}
+  - id: guessed
+    match: {path: "/guess*"}
+    limit: 20
+    window: 1h
+    count_if: {status: [401, 403]}
+  - id: skipped
+    match: {path: /skipped}
+    limit: 5
+    window: 1h
+    count_if: {status: [401, 403], unknown: skip}
   - id: missing
     match: {path: "/missing*"}
     key: path
@@ -62,6 +75,9 @@ HTTP = """
     }
     location = /big { root FOLDER/html; add_header X-Cost 60; }
   }
+  server { listen unix:FOLDER/h2 http2;
+    location / { weir on; proxy_pass http://unix:FOLDER/silent:/; }
+  }
   proxy_http_version 1.1;
   proxy_buffering off;
 """
@@ -80,6 +96,15 @@ SERVER = """
     location /weir/ { weir off; weir_admin; }
     location = /gone { proxy_pass http://unix:FOLDER/silent:/; }
     location = /tokens { proxy_pass http://unix:FOLDER/silent:/; }
+    location = /skipped { proxy_pass http://unix:FOLDER/silent:/; }
+    location = /guess {
+      proxy_request_buffering off;
+      error_page 502 = @masked;
+      proxy_pass http://unix:FOLDER/silent:/;
+    }
+    location = /guess/late { proxy_read_timeout 10ms; proxy_pass http://unix:FOLDER/silent:/; }
+    location = /guess/refused { proxy_pass http://unix:FOLDER/nobody:/; }
+    location @masked { proxy_pass http://unix:FOLDER/nobody; }
 """
 
 
@@ -272,6 +297,131 @@ class ResponseTest(unittest.TestCase):
         self.assertEqual(len(statuses), 80)
         self.assertEqual(statuses.count(401), 5)
         self.assertEqual(self.login(200, user="many"), 429)
+
+
+class LeavingTest(unittest.TestCase):
+    """Whoever does not wait for the response is counted, however it leaves."""
+
+    def setUp(self):
+        self.nginx = self.enterContext(Nginx(RULES, SERVER, http=HTTP))
+        self.silent = silent_origin(self, self.nginx)
+
+    def reached(self, data, path=None):
+        """A client that has sent this, and what its origin has got."""
+        if path is None:
+            client = Client(self.nginx.port)
+        else:
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(str(self.nginx.folder / path))
+        client = self.enterContext(client)
+        (client if path else client.socket).sendall(data)
+        origin = self.enterContext(self.silent.accept()[0])
+        origin.settimeout(DEADLINE_S)
+        self.assertTrue(origin.recv(4096).startswith(b"POST /"))
+        return client, origin
+
+    def left(self):
+        """Units, when nothing is under way."""
+        answered = self.enterContext(Client(self.nginx.port))
+        answered.send(request("/guess", "POST"))
+        answer(self.silent.accept()[0], 200)
+        reply = answered.read_reply()
+        self.assertEqual(reply.status, 200)
+        return remaining(reply)
+
+    def check_that_it_counts(self, way, leave):
+        with self.subTest(way):
+            before = self.left()
+            leave()
+            wait_until(lambda: self.left() < before, "it is counted")
+            self.assertEqual(self.left(), before - 1)
+
+    def test_clients_that_leave(self):
+        def shut(how):
+            def leave():
+                client, _ = self.reached(request("/guess", "POST"))
+                how(client.socket)
+            return leave
+
+        def reset(client):
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            client.close()
+
+        def stop_in_the_body():
+            data = request("/guess", "POST", body=1000 * b"x")
+            client, _ = self.reached(data[:-1])
+            client.socket.close()
+
+        def reset_stream():
+            client, _ = self.reached(frames.hello() + frames.request(1, b"POST", b"/guess"), "h2")
+            client.sendall(frames.reset(1))
+
+        def close_connection():
+            client, _ = self.reached(frames.hello() + frames.request(1, b"POST", b"/guess"), "h2")
+            client.close()
+
+        self.check_that_it_counts("closed", shut(lambda client: client.close()))
+        self.check_that_it_counts("reset", shut(reset))
+        self.check_that_it_counts("half-closed", shut(lambda client: client.shutdown(
+            socket.SHUT_WR)))
+        self.check_that_it_counts("in the middle of the body", stop_in_the_body)
+        self.check_that_it_counts("a stream reset", reset_stream)
+        self.check_that_it_counts("HTTP/2 closed", close_connection)
+
+    def test_origins_that_do_not_answer(self):
+        def end(last_words, status):
+            def leave():
+                client, origin = self.reached(request("/guess", "POST"))
+                origin.sendall(last_words)
+                origin.close()
+                self.assertEqual(client.read_reply().status, status)
+            return leave
+
+        def never():
+            client, _ = self.reached(request("/guess/late", "POST"))
+            self.assertEqual(client.read_reply().status, 504)
+
+        self.check_that_it_counts("closes", end(b"", 502))
+        self.check_that_it_counts("says half a head", end(b"HTTP/1.1 200 OK\r\nX-A", 502))
+        self.check_that_it_counts("says nonsense", end(b"HTTP/1.1 200 OK\r\n\0: 1\r\n\r\n", 502))
+        self.check_that_it_counts("is late", never)
+
+    def test_what_no_origin_got_counts_nothing(self):
+        before = self.left()
+        for _ in range(3):
+            self.assertEqual(self.nginx.ask("/guess/refused", "POST").status, 502)
+        self.assertEqual(self.left(), before)
+
+    def test_a_rule_may_skip_those_who_leave(self):
+        for number in range(1, 9):
+            client, _ = self.reached(request("/skipped", "POST"))
+            client.socket.close()
+            wait_until(lambda number=number: len(self.nginx.access_log()) == number, "it is over")
+        self.assertEqual([line[:2] for line in self.nginx.access_log()], 8 * [["/skipped", "499"]])
+
+    def test_of_a_hundred_that_leave_no_more_reach_the_origin_than_may_count(self):
+        self.silent.setblocking(False)
+        got = []
+
+        def guess_and_leave():
+            for _ in range(25):
+                with Client(self.nginx.port) as client:
+                    client.send(request("/gone"))
+
+        def is_over():
+            try:
+                got.append(self.enterContext(self.silent.accept()[0]))
+            except BlockingIOError:
+                return len([line for line in self.nginx.access_log() if line[0] == "/gone"]) >= 100
+            return False
+
+        threads = [threading.Thread(target=guess_and_leave) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        wait_until(is_over, "all have left")
+        for thread in threads:
+            thread.join(timeout=DEADLINE_S)
+        self.assertLessEqual(len(got), 5)
 
 
 class FleetTest(unittest.TestCase):

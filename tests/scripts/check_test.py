@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import check  # noqa: E402 (after the path is set)
-from house_rules.files import product_lines  # noqa: E402
+from house_rules import weight  # noqa: E402
 from house_rules.tree import Tree  # noqa: E402
 
 HEADER = "// What it is.\n#pragma once\n"
@@ -242,15 +242,28 @@ class Files(CheckTest):
                                            ("dead", "tests/b_test.py", 1)])
 
 
-class Size(unittest.TestCase):
-    def test_counts_code_of_the_product_alone(self):
-        code = "// A.\n\n  // b\nint a;  // c\n\t\nint b;\n"
-        product = {"src/algo/a.cc": code, "include/weir/a.h": code}
-        others = ["src/algo/a_test.cc", "src/algo/a_testing.h", "src/net/a_test_door.cc",
-                  "src/net/testing/a.h", "tests/a.cc", "bench/a.cc", "src/algo/a.py"]
+class Weight(unittest.TestCase):
+    CODE = "// A.\n\n  // b\nint a;  // c\n\t\nint b;\n"
+
+    def test_counts_the_code_of_each_part_apart(self):
+        parts = {
+            "server": ["src/algo/a.cc", "include/weir/a.h"], "laboratory": ["lab/a.cc"],
+            "tests": ["src/algo/a_test.cc", "src/algo/a_testing.h", "src/net/a_test_door.cc",
+                      "src/net/testing/a.h", "tests/a.cc", "npm/test/a.test.mjs"],
+            "npm and Worker": ["npm/src/a.ts", "worker/src/a.ts"],
+        }
         with tempfile.TemporaryDirectory() as root:
-            write(root, {**product, **{path: code for path in others}})
-            self.assertEqual(product_lines(Tree(root)), 4)
+            write(root, {path: self.CODE for paths in parts.values() for path in paths})
+            weights = weight.weigh(Tree(root))
+        self.assertEqual({part: weights[part] for part in parts},
+                         {part: 2 * len(paths) for part, paths in parts.items()})
+
+    def test_refuses_a_part_above_its_bound(self):
+        most = weight.bounds()["scripts"]
+        for lines, refusals in ((most, 0), (most + 1, 1)):
+            with tempfile.TemporaryDirectory() as root:
+                write(root, {"scripts/a.py": "pass\n" * lines})
+                self.assertEqual(len(list(weight.check_weight(Tree(root)))), refusals)
 
 
 class CommandLine(unittest.TestCase):
@@ -261,7 +274,7 @@ class CommandLine(unittest.TestCase):
                                     capture_output=True, text=True, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertTrue(result.stdout.startswith("notes.md:1: "), result.stdout)
-        self.assertTrue(result.stdout.endswith("\n0 product lines, neither blank nor comment\n"))
+        self.assertRegex(result.stdout, r"\n +0 of +\d+ lines: tests\n$")
 
 
 if __name__ == "__main__":

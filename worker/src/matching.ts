@@ -6,6 +6,7 @@ import { appliedRules, compileRules, type ExportedRules, type Rule } from "./rul
 
 export { scheduleOf } from "./schedule.js";
 export { compileRules } from "./rules.js";
+export { pathReadings } from "./request_path.js";
 export { factsOf } from "./request_facts.js";
 export { default as worker } from "./worker.js";
 
@@ -21,9 +22,12 @@ export interface Match {
 
 const DECIDED_BY = { allow: "not_counted", deny: "deny_list", missing: "missing_key" };
 
-/** The rules that apply, as /v1/explain shows them. */
-export function matching(request: Request, country: string, rules: Rule[] = RULES): Match[] {
-  const applied = appliedRules(rules, factsOf(request, country), Date.now());
+/** The rules that apply, as /v1/explain shows them. Undefined: the Worker refuses the request. */
+export function matching(request: Request, country: string, rules: Rule[] = RULES,
+): Match[] | undefined {
+  const facts = factsOf(request, country);
+  if (facts === undefined) return undefined;
+  const applied = appliedRules(rules, facts, Date.now());
   return applied.map(({ rule, key, tier, list, quotas }) => ({
     rule: rule.id, key, tier, limit: quotas[0]!.capacity,
     decided_by: list === undefined ? "counter" : DECIDED_BY[list],

@@ -4,11 +4,14 @@
 // as many as it has in UTF-8.
 
 import { parseAddress, type Address } from "./address.js";
+import { decodePercent, pathReadings } from "./request_path.js";
 
 export interface Facts {
   method: string;
   host: string;
+  /** In the first of its readings. */
   path: string;
+  otherPaths: string[];
   /** All values of that name. */
   header(name: string): string[];
   parameters(name: string): string[];
@@ -22,26 +25,6 @@ const encoder = new TextEncoder();
 export function bytesOf(text: string): string {
   if (/^[\0-\x7f]*$/.test(text)) return text;
   return Array.from(encoder.encode(text), (byte) => String.fromCharCode(byte)).join("");
-}
-
-const decodePercent = (text: string, keep: (byte: number) => boolean): string =>
-  text.replace(/%([0-9a-f]{2})/gi, (encoded, digits: string) => {
-    const byte = parseInt(digits, 16);
-    return keep(byte) ? encoded : String.fromCharCode(byte);
-  });
-
-/** The one spelling that rules are written for: src/rules/request/request_path.h. */
-export function normalPath(path: string): string {
-  const decoded = decodePercent(bytesOf(path), (byte) => byte === 0);
-  const kept: string[] = [];
-  const written = decoded.split("/").filter((segment) => segment !== "");
-  const segments = written.map((segment) => segment.split(";")[0]!);
-  for (const segment of segments) {
-    if (segment === "..") kept.pop();
-    else if (segment !== "." && segment !== "") kept.push(segment);
-  }
-  const isFolder = ["", ".", ".."].includes(segments.at(-1) ?? "") || decoded.endsWith("/");
-  return kept.length === 0 ? "/" : `/${kept.join("/")}${isFolder ? "/" : ""}`;
 }
 
 function pairs(text: string, separator: string): [string, string][] {
@@ -87,18 +70,42 @@ function headerValues(name: string, text: string): string[] {
   return text.split(",").map(trimBlanks);
 }
 
+// What origins differ in, at an end of a value or of an item: src/rules/request/plain_value.h.
+// U+FFFD stands for any byte that is not UTF-8.
+const SPACE = String.raw`[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\ufffd]`;
+const ODD = new RegExp(
+  String.raw`[\0-\x08\x0a-\x1f\x7f]|(?:^|[ \t,;=])${SPACE}|${SPACE}(?:$|[ \t,;=])`);
+
+/** Whether all origins read its headers alike. */
+export const isPlain = ({ headers }: Request): boolean =>
+  [...headers].every(([, value]) => !ODD.test(value));
+
+// All spellings that some origin takes for one: cookie_value() of src/rules/request.
+function cookieValue(sent: string): string {
+  const isQuoted = sent.length > 1 && sent.startsWith('"');
+  const byteOf = (_: string, octal: string | undefined, plain: string): string =>
+    octal === undefined ? plain : String.fromCharCode(parseInt(octal, 8));
+  const text = isQuoted
+    ? sent.slice(1, -1).replace(/\\(?:([0-3][0-7]{2})|([^]))/g, byteOf) : sent;
+  return trimBlanks(decodePercent(text, () => false));
+}
+
 const plus = (text: string): string => decodePercent(text.replace(/\+/g, " "), () => false);
 
-export function factsOf(request: Request, country: string): Facts {
+/** Undefined: servers may read its path in too many ways. */
+export function factsOf(request: Request, country: string): Facts | undefined {
   // By hand: URL resolves paths in its own way.
   const [, host, path, query] =
     /^[a-z][a-z0-9+.-]*:\/\/(?:[^@/?#]*@)?([^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? [];
+  const paths = pathReadings(bytesOf(path ?? "/"));
+  if (paths === undefined) return undefined;
   let parameters: [string, string][] | undefined;
   let cookies: [string, string][] | undefined;
   return {
     method: request.method,
     host: plainHost(host ?? ""),
-    path: normalPath(path ?? "/"),
+    path: paths[0]!,
+    otherPaths: paths.slice(1),
     header: (name) => {
       const text = TOKEN.test(name) ? request.headers.get(name) : null;
       return text === null ? [] : headerValues(name.toLowerCase(), bytesOf(text));
@@ -112,7 +119,7 @@ export function factsOf(request: Request, country: string): Facts {
     cookies: (name) => {
       const lines = linesOf(bytesOf(request.headers.get("cookie") ?? ""));
       cookies ??= lines.flatMap((line) => pairs(line, ";"))
-        .map(([key, value]) => [trimBlanks(key), trimBlanks(value)]);
+        .map(([key, value]) => [trimBlanks(key), cookieValue(trimBlanks(value))]);
       return valuesOf(cookies, name);
     },
     client: parseAddress(request.headers.get("cf-connecting-ip") ?? ""),

@@ -267,8 +267,8 @@ function applied(rule: Rule, facts: Facts): Applied {
   return { rule, key, tier, list, quotas };
 }
 
-/** The first of each group that matches and is in force, in the order of the file. */
-export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[] {
+// The first of each group that matches and is in force, in the order of the file.
+function appliedTo(facts: Facts, rules: Rule[], now: number): Applied[] {
   const groups = new Set<string>();
   const first = rules.filter((rule) => {
     if (groups.has(rule.group) || !rule.isInForce(now) || !rule.holds(facts)) return false;
@@ -277,4 +277,13 @@ export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[
     return true;
   });
   return first.map((rule) => applied(rule, facts));
+}
+
+/** What applies to each reading of the path, and what two of them lead to once. */
+export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[] {
+  const all = [facts, ...facts.otherPaths.map((path) => ({ ...facts, path }))]
+    .flatMap((reading) => appliedTo(reading, rules, now));
+  const isFirst = ({ rule, key, tier }: Applied, place: number): boolean => place ===
+    all.findIndex((other) => other.rule === rule && other.key === key && other.tier === tier);
+  return facts.otherPaths.length === 0 ? all : all.filter(isFirst);
 }

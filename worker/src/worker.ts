@@ -13,7 +13,7 @@ import {
 import exported from "#rules";
 import { statusOf } from "./denial_answer.js";
 import { Metrics } from "./metrics.js";
-import { factsOf, type Facts } from "./request_facts.js";
+import { factsOf, isPlain, type Facts } from "./request_facts.js";
 import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
 
 export { WeirCounter } from "@weir/limiter";
@@ -50,6 +50,7 @@ interface Denial {
 }
 
 const METRICS_PATH = "/weir/metrics";
+const LIMITS_MAX = 16;  // that apply at once to the readings of a path, as the server has it
 const RULES = compileRules(exported as ExportedRules);
 const metrics = new Metrics();
 let store: KvStore | DurableStore | undefined;
@@ -154,20 +155,31 @@ function pass(request: Request, env: Env): Promise<Response> {
   return env.ORIGIN === undefined ? fetch(request) : env.ORIGIN.fetch(request);
 }
 
-async function denialOfRequest(facts: Facts, env: Env,
-                               context: Context): Promise<Denial | undefined> {
+function countersOf(env: Env, context: Context): KvStore | DurableStore {
   const counters = storeOf(env);
   if (counters instanceof KvStore) counters.waitUntil = (work) => context.waitUntil(work);
-  const now = Date.now();
-  return decide(appliedRules(RULES, facts, now), counters, now);
+  return counters;
 }
+
+// Further readings of a path are its client's doing.
+function areTooMany(all: Applied[], facts: Facts): boolean {
+  const limits = all.flatMap(({ rule, quotas }) => rule.shadow ? [] : quotas);
+  return facts.otherPaths.length > 0 && limits.length > LIMITS_MAX;
+}
+
+const badRequest = (): Response => new Response("Bad Request", { status: 400 });
 
 async function refusal(request: Request, env: Env, context: Context,
 ): Promise<Response | undefined> {
+  if (!isPlain(request)) return new Response("Bad Request", { status: 400 });
   try {
     const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
     const facts = factsOf(request, country);
-    const denial = await denialOfRequest(facts, env, context);
+    if (facts === undefined) return badRequest();
+    const now = Date.now();
+    const all = appliedRules(RULES, facts, now);
+    if (areTooMany(all, facts)) return badRequest();
+    const denial = await decide(all, countersOf(env, context), now);
     const refused = denial && refuse(denial, request, facts);
     metrics.asked(denial?.applied.rule);
     return refused;

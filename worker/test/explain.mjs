@@ -2,7 +2,7 @@
 
 const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule, more]));
 
-/** By `matching` of matching.js, with its own rules or those that are given. */
+/** By `matching` of matching.js, with its own rules or those that are given. A text if refused. */
 export function askWorker(matching, question, rules) {
   const { path, method = "GET", host = "other.test", client, country = "", headers } = question;
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
@@ -10,7 +10,8 @@ export function askWorker(matching, question, rules) {
     [value].flat().map((line) => [name, line]));
   // The URL stays as it is: parsing it would change its path.
   const request = { method, url: `https://${host}${path}`, headers: new Headers(lines) };
-  return found(matching(request, country, rules));
+  const matches = matching(request, country, rules);
+  return matches === undefined ? "400 path" : found(matches);
 }
 
 /** Asks a server whose `country_header` is CF-IPCountry. A text where it refuses the request. */

@@ -12,7 +12,8 @@ import { buildWorker } from "./world.mjs";
 
 const folder = new URL(".", import.meta.url).pathname;
 const built = buildWorker("matching", { file: join(folder, "matching.yaml"), words: ["--types"] });
-const { matching, scheduleOf } = await import(pathToFileURL(join(built, "matching.js")));
+const { matching, pathReadings, scheduleOf } =
+  await import(pathToFileURL(join(built, "matching.js")));
 const tableIn = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
 // A table says of a rule its key, or some of what there is to say.
@@ -35,6 +36,59 @@ test("the server and the Worker match alike", async (t) => {
     // The server's API refuses what is no address; its doors take it for none.
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);
     else assertRules(server, rules, `the server: ${name}`);
+  }
+});
+
+test("paths have the readings of the table", () => {
+  const table = new URL("../../src/rules/request/testdata/path_readings.txt", import.meta.url);
+  const rows = readFileSync(table, "utf8").split("\n")
+    .filter((row) => row !== "" && !row.startsWith("#"))
+    .map((row) => row.split(" "));
+  assert.ok(rows.length > 20);
+  for (const [path, ...readings] of rows) {
+    assert.deepEqual(pathReadings(path) ?? ["refused"], readings, path);
+  }
+});
+
+test("both refuse a path of too many readings", async (t) => {
+  const url = await startNode(t, "--config", join(folder, "matching.yaml"), "--threads", "1");
+  const request = { path: "//a;b%2f..%5c..%2fc/../d%253f" };
+  assert.equal(askWorker(matching, request), "400 path");
+  assert.match(await askServer(url, request), /^400 .*path/);
+});
+
+// As of a Request. Node's own take no line ends, and no characters beyond ISO 8859-1.
+function headersOf(name, value) {
+  try {
+    return new Headers([[name, value]]);
+  } catch {
+    const get = (wanted) => (wanted.toLowerCase() === name.toLowerCase() ? value : null);
+    return { get, [Symbol.iterator]: () => [[name, value]].values() };
+  }
+}
+
+// tests/attack asks it of every host, over the wire.
+test("the values of headers are read as every host reads them", async () => {
+  const file = new URL("../../tests/attack/header_values.json", import.meta.url);
+  const { rules, sent } = JSON.parse(readFileSync(file, "utf8"));
+  const folderOfRules = buildWorker("header_values", { text: rules.join("\n") });
+  const { worker } = await import(pathToFileURL(join(folderOfRules, "matching.js")));
+  const env = {
+    KV: { get: async () => null, put: async () => {}, delete: async () => {} },
+    ORIGIN: { fetch: () => new Response("hello") },
+  };
+  // workerd reads bytes as UTF-8 where they are.
+  const text = (bytes) => {
+    const decoded = Buffer.from(bytes, "latin1").toString();
+    return decoded.includes("\ufffd") ? bytes : decoded;
+  };
+  for (const [name, status, values] of sent) {
+    for (const value of values) {
+      const headers = headersOf(name, text(value));
+      const request = { method: "GET", url: "https://a.test/", headers };
+      const reply = await worker.fetch(request, env, { waitUntil: () => {} });
+      assert.equal(reply.status, status, `${name}: ${JSON.stringify(value)}`);
+    }
   }
 });
 

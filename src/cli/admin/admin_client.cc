@@ -16,20 +16,6 @@ namespace {
 constexpr int kExitError = 2;
 constexpr Duration kPatience = std::chrono::seconds(5);
 
-struct Place {
-  std::string_view server;  // http://HOST:PORT
-  std::string_view path;    // ahead of the path of each page: /weir, or nothing
-};
-
-Place place_of(std::string_view url) {
-  const auto scheme = url.find("://");
-  const auto slash = url.find('/', scheme == url.npos ? 0 : scheme + 3);
-  if (slash == url.npos) return {.server = url, .path = {}};
-  auto path = url.substr(slash);
-  if (path.ends_with('/')) path.remove_suffix(1);
-  return {.server = url.substr(0, slash), .path = path};
-}
-
 }  // namespace
 
 void AdminClient::add_options(CLI::App& app) {
@@ -43,13 +29,12 @@ void AdminClient::add_options(CLI::App& app) {
 std::string AdminClient::ask(HttpQuestion question) const try {
   const char* const token = std::getenv("WEIR_ADMIN_TOKEN");
   question.token = token == nullptr ? "" : token;
-  const auto place = place_of(server);
-  question.path.insert(0, place.path);
-  auto reply = ask_json(place.server, question, kPatience);
+  question.url.insert(0, server.ends_with('/') ? server.substr(0, server.size() - 1) : server);
+  auto reply = ask_http(question, kPatience);
   if (reply.status == 200) return std::move(reply.body);
   fail(read_problem(reply.body).value_or("status " + std::to_string(reply.status)));
 } catch (const HttpClientError& error) {
-  fail(error.what());
+  fail("no answer from " + server + ": " + error.what());
 }
 
 void AdminClient::show(const HttpQuestion& question,

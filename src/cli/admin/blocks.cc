@@ -69,7 +69,7 @@ std::string span_text(double seconds) {
 }
 
 void block(const BlockOptions& options) {
-  const auto question = HttpQuestion{.path = kPath,
+  const auto question = HttpQuestion{.url = kPath,
                                      .method = "POST",
                                      .body = body_of({{"key", options.key},
                                                       {"for", options.length},
@@ -87,7 +87,7 @@ void block(const BlockOptions& options) {
 
 void unblock(const BlockOptions& options) {
   const auto question =
-      HttpQuestion{.path = kPath,
+      HttpQuestion{.url = kPath,
                    .method = "DELETE",
                    .body = body_of({{"key", options.key}, {"rule", options.rule}, {"by", who()}})};
   options.client.show(question, [&](std::string_view) {
@@ -117,7 +117,7 @@ std::string table_of(std::string_view reply) {
 void show_blocks(const BlockOptions& options) {
   auto path = kPath + ("?limit=" + std::to_string(options.limit));
   if (!options.rule.empty()) path += "&rule=" + escaped(options.rule);
-  options.client.show({.path = path}, table_of);
+  options.client.show({.url = path}, table_of);
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ std::string table_of(std::string_view reply) {
 
 void show_busiest(const BusiestOptions& options) {
   options.client.show(
-      {.path = "/admin/busiest?rule=" + escaped(options.rule) + "&by=" + options.by +
-               "&scope=" + options.scope + "&limit=" + std::to_string(options.limit)},
+      {.url = "/admin/busiest?rule=" + escaped(options.rule) + "&by=" + options.by +
+              "&scope=" + options.scope + "&limit=" + std::to_string(options.limit)},
       table_of);
 }
 

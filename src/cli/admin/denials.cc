@@ -82,7 +82,7 @@ std::string lines_of(std::string_view reply, std::int64_t& next) {
 void show_denials(const DenialOptions& options) {
   std::int64_t next = 0;
   for (;;) {
-    options.client.show({.path = path_of(options, next)},
+    options.client.show({.url = path_of(options, next)},
                         [&](std::string_view reply) { return lines_of(reply, next); });
     if (!options.follow) return;
     std::cout.flush();

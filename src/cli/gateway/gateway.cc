@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -119,10 +120,14 @@ void write_nginx_file(const GatewayOptions& options) {
   std::ofstream(nginx_file(options)) << text;
 }
 
-// As those of `weir serve`: this machine, unless the file says otherwise.
-std::vector<std::string> trusted_proxies_of(const Config& config) {
-  if (!config.settings.is_set("trusted_proxies")) return {"127.0.0.0/8", "::1"};
-  return config.settings.get<std::vector<std::string>>("trusted_proxies");
+// Trusts the proxies that `weir serve` does: this machine, unless the file says otherwise.
+void use(const Config& config, GatewayOptions& options) {
+  options.trusted_proxies = {"127.0.0.0/8", "::1"};
+  if (config.settings.is_set("trusted_proxies")) {
+    options.trusted_proxies = config.settings.get<std::vector<std::string>>("trusted_proxies");
+  }
+  options.awaits_responses =
+      std::ranges::any_of(config.rules, [](const Rule& rule) { return rule.response.has_value(); });
 }
 
 // One run of nginx, from its start to its end.
@@ -184,7 +189,7 @@ class Gateway {
       for (const auto& error : *errors) spdlog::error("{}", error.to_string());
       return spdlog::error("{} not reloaded: the rules in force stay", options_.config_file);
     }
-    options_.trusted_proxies = trusted_proxies_of(std::get<Config>(loaded));
+    use(std::get<Config>(loaded), options_);
     write_nginx_file(options_);
     spdlog::info("nginx reads {} again", options_.config_file);
     nginx_.signal(SIGHUP);
@@ -202,9 +207,8 @@ class Gateway {
 
 // Reads the rules, so that their mistakes are found before nginx is started.
 void use_rules(GatewayOptions& options) {
-  const auto config =
-      value_or_refuse(load_whole_config(options.config_file, ServedBy::kGateway), std::cerr);
-  options.trusted_proxies = trusted_proxies_of(config);
+  use(value_or_refuse(load_whole_config(options.config_file, ServedBy::kGateway), std::cerr),
+      options);
 }
 
 // What the command line names from the folder it is typed in.

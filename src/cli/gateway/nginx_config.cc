@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/node/webhook_url.h"
+#include "cli/http_url.h"
 #include "weir/version.h"
 
 namespace weir {
@@ -128,7 +128,7 @@ http {{
   }
 
   std::string origin() {
-    const auto url = WebhookUrl::parse(options_.origin);
+    const auto url = HttpUrl::parse(options_.origin);
     if (!url || url->target != "/") {
       refuse(
           fmt::format("--origin: '{}' is no origin; write http://HOST[:PORT] or "
@@ -136,8 +136,6 @@ http {{
                       is_plain(options_.origin) ? options_.origin : ""));
       return {};
     }
-    const bool is_v6 = url->host.find(':') != std::string::npos;
-    const auto host = is_v6 ? "[" + url->host + "]" : url->host;
     return fmt::format(R"(
     upstream origin {{
         server {}:{};
@@ -154,12 +152,12 @@ http {{
         "" "";
     }}
 )",
-                       host, url->port) +
-           tls_to(*url);
+                       url->host, url->port) +
+           tls_to(*url) + places();
   }
 
-  std::string tls_to(const WebhookUrl& url) {
-    if (url.scheme != WebhookUrl::Scheme::kHttps) return {};
+  std::string tls_to(const HttpUrl& url) {
+    if (url.scheme != "https") return {};
     return fmt::format(R"(
     proxy_ssl_name {};
     proxy_ssl_server_name on;
@@ -168,7 +166,41 @@ http {{
     proxy_ssl_trusted_certificate {};
     proxy_ssl_protocols TLSv1.2 TLSv1.3;
 )",
-                       url.host, file("--origin-ca", options_.origin_ca));
+                       url.name(), file("--origin-ca", options_.origin_ca));
+  }
+
+  // The response to a request that a rule counts by it is worth waiting for, whoever has left.
+  std::string places() const {
+    if (!options_.awaits_responses) return {};
+    return R"(
+    map $weir_awaited $place {
+        default @awaited;
+        "" @origin;
+    }
+)";
+  }
+
+  std::string locations() const {
+    const auto pass = fmt::format("proxy_pass {}://origin;",
+                                  options_.origin.starts_with("https:") ? "https" : "http");
+    if (!options_.awaits_responses) {
+      return fmt::format("\n        location / {{\n            {}\n        }}\n", pass);
+    }
+    return fmt::format(R"(
+        # No file is there, so nginx goes on at one of the others.
+        location / {{
+            root /dev/null;
+            try_files /none $place;
+        }}
+        location @origin {{
+            {0}
+        }}
+        location @awaited {{
+            {0}
+            proxy_ignore_client_abort on;
+        }}
+)",
+                       pass);
   }
 
   std::string server() {
@@ -182,24 +214,20 @@ http {{
     if (!options_.http_tls.empty()) text += tls();
     const auto timeout = std::chrono::ceil<std::chrono::milliseconds>(options_.origin_timeout);
     return text + fmt::format(R"(
-        location / {{
-            proxy_pass {}://origin;
-            proxy_http_version 1.1;
-            proxy_set_header Host $http_host;
-            proxy_set_header Upgrade $upgrade_to;
-            proxy_set_header Connection $connection_to;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-            proxy_set_header X-Forwarded-Host $http_host;
-            proxy_set_header X-Forwarded-Proto $scheme;
-            proxy_connect_timeout {}ms;
-            proxy_send_timeout {}ms;
-            proxy_read_timeout {}ms;
-        }}
-    }}
+        proxy_http_version 1.1;
+        proxy_set_header Host $http_host;
+        proxy_set_header Upgrade $upgrade_to;
+        proxy_set_header Connection $connection_to;
+        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+        proxy_set_header X-Forwarded-Host $http_host;
+        proxy_set_header X-Forwarded-Proto $scheme;
+        proxy_connect_timeout {0}ms;
+        proxy_send_timeout {0}ms;
+        proxy_read_timeout {0}ms;
+{1}    }}
 }}
 )",
-                              options_.origin.starts_with("https:") ? "https" : "http",
-                              timeout.count(), timeout.count(), timeout.count());
+                              timeout.count(), locations());
   }
 
   std::string address(std::string_view option, const std::string& text) {

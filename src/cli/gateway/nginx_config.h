@@ -36,6 +36,7 @@ struct GatewayOptions {
   std::string module_file{};
   std::string folder{};                        // for nginx's own files; empty: nginx's choice
   std::vector<std::string> trusted_proxies{};  // networks whose X-Forwarded-For is believed
+  bool awaits_responses = false;               // some rule counts by them
 };
 
 // The error says which option to mend, and why.

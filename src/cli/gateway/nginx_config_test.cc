@@ -82,6 +82,18 @@ TEST(NginxConfig, ItsFilesAreWhereItHasThemUnlessAFolderIsNamed) {
   EXPECT_THAT(written(nowhere), AllOf(Not(HasSubstr("pid")), Not(HasSubstr("temp_path"))));
 }
 
+TEST(NginxConfig, StaysWithTheOriginWhereAResponseIsAwaited) {
+  EXPECT_THAT(written(options()), AllOf(Not(HasSubstr("client_abort")), Not(HasSubstr("@"))));
+  auto counting = options();
+  counting.awaits_responses = true;
+  const auto text = written(counting);
+  EXPECT_THAT(text, AllOf(HasSubstr("map $weir_awaited $place {\n"),
+                          HasSubstr("location @awaited {\n            proxy_pass http://origin;\n"
+                                    "            proxy_ignore_client_abort on;\n"),
+                          HasSubstr("location @origin {\n            proxy_pass http://origin;\n"
+                                    "        }\n")));
+}
+
 TEST(NginxConfig, TheLogSaysHowLongARequestWaited) {
   EXPECT_THAT(written(options()), HasSubstr("delay $weir_delay "));
 }

@@ -34,7 +34,7 @@ class TrafficGuardTest : public ::testing::Test {
     return {.watch = {.scope = Scope::kFleet, .learn_s = 60},
             .node = "b",
             .host = "host",
-            .webhook = Webhook::Options{.url = *WebhookUrl::parse(receiver.url())}};
+            .webhook = Webhook::Options{.url = *HttpUrl::parse(receiver.url())}};
   }
 
   const Traffic traffic_;

@@ -8,9 +8,6 @@
 // word. Redirects are not followed: the token is for the URL's host. What finds no room is
 // counted and gone, and so is what waits when the node stops.
 //
-// https:// needs a certificate for the host by an authority that the system trusts (OpenSSL's
-// SSL_CERT_FILE names others).
-//
 // Thread rule: one thread makes, stops and destroys it; post() and figures() from any.
 // Tested by webhook_test.cc and tests/e2e/unusual_test.py.
 
@@ -23,16 +20,13 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "cli/node/webhook_url.h"
+#include "cli/http_url.h"
 #include "weir/time.h"
-
-namespace boost::asio {
-class io_context;
-}
 
 namespace weir {
 
@@ -41,7 +35,7 @@ class Webhook {
   static constexpr std::size_t kWaitingMax = 100;
 
   struct Options {
-    WebhookUrl url;
+    HttpUrl url;
     std::optional<std::string> token{};           // for Authorization: Bearer
     Duration patience = std::chrono::seconds(5);  // of one attempt
     // Before each further attempt.
@@ -76,8 +70,6 @@ class Webhook {
     bool may_try_again = true;
   };
 
-  class Underway;
-
   void work_off();
   std::optional<std::string> next();
   Outcome deliver(const std::string& json);
@@ -92,7 +84,7 @@ class Webhook {
   std::deque<std::string> waiting_;
   Figures figures_;
   bool is_stopping_ = false;
-  boost::asio::io_context* loop_ = nullptr;  // of the attempt that is under way
+  std::stop_source stop_;  // of the attempt that is under way
 
   std::thread thread_;
 };

@@ -35,7 +35,7 @@ class GatewayFields {
     const auto count_if = reader_.section("count_if");
     if (is_response_cost) rule.response = {.cost_header = header_in(*cost)};
     if (count_if)
-      read_statuses(*count_if, rule.response ? *rule.response : rule.response.emplace());
+      read_count_if(*count_if, rule.response ? *rule.response : rule.response.emplace());
     if (count_if) needs_gateway_for("count_if", "sees the response");
     if (is_response_cost) needs_gateway_for("cost", "sees the response");
     if (rule.response && rule.denial.delay_max > Duration{0}) {
@@ -105,7 +105,7 @@ class GatewayFields {
     return {};
   }
 
-  static void read_statuses(const SectionReader& count_if, ResponseCount& count) {
+  static void read_count_if(const SectionReader& count_if, ResponseCount& count) {
     for (const YamlNode* text : count_if.texts("status")) {
       const auto statuses = parse_statuses(text->text);
       if (statuses) {
@@ -115,6 +115,9 @@ class GatewayFields {
                          "'status' must be one from 100 to 599, such as 401, or 5xx for all from "
                          "500 to 599, or a list of such");
       }
+    }
+    if (count_if.get<std::string>("unknown") != "skip") {
+      count.statuses.push_back({kUnknownStatus, kUnknownStatus});
     }
   }
 

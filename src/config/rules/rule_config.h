@@ -45,6 +45,10 @@ void for_each_limits(const Rule& rule, Look look) {
   }
 }
 
+// Among the statuses that count it stands for a response that nobody has seen: its client has left,
+// or the origin has not answered.
+inline constexpr int kUnknownStatus = 0;
+
 // "response:X-Cost" is a cost that only a response says.
 inline constexpr std::string_view kOfResponse = "response:";
 

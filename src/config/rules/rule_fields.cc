@@ -205,10 +205,16 @@ constexpr Field kOnDenyFields[] = {
 
 constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
 
+constexpr std::string_view kCountOrSkip[] = {"count", "skip"};
+
 constexpr Field kCountIfFields[] = {
     row::texts("status", kAnyText,
                "The status of the response, or 5xx for all from 500 to 599, or several.")
         .required(),
+    row::choice("unknown", kCountOrSkip,
+                "Whether a request counts whose response nobody has seen, as its client has left "
+                "or the origin has not answered.")
+        .defaults_to("count"),
 };
 
 constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFields};

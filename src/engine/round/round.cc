@@ -63,6 +63,13 @@ bool Round::add(const Ask& ask) {
   return true;
 }
 
+bool Round::has(const Ask& ask) const {
+  return std::ranges::any_of(items(), [&](const auto& item) {
+    const Ask& other = item->ask;
+    return other.rule == ask.rule && other.key == ask.key && other.tier == ask.tier;
+  });
+}
+
 HashedName Round::name_of(const Ask& ask) const {
   KeyName name{.rule = {}, .bucket = ask.bucket, .key = ask.key};
   if (ask.rule == nullptr) return engine_.hasher().hash_names(name);

@@ -67,6 +67,8 @@ class Round {
   // False, and nothing is added, if there is no room for another: of kSpendAll all limits
   // of all asks must fit into one batch, those in shadow aside.
   bool add(const Ask& ask);
+  // Whether an ask of the same rule, key and tier was added: two readings of a path may lead there.
+  bool has(const Ask& ask) const;
 
   Operation operation() const { return operation_; }
   std::size_t size() const { return size_; }

@@ -23,6 +23,10 @@ class WallClock final : public Clock {
   Instant now() const noexcept override;
 };
 
+// How far one clock is ahead of the other, to a hundredth of a second. One is read after the other:
+// what passes in between must not move the second in which a window ends.
+Duration lead_of(const Clock& wall, const Clock& clock);
+
 // Tells, at once and then every kInterval, the lead of one clock over another.
 class WallFollower {
  public:

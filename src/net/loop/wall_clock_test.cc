@@ -51,6 +51,22 @@ TEST(WallFollower, TellsTheLeadAtOnceAndEachTimeItLooks) {
   EXPECT_EQ(told, std::vector<Duration>({5s, 1h + 5s, 5s - 1h}));
 }
 
+// The window's end is a whole second of the clock that limits are on, and stays one.
+TEST(WallFollower, DoesNotTellTheTimeBetweenTwoReads) {
+  OneAlarm reactor;
+  ManualClock wall;
+  ManualClock clock;
+  wall.advance(1h + 130ms);
+  std::vector<Duration> told;
+  const WallFollower follower(reactor, wall, clock, [&](Duration lead) { told.push_back(lead); });
+  for (const Duration between : std::vector<Duration>{3us, 250us, 4ms, -3us, -4ms}) {
+    wall.advance(between);
+    reactor.ring_at(clock.now());
+    wall.advance(-between);
+  }
+  EXPECT_EQ(told, std::vector<Duration>(6, 1h + 130ms));
+}
+
 TEST(WallClock, LeadsTheTimelineOfLimitsByNothingAtTheStart) {
   const WallClock wall;
   const SystemClock clock;

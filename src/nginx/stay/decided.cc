@@ -31,6 +31,20 @@ std::string_view field_of(ngx_http_request_t* request, std::string_view name) {
   return received.part.elts == nullptr ? shown : find_field(received, name);
 }
 
+// An origin got a part of the request, as far as nginx knows, and no other has answered it.
+bool is_unanswered(const ngx_http_request_t* request) {
+  const ngx_array_t* const tries = request->upstream_states;
+  if (tries == nullptr) return false;
+  constexpr auto kNever = static_cast<ngx_msec_t>(-1);
+  bool unanswered = false;
+  for (const auto& each :
+       std::span(static_cast<const ngx_http_upstream_state_t*>(tries->elts), tries->nelts)) {
+    if (each.peer == nullptr) continue;  // stands between those of two locations
+    unanswered = each.header_time == kNever && (unanswered || each.bytes_sent > 0);
+  }
+  return unanswered;
+}
+
 void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
   if (deciders.judge == nullptr) return;
   try {
@@ -48,7 +62,7 @@ void settle(void* data) {
   // Without a judge the process ends, and what it counts by has ended.
   if (deciders.judge == nullptr) return;
   const std::unique_ptr<Stay> stay(std::exchange(decided.stay, nullptr));
-  if (stay != nullptr && stay->owes()) charge(*stay, {}, ngx_cycle->log);
+  if (stay != nullptr && stay->owes()) charge(*stay, {.is_known = false}, ngx_cycle->log);
 }
 
 }  // namespace
@@ -72,6 +86,7 @@ ngx_int_t count_response(ngx_http_request_t* request) noexcept {
   if (decided != nullptr && decided->stay != nullptr && decided->stay->owes()) {
     const ResponseHead head{
         .status = static_cast<int>(request->headers_out.status),
+        .is_known = !is_unanswered(request),
         .field = [request](std::string_view name) { return field_of(request, name); }};
     charge(*decided->stay, head, request->connection->log);
   }

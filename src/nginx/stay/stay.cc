@@ -4,19 +4,20 @@
 
 #include "base/assert.h"
 #include "base/decimal.h"
+#include "config/rules/rule_config.h"
 
 namespace weir::nginx {
-namespace {
 
-// Unlike a client, an origin may say that its work costs nothing.
 std::int64_t cost_by(std::string_view text) {
   return read_decimal<std::int64_t>(text) == 0 ? 0 : cost_in(text);
 }
 
+namespace {
+
 // Work that nobody waited for costs what was reserved for it.
-std::int64_t cost_by(const ResponseHead& response, const ResponseCount& count) {
+std::int64_t cost_of(const ResponseHead& response, const ResponseCount& count) {
   const std::string_view text = response.field(count.cost_header);
-  const bool is_known = response.status != ResponseHead::kNoResponse || !text.empty();
+  const bool is_known = response.is_known || !text.empty();
   return is_known ? cost_by(text) : std::max<std::int64_t>(1, count.reserved);
 }
 
@@ -55,16 +56,20 @@ void Stay::forget_denied(const Asks& looks) {
   });
 }
 
+bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {
+  return count.counts(response.status) || (!response.is_known && count.counts(kUnknownStatus));
+}
+
 void Stay::pay(const ResponseHead& response, const RuleSet& rules, Asks& asks) {
   is_paid_ = true;
   for (const Charge& charge : charges_) {
     const Rule* const rule = rules.find(charge.rule);
-    if (rule == nullptr || !rule->response || !rule->response->counts(response.status)) continue;
+    if (rule == nullptr || !rule->response || !counts(*rule->response, response)) continue;
     Ask due = charge.ask;
     due.rule = rule;
     due.key = charge.key;
     due.tier = charge.tier;
-    if (!rule->response->cost_header.empty()) due.cost = cost_by(response, *rule->response);
+    if (!rule->response->cost_header.empty()) due.cost = cost_of(response, *rule->response);
     if (due.cost > 0) WEIR_ASSERT(asks.add(due));
   }
 }

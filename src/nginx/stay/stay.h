@@ -10,7 +10,7 @@
 // A request that a rule may count by the response holds a share of the limit until then, as one
 // that is under way. What the rule counts is charged when the response's head is known, before any
 // of the body is sent: who reads slowly delays nothing. A request that ends without a response is
-// charged at its end, as nginx logs a client that has gone: with status 499.
+// charged at its end: nobody knows what it would have been, so it counts.
 //
 // Thread rule: a worker's only thread. Tested by stay_test.cc and tests/nginx/response_test.py.
 
@@ -34,11 +34,17 @@ struct ResponseHead {
   static constexpr int kNoResponse = 499;
 
   int status = kNoResponse;
+  // Else nobody has seen one: the client has left, or nginx says that the origin has not answered.
+  bool is_known = true;
   // The value of the field, the first if there are several; empty if there is none.
   std::function<std::string_view(std::string_view name)> field = [](std::string_view) {
     return std::string_view();
   };
 };
+
+// What an origin or nginx's configuration says of a cost. Unlike a client, both may say that the
+// work costs nothing.
+std::int64_t cost_by(std::string_view text);
 
 class Stay {
  public:
@@ -84,6 +90,7 @@ class Stay {
     std::optional<KeyHash> share{};
   };
   void leave(const Charge& charge);
+  static bool counts(const ResponseCount& count, const ResponseHead& response);
 
   const std::size_t rules_;
   Concurrency& under_way_;

@@ -19,6 +19,11 @@ constexpr std::string_view kResponseRules = R"(rules:
     window: 1m
     count_if: {status: [401, 403]}
     on_deny: {block: 5m}
+  - id: lenient
+    match: {path: /lenient}
+    limit: 2
+    window: 1m
+    count_if: {status: [401, 502], unknown: skip}
   - id: all
     group: all
     match: {path: /login}
@@ -86,10 +91,13 @@ class Stays : public Workers {
   }
   bool pass(std::string_view path, int status) { return pass(path, {.status = status}); }
   // How many pass, of so many.
-  int passing(int requests, std::string_view path, int status) {
+  int passing(int requests, std::string_view path, const ResponseHead& response) {
     int passed = 0;
-    for (int i = 0; i < requests; ++i) passed += pass(path, status) ? 1 : 0;
+    for (int i = 0; i < requests; ++i) passed += pass(path, response) ? 1 : 0;
     return passed;
+  }
+  int passing(int requests, std::string_view path, int status) {
+    return passing(requests, path, {.status = status});
   }
   static ResponseHead priced(std::string_view price) {
     return {.status = 200, .field = [price](std::string_view name) {
@@ -190,9 +198,16 @@ TEST_F(Stays, AResponseSaysWhatItsWorkHasCost) {
 }
 
 TEST_F(Stays, WhoGoesWithoutAResponsePaysAtTheEnd) {
-  EXPECT_TRUE(pass("/work", ResponseHead()));
+  const ResponseHead unknown{.is_known = false};
+  EXPECT_TRUE(pass("/work", unknown));
   EXPECT_EQ(left("/work"), 9);
-  EXPECT_EQ(passing(5, "/login", ResponseHead::kNoResponse), 5);
+  EXPECT_EQ(passing(5, "/login", ResponseHead::kNoResponse), 5) << "an origin says so";
+  EXPECT_EQ(passing(5, "/login", unknown), 2);
+}
+
+TEST_F(Stays, ARuleMaySkipWhatNobodyHasSeen) {
+  EXPECT_EQ(passing(5, "/lenient", {.is_known = false}), 5);
+  EXPECT_EQ(passing(5, "/lenient", {.status = 502, .is_known = false}), 2) << "as nginx says";
 }
 
 // No more pass than limit / reserve, whatever each will cost.
@@ -217,7 +232,7 @@ TEST_F(Stays, OfAHundredOfUnknownCostAtOnceAsManyPassAsTheirReservesFit) {
 }
 
 TEST_F(Stays, WhoGoesWithoutAResponsePaysWhatWasReserved) {
-  EXPECT_TRUE(pass("/tokens", ResponseHead()));
+  EXPECT_TRUE(pass("/tokens", {.is_known = false}));
   EXPECT_EQ(left("/tokens"), 70);
   EXPECT_TRUE(pass("/tokens", priced("")));
   EXPECT_EQ(left("/tokens"), 69);

@@ -1,6 +1,9 @@
 #include "proto/http/rate_limit_headers.h"
 
 #include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -207,6 +210,25 @@ TEST(RateLimitHeaders, InOlderForms) {
             "RateLimit-Policy: 10;w=60, 20;w=86400\r\n"
             "Retry-After: 7200\r\n");
   EXPECT_EQ(headers(limit, RateLimitStyle::Fields::kNone), "Retry-After: 7200\r\n");
+}
+
+// npm/test asks the package's part.
+TEST(RateLimitHeaders, ResetAsATimeIsNeverEarlyAndLessThanASecondLate) {
+  std::ifstream file("../../npm/test/reset_epoch.json");
+  const boost::json::value table = boost::json::parse(file);
+  ASSERT_FALSE(table.as_array().empty());
+  for (const boost::json::value& row : table.as_array()) {
+    RateLimit limit{.policy = kMinute.policy, .decision = kMinute.decision};
+    limit.wall_time = instant_from_epoch_us(row.at("now_us").as_int64());
+    limit.decision.reset_after = Duration{row.at("reset_after_us").as_int64()};
+    limit.style = {.fields = RateLimitStyle::Fields::kNone,
+                   .x_limit = false,
+                   .x_remaining = false,
+                   .reset = RateLimitStyle::Reset::kEpoch};
+    EXPECT_EQ(headers(limit),
+              "X-RateLimit-Reset: " + std::to_string(row.at("reset").as_int64()) + "\r\n")
+        << row;
+  }
 }
 
 TEST(RateLimitHeaders, ResetAsATime) {

@@ -27,22 +27,26 @@ int guarded(Call call) {
   return has_memory_for(call) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
+template <bool (Http2Session::*kAdd)(const nghttp2_frame&, std::string_view, std::string_view)>
+int take_field(nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
+               std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
+               std::uint8_t, void* user_data) {
+  bool goes_on = false;
+  const int outcome = guarded([&] {
+    goes_on =
+        (session_of(user_data).*kAdd)(*frame, text_of(name, name_size), text_of(value, value_size));
+  });
+  return goes_on ? outcome : NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
 void set_receiving_callbacks(nghttp2_session_callbacks* callbacks) {
   nghttp2_session_callbacks_set_on_begin_headers_callback(
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
         return guarded([&] { session_of(user_data).begin_head(*frame); });
       });
-  nghttp2_session_callbacks_set_on_header_callback(
-      callbacks, [](nghttp2_session*, const nghttp2_frame* frame, const std::uint8_t* name,
-                    std::size_t name_size, const std::uint8_t* value, std::size_t value_size,
-                    std::uint8_t, void* user_data) {
-        bool goes_on = false;
-        const int outcome = guarded([&] {
-          goes_on = session_of(user_data).add_field(*frame, text_of(name, name_size),
-                                                    text_of(value, value_size));
-        });
-        return goes_on ? outcome : NGHTTP2_ERR_CALLBACK_FAILURE;
-      });
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, take_field<&Http2Session::add_field>);
+  nghttp2_session_callbacks_set_on_invalid_header_callback(
+      callbacks, take_field<&Http2Session::add_bad_field>);
   nghttp2_session_callbacks_set_on_frame_recv_callback(
       callbacks, [](nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
         return guarded([&] { session_of(user_data).frame_received(*frame); });
@@ -81,6 +85,8 @@ nghttp2_option* make_option() {
   nghttp2_option* option = nullptr;
   if (nghttp2_option_new(&option) != 0) throw std::bad_alloc();
   nghttp2_option_set_no_closed_streams(option, 1);
+  // Blanks around a value do not make it a bad one, as in HTTP/1.1: the session takes them away.
+  nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(option, 1);
   return option;
 }
 

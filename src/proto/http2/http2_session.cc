@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/assert.h"
 
 namespace weir {
@@ -248,8 +249,15 @@ bool Http2Session::add_field(const nghttp2_frame& frame, std::string_view name,
   head_decoded_ += decoded;
   is_flooded_ = is_flooded_ || decoded_left_ < 0 || head_decoded_ > kHeadBomb;
   if (is_flooded_) return false;
-  if (current_ != nullptr && current_->id_ == frame.hd.stream_id) current_->add_field(name, value);
+  if (current_ == nullptr || current_->id_ != frame.hd.stream_id) return true;
+  current_->add_field(name, trim_blanks(value));
   return true;
+}
+
+bool Http2Session::add_bad_field(const nghttp2_frame& frame, std::string_view name,
+                                 std::string_view value) {
+  if (current_ != nullptr) current_->has_bad_field_ = true;
+  return add_field(frame, name, value);
 }
 
 void Http2Session::frame_received(const nghttp2_frame& frame) {
@@ -282,6 +290,10 @@ void Http2Session::head_complete(Http2Stream& stream, const nghttp2_frame& frame
     return require(nghttp2_session_terminate_session(nghttp2_.get(), NGHTTP2_ENHANCE_YOUR_CALM));
   }
   stream.close_head();
+  if (stream.has_bad_field_) {
+    return stream.answer_constant(400, kPlainText,
+                                  "A header field has a character that no field has.");
+  }
   if (!stream.names_one_host()) {
     return stream.answer_constant(400, kPlainText, "There is no host, or more than one.");
   }

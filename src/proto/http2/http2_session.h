@@ -98,6 +98,8 @@ class Http2Session final : public Session {
   void begin_head(const nghttp2_frame& frame);
   // False: the connection is to end.
   bool add_field(const nghttp2_frame& frame, std::string_view name, std::string_view value);
+  // One with a character that no field has. nghttp2 would go on without it, and so would rules.
+  bool add_bad_field(const nghttp2_frame& frame, std::string_view name, std::string_view value);
   void frame_received(const nghttp2_frame& frame);
   void data_received(std::int32_t stream, std::string_view bytes);
   void frame_sent(const nghttp2_frame& frame);

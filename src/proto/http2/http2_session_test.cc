@@ -50,6 +50,23 @@ TEST_F(Http2SessionTest, RefusesRequestsForNoHostOrTwo) {
   EXPECT_FALSE(peer.session().finished());
 }
 
+// nghttp2 left such fields out, so that rules did not see what an origin may see.
+TEST_F(Http2SessionTest, ReadsFieldsWithBlanksAndRefusesThoseWithControlCharacters) {
+  const auto ask = [&](std::string name, std::string value) {
+    const auto stream =
+        peer.ask({.path = "/echo", .fields = {{std::move(name), std::move(value)}}});
+    peer.talk(now);
+    return peer.reply(stream);
+  };
+  EXPECT_EQ(ask("x-name", "\t a b \t").fields["x-saw"], "POST /echo test x-name=a b host=test");
+  for (const std::string value : {"a\x0b", "\x01", "a\nb", "a\x7f"}) {
+    EXPECT_EQ(ask("x-name", value).status, "400") << value;
+  }
+  EXPECT_EQ(ask("x name", "a").status, "400");
+  EXPECT_EQ(ask("x-name", "\xff").status, "200");
+  EXPECT_FALSE(peer.session().finished());
+}
+
 TEST_F(Http2SessionTest, AnEmptyAnswerIsAHeadAlone) {
   const auto stream = peer.ask({.method = "GET", .path = "/nothing"});
   peer.talk(now);

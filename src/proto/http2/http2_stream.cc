@@ -83,7 +83,7 @@ void Http2Stream::retire() {
   head_size_ = sent_ = held_ = 0;
   deadline_ = expires_at_ = Instant::max();
   is_kept_open_ = false;
-  head_too_long_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
+  head_too_long_ = has_bad_field_ = is_complete_ = is_begun_ = is_finished_ = is_deferred_ = false;
   late_.reset();
 }
 

@@ -144,6 +144,7 @@ class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
   std::vector<Http2Field> trailers_;
 
   bool head_too_long_ = false;
+  bool has_bad_field_ = false;
   bool is_complete_ = false;
   bool is_begun_ = false;
   bool is_finished_ = false;

@@ -19,6 +19,10 @@ constexpr std::array kHeaders = {
     HeaderName{ClientHeader::kCfConnectingIp, "CF-Connecting-IP"},
 };
 
+constexpr std::string_view name_of(ClientHeader header) {
+  return kHeaders[static_cast<std::size_t>(header)].name;
+}
+
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -114,7 +118,7 @@ std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
                                         std::span<const NameValue> headers, ClientHeader header,
                                         const TrustedProxies& trusted) {
   if (!trusted.trusts(peer)) return peer;
-  const std::string_view name = kHeaders[static_cast<std::size_t>(header)].name;
+  const std::string_view name = name_of(header);
   const bool is_chain =
       header == ClientHeader::kXForwardedFor || header == ClientHeader::kForwarded;
   Chain chain(header, trusted);
@@ -128,6 +132,19 @@ std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
     if (!chain.take(field.value)) break;
   }
   return chain.client() ? chain.client() : peer;
+}
+
+Caller Caller::network() const {
+  constexpr unsigned kBitsV6 = 64;  // what one subscriber has
+  if (!address || address->is_v4()) return *this;
+  return {.address = address->network(kBitsV6), .is_named = is_named};
+}
+
+Caller caller_of(const std::optional<IpAddress>& peer, std::span<const NameValue> headers,
+                 const TrustedProxies& trusted) {
+  constexpr ClientHeader kHeader = ClientHeader::kXForwardedFor;
+  const bool is_named = trusted.trusts(peer) && find_header(headers, name_of(kHeader));
+  return {.address = client_address(peer, headers, kHeader, trusted), .is_named = is_named};
 }
 
 }  // namespace weir

@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -54,6 +55,21 @@ std::optional<ClientHeader> client_header_from_name(std::string_view name);
 std::optional<IpAddress> client_address(const std::optional<IpAddress>& peer,
                                         std::span<const NameValue> headers, ClientHeader header,
                                         const TrustedProxies& trusted);
+
+// The sender of a request, for the bounds of the node itself: guesses and places, not its rules.
+struct Caller {
+  std::optional<IpAddress> address{};  // none: over a Unix socket
+  bool is_named = false;               // by a trusted proxy
+
+  // All that counts as one caller: its IPv4 address, the /64 of its IPv6 address.
+  Caller network() const;
+
+  friend auto operator<=>(const Caller&, const Caller&) = default;
+};
+
+// The peer; behind a trusted proxy, the client in its X-Forwarded-For.
+Caller caller_of(const std::optional<IpAddress>& peer, std::span<const NameValue> headers,
+                 const TrustedProxies& trusted);
 
 // "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
 std::optional<IpAddress> parse_forwarded_address(std::string_view text);

@@ -90,6 +90,33 @@ TEST(ClientAddress, BelievesAUnixSocketAndLoopbackUnlessToldOtherwise) {
   EXPECT_EQ(found(IpAddress::parse("10.0.0.1"), {}), "10.0.0.1");
 }
 
+TEST(ClientAddress, ACallerIsNamedByATrustedPeerAlone) {
+  const auto local = IpAddress::parse("127.0.0.1");
+  const auto other = IpAddress::parse("203.0.113.1");
+  const std::vector<NameValue> none = {{"X-Real-IP", "192.0.2.1"}};
+  const auto named = [](std::string_view value) {
+    return std::vector<NameValue>{{"x-forwarded-for", value}};
+  };
+  const Caller client{.address = IpAddress::parse("192.0.2.1"), .is_named = true};
+  EXPECT_EQ(caller_of(local, named("6.6.6.6, 192.0.2.1"), {}), client);
+  EXPECT_EQ(caller_of(std::nullopt, named("192.0.2.1"), {}), client);
+  EXPECT_EQ(caller_of(local, none, {}), (Caller{.address = local}));
+  EXPECT_EQ(caller_of(other, named("192.0.2.1"), {}), (Caller{.address = other}));
+  for (const std::string_view claim : {"127.0.0.1", "unknown", ""}) {
+    EXPECT_EQ(caller_of(local, named(claim), {}), (Caller{.address = local, .is_named = true}))
+        << claim;
+  }
+}
+
+TEST(ClientAddress, ACallerIsItsNetwork) {
+  const auto network = [](std::string_view address) {
+    return Caller{.address = IpAddress::parse(address)}.network().address->to_string();
+  };
+  EXPECT_EQ(network("192.0.2.77"), "192.0.2.77");
+  EXPECT_EQ(network("2001:db8:1:2:3::4"), "2001:db8:1:2::");
+  EXPECT_EQ(Caller{}.network(), Caller{});
+}
+
 TEST(ClientAddress, NamesHeadersInAnyCase) {
   EXPECT_EQ(client_header_from_name("x-forwarded-for"), ClientHeader::kXForwardedFor);
   EXPECT_EQ(client_header_from_name("CF-Connecting-IP"), ClientHeader::kCfConnectingIp);

@@ -23,7 +23,8 @@ namespace weir {
 struct Request {
   std::string_view method{};
   std::string_view host{};  // in lower case, without port
-  std::string_view path{};  // as sent, without query; begins with '/'
+  std::string_view path{};  // in the first of its readings: rules/request/request_path.h
+  std::span<const std::string_view> other_paths{};  // its further readings
   std::string_view query{};
   std::span<const NameValue> headers{};         // in the order sent; names in any case
   std::optional<std::string_view> named_key{};  // instead of what each rule makes of the request

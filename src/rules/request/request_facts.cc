@@ -10,16 +10,47 @@
 namespace weir {
 namespace {
 
-// Appends what `encoded` stands for in a query: '+' is a blank.
+// Appends what `encoded` stands for, with this in place of each '+': in a query a blank.
 // REQUIRES: the capacity of `text` suffices, since views of it are held.
-std::string_view decode(std::string_view encoded, std::string& text) {
+std::string_view decode(std::string_view encoded, char plus, std::string& text) {
   const std::size_t begin = text.size();
   while (!encoded.empty()) {
     const auto byte = percent_byte(encoded);
-    text += byte ? *byte : encoded.front() == '+' ? ' ' : encoded.front();
+    text += byte ? *byte : encoded.front() == '+' ? plus : encoded.front();
     encoded.remove_prefix(byte ? 3 : 1);
   }
   return std::string_view(text).substr(begin);
+}
+
+// No text is longer when it is decoded.
+std::size_t decoded_max(const Request& request) {
+  std::size_t size = request.query.size();
+  for (const NameValue& header : request.headers) size += header.value.size();
+  return size;
+}
+
+// "\153" and "\k" are k.
+std::string without_escapes(std::string_view text) {
+  const auto octal = [&](std::size_t at) { return text[at] >= '0' && text[at] <= '7'; };
+  std::string plain;
+  while (!text.empty()) {
+    const bool is_escape = text.front() == '\\' && text.size() > 1;
+    const bool is_byte =
+        is_escape && text.size() > 3 && octal(1) && text[1] <= '3' && octal(2) && octal(3);
+    plain += is_byte ? static_cast<char>((text[1] - '0') * 64 + (text[2] - '0') * 8 + text[3] - '0')
+                     : text[is_escape ? 1 : 0];
+    text.remove_prefix(is_byte ? 4 : is_escape ? 2 : 1);
+  }
+  return plain;
+}
+
+// All spellings of a cookie's value that some origin takes for one: Python's read escapes in
+// quotes, Express drops what ends a text that a quote begins, whatever it is, and many decode.
+// REQUIRES: the capacity of `text` suffices
+std::string_view cookie_value(std::string_view sent, std::string& text) {
+  const bool is_quoted = sent.size() > 1 && sent.front() == '"';
+  if (!is_quoted) return trim_blanks(decode(sent, '+', text));
+  return trim_blanks(decode(without_escapes(sent.substr(1, sent.size() - 2)), '+', text));
 }
 
 // Gives each name a number.
@@ -98,6 +129,10 @@ void RequestFacts::note(const KeyPart& part) {
 }
 
 void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now) const {
+  if (!parameters_.empty() || !cookies_.empty()) {
+    scratch.text.clear();
+    scratch.text.reserve(decoded_max(request));
+  }
   if (!parameters_.empty()) {
     read_query(request.query, scratch);
     request.parameters = scratch.parameters.all();
@@ -108,10 +143,11 @@ void RequestFacts::complete(Request& request, FactScratch& scratch, Instant now)
   }
   if (looks_at_tokens()) read_tokens(request, scratch, now);
   if (looks_at_country_) request.country = country_of(request);
-  if (looks_at_folder_) read_folder(request, scratch);
+  complete_path(request, scratch);
 }
 
-void RequestFacts::read_folder(Request& request, FactScratch& scratch) {
+void RequestFacts::complete_path(Request& request, FactScratch& scratch) const {
+  if (!looks_at_folder_) return;
   scratch.folder.assign(request.path);
   if (!request.path.ends_with('/')) scratch.folder += '/';
   scratch.folder_in_small.resize(scratch.folder.size());
@@ -142,25 +178,23 @@ std::string_view RequestFacts::country_of(const Request& request) const {
 
 void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {
   scratch.parameters.clear(parameters_.size());
-  scratch.text.clear();
-  scratch.text.reserve(query.size());
   while (!query.empty()) {
     const std::string_view pair = take_until(query, '&');
     const auto equals = std::min(pair.find('='), pair.size());
     const std::size_t before = scratch.text.size();
-    const auto name = parameters_.find(decode(pair.substr(0, equals), scratch.text));
+    const auto name = parameters_.find(decode(pair.substr(0, equals), ' ', scratch.text));
     scratch.text.resize(before);
     if (name == parameters_.end()) continue;
-    const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), scratch.text);
+    const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), ' ', scratch.text);
     scratch.parameters.add(name->second, {.name = name->first, .value = value});
   }
 }
 
 void RequestFacts::read_tokens(Request& request, FactScratch& scratch, Instant now) const {
-  constexpr std::string_view kScheme = "bearer ";
+  constexpr std::string_view kScheme = "bearer";
   std::string_view token = request.header(sources_.token_header).value_or("");
   if (equal_ignoring_case(token.substr(0, kScheme.size()), kScheme)) {
-    token = trim_blanks(token.substr(kScheme.size()));  // many readers take more than one blank
+    token = trim_blanks(token.substr(kScheme.size()));  // many readers take any blanks
   }
   if (!claims_.empty() && sources_.token_key != nullptr) {
     request.token =
@@ -185,8 +219,8 @@ void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) co
       if (equals == std::string_view::npos) continue;
       const auto name = cookies_.find(trim_blanks(pair.substr(0, equals)));
       if (name == cookies_.end()) continue;
-      scratch.cookies.add(name->second,
-                          {.name = name->first, .value = trim_blanks(pair.substr(equals + 1))});
+      const auto value = cookie_value(trim_blanks(pair.substr(equals + 1)), scratch.text);
+      scratch.cookies.add(name->second, {.name = name->first, .value = value});
     }
   }
 }

@@ -83,6 +83,9 @@ class RequestFacts {
   // The facts refer to the request's own texts, to `scratch` and to this.
   void complete(Request& request, FactScratch& scratch, Instant now) const;
 
+  // Completes the request with what follows from its path alone.
+  void complete_path(Request& request, FactScratch& scratch) const;
+
   const RequestNeeds& needs() const { return needs_; }
 
   // The name of a header that rules look at, that has to say one thing, and that the request
@@ -96,7 +99,6 @@ class RequestFacts {
   void note(const RequestMatch& match);
   void note(const KeyPart& part);
   void read_query(std::string_view query, FactScratch& scratch) const;
-  static void read_folder(Request& request, FactScratch& scratch);
   void read_tokens(Request& request, FactScratch& scratch, Instant now) const;
   void read_cookies(const Request& request, FactScratch& scratch) const;
   std::string_view country_of(const Request& request) const;

@@ -123,7 +123,8 @@ TEST(RequestFacts, FindsTheTokenBehindItsScheme) {
   rules[0].match.emplace().unverified_claims.push_back({"plan", TextPattern("*")});
   const RequestFacts all(rules, {});
   const std::string token = "e30.eyJwbGFuIjoiZ29sZCIsImlkIjo0Miwicm9sZXMiOlsiYSIsImIiXX0.";
-  for (const std::string before : {"", "Bearer ", "bearer ", "BEARER   ", "Bearer \t"}) {
+  for (const std::string before :
+       {"", "Bearer ", "bearer ", "BEARER   ", "Bearer \t", "Bearer\t"}) {
     const std::string value = before + token;
     const std::vector<NameValue> headers = {{"authorization", value}};
     FactScratch scratch;
@@ -151,8 +152,20 @@ TEST(RequestFacts, FindsTheCookiesThatRulesLookAt) {
   EXPECT_EQ(cookies({}), "");
   EXPECT_EQ(cookies({{"cookie", "s=1; other=2; t=3"}}), "s=1|t=3|");
   EXPECT_EQ(cookies({{"Cookie", "s=1"}, {"Host", "s=9"}, {"COOKIE", "t=2;s=3"}}), "s=1|t=2|s=3|");
-  EXPECT_EQ(cookies({{"Cookie", " s = \"a b\" ;t;; =;S=2;t=a=b"}}), "s=\"a b\"|t=a=b|");
-  EXPECT_EQ(cookies({{"Cookie", "s=%41+"}}), "s=%41+|");
+  EXPECT_EQ(cookies({{"Cookie", " s = \"a b\" ;t;; =;S=2;t=a=b"}}), "s=a b|t=a=b|");
+}
+
+// Each spelling was a key of its own, and to the origin they are one.
+TEST(RequestFacts, ReadOneValueInAllSpellingsOfACookie) {
+  for (const std::string spelling :
+       {"k1", "%6b1", "%6B%31", "\"k1\"", "\"%6b1\"", "\"k1x", R"("\153\061")", R"("\k1")",
+        " \"k1\"\t", "%20k1%09", R"("\0456b1")"}) {
+    const std::string header = "t=1; s=" + spelling + "; x=2";
+    EXPECT_EQ(cookies({{"Cookie", header}}), "t=1|s=k1|") << spelling;
+  }
+  EXPECT_EQ(cookies({{"Cookie", "s=%256b+%;t=%22a%22"}}), "s=%6b+%|t=\"a\"|");
+  EXPECT_EQ(cookies({{"Cookie", "s=\";t=\"\""}}), "s=\"|t=|");
+  EXPECT_EQ(cookies({{"Cookie", R"(s="a\";t="\477\18")"}}), R"(s=a\|t=47718|)");
 }
 
 TEST(RequestFacts, TakesTheCountryFromItsHeader) {

@@ -2,56 +2,118 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "base/percent.h"
 
 namespace weir {
 namespace {
 
-// The byte that "%41" at the front of `text` stands for, if it may stand for itself.
-std::optional<char> decoded(std::string_view text) {
-  const auto byte = percent_byte(text);
-  const bool may = byte && *byte != '\0';
-  return may ? byte : std::nullopt;
+// What servers do to a path, step by step. The Worker has the same table:
+// worker/src/request_path.ts.
+//
+//   D  decodes                           d  the same, but %2F and %5C stay
+//   C  cuts ';' and what follows         Q  ends at '?', '#' and NUL
+//   R  merges slashes, and resolves      r  resolves, where an empty segment is one
+//   B  takes a backslash for a slash     H  takes what follows "//" for a host
+//   M  merges slashes
+constexpr std::array<std::string_view, 12> kOrders = {
+    "DCR",     // which rules are written for
+    "CDR",     // Tomcat, Jetty
+    "DR",      // nginx, Go
+    "dR",      // Apache httpd, with AllowEncodedSlashes NoDecode
+    "dRDR",    // and with AllowEncodedSlashes On
+    "DRCR",    // Tomcat behind nginx, which sends the path on as it reads it
+    "DRQCDR",  // and behind nginx that sends it on decoded
+    "DM",      // WSGI, Rack
+    "DBR",     // IIS
+    "HBdrM",   // the URL of WHATWG: Node, Deno, Workers
+    "HBdrDR",  // nginx behind a proxy that resolves, and decodes no slashes
+    "CdrM",    // Undertow
+};
+
+constexpr std::string_view kSlashes = "/\\";
+
+// Bytes that a server may read in its own way.
+constexpr auto kTells = [] {
+  std::array<bool, 256> tells{};
+  for (const unsigned char c : {'%', ';', '\\', '?', '#'}) tells[c] = true;
+  return tells;
+}();
+
+// Whether a segment is empty or made of dots, and others follow or not.
+bool is_odd(std::string_view rest) {
+  if (!rest.starts_with('.')) return rest.starts_with('/');
+  const auto segment = rest.substr(0, rest.find('/'));
+  return segment == "." || segment == "..";
 }
 
 bool is_normal(std::string_view path) {
   if (!path.starts_with('/')) return false;
-  char before = '\0';
-  for (const char c : path) {
-    if (c == '%' || c == ';' || (before == '/' && (c == '/' || c == '.'))) return false;
-    before = c;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (kTells[static_cast<unsigned char>(path[i])]) return false;
+    if (path[i] == '/' && is_odd(path.substr(i + 1))) return false;
   }
   return true;
 }
 
-// Replaces `text` by what it decodes to, with a '/' in front.
-void decode(std::string_view path, std::string& text) {
-  text.assign(path.starts_with('/') ? "" : "/");
-  while (!path.empty()) {
-    const auto byte = decoded(path);
-    text += byte.value_or(path.front());
-    path.remove_prefix(byte ? 3 : 1);
+// NUL stays encoded, or it would end texts of C. A slash that stays is written in one way.
+void decode(std::string& text, bool keeps_slashes) {
+  std::size_t kept = 0;
+  for (std::size_t read = 0; read < text.size();) {
+    const auto byte = percent_byte(std::string_view(text).substr(read));
+    if (!byte || *byte == '\0') {
+      text[kept++] = text[read++];
+      continue;
+    }
+    read += 3;
+    if (keeps_slashes && kSlashes.find(*byte) != std::string_view::npos) {
+      kept += std::string_view(*byte == '/' ? "%2F" : "%5C").copy(text.data() + kept, 3);
+    } else {
+      text[kept++] = *byte;
+    }
   }
+  text.resize(kept);
+}
+
+void cut_parameters(std::string& text) {
+  bool is_parameter = false;
+  std::erase_if(text, [&](char c) {
+    is_parameter = c == ';' || (is_parameter && c != '/');
+    return is_parameter;
+  });
+}
+
+void end_at_query(std::string& text) {
+  text.resize(std::min({text.size(), text.find_first_of("?#"), text.find("%00")}));
+}
+
+void cut_host(std::string& text) {
+  const std::size_t host = text.find_first_not_of(kSlashes);
+  if (host < 2) return;
+  text.erase(0, text.find_first_of(kSlashes, host));
+  if (text.empty()) text = "/";
+}
+
+void merge_slashes(std::string& text) {
+  const auto again =
+      std::ranges::unique(text, [](char one, char other) { return one == '/' && other == '/'; });
+  text.erase(again.begin(), again.end());
 }
 
 // Resolves segments in place. The part kept grows slower than the part read, because
-// each segment is read with at least the one slash that it is written with.
-void resolve_segments(std::string& text) {
+// each segment is read with the one slash that it is written with.
+void resolve(std::string& text) {
   std::size_t kept = 0;  // without a slash at its end: the root is empty
-  bool is_folder = true;
+  bool is_folder = false;
   for (std::size_t read = 0; read < text.size();) {
-    const std::size_t begin = text.find_first_not_of('/', read);
-    is_folder = begin == std::string::npos;
-    if (is_folder) break;
+    const std::size_t begin = read + 1;
     read = std::min(text.find('/', begin), text.size());
-    std::string_view segment = std::string_view(text).substr(begin, read - begin);
-    segment = segment.substr(0, segment.find(';'));
+    const auto segment = std::string_view(text).substr(begin, read - begin);
     is_folder = segment.empty() || segment == "." || segment == "..";
+    const bool is_inner = segment.empty() && read < text.size();
     if (segment == "..") {
       kept = kept == 0 ? 0 : text.rfind('/', kept - 1);
-    } else if (!is_folder) {
+    } else if (!is_folder || is_inner) {
       std::memmove(text.data() + kept + 1, segment.data(), segment.size());
       text[kept] = '/';
       kept += 1 + segment.size();
@@ -61,13 +123,50 @@ void resolve_segments(std::string& text) {
   if (is_folder) text += '/';
 }
 
+void take(char step, std::string& text) {
+  switch (step) {
+    case 'D': return decode(text, false);
+    case 'd': return decode(text, true);
+    case 'C': return cut_parameters(text);
+    case 'Q': return end_at_query(text);
+    case 'R': merge_slashes(text); return resolve(text);
+    case 'r': return resolve(text);
+    case 'M': return merge_slashes(text);
+    case 'B': return std::ranges::replace(text, '\\', '/'), void();
+    default: return cut_host(text);
+  }
+}
+
+void begin(std::string_view path, std::string& text) {
+  text.assign(path.starts_with('/') ? "" : "/").append(path);
+}
+
 }  // namespace
 
-std::string_view normal_path(std::string_view path, std::string& scratch) {
-  if (is_normal(path)) return path;
-  decode(path, scratch);
-  resolve_segments(scratch);
-  return scratch;
+bool PathReadings::has(std::string_view text) const {
+  return std::ranges::find(all(), text) != all().end();
+}
+
+bool PathReadings::read(std::string_view path) {
+  size_ = 1;
+  views_[0] = path;
+  if (is_normal(path)) return true;
+  begin(path, texts_[0]);
+  decode(texts_[0], false);
+  views_[0] = texts_[0];
+  const bool is_encoded_alone =
+      is_normal(texts_[0]) && std::ranges::count(texts_[0], '/') == std::ranges::count(path, '/');
+  if (is_encoded_alone) return true;
+  size_ = 0;
+  for (const std::string_view order : kOrders) {
+    std::string& text = texts_[size_];
+    begin(path, text);
+    for (const char step : order) take(step, text);
+    if (has(text)) continue;
+    if (size_ == kMax) return false;
+    views_[size_++] = text;
+  }
+  return true;
 }
 
 }  // namespace weir

@@ -1,23 +1,54 @@
-// The path of a request in the one spelling that rules are written for.
+// The readings of a request's path: what servers take it for.
 //
-// A client may write /login as //login, /x/../login, /%6Cogin, /x/..%2Flogin, /./login or
-// /login;x, and some origin will answer all of them. So before rules look: percent-encoded
-// bytes are decoded once, NUL aside; a ';' and what follows it in its segment is left out, as
-// Java's servers do; runs of '/' become one; "." and ".." are resolved as RFC 3986 says; what
-// is malformed stays as it is. An origin that keeps %2F apart from '/', or reads ';', has more
-// paths than rules can tell apart: they share a rule, which no client can turn to its good.
+// A client may write /login as //login, /x/../login, /%6Cogin, /x/..%2Flogin or /login;x, and some
+// server will answer all of them. Servers differ in the order in which they decode, leave out what
+// follows a ';', and resolve "." and "..", and no order is right for all:
 //
-// Thread rule: pure. Tested by request_path_test.cc.
+//   /login;%2f..%2fx   decode, cut, resolve    /login/../x is /x
+//                      cut, decode, resolve    /login: Tomcat
+//                      decode                  /login;/../x: WSGI
+//
+// So each reading is matched as a request of its own, and the rules of all readings apply. The
+// first reading is the one that rules are written for: percent-encoded bytes are decoded once, NUL
+// aside; a ';' and what follows it in its segment is left out; runs of '/' become one; "." and ".."
+// are resolved as RFC 3986 says; what is malformed stays as it is.
+//
+// Most paths have one reading, and cost one look at each byte. A path that has more readings than
+// kMax is hostile, and is to be refused. docs/reference/readings.md names the servers.
+//
+// Thread rule: a value of one thread. Tested by request_path_test.cc, and with the Worker's by
+// testdata/path_readings.txt.
 
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace weir {
 
-// `path` without its query. Returns `path` itself where nothing has to change, else a view
-// of `scratch`, which is reused. The result begins with '/'.
-std::string_view normal_path(std::string_view path, std::string& scratch);
+class PathReadings {
+ public:
+  static constexpr std::size_t kMax = 4;
+
+  PathReadings() = default;
+  PathReadings(const PathReadings&) = delete;  // its views are of its own texts
+  PathReadings& operator=(const PathReadings&) = delete;
+
+  // `path` without its query. False if it has more than kMax readings.
+  bool read(std::string_view path);
+
+  // Each of them once. They begin with '/', and view the path or this. At least one after read().
+  std::span<const std::string_view> all() const { return {views_.data(), size_}; }
+
+ private:
+  bool has(std::string_view text) const;
+
+  std::array<std::string, kMax + 1> texts_;  // one more, to see that there is no place for it
+  std::array<std::string_view, kMax> views_;
+  std::size_t size_ = 0;
+};
 
 }  // namespace weir

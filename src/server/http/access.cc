@@ -55,13 +55,13 @@ bool is_cookie_of(std::string_view name, std::string_view port) {
   return port.empty() ? name.empty() : name.starts_with('_') && name.substr(1) == port;
 }
 
-// The value of the console's cookie in a field Cookie.
-std::string_view session_in(std::string_view cookies, std::string_view port) {
-  while (!cookies.empty()) {
+// Adds the values of the console's cookies in a field Cookie.
+void add_sessions(std::string_view cookies, std::string_view port,
+                  std::vector<std::string_view>& sessions) {
+  while (!cookies.empty() && sessions.size() < AccessClaim::kSessionsMax) {
     std::string_view value = trim_blanks(take_until(cookies, ';'));
-    if (is_cookie_of(take_until(value, '='), port)) return value;
+    if (is_cookie_of(take_until(value, '='), port)) sessions.push_back(value);
   }
-  return {};
 }
 
 // Nobody else's name for this machine: "localhost:8080", "[::1]", "192.0.2.1:80"; none, as
@@ -105,8 +105,7 @@ AccessClaim read_claim(const http1::RequestHead& head, std::span<const NameValue
                     .websocket = field("sec-websocket-key")};
   const std::string_view port = port_of(head.host);
   for (const NameValue& one : fields) {
-    if (!claim.session.empty() || !equal_ignoring_case(one.name, "cookie")) continue;
-    claim.session = session_in(one.value, port);
+    if (equal_ignoring_case(one.name, "cookie")) add_sessions(one.value, port, claim.sessions);
   }
   return claim;
 }

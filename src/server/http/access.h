@@ -4,10 +4,12 @@
 
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/name_value.h"
 #include "proto/http/http1_head.h"
@@ -23,13 +25,17 @@ struct AccessRefusal {
 
 // What the request says of its sender: the fields of these names, empty if there is none.
 struct AccessClaim {
+  static constexpr std::size_t kSessionsMax = 32;
+
   std::string_view authorization;
   std::string_view origin;
   std::string_view host;
   std::string_view fetch_site{};  // Sec-Fetch-Site
   std::string_view console{};     // X-Weir-Console
   std::string_view websocket{};   // Sec-WebSocket-Key
-  std::string_view session{};     // the console's cookie for this port
+  // The console's cookies for this port, the first kSessionsMax: a page at another port of the
+  // host can add some, and browsers send some of them ahead of ours.
+  std::vector<std::string_view> sessions{};
 
   // Whether no web page but our own can have sent this. A page can neither give a request of
   // another origin the field X-Weir-Console (nobody here allows it to) nor one of its own the

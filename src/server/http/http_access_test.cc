@@ -113,6 +113,43 @@ TEST(Access, TokensCannotBeGuessedFaster) {
   EXPECT_EQ(stats("Bearer secret").status, 200);
 }
 
+// Wrong tokens behind a proxy locked out everybody behind it, and its machine.
+TEST(Access, GuessersBehindAProxyCountEachForItself) {
+  TestDoor door({.rules = {}, .access = kLocalToken});
+  door.peer = {.address = IpAddress::parse("127.0.0.1")};
+  const auto stats = [&](std::string_view token, const std::string& forwarded = "") {
+    return door
+        .ask(
+            get("/admin/stats", "Authorization: Bearer " + std::string(token) + "\r\n" + forwarded))
+        .status;
+  };
+  const auto from = [](int client) {
+    return "X-Forwarded-For: 6.6.6.6, 192.0.2." + std::to_string(client) + "\r\n";
+  };
+  for (int i = 0; i < LoginGuard::kBurst; ++i) EXPECT_EQ(stats("guess", from(1)), 401);
+  EXPECT_EQ(stats("secret", from(1)), 429);
+  EXPECT_EQ(stats("secret", from(2)), 200) << "another client of the proxy";
+  EXPECT_EQ(stats("secret"), 200) << "the machine itself";
+  for (int client = 3; client < 60; ++client) EXPECT_EQ(stats("guess", from(client)), 401);
+  EXPECT_EQ(stats("secret", from(60)), 200);
+  for (int i = 0; i < 20; ++i) stats("guess", "X-Forwarded-For: 127.0.0.1\r\n");
+  EXPECT_EQ(stats("secret"), 200) << "somebody has claimed to be the machine itself";
+}
+
+TEST(Access, OnlyATrustedPeerNamesItsClient) {
+  TestDoor door({.rules = {}, .access = kOpenToken});
+  door.peer = {.address = IpAddress::parse("203.0.113.1")};
+  const auto stats = [&](std::string_view token, int client) {
+    return door
+        .ask(get("/admin/stats", "Authorization: Bearer " + std::string(token) +
+                                     "\r\nX-Forwarded-For: 192.0.2." + std::to_string(client) +
+                                     "\r\n"))
+        .status;
+  };
+  for (int i = 0; i < LoginGuard::kBurst; ++i) EXPECT_EQ(stats("guess", i), 401);
+  EXPECT_EQ(stats("secret", 99), 429);
+}
+
 TEST(Access, AnEmptyTokenOpensNothing) {
   const HttpAccess access{.exposure = Exposure::kLoopback, .admin_token = ""};
   EXPECT_EQ(status(access, ""), 401);

@@ -116,17 +116,15 @@ void HttpCore::refuse_route(Exchange& exchange, const Route* found) {
 bool HttpCore::refuse_access(Exchange& exchange) {
   const HttpAccess& access = node_.options().access;
   const bool shows_token = access.admin_token && !exchange.head.authorization.empty();
-  if (shows_token && refuse_guess(exchange)) return true;
   const AccessClaim claim = read_claim(exchange.head, headers_of(exchange, header_room_));
   if (!shows_token && session_of(node_, claim, exchange.now)) return false;
-  const auto refusal = access_refusal(access, claim);
-  LoginGuard* const guard = shows_token ? node_.options().logins : nullptr;
-  if (!refusal) {
-    if (guard != nullptr) guard->succeeded(exchange.peer, exchange.now);
-    return false;
-  }
-  if (guard != nullptr) guard->failed(exchange.peer, exchange.now);
-  reply_problem(exchange, refusal->problem, refusal->fields);
+  std::optional<AccessRefusal> refusal;
+  const auto may_enter = [&] {
+    refusal = access_refusal(access, claim);
+    return !refusal;
+  };
+  if (shows_token ? judge(exchange, may_enter).is_right : may_enter()) return false;
+  if (refusal) reply_problem(exchange, refusal->problem, refusal->fields);
   return true;
 }
 
@@ -144,17 +142,23 @@ bool HttpCore::refuse_host(const Exchange& exchange) {
   return refusal.has_value();
 }
 
-bool HttpCore::refuse_guess(Exchange& exchange) {
-  LoginGuard* const guard = node_.options().logins;
-  const Duration wait =
-      guard == nullptr ? Duration::zero() : guard->wait(exchange.peer, exchange.now);
-  if (wait <= Duration::zero()) return false;
+LoginGuard::Verdict HttpCore::judge(Exchange& exchange, const std::function<bool()>& is_right) {
+  const auto verdict = node_.options().logins->judge(caller_of(exchange), is_right, exchange.now);
+  if (!verdict.is_refused()) return verdict;
   exchange.after = AfterReply::kClose;
-  const std::string seconds = std::to_string(whole_seconds(wait));
+  const std::string seconds = std::to_string(whole_seconds(verdict.wait));
   const NameValue retry_after{"Retry-After", seconds};
-  reply_problem(exchange, http_problem(429, "Too many wrong admin tokens came from this address."),
+  reply_problem(exchange,
+                http_problem(429,
+                             "Too many wrong admin tokens came from this address, or through "
+                             "proxies together."),
                 {&retry_after, 1});
-  return true;
+  return verdict;
+}
+
+Caller HttpCore::caller_of(const Exchange& exchange) {
+  return weir::caller_of(exchange.peer, headers_of(exchange, header_room_),
+                         node_.options().trusted_proxies);
 }
 
 void HttpCore::reply(const Exchange& exchange, const Reply& reply) {

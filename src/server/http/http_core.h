@@ -98,9 +98,12 @@ class HttpCore {
   bool refuse_parameters(const Exchange& exchange, const Route& route);
   // The same for the console's files, which are for everybody.
   bool refuse_host(const Exchange& exchange);
-  // The same for a token that it shows: too many wrong ones came from its address. The connection
-  // closes.
-  bool refuse_guess(Exchange& exchange);
+  // Whether the token that the client shows is right. If the verdict is a refusal, because too many
+  // wrong ones came from there, the client has its reply, and the connection closes.
+  // REQUIRES: there is an admin token
+  LoginGuard::Verdict judge(Exchange& exchange, const std::function<bool()>& is_right);
+  // The client, as bounds of the node count it.
+  Caller caller_of(const Exchange& exchange);
 
   void reply(const Exchange& exchange, const Reply& reply);
   void reply_json(const Exchange& exchange, std::string_view body) {

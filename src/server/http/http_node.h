@@ -113,7 +113,7 @@ class HttpNode {
     std::function<NodeFigures()> figures;
     // Writes a line to the log; called on any core. May be empty.
     std::function<void(const std::string&)> log{};
-    LoginGuard* logins = nullptr;   // outlives the node; null: clients may guess as they like
+    LoginGuard* logins = nullptr;   // outlives the node; null: there is no admin token to guess
     RuleDesk* rule_desk = nullptr;  // must outlive the node
     const RuleSwitches* switches = nullptr;  // outlives the node; null: nothing ever switches
     // Both outlive the node; null: nobody watches the traffic.

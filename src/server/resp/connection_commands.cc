@@ -31,19 +31,22 @@ struct Credentials {
 // answered.
 bool log_in(RespCore& core, RespRequest& request, const Credentials& credentials) {
   RespClient& client = request.client;
-  LoginGuard* const guard = core.node().options().logins;
-  if (guard != nullptr && guard->wait(client.address, request.now) > Duration::zero()) {
+  std::optional<Trust> trust;
+  const auto is_right = [&] {
+    trust = authenticate(core.node().options().access, credentials.user, credentials.secret);
+    return trust.has_value();
+  };
+  const auto verdict =
+      core.node().options().logins->judge({.address = client.address}, is_right, request.now);
+  if (verdict.is_refused()) {
     core.reply(request).error(kTooManyGuesses);
     client.leaving = true;
     return false;
   }
-  if (const auto trust =
-          authenticate(core.node().options().access, credentials.user, credentials.secret)) {
+  if (verdict.is_right) {
     client.trust = *trust;
-    if (guard != nullptr) guard->succeeded(client.address, request.now);
     return true;
   }
-  if (guard != nullptr) guard->failed(client.address, request.now);
   client.leaving = ++client.failed_logins == kFailedLoginsMax;
   core.reply_late(request, kWrongPassword, kPauseOfWrongPassword);
   return false;

@@ -24,7 +24,7 @@ class RespNode {
     std::string version;
     Instant started{};
     RespAccess access;
-    LoginGuard* logins = nullptr;  // outlives the node; null: clients may guess as they like
+    LoginGuard* logins = nullptr;  // outlives the node; null: nobody will say AUTH
   };
 
   // `traffic` must outlive the node.

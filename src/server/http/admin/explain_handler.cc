@@ -8,8 +8,10 @@
 
 #include <boost/json/object.hpp>
 
+#include "base/ascii.h"
 #include "engine/asks.h"
 #include "proto/json_writer.h"
+#include "rules/request/plain_value.h"
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
 #include "server/http/admin/adaptive_json.h"
@@ -78,6 +80,14 @@ void write_token(JsonWriter& json, TokenVerdict verdict) {
   json.key("token").begin_object().key("counts").boolean(counts);
   if (!counts) json.key("because").string(token_fault(verdict));
   json.end_object();
+}
+
+// What servers may read the path as, where it is not one thing.
+void write_readings(JsonWriter& json, std::span<const std::string_view> paths) {
+  if (paths.size() < 2) return;
+  json.key("readings").begin_array();
+  for (const std::string_view path : paths) json.string(as_utf8(path));
+  json.end_array();
 }
 
 // That the limits may be lower now, and are.
@@ -198,13 +208,19 @@ std::string_view reason_against(const Rule& rule, const Request& request,
 }
 
 // The other rules, and why they do not apply.
-JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
-                  std::span<const Rule* const> matched, Instant wall_time) {
+JsonWriter others(const RuleSet& rules, const DescribedRequest& described, const Asks& asks,
+                  Instant wall_time) {
+  const auto applies = [&](const Rule& rule) {
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      if (asks.ask(i).rule == &rule) return true;
+    }
+    return false;
+  };
   JsonWriter json;
   std::size_t shown = 0;
   json.begin_array();
   for (const Rule& rule : rules.rules()) {
-    if (std::ranges::count(matched, &rule) > 0 || shown++ >= kOthersShown) continue;
+    if (applies(rule) || shown++ >= kOthersShown) continue;
     json.begin_object()
         .key("rule")
         .string(as_utf8(rule.id))
@@ -219,8 +235,17 @@ JsonWriter others(const RuleSet& rules, const DescribedRequest& described,
 // Describes the request in `described`, with texts of the body.
 void read_request(JsonBody& body, DescribedRequest& described) {
   described.request = {.method = body.text_or("method", "GET")};
-  set_target(body.text("path"), body.text_or("host", ""), described);
+  if (!set_target(body.text("path"), body.text_or("host", ""), described)) {
+    body.reject("path", "a path of at most 4 readings");
+  }
   described.headers = body.texts("headers");
+  for (NameValue& header : described.headers) {
+    header.value = trim_blanks(header.value);
+    if (!is_plain_value(header.value)) {
+      body.reject("headers",
+                  "texts without control characters or white space beyond ASCII at ends");
+    }
+  }
   described.request.headers = described.headers;
   if (const std::string_view client = body.text_or("client", ""); !client.empty()) {
     described.request.client = IpAddress::parse(client);
@@ -229,25 +254,29 @@ void read_request(JsonBody& body, DescribedRequest& described) {
 }
 
 void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
-  const Pool<DescribedRequest>::Ptr described = core.take_described();
+  Pool<DescribedRequest>::Ptr described = core.take_described();
   read_request(body, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
   const Instant wall_time = core.engine().wall_time(exchange.now);
-  const auto matched = core.rules().match(described->request, described->match, wall_time);
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   std::vector<std::string> missing;
-  for (const Rule* rule : matched) {
+  const auto add = [&](const Rule& rule) {
     PartScratch tier{};
-    asks->add(ask_about(*rule, described->request, asks->next_key(), tier));
-    missing.push_back(missing_parts(*rule, described->request));
-  }
+    const Ask ask = ask_about(rule, described->request, asks->next_key(), tier);
+    if (!asks->has(ask) && asks->add(ask)) {
+      missing.push_back(missing_parts(rule, described->request));
+    }
+    return true;
+  };
+  core.rules().for_each_match(described->request, described->match, wall_time, add);
+  const JsonWriter rest = others(core.rules(), *described, *asks, wall_time);
   core.decide(std::move(asks), exchange,
-              [&core, token = described->request.token, missing = std::move(missing),
-               rest = others(core.rules(), *described, matched, wall_time)](const Recipient& to,
-                                                                            const Asks& decided) {
+              [&core, rest, missing = std::move(missing), described = std::move(described)](
+                  const Recipient& to, const Asks& decided) {
                 JsonWriter json = explained(core, decided, missing, to.now);
-                write_token(json, token);
+                write_token(json, described->request.token);
+                write_readings(json, described->paths.all());
                 json.key("others").raw(rest.text()).end_object();
                 core.write(to, {.body = json.text()});
               });

@@ -133,6 +133,19 @@ TEST_F(HttpExplain, AListIsAHeaderSeveralTimes) {
   EXPECT_FALSE(applies(R"({"path":"/login","headers":{"X-App":["a","b"]}})"));
 }
 
+TEST_F(HttpExplain, ReadsTheValuesOfHeadersAsDoorsDo) {
+  Rule web = rule("web", "/login");
+  web.match->headers = {{.name = "X-App", .value = TextPattern("web")}};
+  TestDoor door({.rules = {web}, .access = {}});
+  const auto ask = [&](std::string_view value) {
+    return door.ask(post(
+        "/v1/explain", R"({"path":"/login","headers":{"X-App":")" + std::string(value) + R"("}})"));
+  };
+  EXPECT_NE(ask(R"(\t web\t)").body.find(R"("applies":[{"rule":"web")"), std::string::npos);
+  EXPECT_EQ(ask(R"(web\u000b)").status, 400);
+  EXPECT_EQ(ask(R"(web\u00a0)").status, 400);
+}
+
 TEST_F(HttpExplain, SaysWhichPartsOfAKeyAreMissing) {
   Rule keyed = rule("keyed", "/keyed");
   keyed.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};

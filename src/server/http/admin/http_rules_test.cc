@@ -115,6 +115,23 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
   EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;
 }
 
+// It was ignored, and the rule overwritten.
+TEST(HttpRules, ARuleThatIsToBeNew) {
+  TestDoor door;
+  EXPECT_EQ(door.ask(request("PUT", kPath, "{}")).status, 200);
+  EXPECT_FALSE(door.desk.last.if_new);
+  EXPECT_EQ(door.ask(request("PUT", kPath, "{}", "If-None-Match: *\r\n")).status, 200);
+  EXPECT_TRUE(door.desk.last.if_new);
+  door.desk.last = {};
+  for (const std::string_view field : {"\"7\"", "7", "\"7\", *"}) {
+    EXPECT_EQ(door.ask(request("PUT", kPath, "{}", "If-None-Match: " + std::string(field) + "\r\n"))
+                  .status,
+              412)
+        << field;
+  }
+  EXPECT_EQ(door.desk.last.id, "");
+}
+
 TEST(HttpRules, HaveAHistory) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/admin/history")).body,

@@ -55,12 +55,13 @@ struct RuleChange {
   std::string text{};
   std::uint64_t back_to = 0;  // of kGoBack, which has no id: a version in the history
   std::optional<std::uint64_t> if_version{};
+  bool if_new = false;  // only if there is no rule of this id
   Keep keep = Keep::kUntilReload;
 };
 
 struct RuleReply {
   // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id or version), 409 (not with the
-  // others, or not in the file), 412 (another version), 503 (not now).
+  // others, or not in the file), 412 (another version, or not a new rule), 503 (not now).
   int status = 200;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;

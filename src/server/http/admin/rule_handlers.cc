@@ -84,6 +84,11 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
   if (!read_if_match(field_of(exchange, "if-match"), change.if_version)) {
     return http_problem(412, "If-Match must be what ETag was, such as \"7\" with its quotes.");
   }
+  const std::string_view if_none = field_of(exchange, "if-none-match");
+  change.if_new = if_none == "*";
+  if (!if_none.empty() && !change.if_new) {
+    return http_problem(412, "If-None-Match must be *: only if there is no such rule yet.");
+  }
   const auto persist = query_value(exchange.query, "persist").value_or("false");
   if (persist != "true" && persist != "false") return invalid_field("persist", "true or false");
   if (persist == "true") change.keep = RuleChange::Keep::kInFile;

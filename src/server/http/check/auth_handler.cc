@@ -54,10 +54,14 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
   Request& request = described->request;
   const Instant wall_time = core.engine().wall_time(exchange.now);
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
-  for (const Rule* rule : core.rules().match(request, described->match, wall_time)) {
+  const auto add = [&](const Rule& rule) {
     PartScratch tier{};
-    if (asks->add(ask_about(*rule, request, asks->next_key(), tier))) continue;
-    return core.reply_problem(exchange, http_problem(500, "More than 16 limits apply at once."));
+    const Ask ask = ask_about(rule, request, asks->next_key(), tier);
+    return (!request.other_paths.empty() && asks->has(ask)) || asks->add(ask);
+  };
+  if (!core.rules().for_each_match(request, described->match, wall_time, add)) {
+    const int status = request.other_paths.empty() ? 500 : 400;  // whose fault it is
+    return core.reply_problem(exchange, http_problem(status, "More than 16 limits apply at once."));
   }
   core.decide(
       std::move(asks), exchange,

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "base/ascii.h"
 #include "proto/http/host.h"
-#include "rules/request/request_path.h"
+#include "rules/request/plain_value.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -114,23 +115,36 @@ Problem silent_proxy(std::string_view missing) {
                                "let it ask at /auth, /auth/nginx or /auth/ingress-nginx.");
 }
 
+Problem ambiguous_path() {
+  return http_problem(400, "Servers may read the path of the request in more than " +
+                               std::to_string(PathReadings::kMax) + " ways.");
+}
+
+Problem odd_field(std::string_view name) {
+  return http_problem(400, "The header field " + as_utf8(name) +
+                               " has a control character, or white space beyond ASCII at an end.");
+}
+
 }  // namespace
 
-void set_uri(std::string_view uri, DescribedRequest& described) {
+bool set_uri(std::string_view uri, DescribedRequest& described) {
   Request& request = described.request;
   uri = uri.substr(0, uri.find('#'));  // where a proxy lets it in, the origin ends there
   const auto question_mark = uri.find('?');
   if (question_mark != std::string_view::npos) request.query = uri.substr(question_mark + 1);
-  request.path = normal_path(uri.substr(0, question_mark), described.path);
+  const bool is_clear = described.paths.read(uri.substr(0, question_mark));
+  request.path = described.paths.all().front();
+  request.other_paths = described.paths.all().subspan(1);
+  return is_clear;
 }
 
 void set_host(std::string_view host, DescribedRequest& described) {
   described.request.host = plain_host(host, described.host);
 }
 
-void set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
-  set_uri(uri, described);
+bool set_target(std::string_view uri, std::string_view host, DescribedRequest& described) {
   set_host(host, described);
+  return set_uri(uri, described);
 }
 
 std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
@@ -163,14 +177,19 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
     if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
   }
+  for (const NameValue& header : call.headers) {
+    if (!is_plain_value(header.value)) return odd_field(header.name);
+  }
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
   request.method =
       profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
   if (profile.uri_header.empty()) {
-    set_target(call.path.substr(profile.auth_path.size()), header_of(call, profile.host_header),
-               described);
+    const auto host = header_of(call, profile.host_header);
+    if (!set_target(call.path.substr(profile.auth_path.size()), host, described)) {
+      return ambiguous_path();
+    }
     request.query = call.query;
     return std::nullopt;
   }
@@ -191,7 +210,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   if (!is_host(host)) {
     return http_problem(400, "The request that the proxy holds is for no host, or for several.");
   }
-  set_target(uri, host, described);
+  if (!set_target(uri, host, described)) return ambiguous_path();
   return std::nullopt;
 }
 

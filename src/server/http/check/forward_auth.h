@@ -27,6 +27,7 @@
 #include "base/name_value.h"
 #include "rules/request/client_address.h"
 #include "rules/request/request.h"
+#include "rules/request/request_path.h"
 #include "rules/rule_set.h"
 #include "server/http/problem.h"
 
@@ -74,17 +75,17 @@ struct AuthCall {
 // or worked out; reused.
 struct DescribedRequest {
   Request request;
-  std::string path;
+  PathReadings paths;
   std::string host;
   std::vector<NameValue> headers;
   MatchScratch match;
 };
 
 // What a request is for, as rules compare it. `uri` is path and query, `host` may have a
-// port. The request views both.
-void set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
+// port. The request views both. False: the path has too many readings, and Weir refuses it.
+bool set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
 // One of them, for rules that need no more (RequestNeeds).
-void set_uri(std::string_view uri, DescribedRequest& described);
+bool set_uri(std::string_view uri, DescribedRequest& described);
 void set_host(std::string_view host, DescribedRequest& described);
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said

@@ -152,6 +152,62 @@ TEST(ForwardAuth, RulesSeeTheRequestThatTheProxyHolds) {
   EXPECT_EQ(status({{"X-Plan", "silver"}}), 200);
 }
 
+// Tomcat cuts a segment at ';' before it decodes, so each of these is /login to it, and /login
+// charges each once.
+TEST(ForwardAuth, TheRulesOfAllReadingsOfAPathApply) {
+  const Fields nginx = {{"X-Original-Method", "POST"}, {"X-Real-IP", "192.0.2.1"}};
+  for (const auto* path : {"/login;%2f..%2fx", "/login;a%2fb", "/login;%2f..%2fstatic",
+                           "/x/..;/login", "/login%3Fx"}) {
+    TestDoor door({.rules = {per_client("static", at_path("/static*"), 100),
+                             per_client("login", at_path("/login"), 3)},
+                   .access = {}});
+    for (int i = 0; i < 6; ++i) {
+      Fields fields = i % 2 == 0 ? kForwarded : nginx;
+      fields[i % 2 == 0 ? "X-Forwarded-Uri" : "X-Original-URI"] = path;
+      const TestReply reply = door.ask(ask_auth(i % 2 == 0 ? "/auth" : "/auth/nginx", fields));
+      EXPECT_EQ(reply.status < 300, i < 3) << path << " " << i << " " << reply.status;
+    }
+  }
+}
+
+TEST(ForwardAuth, AKeyOfThePathCountsEachReading) {
+  Rule rule = per_client("path", RequestMatch(), 2);
+  rule.key_parts = {{.property = KeyPart::Property::kPath}};
+  TestDoor door({.rules = {rule}, .access = {}});
+  const auto ask = [&](std::string path) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-Uri"] = std::move(path);
+    return door.ask(ask_auth("/auth", fields)).status;
+  };
+  EXPECT_EQ(ask("/login;1%2f"), 200);
+  EXPECT_EQ(ask("/login;2%2f"), 200);
+  EXPECT_EQ(ask("/login;3%2f"), 429);
+  EXPECT_EQ(ask("/login"), 429);
+  EXPECT_EQ(ask("/login;1"), 429);
+}
+
+TEST(ForwardAuth, RefusesAPathOfTooManyReadingsOrLimits) {
+  std::vector<Rule> rules;
+  for (int i = 0; i < 9; ++i) {
+    const std::string id = "rule-" + std::to_string(i);
+    rules.push_back(per_client(id, RequestMatch(), 100, id));
+    rules.back().key_parts = {{.property = KeyPart::Property::kPath}};
+  }
+  TestDoor door({.rules = rules, .access = {}});
+  const auto ask = [&](std::string path) {
+    Fields fields = kForwarded;
+    fields["X-Forwarded-Uri"] = std::move(path);
+    return door.ask(ask_auth("/auth", fields));
+  };
+  EXPECT_EQ(ask("/x").status, 200);
+  const TestReply many_limits = ask("/x;y");
+  EXPECT_EQ(many_limits.status, 400);
+  EXPECT_NE(many_limits.body.find("16 limits"), std::string::npos) << many_limits.body;
+  const TestReply many_readings = ask("//a;b%2f..%5c..%2fc/../d%253f");
+  EXPECT_EQ(many_readings.status, 400);
+  EXPECT_NE(many_readings.body.find("4 ways"), std::string::npos) << many_readings.body;
+}
+
 TEST(ForwardAuth, WithoutARuleEverythingPassesAndNothingIsSaid) {
   TestDoor door;
   const TestReply reply = door.ask(ask_auth("/auth", kForwarded));

@@ -89,6 +89,47 @@ TEST(HttpConsoleSession, AWrongTokenIsRefusedAndCounts) {
   EXPECT_EQ(door.node.sessions().size(), 0u);
 }
 
+// Ten wrong ones, each from another client of the proxy, refused the right one from all of them.
+TEST(HttpConsoleSession, GuessersBehindAProxyLockOutNobodyElse) {
+  TestDoor door(with(kToken));
+  door.peer = {.address = IpAddress::parse("127.0.0.1")};
+  const auto status = [&](std::string_view body, const std::string& forwarded = "") {
+    return door.ask(post("/console/session", body, kPage + forwarded)).status;
+  };
+  const auto from = [](int client) {
+    return "X-Forwarded-For: 192.0.2." + std::to_string(client) + "\r\n";
+  };
+  for (int i = 0; i < 2 * LoginGuard::kBurst; ++i) {
+    EXPECT_EQ(status(R"({"token":"guess"})", from(i)), 401);
+  }
+  EXPECT_EQ(status(kRight, from(99)), 204);
+  EXPECT_EQ(status(kRight), 204);
+  EXPECT_EQ(stats(door, "Authorization: Bearer a secret of admins\r\n"), 200);
+}
+
+// A token that no field could hold would keep others waiting while it is compared.
+TEST(HttpConsoleSession, ATokenThatIsTooLongIsWrong) {
+  const std::string token((32 << 10) + 1, 't');
+  TestDoor door(with({.exposure = Exposure::kNetwork, .admin_token = token}));
+  EXPECT_EQ(door.ask(post("/console/session", R"({"token":")" + token + "\"}", kPage)).status, 401);
+}
+
+// A page at another port of this host can give the browser such cookies, which come first.
+TEST(HttpConsoleSession, ACookieOfTheSameNameHidesNoSession) {
+  TestDoor door(with(kToken));
+  const std::string ours = sign_in(door).substr(8);  // without "Cookie: "
+  const std::string junk = "weir_console=" + std::string(64, 'f');
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + junk + "; weir_console=; " + ours), 200);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + junk + "\r\nCookie: " + ours), 200);
+  std::string many;
+  for (std::size_t i = 1; i < AccessClaim::kSessionsMax; ++i) many += junk + "; ";
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + many + ours), 200);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + many + junk + "; " + ours), 401) << "it is bounded";
+  const std::string both = kPage + "Cookie: " + junk + "; " + ours;
+  EXPECT_EQ(door.ask(request("DELETE", "/console/session", "", both)).status, 204);
+  EXPECT_EQ(stats(door, kPage + "Cookie: " + ours), 401) << "it has not signed out";
+}
+
 // Each row is a request that some page or program can make a browser send with the cookie.
 TEST(HttpConsoleSession, OnlyOurOwnPageCanUseIt) {
   TestDoor door(with(kToken));

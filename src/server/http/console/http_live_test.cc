@@ -138,6 +138,36 @@ TEST(HttpLive, SoManyMayListenAndNoMore) {
   EXPECT_EQ(upgrade(door, ""), 101);
 }
 
+// One client took all places of a console that is public.
+TEST(HttpLive, StrangersFromOneNetworkHaveSomePlaces) {
+  TestDoor door(with(Use::kPublic, kToken));
+  const std::string cookie = cookie_of(door);
+  std::vector<std::unique_ptr<Session>> sessions;
+  const auto listens = [&](const std::string& fields) {
+    auto session = door.door.make_session(door.peer, door.now);
+    feed(*session, get("/console/live", kUpgrade + fields), door.now);
+    const std::string said = drink(*session, door.now);
+    sessions.push_back(session->successor(door.now));
+    return said.substr(9, 3);
+  };
+  const auto fill = [&](const std::string& fields) {
+    for (int i = 0; i < LiveFeed::kStrangersMax; ++i) EXPECT_EQ(listens(fields), "101") << fields;
+    EXPECT_EQ(listens(fields), "503") << fields;
+  };
+  door.peer = {.address = IpAddress::parse("2001:db8::1")};
+  fill("");
+  door.peer = {.address = IpAddress::parse("2001:db8::2")};
+  EXPECT_EQ(listens(""), "503") << "of the same network";
+  EXPECT_EQ(listens(cookie + kOwnOrigin), "101") << "signed in";
+  door.peer = {.address = IpAddress::parse("127.0.0.1")};
+  fill("X-Forwarded-For: 192.0.2.1\r\n");
+  fill("X-Forwarded-For: 192.0.2.2\r\n");
+  fill("");
+  sessions.clear();
+  EXPECT_EQ(door.node.live().consoles(), 0);
+  fill("");
+}
+
 TEST(HttpLive, TheSecondsAreThoseOfTheLastMinutes) {
   TestDoor door;
   EXPECT_EQ(door.ask(get("/console/live.json?seconds=600")).body, R"({"seconds":[]})");

@@ -94,10 +94,24 @@ std::string LiveFeed::history(std::size_t seconds) const {
   return json + "]}";
 }
 
-std::optional<LiveFeed::Place> LiveFeed::take_place() {
-  Place place(consoles_);
-  if (consoles_.fetch_add(1, std::memory_order_relaxed) < kConsolesMax) return place;
-  return std::nullopt;
+std::optional<LiveFeed::Place> LiveFeed::take_place(const std::optional<Caller>& stranger) {
+  const std::scoped_lock lock(places_mutex_);
+  if (consoles_ == kConsolesMax) return std::nullopt;
+  if (stranger) {
+    int& taken = strangers_[stranger->network()];
+    if (taken == kStrangersMax) return std::nullopt;
+    ++taken;
+  }
+  ++consoles_;
+  return Place(*this, stranger);
+}
+
+void LiveFeed::leave(const std::optional<Caller>& stranger) noexcept {
+  const std::scoped_lock lock(places_mutex_);
+  --consoles_;
+  if (!stranger) return;
+  const auto found = strangers_.find(stranger->network());
+  if (--found->second == 0) strangers_.erase(found);
 }
 
 void LiveFeed::tell(std::string_view kind, std::string rule, std::string text) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,7 @@
 
 #include "observe/latency_counts.h"
 #include "observe/recent_traffic.h"
+#include "rules/request/client_address.h"
 #include "rules/rule_set.h"
 #include "weir/time.h"
 
@@ -75,6 +77,7 @@ struct LivePicture {
 class LiveFeed {
  public:
   static constexpr int kConsolesMax = 1'000;  // that listen at once
+  static constexpr int kStrangersMax = 50;    // of them without a session, from one network
   static constexpr std::size_t kHistoryMax = 600;
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
@@ -101,35 +104,44 @@ class LiveFeed {
   // A console that listens has a place, as long as this lives.
   class Place {
    public:
-    Place(Place&& other) noexcept : taken_(std::exchange(other.taken_, nullptr)) {}
+    Place(Place&& other) noexcept
+        : feed_(std::exchange(other.feed_, nullptr)), stranger_(other.stranger_) {}
     Place& operator=(Place&&) = delete;
     ~Place() {
-      if (taken_ != nullptr) taken_->fetch_sub(1, std::memory_order_relaxed);
+      if (feed_ != nullptr) feed_->leave(stranger_);
     }
 
    private:
     friend class LiveFeed;
-    explicit Place(std::atomic<int>& taken) : taken_(&taken) {}
-    std::atomic<int>* taken_;
+    Place(LiveFeed& feed, const std::optional<Caller>& stranger)
+        : feed_(&feed), stranger_(stranger) {}
+    LiveFeed* feed_;
+    std::optional<Caller> stranger_;
   };
-  // Nothing if all are taken.
-  std::optional<Place> take_place();
-  int consoles() const { return consoles_.load(std::memory_order_relaxed); }
+  // Nothing if all are taken, or by a stranger all that its network may have.
+  std::optional<Place> take_place(const std::optional<Caller>& stranger = {});
+  int consoles() const {
+    const std::scoped_lock lock(places_mutex_);
+    return consoles_;
+  }
 
   // A console was given up that took nothing, or only made work.
   void count_dropped() { dropped_.fetch_add(1, std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
  private:
+  void leave(const std::optional<Caller>& stranger) noexcept;
   void note_latency(const TrafficSecond& second);
   LatencyFigures recent_latency() const;
   void note_events(const LivePicture& picture);
   void add(LiveEvent event);
 
   const HttpNode& node_;
-  // Relaxed: each is a number by itself.
-  std::atomic<int> consoles_{0};
-  std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> dropped_{0};  // relaxed: a number by itself
+
+  mutable std::mutex places_mutex_;  // guards these two
+  int consoles_ = 0;
+  std::map<Caller, int> strangers_;  // by network; those that have a place
 
   // The ticking thread's.
   std::unordered_map<RuleNumber, LatencyFigures> latency_before_;  // of rules that were timed

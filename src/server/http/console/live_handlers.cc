@@ -24,10 +24,13 @@ constexpr std::array<NameValue, 3> kHowToUpgrade = {
     {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}}};
 constexpr std::array<NameValue, 1> kComeAgain = {{{"Retry-After", "5"}}};
 
+bool is_public(HttpCore& core) {
+  return core.node().options().console.use == ConsoleOptions::Use::kPublic;
+}
+
 // Whether the client may not see the figures: then it has its reply.
 bool refuse_figures(HttpCore& core, Exchange& exchange) {
-  const bool is_public = core.node().options().console.use == ConsoleOptions::Use::kPublic;
-  return !is_public && core.refuse_access(exchange);
+  return !is_public(core) && core.refuse_access(exchange);
 }
 
 // A page of another origin may not listen here, even to what is public.
@@ -45,14 +48,16 @@ LiveSession::MayStay may_stay(HttpNode& node, const AccessClaim& claim, Instant 
 void upgrade(HttpCore& core, Exchange& exchange, const AccessClaim& claim,
              const std::string& accept) {
   HttpNode& node = core.node();
-  auto place = node.live().take_place();
+  auto stay = may_stay(node, claim, exchange.now);
+  const bool is_stranger = is_public(core) && !stay;
+  auto place =
+      node.live().take_place(is_stranger ? std::optional(core.caller_of(exchange)) : std::nullopt);
   if (!place || node.draining()) {
     return core.reply_problem(exchange, http_problem(503, "No more consoles can listen here now."),
                               kComeAgain);
   }
-  exchange.successor =
-      std::make_unique<LiveSession>(node.live(), core.consoles(), *std::move(place),
-                                    may_stay(node, claim, exchange.now), exchange.now);
+  exchange.successor = std::make_unique<LiveSession>(
+      node.live(), core.consoles(), *std::move(place), std::move(stay), exchange.now);
   exchange.after = AfterReply::kStay;
   const std::array<NameValue, 3> fields = {
       {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", accept}}};

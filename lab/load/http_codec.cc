@@ -3,11 +3,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <charconv>
-#include <chrono>
 #include <cstring>
 
 #include "base/ascii.h"
-#include "proto/json_writer.h"
 
 namespace weir::load {
 namespace {
@@ -65,25 +63,6 @@ void count(const HttpReply& reply, Tally& tally) noexcept {
 
 }  // namespace
 
-std::string check_body(std::string_view key, const CheckSpec& spec) {
-  JsonWriter json;
-  const auto add_text = [&](std::string_view name, const std::optional<std::string>& text) {
-    if (text) json.key(name).string(*text);
-  };
-  const auto add_number = [&](std::string_view name, const auto& number) {
-    if (number) json.key(name).number(*number);
-  };
-  json.begin_object().key("key").string(key);
-  add_text("rule", spec.rule);
-  add_text("bucket", spec.bucket);
-  add_number("limit", spec.limit);
-  if (spec.window) json.key("window").number(std::chrono::duration<double>(*spec.window).count());
-  add_text("algorithm", spec.algorithm);
-  add_number("cost", spec.cost);
-  add_number("burst", spec.burst);
-  return json.end_object().text();
-}
-
 Request make_get(const Place& place) {
   constexpr std::string_view kMethod = "GET ";
   std::string path(place.path);
@@ -96,15 +75,17 @@ Request make_get(const Place& place) {
   return request;
 }
 
-Request make_check(const Place& place, const CheckSpec& spec) {
-  const std::string key = "k" + std::string(kKeyDigits, '0');
-  const std::string body = check_body(key, spec);
+Request make_post(const Place& place, std::string_view json) {
+  std::string body(json);
+  const std::size_t key = body.find(kKeyWord);
+  if (key != std::string::npos)
+    body.replace(key, kKeyWord.size(), "k" + std::string(kKeyDigits, '0'));
   Request request;
   request.bytes = fmt::format(
       "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: "
       "{}\r\n\r\n",
       place.path, place.authority, body.size());
-  request.key_at = request.bytes.size() + body.find(key) + 1;
+  if (key != std::string::npos) request.key_at = request.bytes.size() + key + 1;
   request.bytes.append(body);
   return request;
 }

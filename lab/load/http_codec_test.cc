@@ -115,8 +115,8 @@ TEST(HttpCodec, RefusesAnotherProtocol) {
 }
 
 TEST(HttpCodec, WritesOneRequestAKey) {
-  const Request request = make_check({.authority = "127.0.0.1:80", .path = "/check"},
-                                     {.limit = 5, .window = std::chrono::minutes(1)});
+  const Request request = make_post({.authority = "127.0.0.1:80", .path = "/check"},
+                                    R"({"key":"{key}","limit":5,"window":60})");
   HttpCodec codec(request, 2);
   const std::array<std::uint32_t, 2> keys = {0, 0xdeadbeef};
   const std::string body = R"({"key":"k00000000","limit":5,"window":60})";
@@ -129,17 +129,6 @@ TEST(HttpCodec, WritesOneRequestAKey) {
   // Fewer, and other, keys in the same bytes.
   EXPECT_EQ(codec.requests(std::array<std::uint32_t, 1>{0x12}),
             head + R"({"key":"k00000012","limit":5,"window":60})");
-}
-
-TEST(HttpCodec, SendsOnlyTheFieldsThatAreSet) {
-  EXPECT_EQ(check_body("a", {}), R"({"key":"a"})");
-  EXPECT_EQ(check_body("a", {.algorithm = "token_bucket", .cost = -2}),
-            R"({"key":"a","algorithm":"token_bucket","cost":-2})");
-  EXPECT_EQ(
-      check_body(
-          "a",
-          {.rule = "login", .bucket = "b", .window = std::chrono::milliseconds(250), .burst = 7}),
-      R"({"key":"a","rule":"login","bucket":"b","window":0.25,"burst":7})");
 }
 
 TEST(HttpCodec, AGetMayHaveItsKeyInThePath) {

@@ -1,4 +1,4 @@
-// weir compare: each algorithm in memory and in a Redis, side by side.
+// weir-bench compare: each algorithm in memory and in a Redis, side by side.
 //
 // The requests are decided by the stores that `weir serve` uses, without a door, so that the
 // table is about counting and not about a protocol. Nothing refills while it runs: whatever
@@ -19,7 +19,7 @@
 #include <utility>
 #include <variant>
 
-#include "cli/commands.h"
+#include "bench/commands.h"
 #include "load/histogram.h"
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
@@ -236,7 +236,7 @@ void compare(const std::string& url_text) {
   const std::string error =
       url == nullptr ? std::get<RedisUrlError>(parsed).message : Comparison(*url).run();
   if (error.empty()) return;
-  fmt::print(stderr, "weir compare: {}\n", error);
+  fmt::print(stderr, "weir-bench compare: {}\n", error);
   throw CLI::RuntimeError(kExitWrong);
 }
 

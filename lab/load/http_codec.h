@@ -17,35 +17,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "load/codec.h"
 #include "load/request_batch.h"
-#include "weir/time.h"
 
 namespace weir::load {
-
-// What a check asks for. The server, or the rule, decides what is not set.
-struct CheckSpec {
-  std::optional<std::string> rule;
-  std::optional<std::string> bucket;
-  std::optional<std::int64_t> limit;
-  std::optional<Duration> window;
-  std::optional<std::string> algorithm;  // a name
-  std::optional<std::int64_t> cost;
-  std::optional<std::int64_t> burst;
-};
-// The JSON that POST /check reads.
-std::string check_body(std::string_view key, const CheckSpec& spec);
 
 // Where requests go: the Host header, and a path.
 struct Place {
   std::string_view authority;
   std::string_view path;
 };
-Request make_get(const Place& place);  // {key} in the path is another key each time
-Request make_check(const Place& place, const CheckSpec& spec);
+// {key} in the path or in the JSON is another key each time.
+Request make_get(const Place& place);
+Request make_post(const Place& place, std::string_view json);
 
 enum class Framing : std::uint8_t { kComplete, kPartial, kBroken };
 

@@ -1,4 +1,4 @@
-// weir bench: loads a door and says how fast it answered.
+// weir-bench http, grpc, resp: load a door and say how fast it answered.
 //
 // One subcommand a protocol; each parses its own options and shares the workload's.
 
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/duration_text.h"
+#include "bench/commands.h"
 #include "cli/check_options.h"
-#include "cli/commands.h"
 #include "load/grpc_codec.h"
 #include "load/http_codec.h"
 #include "load/load.h"
@@ -44,7 +44,7 @@ struct Workload {
 
 struct HttpBench {
   Workload workload;
-  load::CheckSpec check;
+  CheckFields check;
   std::string path = "/check";
   std::string get;  // a path: plain GETs instead of checks
 };
@@ -130,7 +130,7 @@ void run_bench(const char* protocol, const Workload& workload, const Prepare& pr
   std::fputs(report.c_str(), stdout);
   if (result.outcome.tally.replies == 0) throw load::LoadError("not one request was answered");
 } catch (const load::LoadError& error) {
-  std::fprintf(stderr, "weir bench %s: %s\n", protocol, error.what());
+  std::fprintf(stderr, "weir-bench %s: %s\n", protocol, error.what());
   throw CLI::RuntimeError(1);
 }
 
@@ -139,13 +139,14 @@ Job http_job(const HttpBench& bench, const load::Target& target, const LoadPlan&
     return {"GET " + bench.get, codecs<load::HttpCodec>(load::make_get(
                                     {.authority = target.authority, .path = bench.get}))};
   }
-  load::CheckSpec spec = bench.check;
-  if (!spec.rule) {
-    spec.limit = spec.limit.value_or(100);
-    spec.window = spec.window.value_or(std::chrono::minutes(1));
+  CheckFields check = bench.check;
+  if (!check.rule) {
+    check.limit = check.limit.value_or(100);
+    check.window = check.window.value_or(std::chrono::minutes(1));
   }
-  return {"POST " + bench.path, codecs<load::HttpCodec>(load::make_check(
-                                    {.authority = target.authority, .path = bench.path}, spec))};
+  return {"POST " + bench.path, codecs<load::HttpCodec>(load::make_post(
+                                    {.authority = target.authority, .path = bench.path},
+                                    check_body(load::kKeyWord, check)))};
 }
 
 Job grpc_job(const GrpcBench& bench, const load::Target& target, const LoadPlan& plan) {
@@ -168,9 +169,9 @@ Job resp_job(const RespBench& bench, const load::Target&, const LoadPlan&) {
 
 // The subcommand of a protocol. The caller adds the options that it alone has.
 template <typename Bench, typename MakeJob>
-CLI::App& add_protocol(CLI::App& bench_command, const char* protocol, const char* help,
+CLI::App& add_protocol(CLI::App& app, const char* protocol, const char* help,
                        const std::shared_ptr<Bench>& bench, MakeJob make_job) {
-  auto* command = bench_command.add_subcommand(protocol, help);
+  auto* command = app.add_subcommand(protocol, help);
   add_workload_options(*command, bench->workload);
   command->callback([=] {
     run_bench(protocol, bench->workload, [&](const load::Target& target, const LoadPlan& plan) {
@@ -180,11 +181,11 @@ CLI::App& add_protocol(CLI::App& bench_command, const char* protocol, const char
   return *command;
 }
 
-void add_http(CLI::App& bench_command) {
+void add_http(CLI::App& app) {
   // Shared with the callback, which is called while the command line is parsed.
   const auto bench = std::make_shared<HttpBench>();
   bench->workload.server = "http://127.0.0.1:8080";
-  auto& command = add_protocol(bench_command, "http",
+  auto& command = add_protocol(app, "http",
                                "Load the HTTP API, or any HTTP server; without --rule the limit "
                                "is 100 in a window of 1m",
                                bench, http_job);
@@ -197,14 +198,14 @@ void add_http(CLI::App& bench_command) {
       ->excludes("--path");
 }
 
-void add_grpc(CLI::App& bench_command) {
+void add_grpc(CLI::App& app) {
   const auto bench = std::make_shared<GrpcBench>();
   bench->workload.server = "http://127.0.0.1:8080";
   bench->domain = "edge";
   bench->entries = {"remote_address=" + std::string(load::kKeyWord)};
   auto& command = add_protocol(
-      bench_command, "grpc",
-      "Load Envoy's rate limit service, Weir's or any other, over clear text", bench, grpc_job);
+      app, "grpc", "Load Envoy's rate limit service, Weir's or any other, over clear text", bench,
+      grpc_job);
   command.add_option("--domain", bench->domain, "The domain of the descriptors")
       ->capture_default_str();
   command
@@ -214,12 +215,11 @@ void add_grpc(CLI::App& bench_command) {
       ->expected(1, 16);
 }
 
-void add_resp(CLI::App& bench_command) {
+void add_resp(CLI::App& app) {
   const auto bench = std::make_shared<RespBench>();
   bench->workload.server = "redis://127.0.0.1:6380";
   bench->command = {"CL.THROTTLE", std::string(load::kKeyWord), "15", "30", "60"};
-  add_protocol(bench_command, "resp", "Load the Redis door, or any server that speaks RESP", bench,
-               resp_job)
+  add_protocol(app, "resp", "Load the Redis door, or any server that speaks RESP", bench, resp_job)
       .add_option("command", bench->command,
                   "What to send; {key} stands for the key [CL.THROTTLE {key} 15 30 60]")
       ->expected(1, 64);
@@ -227,12 +227,10 @@ void add_resp(CLI::App& bench_command) {
 
 }  // namespace
 
-void add_bench_command(CLI::App& app) {
-  auto* command = app.add_subcommand("bench", "Load a server and report its speed");
-  command->require_subcommand(1);
-  add_http(*command);
-  add_grpc(*command);
-  add_resp(*command);
+void add_load_commands(CLI::App& app) {
+  add_http(app);
+  add_grpc(app);
+  add_resp(app);
 }
 
 }  // namespace weir

@@ -1,0 +1,94 @@
+"""Guesses at nginx by clients that hang up at once: a rule counts by the answers of the origin."""
+
+import contextlib
+import http.server
+import socket
+import threading
+
+import frames
+import hosts
+from gateway_test import GUESSES, Gateway, SlowOrigin
+from nginx_server import Nginx
+from scene import Attack
+from weir_server import free_port, get, wait_until
+
+LIMIT = 5  # of GUESSES
+
+
+def has_reply(seen):
+    return bool(seen)
+
+
+def has_headers(seen):
+    """A reply over HTTP/2, behind the frames that come before it."""
+    while len(seen) > 9:
+        if seen[3] == frames.HEADERS:
+            return True
+        seen = seen[9 + int.from_bytes(seen[:3], "big"):]
+    return False
+
+
+# What a guess is, and when it has been answered.
+HTTP1 = (get("/login"), has_reply)
+HTTP2 = (frames.hello() + frames.request(1, path=b"/login"), has_headers)
+
+
+def guess(port, protocol, asked):
+    """Leaves as soon as the origin works on it, unless there is an answer before."""
+    data, is_answered = protocol
+    before, seen = len(asked), bytearray()
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(data)
+        connection.setblocking(False)
+
+        def is_over():
+            with contextlib.suppress(BlockingIOError):
+                seen.extend(connection.recv(1 << 16))
+            return len(asked) > before or is_answered(bytes(seen))
+        wait_until(is_over, "the guess is at the origin")
+
+
+@contextlib.contextmanager
+def nginx(protocol, origin):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), origin) as server:
+        server.asked, server.daemon_threads = [], True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        limited = f"weir on; proxy_pass http://127.0.0.1:{server.server_port};"
+        port = free_port()
+        with Nginx(GUESSES, f"location / {{ {limited} }}",
+                   hosts.HTTP_2_SERVER % (port, limited)) as run:
+            if protocol is HTTP1:
+                port = run.port
+            yield port, server.asked, lambda: len(run.access_log())
+        server.shutdown()
+
+
+@contextlib.contextmanager
+def gateway(protocol, origin):
+    with Gateway(GUESSES) as run:
+        run.origin.RequestHandlerClass = origin
+        yield run.port, run.origin.asked, lambda: len(run.statuses())
+
+
+def guesses_that_leave(host, protocol):
+    def act(stage):
+        if lacking := hosts.lacks(host.__name__):
+            return stage.note(f"without {lacking}")
+        origin = type("", (SlowOrigin,), {"thinks": threading.Event(), "status": 401})
+        guesses = stage.some(500, at_least=4 * LIMIT)
+        with host(protocol, origin) as (port, asked, over):
+            for _ in range(guesses):
+                guess(port, protocol, asked)
+            origin.thinks.set()
+            wait_until(lambda: over() >= guesses, "all guesses are over")
+            reached = f"{len(asked)} of {guesses} guesses reached the origin"
+            stage.claim(len(asked) == LIMIT, f"{reached}, and {LIMIT} may")
+            return stage.note(reached)
+    return act
+
+
+ATTACKS = [
+    Attack("guesses that leave, at nginx", guesses_that_leave(nginx, HTTP1)),
+    Attack("guesses that leave, at nginx over HTTP/2", guesses_that_leave(nginx, HTTP2)),
+    Attack("guesses that leave, at the gateway", guesses_that_leave(gateway, HTTP1)),
+]
