@@ -112,6 +112,7 @@ WORDS_MAX = {
     "docs/explanation/trust-model.md": 1200,
     "docs/reference/": 900,
     "docs/reference/admin-api.md": 1500,
+    "docs/reference/envoy.md": 1050,
     "docs/reference/http.md": 1750,
     "docs/reference/limits.md": 1250,
     "docs/reference/metrics.md": 1700,
