@@ -1,6 +1,6 @@
 // A request of a blocked key against one that is allowed: nanoseconds, by door.
 //
-//   DOOR/allowed  DOOR/blocked   asks (engine/asks.h alone), check (POST /check by rule),
+//   DOOR/allowed  DOOR/blocked   asks (engine/asks/asks.h alone), check (POST /check by rule),
 //                                auth (forward-auth), resp (WEIR.HIT), grpc (one descriptor,
 //                                from the bytes of the message to those of the answer)
 //
@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "rls/rate_limit_service.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"

@@ -25,6 +25,7 @@ from house_rules.tree import Tree  # noqa: E402
 RULES = [
     layers.check_includes,
     layers.check_outside_includes,
+    layers.check_pairs,
     cpp.check_files,
     cpp.check_lines,
     cpp.check_functions,

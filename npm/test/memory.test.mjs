@@ -1,6 +1,7 @@
 // The limiter on memory: what a user sees of it.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ALGORITHMS, binding, headers, Limiter, MemoryStore, Quota } from "@weir/limiter";
 
@@ -276,6 +277,18 @@ for (const [window, moments, expected] of EPOCHS) {
     assert.deepEqual(resets, moments.map(() => expected));
   });
 }
+
+// The table that C++ reads, too.
+test("X-RateLimit-Reset as a time is the second that every host says", () => {
+  const table = new URL("reset_epoch.json", import.meta.url);
+  const quota = new Quota({ limit: 2, window: "1m" });
+  const decision = new Limiter({ limit: 2, window: "1m" }).hit("", "k");
+  for (const { now_us: now, reset_after_us: after, reset } of JSON.parse(readFileSync(table))) {
+    const fields = headers({ ...decision, resetAt: (now + after) / 1000 }, quota, "p",
+                           { xReset: "epoch" });
+    assert.equal(fields["X-RateLimit-Reset"], String(reset), `${now} + ${after}`);
+  }
+});
 
 test("a decision of a store that tells no time has its reset from now on", () => {
   const { resetAt, ...decision } = new Limiter({ limit: 2, window: "1m" }).hit("", "k");

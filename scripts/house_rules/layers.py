@@ -4,6 +4,7 @@ Why: a layer can be tested, replaced and understood without what is above it, an
 libweir can be linked without a server. ARCHITECTURE.md draws the picture.
 """
 
+import os
 import re
 
 from house_rules.tree import Finding
@@ -37,6 +38,14 @@ OUTSIDE = [
       "store/*", "rulebook", "cli", "nginx"},
      "base and algo have no threads, so that they compile to WebAssembly"),
 ]
+
+# Folders that still include each other: none may be added. Each pair wants one direction.
+OPEN_PAIRS = {
+    ("cli", "cli/node"), ("config", "config/rules"), ("nginx", "nginx/fleet"),
+    ("observe", "observe/keys"), ("rules", "rules/request"), ("rules", "rules/text"),
+    ("server/http", "server/http/check"), ("server/http", "server/http/console"),
+}
+TESTS = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
@@ -79,6 +88,26 @@ def check_includes(tree):
         if row not in RANKS:
             yield Finding(path, 1, "layer", f"src/{layer or ''} is no layer; "
                           "scripts/house_rules/layers.py lists them, bottom first")
+
+
+def check_pairs(tree):
+    """Two folders of src include each other: neither can be read first."""
+    includes = {}  # (folder, included folder): where
+    for path, line, quote, included in cpp_includes(tree):
+        folder, target = os.path.dirname(path)[len("src/"):], os.path.dirname(included)
+        is_ours = path.startswith("src/") and quote == '"' and not TESTS.search(path)
+        if is_ours and target and target != folder:
+            includes.setdefault((folder, target), (path, line))
+    pairs = {pair for pair in includes if pair[0] < pair[1] and pair[::-1] in includes}
+    for pair in sorted(pairs - OPEN_PAIRS):
+        path, line = includes[pair[::-1]]
+        yield Finding(path, line, "pair", f"{pair[0]} and {pair[1]} include each other: "
+                      "let one point to the other")
+    if not pairs:
+        return
+    for pair in sorted(OPEN_PAIRS - pairs):
+        yield Finding("scripts/house_rules/layers.py", 1, "pair",
+                      f"{pair[0]} and {pair[1]} point one way now: take them out of OPEN_PAIRS")
 
 
 def include_fault(path, quote, included):

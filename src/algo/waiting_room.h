@@ -7,7 +7,7 @@
 // greater, so the next waits longer: they go on one after the other, at the bucket's rate, and who
 // would wait too long is denied and makes no debt. All in one decision of the store.
 //
-// Thread rule: pure. Tested by src/engine/asks_waiting_test.cc.
+// Thread rule: pure. Tested by src/engine/asks/asks_waiting_test.cc.
 
 #pragma once
 

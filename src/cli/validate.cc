@@ -25,6 +25,15 @@ struct ValidateOptions {
   bool strict = false;
 };
 
+// What passes before anybody knows what it costs.
+void print_bound(const Rule& rule) {
+  if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved < 1) return;
+  const auto limit = std::ranges::min(rule.own_limits(), {}, &Quota::capacity).capacity();
+  std::cout << "rule '" << printable(rule.id) << "': at most "
+            << count_of(static_cast<std::size_t>(limit / rule.response->reserved), "request")
+            << " of a key pass at once; they cost at most as many times what the dearest costs\n";
+}
+
 std::size_t count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
     const auto rules =
@@ -41,6 +50,7 @@ std::size_t count_rules_in(const ValidateOptions& options) {
   const auto warnings = config_warnings(config, options.file);
   if (options.strict && !warnings.empty()) refuse(warnings, std::cout);
   for (const auto& warning : warnings) std::cout << warning.to_string() << '\n';
+  std::ranges::for_each(config.rules, print_bound);
   return rules;
 }
 

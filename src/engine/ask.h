@@ -1,6 +1,6 @@
 // Ask: one thing that a door wants decided, in the words of rules; and its Answer.
 //
-// Thread rule: values. Tested by asks_test.cc.
+// Thread rule: values. Tested by src/engine/asks/asks_test.cc.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 //
 // Thread rule: one engine a core; a Check is decided on the engine of its core. The
 // store below is shared.
-// Tested by engine_test.cc and asks_modes_test.cc.
+// Tested by engine_test.cc and src/engine/asks/asks_modes_test.cc.
 
 #pragma once
 

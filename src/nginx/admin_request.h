@@ -4,8 +4,8 @@
 
 #pragma once
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/admin.h"
-#include "nginx/nginx_api.h"
 
 namespace weir::nginx {
 

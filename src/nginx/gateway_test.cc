@@ -128,10 +128,9 @@ TEST(Gateway, TakesTheAlgorithmsWhoseCountersWorkersShare) {
        {Algorithm::kFixedWindow, Algorithm::kSlidingLog, Algorithm::kSlidingWindow,
         Algorithm::kTokenBucket, Algorithm::kExponentialBackoff}) {
     const std::string name(algorithm_name(algorithm));
-    const auto quota = Quota::make({.algorithm = algorithm, .limit = 5, .window = 1min});
     EXPECT_EQ(
         mistakes_in("rules: [{id: a, limit: 5, window: 1m, algorithm: " + name + "}]\n") == "",
-        is_shareable(*quota))
+        algorithm != Algorithm::kSlidingLog)
         << name;
   }
 }

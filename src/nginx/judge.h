@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/asks.h"
-#include "engine/asks_pool.h"
+#include "engine/asks/asks.h"
+#include "engine/asks/asks_pool.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
 #include "net/loop/wall_clock.h"

@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/admin.h"
 #include "nginx/admin_request.h"
 #include "nginx/fleet/fleet_member.h"
 #include "nginx/fleet/worker_loop.h"
 #include "nginx/judge.h"
-#include "nginx/nginx_api.h"
 #include "nginx/request.h"
 #include "nginx/settings.h"
 #include "nginx/stay/decided.h"

@@ -12,9 +12,9 @@
 #include <optional>
 
 #include "base/ip_address.h"
+#include "nginx/abi/nginx_api.h"
 #include "nginx/fleet/worker_loop.h"
 #include "nginx/judge.h"
-#include "nginx/nginx_api.h"
 
 namespace weir::nginx {
 

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/gateway.h"
-#include "nginx/nginx_api.h"
 #include "weir/clock.h"
 
 extern "C" {

@@ -25,7 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/asks_pool.h"
+#include "engine/asks/asks_pool.h"
 #include "weir/time.h"
 
 // From here on the protocol's own names.

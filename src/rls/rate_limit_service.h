@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/pool.h"
-#include "engine/asks_pool.h"
+#include "engine/asks/asks_pool.h"
 #include "rls/rate_limit_call.h"
 #include "rls/rls_options.h"
 #include "rules/rule_set.h"

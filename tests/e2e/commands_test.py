@@ -145,6 +145,17 @@ class Validate(unittest.TestCase):
             self.assertEqual(code, 0)
             self.assertIn(f"{path}:3:16: warning: 'unknown: skip' counts nobody who leaves", said)
 
+    def test_says_what_passes_before_its_cost_is_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rules.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("rules:\n  - {id: tokens, match: {path: /a}, key: client, limit: 100, "
+                           "window: 1m,\n     cost: response:X-Tokens-Used, reserve: 30}\n")
+            self.assertEqual(
+                run_weir("validate", "--gateway", path),
+                (0, "rule 'tokens': at most 3 requests of a key pass at once; they cost at most as "
+                    f"many times what the dearest costs\n{path}: ok, 1 rule\n", ""))
+
     def test_a_missing_file(self):
         code, said, _ = run_weir("validate", "/no/such/file.yaml")
         self.assertEqual(code, 1)

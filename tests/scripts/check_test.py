@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import check  # noqa: E402 (after the path is set)
-from house_rules import weight  # noqa: E402
+from house_rules import layers, weight  # noqa: E402
 from house_rules.tree import Tree  # noqa: E402
 
 HEADER = "// What it is.\n#pragma once\n"
@@ -240,6 +240,20 @@ class Files(CheckTest):
         files = {"src/algo/a.cc": "", "tests/b_test.py": "", "CMakeLists.txt": "xa.cc"}
         self.assertEqual(findings(files), [("dead", "src/algo/a.cc", 1),
                                            ("dead", "tests/b_test.py", 1)])
+
+
+class Pairs(unittest.TestCase):
+    def test_two_folders_do_not_include_each_other(self):
+        def pairs(files):
+            with tempfile.TemporaryDirectory() as root:
+                write(root, files)
+                return [(f.path, f.line) for f in layers.check_pairs(Tree(root))
+                        if f.path.startswith("src/")]
+        down = {"src/algo/a.h": '#include "algo/b/b.h"\n'}
+        self.assertEqual(pairs(down), [])
+        self.assertEqual(pairs({**down, "src/algo/b/b_test.cc": '#include "algo/a.h"\n'}), [])
+        self.assertEqual(pairs({**down, "src/algo/b/b.h": '\n#include "algo/a.h"\n'}),
+                         [("src/algo/b/b.h", 2)])
 
 
 class Weight(unittest.TestCase):

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "observe/traffic.h"
 #include "weir/memory_store.h"
 

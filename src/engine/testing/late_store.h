@@ -1,6 +1,6 @@
 // LateStore: a store for tests that answers when the test says so, or not at all.
 //
-// Thread rule: one thread. Tested by src/engine/asks_modes_test.cc, which uses it.
+// Thread rule: one thread. Tested by src/engine/asks/asks_modes_test.cc, which uses it.
 
 #pragma once
 

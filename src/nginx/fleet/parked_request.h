@@ -6,9 +6,9 @@
 
 #pragma once
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/fleet/worker_loop.h"
 #include "nginx/judge.h"
-#include "nginx/nginx_api.h"
 
 namespace weir::nginx {
 

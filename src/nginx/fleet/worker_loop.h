@@ -10,9 +10,9 @@
 
 #pragma once
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/fleet/fleet_member.h"
 #include "nginx/judge.h"
-#include "nginx/nginx_api.h"
 
 namespace weir::nginx {
 

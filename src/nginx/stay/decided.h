@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
+#include "nginx/abi/nginx_api.h"
 #include "nginx/fleet/parked_request.h"
-#include "nginx/nginx_api.h"
 #include "nginx/stay/stay.h"
 
 namespace weir::nginx {

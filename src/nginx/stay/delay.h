@@ -5,7 +5,7 @@
 
 #pragma once
 
-#include "nginx/nginx_api.h"
+#include "nginx/abi/nginx_api.h"
 #include "nginx/stay/decided.h"
 #include "weir/time.h"
 

@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "nginx/stay/concurrency.h"
 
 namespace weir::nginx {

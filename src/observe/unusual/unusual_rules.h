@@ -3,7 +3,7 @@
 // A core looks when a rule wants other limits then (on_surge), and metrics do. The bits guard
 // nothing else, so they are read and written relaxed.
 //
-// Thread rule: any thread. Tested by traffic_watch_test.cc and src/engine/asks_surge_test.cc.
+// Thread rule: any thread. Tested by traffic_watch_test.cc and src/engine/asks/asks_surge_test.cc.
 
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/late_asks.h"
+#include "engine/asks/late_asks.h"
 #include "rls/rate_limit_service.h"
 #include "server/grpc/grpc_method.h"
 

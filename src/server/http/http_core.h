@@ -8,7 +8,7 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
-// A reply whose answer is not there yet is parked (engine/late_asks.h): the handler has ended
+// A reply whose answer is not there yet is parked (engine/asks/late_asks.h): the handler has ended
 // by then, and what it passed to decide() writes the reply.
 //
 // Thread rule: one core. Tested by check/http_check_test.cc and http_session_test.cc.
@@ -28,9 +28,9 @@
 #include "base/ip_address.h"
 #include "base/name_value.h"
 #include "base/pool.h"
-#include "engine/asks_pool.h"
-#include "engine/check_queue.h"
-#include "engine/late_asks.h"
+#include "engine/asks/asks_pool.h"
+#include "engine/asks/check_queue.h"
+#include "engine/asks/late_asks.h"
 #include "proto/http/http1_head.h"
 #include "proto/session.h"
 #include "rls/rate_limit_service.h"

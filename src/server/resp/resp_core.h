@@ -5,7 +5,7 @@
 // queued, decided in one batch and answered in order. reply() sees to it that they go out
 // before anything that came after them.
 //
-// A reply whose answer is not there yet is parked in the session's line (engine/late_asks.h).
+// A reply whose answer is not there yet is parked in the session's line (engine/asks/late_asks.h).
 //
 // Thread rule: one core. Tested by resp_commands_test.cc and resp_session_test.cc.
 
@@ -21,9 +21,9 @@
 
 #include "base/ip_address.h"
 #include "base/late_reply.h"
-#include "engine/asks_pool.h"
-#include "engine/check_queue.h"
-#include "engine/late_asks.h"
+#include "engine/asks/asks_pool.h"
+#include "engine/asks/check_queue.h"
+#include "engine/asks/late_asks.h"
 #include "proto/output_buffer.h"
 #include "proto/resp/command_reader.h"
 #include "proto/resp/reply_writer.h"

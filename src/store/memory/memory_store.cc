@@ -298,6 +298,4 @@ std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memor
   return std::make_unique<MemoryStoreImpl>(SharedParts(memory));
 }
 
-bool is_shareable(const Quota& quota) { return quota.algorithm() != Algorithm::kSlidingLog; }
-
 }  // namespace weir

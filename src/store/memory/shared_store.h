@@ -4,7 +4,7 @@
 // In the memory is the time at which the store began, which all processes need to read the table
 // alike, the latest time that any of them has seen, the table, and the records of keys that need
 // more than a slot of it (wide_store.h). Sliding logs need memory that grows, which there is none
-// of: who shares a store refuses quotas that is_shareable() refuses.
+// of: who shares a store refuses them.
 //
 // Thread rule: any thread of any process, concurrently. Tested by shared_store_test.cc.
 
@@ -15,7 +15,6 @@
 #include <span>
 
 #include "weir/memory_store.h"
-#include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -30,8 +29,5 @@ void format_shared_memory_store(std::span<std::byte> memory, Instant start);
 
 // Takes part in it. `memory` outlives the store.
 std::unique_ptr<MemoryStore> make_shared_memory_store(std::span<std::byte> memory);
-
-// Whether counters of this quota are in the shared memory.
-bool is_shareable(const Quota& quota);
 
 }  // namespace weir

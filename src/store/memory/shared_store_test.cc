@@ -144,13 +144,5 @@ TEST(SharedStore, GoesOnWhenAProcessDiesInTheMiddleOfACharge) {
   }
 }
 
-TEST(SharedStore, SaysWhichQuotasItCannotShare) {
-  EXPECT_TRUE(is_shareable(per_minute(100)));
-  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kTokenBucket)));
-  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kFixedWindow)));
-  EXPECT_FALSE(is_shareable(per_minute(100, Algorithm::kSlidingLog)));
-  EXPECT_TRUE(is_shareable(per_minute(100, Algorithm::kExponentialBackoff)));
-}
-
 }  // namespace
 }  // namespace weir

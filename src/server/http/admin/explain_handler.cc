@@ -9,7 +9,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/ascii.h"
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
 #include "server/http/check/forward_auth.h"

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "proto/http/rate_limit_headers.h"
 #include "proto/text_writer.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/name_value.h"
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "rules/rule.h"
 #include "rules/text/text_template.h"
 

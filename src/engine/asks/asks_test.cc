@@ -1,4 +1,4 @@
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // RuleHashes: a rule set, and what a hasher makes of the ids of its rules, so that no ask hashes
 // an id again.
 //
-// Thread rule: one core. Tested by src/engine/asks_pool_test.cc.
+// Thread rule: one core. Tested by asks_pool_test.cc.
 
 #pragma once
 

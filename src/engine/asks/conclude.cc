@@ -1,11 +1,11 @@
-#include "engine/round/conclude.h"
+#include "engine/asks/conclude.h"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "engine/round/settle.h"
+#include "engine/asks/settle.h"
 
 namespace weir {
 namespace {

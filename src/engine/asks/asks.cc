@@ -1,4 +1,4 @@
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include "algo/waiting_room.h"
 #include "base/assert.h"
 #include "base/if_memory.h"
-#include "engine/asks_pool.h"
-#include "engine/round/conclude.h"
-#include "engine/round/settle.h"
+#include "engine/asks/asks_pool.h"
+#include "engine/asks/conclude.h"
+#include "engine/asks/settle.h"
 
 namespace weir {
 namespace {

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "engine/asks_pool.h"
-#include "engine/late_asks.h"
+#include "engine/asks/asks_pool.h"
+#include "engine/asks/late_asks.h"
 
 namespace weir {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/asks_pool.h"
+#include "engine/asks/asks_pool.h"
 #include "engine/testing/late_store.h"
 #include "weir/memory_store.h"
 

@@ -6,7 +6,7 @@
 // consequences.
 //
 // Thread rule: a value of one core; reused, so that adding allocates nothing once it has grown.
-// Tested by src/engine/asks_test.cc and plan_test.cc.
+// Tested by asks_test.cc and plan_test.cc.
 
 #pragma once
 
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "engine/ask.h"
+#include "engine/asks/rule_hashes.h"
 #include "engine/engine.h"
-#include "engine/round/rule_hashes.h"
 
 namespace weir {
 

@@ -2,13 +2,13 @@
 // remembered of denials, what the fleet is told of charges that its store did not take. An answer
 // in shadow lets pass from then on, and one that blocks its key says how long.
 //
-// Thread rule: one core. Tested by src/engine/asks_test.cc and src/engine/asks_modes_test.cc.
+// Thread rule: one core. Tested by asks_test.cc and asks_modes_test.cc.
 
 #pragma once
 
+#include "engine/asks/round.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/round/round.h"
 
 namespace weir {
 

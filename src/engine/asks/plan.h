@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <span>
 
-#include "engine/round/round.h"
+#include "engine/asks/round.h"
 
 namespace weir {
 

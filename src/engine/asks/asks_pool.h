@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/asks.h"
-#include "engine/round/rule_hashes.h"
+#include "engine/asks/asks.h"
+#include "engine/asks/rule_hashes.h"
 
 namespace weir {
 

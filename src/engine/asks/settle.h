@@ -9,13 +9,13 @@
 //                                    without a rule, too, if it is for all
 //   concurrency                      as many may be under way; the door says how many are
 //
-// Thread rule: one core. Tested by src/engine/asks_test.cc.
+// Thread rule: one core. Tested by asks_test.cc.
 
 #pragma once
 
+#include "engine/asks/round.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/round/round.h"
 #include "weir/decision.h"
 
 namespace weir {

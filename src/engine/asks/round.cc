@@ -1,4 +1,4 @@
-#include "engine/round/round.h"
+#include "engine/asks/round.h"
 
 #include <algorithm>
 

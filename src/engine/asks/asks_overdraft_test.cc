@@ -1,6 +1,6 @@
 // Asks whose costs count whether or not they fit.
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 // Asks: asks a round of the stores, step by step, and waits for answers that come later.
 //
 // A door names a rule and a key, or brings a quota of its own. All that a rule says is
-// done in the engine, alike for every door, in four parts: round/settle.h answers what needs no
+// done in the engine, alike for every door, in four parts: settle.h answers what needs no
 // counter, plan.h says in which steps the rest is asked, Asks asks it, conclude.h draws the
 // consequences. In between:
 //
@@ -33,10 +33,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/asks/plan.h"
+#include "engine/asks/round.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
-#include "engine/round/plan.h"
-#include "engine/round/round.h"
 #include "rules/rule_set.h"
 #include "weir/store.h"
 

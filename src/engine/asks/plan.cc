@@ -1,4 +1,4 @@
-#include "engine/round/plan.h"
+#include "engine/asks/plan.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "engine/asks_pool.h"
+#include "engine/asks/asks_pool.h"
 
 #include <utility>
 

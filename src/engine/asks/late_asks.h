@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/late_reply.h"
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 
 namespace weir {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/asks.h"
+#include "engine/asks/asks.h"
 #include "weir/memory_store.h"
 
 namespace weir {

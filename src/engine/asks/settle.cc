@@ -1,4 +1,4 @@
-#include "engine/round/settle.h"
+#include "engine/asks/settle.h"
 
 #include <algorithm>
 #include <chrono>
