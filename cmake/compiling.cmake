@@ -13,6 +13,7 @@ if(PROJECT_IS_TOP_LEVEL)
         # A precompiled header is taken for the text it was made of. Hash large files once, and
         # trust the list of headers that the compiler writes: a miss is not preprocessed twice.
         CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=1 CCACHE_DEPEND=1
+        CCACHE_IGNOREOPTIONS=-Wno-array-bounds  # which changes no object
         ${WEIR_CCACHE})
   endif()
   find_program(WEIR_MOLD mold)

@@ -82,6 +82,11 @@ endfunction()
 
 add_custom_target(tsan_tests)  # what ./dev tsan builds
 
+# gcc 12 warns where it should not if it inlines a std::string that comes from a precompiled header:
+# of bounds in many tests, and of overflows in these.
+set(WEIR_NOT_PRECOMPILED sniffer_test.cc beat_fields_test.cc traffic_word_test.cc
+  resp_access_test.cc admin_test.cc load/grpc_codec_test.cc)
+
 # One ctest entry a program, not one a case: starting a process for each of
 # thousands of cases would take longer than the cases.
 function(weir_test name)
@@ -92,6 +97,12 @@ function(weir_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE weir_options ${arg_DEPS} GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} REUSE_FROM weir_test_precompiled)
+  target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+  foreach(source IN LISTS arg_SOURCES)
+    if(source IN_LIST WEIR_NOT_PRECOMPILED)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1
            WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})  # testdata/ is found from there
   weir_register_test(${name} "${arg_LABELS}" "${arg_TIMEOUT}")

@@ -63,7 +63,7 @@ TEST(InputBuffer, GrowsWithALargeBodyAndGivesItBack) {
 
 TEST(InputBuffer, MovesOnlyWhenSpaceGetsShort) {
   InputBuffer buffer;
-  put(buffer, std::string(1'500, 'x') + "rest");
+  put(buffer, std::string(1'500, 'x').append("rest"));
   buffer.consume(1'500);
   const char* const place = buffer.text().data();
   EXPECT_GE(buffer.space().size(), InputBuffer::kInitial / 2);

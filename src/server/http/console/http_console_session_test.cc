@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/http/access.h"
 #include "server/http/http_test_door.h"
 
 namespace weir {
