@@ -64,7 +64,8 @@ def keep(folder, suite, rows, machine_facts, order):
 
 def markdown(suites):
     lines = ["# Benchmark results", "",
-             "Written by `./dev bench`; [how each figure is made](../../docs/benchmarks.md).", ""]
+             "Written by `./dev bench`; "
+             "[how each figure is made](../../docs/internals/benchmarks.md).", ""]
     for name, suite in suites.items():
         lines += [f"## {name}", "", describe(suite["machine"]), "",
                   "| what | figure | yardstick, same run | ratio | goal | met |",

@@ -6,7 +6,7 @@
 Prints a table and writes it to bench/results/latest.md and .json, which README quotes.
 A suite that is not run keeps its last rows. --quick is a rehearsal: its figures are
 too short to quote and go to build/bench-quick. The measurements, and how to read them:
-docs/benchmarks.md.
+docs/internals/benchmarks.md.
 """
 
 import argparse

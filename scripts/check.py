@@ -32,6 +32,7 @@ RULES = [
     cpp.check_tested_by,
     docs.check_links,
     docs.check_commands,
+    docs.check_lengths,
     limits.check_limits,
     files.check_names,
     files.check_text,

@@ -1,6 +1,7 @@
 """Installs the build into a folder of its own and builds programs against that copy: the
-example, once with CMake's find_package and once with pkg-config, and what README shows, by
-README's own command. Installed is nothing that `./dev build` does not make."""
+example, once with CMake's find_package and once with pkg-config, and what README and
+docs/how-to/cpp.md show, by the page's own commands. Installed is nothing that `./dev build` does
+not make."""
 
 import os
 import pathlib
@@ -55,19 +56,46 @@ def build_with_pkg_config(prefix, folder):
     return program
 
 
-def run_what_readme_shows(prefix, folder):
-    """Copied from the page, and compiled as it says."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (program,) = re.findall(r"^```cpp\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-    (command,) = re.findall(r"^c\+\+ .*pkg-config.*$", readme, re.MULTILINE)
+def fence(language, page):
+    """The one block of this language on a page of the documents."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (block,) = re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return block
+
+
+def run_what_the_page_shows(prefix, folder):
+    """The files and the commands of the page, as they stand there."""
+    page = "docs/how-to/cpp.md"
+    program = fence("cpp", page)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    (command,) = re.findall(r"^c\+\+ .*pkg-config.*$", text, re.MULTILINE)
+    (cmake,) = re.findall(r"^cmake -B .*$", text, re.MULTILINE)
+    environment = environment_for(prefix) | {"CMAKE_PREFIX_PATH": str(prefix)}
+    folder = folder / "page"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(fence("cmake", page), encoding="utf-8")
+    for source, code, said in ((program, 0, ("welcome, 4 left\n", "")),
+                               (program.replace(".limit = 5", ".limit = -5"), 1,
+                                ("", "limit must be "))):
+        (folder / "login.cc").write_text(source, encoding="utf-8")
+        run("bash", "-c", command, cwd=folder, env=environment)
+        done = subprocess.run([folder / "login"], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done
+        assert done.stdout == said[0] and done.stderr.startswith(said[1]), done
     (folder / "login.cc").write_text(program, encoding="utf-8")
-    run("bash", "-c", command, cwd=folder, env=environment_for(prefix))
-    assert run(folder / "login") == "welcome, 4 left\n"
-    broken = program.replace(".limit = 5", ".limit = -5")
-    (folder / "login.cc").write_text(broken, encoding="utf-8")
-    run("bash", "-c", command, cwd=folder, env=environment_for(prefix))
-    done = subprocess.run([folder / "login"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("limit must be "), done
+    assert run("bash", "-c", cmake, cwd=folder, env=environment).endswith("welcome, 4 left\n")
+
+
+def run_what_readme_shows(prefix, folder):
+    """README's lines, which are the middle of a program."""
+    includes = ["<chrono>", "<iostream>", '"weir/limiter.h"', '"weir/memory_store.h"']
+    source = folder / "readme.cc"
+    source.write_text("".join(f"#include {name}\n" for name in includes) + "int main() {\n"
+                      + fence("cpp", "README.md") + "}\n", encoding="utf-8")
+    environment = environment_for(prefix)
+    flags = run("pkg-config", "--cflags", "--libs", "weir", env=environment).split()
+    run("c++", "-std=c++20", source, "-o", folder / "readme", *flags)
+    assert run(folder / "readme") == "welcome, 4 left\n"
 
 
 def ninja_says(*tool):
@@ -96,6 +124,7 @@ def main():
         run("cmake", "--install", BUILD, "--prefix", prefix)
         expect_output_of(build_with_cmake(prefix, folder / "build"))
         expect_output_of(build_with_pkg_config(prefix, folder))
+        run_what_the_page_shows(prefix, folder)
         run_what_readme_shows(prefix, folder)
     expect_that_dev_build_makes_what_is_installed()
     print("the example runs against the installed copy")

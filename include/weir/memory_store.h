@@ -3,7 +3,7 @@
 // fixed_window, sliding_window, token_bucket and adaptive keys are 16 bytes each in a lock-free
 // table; sliding_log and exponential_backoff keys, and the rare quota whose state does
 // not fit 16 bytes (about: limits over 32,000 per millisecond, a million a second, 8
-// million a minute; docs/memory_store.md), live in a second, locked store. Both have
+// million a minute; docs/internals/memory_store.md), live in a second, locked store. Both have
 // fixed sizes: nothing grows after construction but the times of sliding logs, up to
 // `log_entries_max`.
 //
@@ -12,7 +12,7 @@
 // only when all candidates are such keys, or not even then (Charge::on_full). No flood of
 // new keys pushes out those that had nothing left before it began.
 //
-// Thread rule: any thread, concurrently. Design: docs/memory_store.md.
+// Thread rule: any thread, concurrently. Design: docs/internals/memory_store.md.
 // Tested by src/store/memory/*_test.cc and tests/conformance.
 
 #pragma once

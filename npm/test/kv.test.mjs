@@ -35,7 +35,7 @@ function mapKv() {
 }
 
 // The simulation gives the same figures each time, so the documents have exactly those.
-const DOCUMENT = readFileSync(join(process.env.WEIR_ROOT, "docs/worker.md"), "utf8");
+const DOCUMENT = readFileSync(join(process.env.WEIR_ROOT, "docs/internals/worker.md"), "utf8");
 for (const setting of CASES) {
   const { limit, window, places, load } = setting;
   test(`${limit} in ${window} s, ${places} places, ${load} x: as documented`, async () => {

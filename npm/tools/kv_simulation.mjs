@@ -2,8 +2,9 @@
 // own KvStore against a KV whose reads are up to a minute old and whose keys take one write a
 // second. One hot key, so many times its limit offered, ten windows.
 //
-//   node kv_simulation.mjs [PACKAGE]      prints the table of docs/worker.md; src/kv/bound.ts has
-//                                         the same figures. Each run prints the same.
+//   node kv_simulation.mjs [PACKAGE]      prints the table of docs/internals/worker.md;
+//                                         src/kv/bound.ts has the same figures. Each run prints
+//                                         the same.
 //
 // Most of a client's requests come to one place: five of six, the others to the rest evenly.
 
@@ -153,7 +154,7 @@ export async function simulateThrice(weir, setting) {
   return { alone: middle("alone"), shared: middle("shared") };
 }
 
-/** A row of docs/worker.md. */
+/** A row of docs/internals/worker.md. */
 export async function rowOf(weir, setting) {
   const { limit, window, places, load } = setting;
   const { alone, shared } = await simulateThrice(weir, setting);

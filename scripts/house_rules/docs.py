@@ -23,8 +23,6 @@ def check_links(tree):
 
 
 def without_code(text):
-    def blank(match):
-        return re.sub(r"[^\n]", " ", match[0])
     return INLINE.sub(blank, FENCE.sub(blank, text))
 
 
@@ -87,7 +85,8 @@ def code_of(text):
             yield number, line, fence[1] in SHELLS
     prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     for inline in INLINE.finditer(prose):
-        yield line_of(prose, inline.start()), inline[1], True
+        is_directive = inline[1].endswith(";")  # nginx's: `weir on;`
+        yield line_of(prose, inline.start()), inline[1], not is_directive
 
 
 def named_subcommands(code):
@@ -98,3 +97,79 @@ def named_subcommands(code):
         if len(words) > 1 and words[0].split("/")[-1] == "weir":
             if re.fullmatch(r"[a-z][a-z-]*", words[1]):
                 yield words[1]
+
+
+# What a reader gets through at once. A folder stands for each page in it; a page may have its own.
+SENTENCE_WORDS_MAX = 30
+WORDS_MAX = {
+    "README.md": 700,
+    "CHANGELOG.md": 600,
+    "docs/": 400,
+    "docs/tutorial/": 600,
+    "docs/how-to/": 500,
+    "docs/how-to/fleet-sentinel.md": 700,
+    "docs/explanation/": 900,
+    "docs/explanation/trust-model.md": 1200,
+    "docs/reference/": 900,
+    "docs/reference/admin-api.md": 1500,
+    "docs/reference/envoy.md": 1050,
+    "docs/reference/http.md": 1750,
+    "docs/reference/limits.md": 1250,
+    "docs/reference/metrics.md": 1700,
+    "docs/reference/nginx-directives.md": 1600,
+    "docs/reference/rules.md": 3050,
+    "docs/reference/settings.md": 2650,
+}
+GENERATED = re.compile(
+    r"^<!-- (settings|the table of \S+ begins) -->\n.*?^<!-- .*? -->", re.MULTILINE | re.DOTALL)
+SENTENCE_END = re.compile(
+    r"(?<=[.!?])[)\"*_]*\s+|\n\s*\n|\n(?=\s*([-*#>]|\d+\.) )")
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+
+
+def check_lengths(tree):
+    """Sentences and cells that are read at once, and pages within their budgets."""
+    for path in tree.matching(".md"):
+        budget = words_max(path)
+        if budget is None:
+            continue
+        text = tree.text(path)
+        count = len(text.split())
+        if count > budget:
+            yield Finding(path, 1, "words", f"{count} words; at most {budget}: shorten it, or move "
+                          "what only contributors need to docs/internals")
+        prose = GENERATED.sub(blank, FENCE.sub(blank, text))
+        for place, part in sentences(prose):
+            count = len(re.findall(r"\S*\w\S*", part))
+            if count > SENTENCE_WORDS_MAX:
+                yield Finding(path, line_of(prose, place), "length", f"{count} words at once; at "
+                              f"most {SENTENCE_WORDS_MAX}: {' '.join(part.split()[:5])} ...")
+
+
+def words_max(path):
+    """The budget of a page, else of its folder; none for what contributors read."""
+    return WORDS_MAX.get(path, WORDS_MAX.get(os.path.dirname(path) + "/"))
+
+
+def blank(match):
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def sentences(prose):
+    """(where it begins, its text) of each cell of a table, and of each sentence."""
+    prose = re.sub(r"^    .*$", blank, INLINE.sub(as_word, prose), flags=re.MULTILINE)
+    prose = re.sub(r"(?<=\])\([^)\s]*\)", as_word, prose)
+    for row in ROW.finditer(prose):
+        place = row.start()
+        for cell in row[0].split("|"):
+            yield place, cell
+            place += len(cell) + 1
+    begin = 0
+    prose = ROW.sub(blank, prose)
+    for end in SENTENCE_END.finditer(prose + "\n\n"):
+        yield begin, prose[begin:end.start()]
+        begin = end.end()
+
+
+def as_word(match):
+    return "x" * len(match[0])

@@ -14,8 +14,8 @@ COLUMNS_MAX = 100  # two files fit side by side
 TOP_LEVEL = set("""
     .ci .clang-format .clang-tidy .dockerignore .gitattributes .github .gitignore
     ARCHITECTURE.md CHANGELOG.md CMakeLists.txt CMakePresets.json CONTRIBUTING.md Dockerfile
-    LICENSE README.md SECURITY.md bench cmake console deploy dev docs examples fuzz include lab npm
-    scripts src tests wasm worker
+    LICENSE README.md SECURITY.md bench cmake console deploy dev docs examples fuzz include lab
+    mkdocs.yml npm scripts src tests wasm worker
 """.split())
 
 FILES_MAX = 24  # a listing of the folder is read at once, and its files have one subject
@@ -31,9 +31,6 @@ CODE = (".h", ".cc", ".h.in", ".py", ".sh", ".cmake", "CMakeLists.txt", ".lua", 
 TESTING = re.compile(r"_test\.cc$|_testing\.|_test_door\.|/testing/")
 # Spelled so that this line does not find itself.
 LEFTOVER = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
-# How no sentence begins: its subject comes first. Headings and questions may. Spelled as above.
-SUBJECTLESS = re.compile(r'(?:^|[.!?:]["`)]?|//|/\*\*|""?"?|--|#|\||\*) *'
-                         r"\b(O" + r"f|Wh" + r"o|Wh" + r"at is|So" + r" long)\b(?![^.|]*\?)")
 
 
 def check_names(tree):
@@ -50,21 +47,12 @@ def check_names(tree):
 def check_text(tree):
     for path in tree.paths:
         lines = tree.lines(path)
-        is_prose = has_prose(path)
         for number, line in enumerate(lines, 1):
             if LEFTOVER.search(line):
                 yield Finding(path, number, "leftover",
                               "finish it, or open an issue: nobody comes back to a note")
-            begins = SUBJECTLESS.search(line) if is_prose else None
-            if begins and not (path.endswith(".md") and line[:1] == "#"):
-                yield Finding(path, number, "subject",
-                              f"a sentence that begins with {begins[1]!r}: name its subject first")
         if is_code(tree, path):
             yield from check_code_shape(path, lines)
-
-
-def has_prose(path):
-    return path.endswith((*CODE, ".md"))
 
 
 def is_code(tree, path):

@@ -1,4 +1,4 @@
-"""The limits that docs/security.md promises are those of the code.
+"""The limits that docs/reference/limits.md promises are those of the code.
 
 A row of a table whose last cell names a constant, as in `src/net/entrance.h`: `kPatience`,
 states that constant's value in its second cell: 10 seconds, 32 KiB, 100,000.
@@ -8,7 +8,7 @@ import re
 
 from house_rules.tree import Finding, line_of
 
-DOCUMENT = "docs/security.md"
+DOCUMENT = "docs/reference/limits.md"
 ROW = re.compile(r"^\|[^|\n]*\| *([^|\n]*?) *\|.*`([\w/.]+\.(?:h|cc))`: `(\w+)` *\|$", re.MULTILINE)
 STATED = re.compile(r"^([\d,]+(?:\.\d+)?) ?(\w*)")
 BYTES = {"KiB": 1 << 10, "MiB": 1 << 20}

@@ -19,7 +19,7 @@
 //
 // Under `adaptive`, backoff counts as a sliding window with a halved limit does, and not as a
 // fixed one: then u falls by limit / W at most in all three, and no span of a window's length
-// admits more than 2 * limit through any number of switches (docs/algorithms.md has the
+// admits more than 2 * limit through any number of switches (docs/internals/algorithms.md has the
 // proof). Its levels and cooldowns are those of exponential_backoff.h; only ends a cooldown at
 // the next multiple of kCooldownGrainUs, so that it fits into 16 bytes with the rest.
 //

@@ -34,7 +34,7 @@ TEST(Adaptive, IsABucketWithoutABurstOfItsOwn) {
   )");
 }
 
-// The numbers of docs/algorithms.md.
+// The numbers of docs/internals/algorithms.md.
 TEST(Adaptive, CountsBecomeTheDebtOfWhatIsNotLeft) {
   run_table(R"(
     quota adaptive 50/1m

@@ -37,8 +37,8 @@
 namespace weir {
 
 // What applies the rules. Some of what a rule may say only a gateway can do, which passes requests
-// on to an origin: nginx with Weir in it (docs/nginx.md). Some it cannot. kEither: nobody applies
-// them here, and they may be for either.
+// on to an origin: nginx with Weir in it (docs/how-to/nginx.md). Some it cannot. kEither: nobody
+// applies them here, and they may be for either.
 enum class ServedBy : std::uint8_t { kServer, kGateway, kEither };
 
 // Where a rule stands in the file.

@@ -91,7 +91,7 @@ constexpr TextForm kPrefix = {"^[^{}\\x00-\\x20\\x7f]{1,64}$",
 constexpr Field kStoreFields[] = {
     row::text("redis", &kNotEmpty,
               "Where the Redis is: redis://, rediss://, redis-sentinel://, "
-              "redis-cluster:// or unix:// (docs/redis.md).")
+              "redis-cluster:// or unix:// (docs/reference/redis.md).")
         .required()
         .set_by({"--redis",
                  "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
@@ -275,7 +275,7 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::choice("console", kConsoleUses,
                 "The console, a page at / of the HTTP door: on, for those who may use the admin "
-                "routes; public, its figures for everybody (docs/console.md); or off.")
+                "routes; public, its figures for everybody (docs/reference/console.md); or off.")
         .defaults_to("on")
         .set_by({"--console", "The console at / of the HTTP door: on, public or off"})
         .needs_restart(),
@@ -323,7 +323,7 @@ constexpr Field kConfigFields[] = {
                  "by a reload."),
     row::section("unusual_traffic", kUnusualTraffic,
                  "How long traffic is learned, and who hears when it is unusual "
-                 "(docs/operations.md)."),
+                 "(docs/reference/unusual-traffic.md)."),
     row::section("envoy", kEnvoy, "Envoy's rate limit service."),
 };
 

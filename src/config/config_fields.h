@@ -2,7 +2,7 @@
 //
 // A row is a whole setting: the loader's checks and messages, the JSON Schema, the option
 // of `weir serve`, the environment variable, the default, the warning that only a restart
-// changes it, and the table in docs/configuration.md come from it. To add one: add its row,
+// changes it, and the table in docs/reference/settings.md come from it. To add one: add its row,
 // refresh both documents with WEIR_UPDATE_EXPECTED=1 config_test, and read the value where
 // it is used, by name: settings.get<Duration>("store.deadline"). The fields of rules have
 // rows alike (rules/rule_fields.cc); rules/rule_config.cc reads them.

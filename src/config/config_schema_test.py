@@ -2,7 +2,7 @@
 
 Usage: config_schema_test.py PATH-OF-config_verdicts
 
-Checked are the files in testdata/, the YAML blocks of docs/configuration.md and docs/nginx.md, and
+Checked are the files in testdata/, the YAML blocks of docs/reference, and
 every YAML file of the project that names docs/weir.schema.json. What both see is the text:
 the loader by itself, the schema through PyYAML. PyYAML reads YAML 1.1, editors 1.2;
 what the two read differently (yes, 010, 1_000) the loader refuses.
@@ -70,8 +70,8 @@ def loader_verdicts(program, paths):
 
 def documented_examples(folder):
     """The YAML blocks of the manual, as files of their own."""
-    for manual in ("configuration.md", "nginx.md"):
-        text = (PROJECT / "docs" / manual).read_text()
+    for manual in ("rules.md", "settings.md", "nginx-directives.md"):
+        text = (PROJECT / "docs" / "reference" / manual).read_text()
         for number, block in enumerate(re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)):
             path = pathlib.Path(folder) / f"{manual}.{number + 1}.yaml"
             path.write_text(block)

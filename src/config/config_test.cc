@@ -1,7 +1,7 @@
 // The files in testdata/ are the specification: each in good/ must load, and each in
 // broken/ must give exactly the lines of its .expected file. After a deliberate change of
 // messages or fields, WEIR_UPDATE_EXPECTED=1 config_test rewrites those files,
-// docs/weir.schema.json and the table in docs/configuration.md: read the diff.
+// docs/weir.schema.json and the table in docs/reference/settings.md: read the diff.
 
 #include "config/config.h"
 #include "config/config_warnings.h"
@@ -368,7 +368,7 @@ std::string settings_table() {
 }
 
 TEST(ConfigManual, HasTheTableOfSettings) {
-  const std::string path = "../../docs/configuration.md";
+  const std::string path = "../../docs/reference/settings.md";
   const std::string manual = read_file(path);
   const std::string begin = "<!-- settings -->\n";
   const auto start = manual.find(begin) + begin.size();
@@ -379,7 +379,7 @@ TEST(ConfigManual, HasTheTableOfSettings) {
 }
 
 TEST(ConfigManual, HasARowForEveryFieldOfARule) {
-  const std::string manual = read_file("../../docs/configuration.md");
+  const std::string manual = read_file("../../docs/reference/rules.md");
   for (const Field& field : kRuleSection.fields) {
     EXPECT_THAT(manual, testing::HasSubstr("\n| `" + std::string(field.name) + "` |"));
   }

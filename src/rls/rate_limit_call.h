@@ -11,7 +11,7 @@
 // The call asks about all descriptors at once. With all_or_nothing those in quota mode come
 // second, since they are charged only if the others allow it.
 //
-// Where we differ from the reference service, and why, is in docs/envoy.md.
+// Where we differ from the reference service, and why, is in docs/reference/envoy.md.
 //
 // Thread rule: one core. Tested by rate_limit_service_test.cc.
 

@@ -1,4 +1,4 @@
-"""Lets a hostile client loose on a server, and says what it did: docs/security.md.
+"""Lets a hostile client loose on a server, and says what it did: docs/internals/attacks.md.
 
     tests/attack/attack.py [--quick] [--long] [--write] [WORD ...]
 
@@ -8,7 +8,7 @@ Prints a table, a row for each attack; with words, only of attacks that have one
 their name. Every attack has a server of its own, on one core, and an innocent client beside
 it, which asks 200 times a second all the while. --quick does a little of each, and judges no
 latency. --long adds attacks on other servers behind Weir, which ./dev attack --long installs.
---write puts the table into docs/security.md. Exit code 1 if the server failed,
+--write puts the table into docs/internals/attacks.md. Exit code 1 if the server failed,
 answered wrongly, took more memory than it may, kept the innocent client waiting, or let
 through what it must not.
 """
@@ -43,7 +43,7 @@ HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
 MEMORY_MAX_MIB = 128  # above what the server took at its start
 P99_MAX_MS = 10
 P99_RATIO_MAX = 2  # beside a harmless load, on a machine that pauses by itself
-DOCUMENT = scene.ROOT / "docs" / "security.md"
+DOCUMENT = scene.ROOT / "docs" / "internals" / "attacks.md"
 IN_DOCUMENT = re.compile("(<!-- attacks -->\n).*(<!-- end of attacks -->)", re.DOTALL)
 
 

@@ -1,4 +1,5 @@
-"""Requests whose cost only the response says, sent at once: docs/nginx.md bounds how many pass."""
+"""Requests whose cost only the response says, sent at once: the rule's `reserve` bounds how
+many pass (docs/reference/nginx-directives.md)."""
 
 import contextlib
 import http.server

@@ -471,7 +471,7 @@ class Console(unittest.TestCase):
             path = self.browser.screenshot(f"{name}-burst-{scheme}")
         self.assertLess(path.stat().st_size, README_BYTES_MAX)
         if "--picture" in sys.argv:
-            shutil.copy(path, ROOT / "docs" / "console.png")
+            shutil.copy(path, ROOT / "docs" / "reference" / "console.png")
 
     def test_zz_the_run_of_spam(self):
         page = self.browser

@@ -1,7 +1,7 @@
 """What README and docs/ show: their YAML is taken, their JSON is what a server answers to their
 commands, and the options that they name exist.
 
-The C++ of README is built by examples/library/installed_test.py.
+The C++ of README and docs/how-to/cpp.md is built by examples/library/installed_test.py.
 """
 
 import json
@@ -16,7 +16,11 @@ import yaml
 from weir_server import DEADLINE_S, ROOT, Weir, run_weir
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+API = [ROOT / "docs/reference" / name for name in ("http.md", "admin-api.md", "metrics.md")]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+# Recipes name their files, and tests/docs/recipes_test.py runs them.
+IS_FILE = re.compile(r"# \S+\.ya?ml\n")
 
 # Answers of a fleet, or of a moment: their shape is another here.
 ELSEWHERE = ("/admin/busiest",)
@@ -83,14 +87,27 @@ class Yaml(unittest.TestCase):
                 pathlib.Path(folder, name).write_text("s" * 32 + "\n", encoding="ascii")
                 pathlib.Path(folder, name).chmod(0o600)
             for where, text in examples("yaml"):
-                if "http_filters:" in text:
+                if "http_filters:" in text or text.startswith("# /") or IS_FILE.match(text):
                     continue
                 file = pathlib.Path(folder, "weir.yaml")
                 file.write_text(text.replace("/etc/weir", folder), encoding="utf-8")
                 # What only a gateway can do, `weir docs` reads and validate refuses.
-                reads = "docs" if where.startswith("nginx.md") else "validate"
+                reads = "docs" if where.startswith("nginx-directives.md") else "validate"
                 code, said, wrong = run_weir(reads, str(file))
                 self.assertEqual(code, 0, f"{where}: {said}{wrong}")
+
+    def test_weir_takes_the_rules_of_kubernetes(self):
+        (text,) = [text for where, text in examples("yaml") if "kind: ConfigMap" in text]
+        parts = {part["kind"]: part for part in yaml.safe_load_all(text)}
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "weir.yaml")
+            file.write_text(parts["ConfigMap"]["data"]["weir.yaml"], encoding="utf-8")
+            code, said, wrong = run_weir("validate", str(file))
+        self.assertEqual(code, 0, said + wrong)
+        labels = [parts["Deployment"]["spec"]["template"]["metadata"]["labels"],
+                  parts["Service"]["spec"]["selector"],
+                  parts["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]]
+        self.assertEqual(labels, labels[:1] * 3)
 
     def test_envoys_filter_is_that_of_the_whole_configuration(self):
         (text,) = [text for _, text in examples("yaml") if "http_filters:" in text]
@@ -138,8 +155,8 @@ class Answers(unittest.TestCase):
     """The commands of a document in their order, on one server."""
 
     def setUp(self):
-        # The first file of docs/http_api.md is that of its examples.
-        rules = next(text for where, text in examples("yaml") if where.startswith("http_api"))
+        # The first file of docs/reference/http.md is that of its examples.
+        rules = next(text for language, text in fences(API[0]) if language == "yaml")
         self.weir = Weir(config=rules)
         self.addCleanup(self.weir.__exit__)
 
@@ -152,7 +169,7 @@ class Answers(unittest.TestCase):
         return done.stdout
 
     def test_of_the_http_api(self):
-        blocks = fences(ROOT / "docs/http_api.md")
+        blocks = [block for page in API for block in fences(page)]
         compared = 0
         for (language, text), (next_language, answer) in zip(blocks, blocks[1:] + [("", "")]):
             if language != "sh":
@@ -169,7 +186,7 @@ class Answers(unittest.TestCase):
         self.assertGreater(compared, 10)
 
     def test_of_the_pages_about_the_node(self):
-        page = (ROOT / "docs/http_api.md").read_text(encoding="utf-8")
+        page = "".join(path.read_text(encoding="utf-8") for path in API)
         self.weir.check(key="alice", rule="login")
         for path in ("/metrics", "/admin/stats", "/health"):
             shown = re.search(rf"^## GET {path}\n\n```json\n(.*?)^```", page, re.M | re.S)[1]
@@ -177,7 +194,7 @@ class Answers(unittest.TestCase):
             self.assertIsNone(difference(json.loads(shown), json.loads(said)), path)
 
     def test_of_a_check_with_its_header_fields(self):
-        blocks = fences(ROOT / "docs/http_api.md")
+        blocks = fences(API[0])
         start = next(i for i, (_, text) in enumerate(blocks) if "curl -si" in text)
         for documented in (blocks[start + 1][1], None, blocks[start + 2][1]):
             said = self.run_shell(blocks[start][1]).replace("\r\n", "\n")
@@ -197,7 +214,8 @@ class Answers(unittest.TestCase):
 
 class RedisCli(unittest.TestCase):
     def test_the_answer_is_the_documented_one(self):
-        ((_, shown),) = [one for one in examples("console") if "redis-cli" in one[1]]
+        (shown,) = [text for where, text in examples("console")
+                    if where.startswith("resp.md") and "redis-cli" in text]
         command, _, answer = shown.removeprefix("$ ").partition("\n")
         with Weir("--resp", "127.0.0.1:0") as weir:
             words = command.replace("-p 6380", f"--no-raw -p {weir.port_of('redis')}").split()

@@ -1,4 +1,5 @@
-"""Breaks the Redis of two nodes under load, and counts what it does: docs/redis_faults.md.
+"""Breaks the Redis of two nodes under load, and counts what it does:
+docs/internals/redis_faults.md.
 
     tests/e2e/faults.py [--long] [WORD ...]      ./dev faults builds the release first
 

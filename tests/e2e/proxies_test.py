@@ -167,9 +167,9 @@ PROXIES = (("nginx", nginx), ("haproxy", haproxy), ("caddy", caddy))
 
 
 def recipe(title):
-    """The rules of a chapter of docs/proxies.md, with an hour for a minute: a busy machine must
-    not see a window end."""
-    chapter = (ROOT / "docs" / "proxies.md").read_text().split(f"## {title}\n", 1)[1]
+    """The rules of a chapter of docs/reference/proxies.md, with an hour for a minute: a busy
+    machine must not see a window end."""
+    chapter = (ROOT / "docs" / "reference" / "proxies.md").read_text().split(f"## {title}\n", 1)[1]
     return chapter.split("```yaml\n", 1)[1].split("```", 1)[0].replace("window: 1m", "window: 1h")
 
 

@@ -50,7 +50,7 @@ zcat $pages/weir-serve.1.gz | grep -q admin.*token.*file
 zcat $pages/weir-bench-http.1.gz | grep -q connections
 zcat $pages/weir.1.gz | grep -q denials
 cd /usr/share/doc/weir
-ls docs/operations.md examples/prometheus notices/libcli11-dev
+ls docs/reference/running.md examples/prometheus notices/libcli11-dev
 """
 
 # nginx itself and a gateway before it: of three requests each, a limit of two leaves two.

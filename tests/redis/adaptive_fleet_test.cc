@@ -211,7 +211,7 @@ TEST_F(AdaptiveCopies, InBackoffRedisDecidesAlsoForWhoLags) {
 
 // Each step some nodes ask, more or less of them by turns; each learns of a switch when it does.
 // A copy lacks what came in the last sync, so a limit is exceeded by that, and as a window's two
-// counts both may be, twice the limit by twice as much (docs/redis.md, mode async).
+// counts both may be, twice the limit by twice as much (docs/internals/redis.md, mode async).
 class AsyncLife {
  public:
   static constexpr Duration kStep = 5ms;

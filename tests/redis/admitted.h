@@ -1,5 +1,5 @@
 // Admitted: what was let pass and when, and whether that was too much in its algorithm's
-// own sense (docs/algorithms.md).
+// own sense (docs/internals/algorithms.md).
 //
 // Thread rule: pure functions. Tested by charge_effects_test.cc, which uses it.
 

@@ -181,20 +181,32 @@ class Docs(CheckTest):
         self.expect({**main, "docs/a.md": "```sh\nx/weir serve --x\nweir --help\n```\n"})
         self.expect({**main, "docs/a.md": "```sh\ncd x && weir sreve | tee y\n```\n"},
                     ("command", "docs/a.md", 2))
+        self.expect({**main, "docs/a.md": "`weir off;`\n"})  # a directive of nginx
         self.expect({"docs/a.md": "`weir anything`\n"})  # until there is a src/cli
+
+    def test_lengths(self):
+        words = "word " * 30
+        self.expect({"docs/how-to/a.md": f"{words.strip()}. {words}\n\n- {words}\n"})
+        for text in (f"{words}one", f"| a | {words}one |", f"- short\n- {words}one"):
+            line = text.count("\n") + 1
+            self.expect({"docs/how-to/a.md": text + "\n"}, ("length", "docs/how-to/a.md", line))
+        self.expect({"docs/how-to/a.md": f"```sh\n{words}one\n```\n",
+                     "docs/internals/a.md": f"{words}one\n"})
+        self.expect({"docs/how-to/a.md": "Word.\n" * 501}, ("words", "docs/how-to/a.md", 1))
+        self.expect({"README.md": "Word.\n" * 700})
 
     def test_limits(self):
         code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
             "Limits kLimits = {.idle_max = std::chrono::seconds(60),\n};\n")
         def rows(size, idle="60 seconds", name="kMax"):
-            return {"src/algo/a.h": code, "docs/security.md":
+            return {"src/algo/a.h": code, "docs/reference/limits.md":
                     f"| a head | {size} | 431 | `src/algo/a.h`: `{name}` |\n"
                     f"| silence | {idle} | closed | `src/algo/a.h`: `idle_max` |\n"}
         self.expect(rows("32 KiB"))
         self.expect(rows("32 KiB", "1 minute"))
-        self.expect(rows("16 KiB"), ("limit", "docs/security.md", 1))
-        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/security.md", 2))
-        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/security.md", 1))
+        self.expect(rows("16 KiB"), ("limit", "docs/reference/limits.md", 1))
+        self.expect(rows("32 KiB", "10 seconds"), ("limit", "docs/reference/limits.md", 2))
+        self.expect(rows("32 KiB", name="kGone"), ("limit", "docs/reference/limits.md", 1))
 
 
 class Files(CheckTest):
@@ -210,15 +222,6 @@ class Files(CheckTest):
         for word in ["TO" + "DO", "FIX" + "ME", "XX" + "X"]:
             self.expect({"docs/a.md": f"{word}: later\n"}, ("leftover", "docs/a.md", 1))
         self.expect({"docs/a.md": "mktemp XXXXXX\n"})
-
-    def test_sentences_begin_with_their_subject(self):
-        for words in ["O" + "f all", "Wh" + "o asks", "Wh" + "at is left", "So" + " long as"]:
-            self.expect_line("src/algo/a.h", f"// {words} counts.", "subject")
-            self.expect_line("src/algo/a.h", f"// One. {words} counts.", "subject")
-            self.expect_line("src/algo/a.h", f'auto a = "{words} counts";', "subject")
-            self.expect({"docs/a.md": f"It is so. {words} counts.\n"}, ("subject", "docs/a.md", 1))
-            self.expect({"docs/a.md": f"# {words} counts\n\n| {words} counts? | One. |\n"})
-            self.expect_line("src/algo/a.h", f"// That is {words.lower()} counts.")
 
     def test_size_and_place(self):
         self.expect({"docs/a.bin": "\0" * 600_000}, ("size", "docs/a.bin", 1))

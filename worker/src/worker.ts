@@ -4,7 +4,8 @@
 //   env.COUNTER   the Durable Objects that count, for rules exported with --store durable
 //   env.ORIGIN    a service to pass requests to; without it, fetch() goes to the request's URL
 //
-// It fails open: nothing that goes wrong here is a client's error. docs/worker.md has the rest.
+// It fails open: nothing that goes wrong here is a client's error. docs/internals/worker.md
+// has the rest.
 
 import {
   DurableStore, KvStore, type Decision, type DurableStoreOptions, type KvNamespace, type Quota,
@@ -25,7 +26,7 @@ interface Env {
   KV?: KvNamespace;
   COUNTER?: DurableStoreOptions["namespace"];
   ORIGIN?: Fetcher;
-  /** How many places share the limits: docs/worker.md. */
+  /** How many places share the limits: docs/internals/worker.md. */
   PLACES?: string;
   /** In milliseconds, of a KV other than Workers'. */
   KV_STALENESS?: string;

@@ -20,7 +20,7 @@ namespace {
 void needs_gateway(const SectionReader& reader, std::string_view field, std::string_view what) {
   reader.mistake(field, "only nginx with Weir in it " + std::string(what) + "; remove '" +
                             std::string(field) +
-                            "', or serve the rule there (weir gateway, docs/nginx.md)");
+                            "', or serve the rule there (weir gateway, docs/how-to/nginx.md)");
 }
 
 // Reads fields of one rule for one kind of server.

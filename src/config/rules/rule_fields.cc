@@ -385,8 +385,8 @@ constexpr Field kRuleFields[] = {
     row::section("on_deny", kOnDeny,
                  "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
     row::section("on_surge", kOnSurge,
-                 "What holds while the rule's traffic is unusual, as docs/operations.md says when "
-                 "it is. Without it, the limits stay.")
+                 "What holds while the rule's traffic is unusual, as "
+                 "docs/reference/unusual-traffic.md says when it is. Without it, the limits stay.")
         .only_if(kOfRequests),
 };
 

@@ -6,7 +6,7 @@
 // refuse what two servers in a row might read differently (a second Host, a transfer
 // encoding that is not plainly "chunked", folded lines).
 //
-// Thread rule: pure. Cost: 55 ns for 108 bytes, 100 ns for curl's 195 (docs/adr/0001).
+// Thread rule: pure. Cost: 55 ns for 108 bytes, 100 ns for curl's 195 (docs/internals/adr/0001).
 // Tested by http1_head_test.cc and fuzz/http_session_fuzz.cc.
 
 #pragma once

@@ -14,7 +14,7 @@
 // are resolved as RFC 3986 says; what is malformed stays as it is.
 //
 // Most paths have one reading, and cost one look at each byte. A path that has more readings than
-// kMax is hostile, and is to be refused. docs/security.md names the servers of each order.
+// kMax is hostile, and is to be refused. docs/reference/readings.md names the servers.
 //
 // Thread rule: a value of one thread. Tested by request_path_test.cc, and with the Worker's by
 // testdata/path_readings.txt.

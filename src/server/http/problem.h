@@ -7,7 +7,7 @@
 //    "detail":"limit: expected an integer from 0 to 1000000000000","field":"limit",
 //    "expected":"an integer from 0 to 1000000000000"}
 //
-// A denial is not a problem: it is an answer. The kinds are listed in docs/http_api.md.
+// A denial is not a problem: it is an answer. The kinds are listed in docs/reference/http.md.
 //
 // Thread rule: values. Tested by check/check_body_test.cc and http_problems_test.cc.
 

@@ -2,7 +2,7 @@
 //
 // A row names the figure, says what it means, and reads it. From it come the sample and the
 // help text for Prometheus (metrics_text.h), the field of /admin/stats (page_handlers.cc)
-// and the line of the table in docs/http_api.md, which metrics_test.cc compares.
+// and the line of the table in docs/reference/metrics.md, which metrics_test.cc compares.
 //
 // To show another figure, add a row to kRows in metrics.cc and nothing else.
 //

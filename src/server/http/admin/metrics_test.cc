@@ -1,6 +1,6 @@
 // The table of metrics, the texts made of it, and the document.
 //
-// WEIR_UPDATE_DOCS=1 writes the table in docs/http_api.md anew.
+// WEIR_UPDATE_DOCS=1 writes the table in docs/reference/metrics.md anew.
 
 #include <boost/json.hpp>
 
@@ -18,7 +18,7 @@
 namespace weir {
 namespace {
 
-constexpr const char* kDocument = "../../../docs/http_api.md";
+constexpr const char* kDocument = "../../../docs/reference/metrics.md";
 constexpr std::string_view kBegin = "<!-- the table of metrics.cc begins -->\n";
 constexpr std::string_view kEnd = "<!-- the table of metrics.cc ends -->\n";
 

@@ -1,4 +1,4 @@
-// The message that consoles get once a second, as JSON (docs/console.md).
+// The message that consoles get once a second, as JSON (docs/internals/console.md).
 //
 // What the node cannot know is left out.
 //

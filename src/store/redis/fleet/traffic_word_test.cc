@@ -24,7 +24,7 @@ TEST(TrafficWord, IsReadAsItWasWritten) {
   EXPECT_EQ(read->rules, some_word().rules);
 }
 
-// What other versions read; docs/redis.md shows it.
+// What other versions read; docs/internals/redis.md shows it.
 TEST(TrafficWord, HasTheseBytes) {
   TrafficWord word{.all = {300, 2}};
   word.totals.denied = 5;

@@ -1,5 +1,5 @@
 // The script that decides charges within Redis, seen from outside: what it is called with,
-// and what it answers. docs/redis.md says what it leaves in Redis.
+// and what it answers. docs/internals/redis.md says what it leaves in Redis.
 //
 //   ChargeCall call("weir:");
 //   call.add(ScriptOperation::kSpendAll, batch.charges);          // as many as fit
