@@ -1,5 +1,6 @@
-// What a node may find in Redis as another's counts is read or refused; what is read is within
-// its bounds, so that sums cannot overflow, and is the same when it is written again.
+// Whatever bytes a node finds in Redis, in its state file or in memory of another process, each
+// reader of packed bytes reads or refuses. What it reads is within its bounds, and the same when it
+// is written again.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,8 @@
 
 namespace weir {
 namespace {
+
+// ---- traffic ----
 
 void check_counts(const TrafficCounts& counts) {
   WEIR_ASSERT(counts.requests <= TrafficWord::kSecondMax && counts.denied <= counts.requests);
