@@ -29,7 +29,7 @@ PARTS = [
     ("scripts", ("scripts/", "dev"), 1_030),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 57_130
+TESTS_MAX = 57_100
 
 
 def weigh(tree):

@@ -48,10 +48,10 @@ local function epoch_of(key, last_read)
 end
 
 -- Says   this node's name, the id of the last act it has read and behind it the epoch of that,
---        and then for each new act, a block or a lift: its text, milliseconds until it ends (0 for
---        a lift), milliseconds until nobody needs to know it
+--        and then for each new act, a block or a lift: its bytes, milliseconds until it ends,
+--        milliseconds until nobody needs to know it
 -- Hears  the time in milliseconds, the epoch, and the acts sent since (id, whose first part is when
---        it was sent, node, text, and what was left then), at most 256 of them; if the epoch is
+--        it was sent, node, bytes, and what was left then), at most 256 of them; if the epoch is
 --        another one, from its start
 function fields.blocks(key, first, last)
   local last_read, known = string.match(ARGV[first + 1], '^(%S+) ?(%d*)$')
