@@ -38,7 +38,6 @@ TEST(BlockBytes, AreReadBackAsTheyWereWritten) {
   const auto read = blocks_in(bytes, 2);
   ASSERT_TRUE(read && read->size() == 2);
   EXPECT_EQ((*read)[0].reason, BlockReason::kDenied);
-  EXPECT_EQ((*read)[0].key, "");
   EXPECT_EQ((*read)[1].rule, "login");
   EXPECT_EQ((*read)[1].key, some_block().key);
   EXPECT_EQ((*read)[1].since, some_block().since);
