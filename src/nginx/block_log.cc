@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "engine/block_bytes.h"
 
 namespace weir::nginx {
 namespace {
@@ -18,48 +19,24 @@ constexpr auto kProcesses = BlockList::Audience::kProcesses;
 
 constexpr int kSizeBits = 32;
 
-// A record of an IPv6 address and a rule with a name of a dozen letters.
+// More than a record of an IPv6 address and a rule with a name of a dozen letters.
 constexpr std::size_t kBytesABlock = 96;
 
 // What a log that starts over may fill of its half.
 constexpr std::size_t filled_max(std::size_t half) { return half / 4 * 3; }
-
-// In front of the texts of a block.
-struct RecordHead {
-  std::int64_t since_us;
-  std::int64_t until_us;
-  std::uint32_t rule_size;
-  std::uint32_t key_size;
-  std::uint16_t by_size;
-  std::uint16_t why_size;
-  BlockReason reason;
-};
-static_assert(BlockList::kByMax <= UINT16_MAX && BlockList::kWhyMax <= UINT16_MAX);
 
 std::uint32_t generation_of(std::uint64_t state) {
   return static_cast<std::uint32_t>(state >> kSizeBits);
 }
 std::size_t size_of(std::uint64_t state) { return static_cast<std::uint32_t>(state); }
 
-std::size_t bytes_of(const Block& block) {
-  return sizeof(RecordHead) + block.rule.size() + block.key.size() + block.by.size() +
-         block.why.size();
-}
-
-Block block_in(std::span<const std::byte> bytes) {
-  RecordHead record;
-  std::memcpy(&record, bytes.data(), sizeof(record));
-  const auto* text = reinterpret_cast<const char*>(bytes.data() + sizeof(record));
-  const auto next = [&text](std::size_t size) {
-    return std::string(std::exchange(text, text + size), size);
-  };
-  Block block{.rule = next(record.rule_size), .key = next(record.key_size)};
-  block.since = instant_from_epoch_us(record.since_us);
-  block.until = instant_from_epoch_us(record.until_us);
-  block.reason = record.reason;
-  block.by = next(record.by_size);
-  block.why = next(record.why_size);
-  return block;
+// False if it finds no room behind the `size` bytes that `half` has.
+bool append(std::span<std::byte> half, std::size_t& size, const Block& block) {
+  const std::string record = to_bytes(block);
+  if (record.size() > half.size() - size) return false;
+  std::memcpy(half.data() + size, record.data(), record.size());
+  size += record.size();
+  return true;
 }
 
 }  // namespace
@@ -132,13 +109,11 @@ void BlockLog::learn(BlockList& blocks, Instant now) {
 // Those behind an earlier state; all, if the log has started over meanwhile. REQUIRES: the lock
 std::vector<Block> BlockLog::records(std::uint64_t from, std::uint64_t state) const {
   const std::uint32_t generation = generation_of(state);
-  std::size_t place = generation_of(from) == generation ? size_of(from) : 0;
-  std::vector<Block> found;
-  while (place < size_of(state)) {
-    found.push_back(block_in(half(generation).subspan(place)));
-    place += bytes_of(found.back());
-  }
-  return found;
+  const std::size_t place = generation_of(from) == generation ? size_of(from) : 0;
+  const auto* all = reinterpret_cast<const char*>(half(generation).data());
+  const std::string_view told(all, size_of(state));
+  return blocks_in(told.substr(std::min(place, told.size())), told.size())
+      .value_or(std::vector<Block>());
 }
 
 std::vector<Block> BlockLog::unknown_to_fleet() const {
@@ -158,40 +133,17 @@ void BlockLog::lift_unknown(BlockList& blocks, std::span<const Block> known, Ins
   }
 }
 
-bool BlockLog::append(std::uint32_t generation, std::size_t& size, const Block& block) {
-  const auto room = half(generation).subspan(size);
-  if (bytes_of(block) > room.size()) return false;
-  const RecordHead record{.since_us = epoch_us(block.since),
-                          .until_us = epoch_us(block.until),
-                          .rule_size = static_cast<std::uint32_t>(block.rule.size()),
-                          .key_size = static_cast<std::uint32_t>(block.key.size()),
-                          .by_size = static_cast<std::uint16_t>(block.by.size()),
-                          .why_size = static_cast<std::uint16_t>(block.why.size()),
-                          .reason = block.reason};
-  std::memcpy(room.data(), &record, sizeof(record));
-  std::byte* end = room.data() + sizeof(record);
-  for (const std::string_view text : {std::string_view(block.rule), std::string_view(block.key),
-                                      std::string_view(block.by), std::string_view(block.why)}) {
-    end = std::ranges::copy(std::as_bytes(std::span(text)), end).out;
-  }
-  size += bytes_of(block);
-  return true;
-}
-
 // Writes what holds now into the other half. REQUIRES: the lock
 void BlockLog::start_over(BlockList& blocks, Instant now) {
   const std::uint32_t next = generation_of(head_.state.load(std::memory_order_relaxed)) + 1;
+  const auto room = half(next).first(filled_max(half(next).size()));
   std::size_t size = 0;
   std::uint64_t dropped = 0;
-  const auto add = [&](const Block& block) {
-    const bool has_room = size + bytes_of(block) <= filled_max(half(next).size());
-    return has_room && append(next, size, block);
-  };
   for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
-    dropped += add(block) ? 0 : 1;
+    dropped += append(room, size, block) ? 0 : 1;
   }
   for (const Block& lift : blocks.lifts(now)) {
-    if (!add(lift)) break;
+    if (!append(room, size, lift)) break;
   }
   head_.dropped.fetch_add(dropped, std::memory_order_relaxed);
   publish(next, size);
@@ -209,7 +161,7 @@ void BlockLog::write(BlockList& blocks, Instant now) {
   }
   std::size_t size = size_of(state);
   for (const Block& block : news) {
-    if (!append(generation_of(state), size, block)) return start_over(blocks, now);
+    if (!append(half(generation_of(state)), size, block)) return start_over(blocks, now);
   }
   publish(generation_of(state), size);
 }

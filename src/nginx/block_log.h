@@ -80,7 +80,6 @@ class BlockLog {
   std::vector<Block> records(std::uint64_t from, std::uint64_t state) const;
   static void lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now);
   void start_over(BlockList& blocks, Instant now);
-  bool append(std::uint32_t generation, std::size_t& size, const Block& block);
   std::span<std::byte> half(std::uint32_t generation) const;
   void publish(std::uint32_t generation, std::size_t size);
 

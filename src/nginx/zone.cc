@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 7;
+constexpr std::uint64_t kLayout = 8;
 
 // The share of a zone that is for blocks, and the most that it takes.
 constexpr std::size_t kBlocksShare = 8;

@@ -134,7 +134,7 @@ class ThreeNodes(unittest.TestCase):
         for node in nodes:
             self.wait_for_total(node, 6)
         held = b"".join(self.redis.ask("HGETALL", SHARED))
-        self.assertIn(b"weir busiest 1 3:api 2 ", held)
+        self.assertIn(b" 1\x03api\x02", held)
         self.assertNotIn(b"alice", held)
 
     def test_what_others_write_there_changes_nothing_but_what_they_say(self):
@@ -142,11 +142,14 @@ class ThreeNodes(unittest.TestCase):
         spend(nodes[0], 3, "alice")
         alice = busiest(nodes[0])["keys"][0]["hash"]
         seconds = int(self.redis.ask("TIME")[0])
-        lie = f"weir busiest 1 3:api 900 0 1 1 {int(alice, 16)} 900 900 0: 0 0 1 0 \n"
-        self.redis.ask("HSET", SHARED, "liar", f"{seconds + 5} {lie}", "old", f"1 {lie}",
-                       "cut", f"{seconds + 5} {lie[:-3]}", "none", "", "binary", b"\xff\0\r\n",
-                       "later", f"{'9' * 400} {lie}", "long", f"{seconds} " + "x" * 100_000,
-                       "n" * 100, f"{seconds} {lie}", b"\xff", f"{seconds} {lie}")
+        # 900 times alice (busiest_word.h).
+        lie = (b" 1\x03api\x84\x07\0\x01\x01" + int(alice, 16).to_bytes(8, "little") +
+               b"\x84\x07\x84\x07\0" b"\0\0\x01\0")
+        soon, now = b"%d" % (seconds + 5), b"%d" % seconds
+        self.redis.ask("HSET", SHARED, "liar", soon + lie, "old", b"1" + lie,
+                       "cut", soon + lie[:-3], "none", "", "binary", b"\xff\0\r\n",
+                       "later", b"9" * 400 + lie, "long", now + b" " + b"x" * 100_000,
+                       "n" * 100, now + lie, b"\xff", now + lie)
         said = self.wait_for_total(nodes[1], 1803)
         key = said["keys"][0]
         self.assertEqual(key["hash"], alice)
@@ -156,7 +159,7 @@ class ThreeNodes(unittest.TestCase):
         for gone in (b"old", b"none", b"binary", b"later", b"long", b"n" * 100):
             self.assertNotIn(gone, held)
         for number in range(300):
-            self.redis.ask("HSET", SHARED, str(number), f"{seconds + 10} {lie}")
+            self.redis.ask("HSET", SHARED, str(number), b"%d" % (seconds + 10) + lie)
         self.wait_for_total(nodes[1], 3)
 
     @unittest.skipUnless(IS_LONG, "only ./dev test --long")

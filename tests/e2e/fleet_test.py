@@ -163,7 +163,7 @@ class Shared(FleetTest):
 
     def test_a_node_that_tells_more_or_less_is_understood(self):
         """As one of another version may: other fields, of a block more or none of ours."""
-        block = "weir blocks 1\n9 1 denied here trudy\nend 1\n"
+        block = b"1\x01\x09\0\x04here\x05trudy\0\0"  # block_bytes.h
         told = ("XADD", "weir:{fleet}:blocks", "*")
         self.redis.ask(*told, "weather", "rain")
         self.redis.ask(*told, "why", "many denials", "left", "300000", "block", block,

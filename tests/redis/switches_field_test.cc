@@ -4,14 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cinttypes>
-#include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/packed.h"
 #include "engine/testing/switching.h"
 #include "redis/blocking_client.h"
 #include "redis/redis_server.h"
@@ -27,11 +25,9 @@ using Scope = TrafficSnapshot::Scope;
 
 constexpr const char* kKey = "weir:{fleet}:switches";
 
-std::string name_of(const char* rule) {
-  std::array<char, 17> name;
-  std::snprintf(name.data(), name.size(), "%016" PRIx64, rule_hash(rule));
-  return name.data();
-}
+std::string name_of(const char* rule) { return std::to_string(rule_hash(rule)); }
+
+const std::string kWhy = PackedWriter().version('1').number(1).number(9).number(9).number(9).take();
 
 struct NotedFleet final : FleetListener {
   void health_changed(const FleetHealth&) override {}
@@ -188,8 +184,8 @@ TEST_F(SwitchesFieldTest, GarbageIsNamedOnceAndReplacedByTheNextSwitch) {
   beat_all(2);
   const std::string name = name_of("login");
   for (const std::string& garbage :
-       {std::string("rain"), std::string(), std::string(100'000, '9'),
-        std::string("1 99999999999 1 1 1 1"), std::string("99999999999999999 0 1 1 1 1")}) {
+       {std::string("rain"), std::string(), std::string(100'000, '9'), "1 99999999999 " + kWhy,
+        "99999999999999999 0 " + kWhy, "1 1 " + kWhy + "1"}) {
     redis_.call({"HSET", kKey, name, garbage, "weather", "rain", "stamp", "4000000000000000"});
     redis_.call({"HSET", kKey, "epoch", garbage});
     beat_all(3);
@@ -222,7 +218,7 @@ TEST_F(SwitchesFieldTest, AForgedNumberLeavesRoomForTheNext) {
   const std::int64_t stamp = std::stoll(std::string(redis_.call({"HGET", kKey, "stamp"}).text()));
   const std::string next = std::to_string(stamp + 1);
   redis_.call({"HSET", kKey, "stamp", next, name_of("login"),
-               next + " " + std::to_string(forged) + " 1 9 9 9"});
+               next + " " + std::to_string(forged) + " " + kWhy});
   beat_all(2);
   for (const Node& node : nodes_) EXPECT_EQ(node.number(kLogin), forged);
   for (Node& node : nodes_) node.pass(6, {});

@@ -20,7 +20,7 @@
 #include <variant>
 
 #include "config/config_file.h"
-#include "engine/block_text.h"
+#include "engine/block_bytes.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_text.h"
 
@@ -28,29 +28,28 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kName = "weir ";
-constexpr std::string_view kVersion = "weir state 2 ";
+constexpr std::string_view kVersion = "weir state 3 ";
 
-// More than the longest that Weir writes: every block with the longest texts, each byte of which
-// takes three.
-constexpr std::size_t kTextsMax = BlockList::kKeyMax + BlockList::kByMax + BlockList::kWhyMax;
-constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (3 * kTextsMax + 128);
+// More than the longest that Weir writes: every block with the longest rule, key and other texts.
+constexpr std::size_t kTextsMax = 2 * BlockList::kKeyMax + BlockList::kByMax + BlockList::kWhyMax;
+constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (kTextsMax + 64);
 
 // Whole seconds: unless the clock is set, a block keeps the instant by which other nodes know it.
 Duration lead_of(const StateFile::Moment& moment) {
   return std::chrono::round<std::chrono::seconds>(moment.wall_lead);
 }
 
-std::string head_of(std::string_view text) {
-  return fmt::format("{}{:016x}\n", kVersion, XXH3_64bits(text.data(), text.size()));
+std::string head_of(std::string_view body) {
+  return fmt::format("{}{:016x}\n", kVersion, XXH3_64bits(body.data(), body.size()));
 }
 
 // The blocks, or why they cannot be read.
-std::variant<std::vector<Block>, const char*> blocks_in(std::string_view text) {
+std::variant<std::vector<Block>, const char*> read_state(std::string_view text) {
   if (!text.starts_with(kVersion)) return "is damaged, or of another version";
   const auto head = text.substr(0, text.find('\n') + 1);
   const auto body = text.substr(head.size());
   if (head != head_of(body)) return "is damaged";
-  auto blocks = blocks_from_text(body);
+  auto blocks = blocks_in(body, BlockList::kBlocksMax);
   if (!blocks) return "is damaged";
   return *std::move(blocks);
 }
@@ -92,7 +91,7 @@ std::optional<StartError> StateFile::load(const Moment& moment) {
     if (auto failure = unless_missing(*error, path_)) return failure;
     spdlog::info("{} is not there yet: nobody is blocked", path_);
   } else {
-    auto blocks = blocks_in(std::get<std::string>(read));
+    auto blocks = read_state(std::get<std::string>(read));
     if (const auto* reason = std::get_if<const char*>(&blocks)) {
       if (auto failure = move_aside(*reason)) return failure;
     } else {
@@ -152,12 +151,13 @@ std::optional<std::string> StateFile::write(const Moment& moment) {
   auto blocks = blocks_.list("", BlockList::kBlocksMax, moment.now);
   std::ranges::move(blocks_.lifts(moment.now), std::back_inserter(blocks));
   const Duration lead = lead_of(moment);
+  std::string body;
   for (auto& block : blocks) {
-    block.since = std::max(block.since + lead, Instant{});
-    block.until = std::max(block.until + lead, Instant{});
+    block.since += lead;
+    block.until += lead;
+    body += to_bytes(block);
   }
-  const auto text = to_text(blocks);
-  auto error = replace_file(path_, head_of(text) + text, kOwnerOnly);
+  auto error = replace_file(path_, head_of(body) + body, kOwnerOnly);
   if (!error) saved_changes_ = changes;
   return error;
 }

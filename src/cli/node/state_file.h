@@ -1,8 +1,7 @@
 // StateFile: the blocks of a node, kept over its restarts.
 //
-//   weir state 2 8f3a96e1c0b2d754        the version, and XXH3's checksum of what follows
-//   weir blocks 1                        block_text.h
-//   ...
+//   weir state 3 8f3a96e1c0b2d754        the version, and XXH3's checksum of what follows
+//   ...                                  the bytes of each block (engine/block_bytes.h)
 //
 // Read once at the start and written at once, so that a place that cannot be written is an
 // error then and not after the first block; from then on every few seconds if blocks were

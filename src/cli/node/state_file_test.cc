@@ -157,7 +157,7 @@ TEST_F(StateFileTest, AnotherFileInItsPlaceStaysAsItIs) {
   write("rules: []\n");
   EXPECT_EQ(failure(path_), path_ + " is not a state file; name another file, or move this one");
   EXPECT_EQ(text(), "rules: []\n");
-  write("weir blocks 1\nend 0\n");  // the version before
+  write("weir blocks 1\nend 0\n");  // an older version
   EXPECT_EQ(failure(path_), "");
   EXPECT_TRUE(fs::exists(path_ + ".broken"));
 }

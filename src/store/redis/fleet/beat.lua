@@ -48,10 +48,10 @@ local function epoch_of(key, last_read)
 end
 
 -- Says   this node's name, the id of the last act it has read and behind it the epoch of that,
---        and then for each new act, a block or a lift: its text, milliseconds until it ends (0 for
---        a lift), milliseconds until nobody needs to know it
+--        and then for each new act, a block or a lift: its bytes, milliseconds until it ends,
+--        milliseconds until nobody needs to know it
 -- Hears  the time in milliseconds, the epoch, and the acts sent since (id, whose first part is when
---        it was sent, node, text, and what was left then), at most 256 of them; if the epoch is
+--        it was sent, node, bytes, and what was left then), at most 256 of them; if the epoch is
 --        another one, from its start
 function fields.blocks(key, first, last)
   local last_read, known = string.match(ARGV[first + 1], '^(%S+) ?(%d*)$')
@@ -118,8 +118,7 @@ end
 -- Which algorithm each adaptive rule follows (switches_field.h says what is in the hash).
 --
 -- Says   the epoch and the stamp up to which it has read, and then for each switch: the rule,
---        the number of the switch that it replaces at most, its own number, since when in
---        microseconds (empty: now), and why
+--        the number of the switch that it replaces at most, its own number, since when and why
 -- Hears  the time in microseconds, the epoch, the stamp up to which this is all, and rule and
 --        entry of what has a later stamp, at most 256 of them. In place of all that: what is
 --        wrong. Whatever others have written there does not take away the other fields.
@@ -140,15 +139,14 @@ local function switches(key, first, last)
   local epoch, stamp = digits_of(head[1]) or '', tonumber(digits_of(head[2])) or 0
   -- No clock has made it: all begins anew.
   if stamp > now_us + 3600000000 then epoch, stamp = '', 0 end
-  for i = first + 2, last, 5 do
+  for i = first + 2, last, 4 do
     local rule, number = ARGV[i], tonumber(ARGV[i + 2])
     local there = number_in(redis.call('HGET', key, rule))
     local has_room = there > 0 or redis.call('HLEN', key) < RULES_MAX
     if there <= tonumber(ARGV[i + 1]) and number <= now_s and has_room then
       stamp = math.max(stamp + 1, now_us)
       if epoch == '' then epoch = whole(now_us) end
-      local since = ARGV[i + 3] == '' and whole(now_us) or ARGV[i + 3]
-      local entry = table.concat({whole(stamp), whole(number), since, ARGV[i + 4]}, ' ')
+      local entry = table.concat({whole(stamp), whole(number), ARGV[i + 3]}, ' ')
       redis.call('HSET', key, 'epoch', epoch, 'stamp', whole(stamp), rule, entry)
       -- Longer than any state of a key, which knows the number of its switch.
       redis.call('EXPIRE', key, 2 * 366 * 86400)

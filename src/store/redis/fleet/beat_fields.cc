@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/decimal.h"
-#include "engine/block_text.h"
+#include "engine/block_bytes.h"
 
 namespace weir {
 namespace {
@@ -26,12 +26,6 @@ std::int64_t milliseconds(Duration duration) {
 std::optional<std::int64_t> number_in(std::string_view text) {
   const auto number = read_decimal<std::int64_t>(text);
   return number >= 0 ? number : std::nullopt;
-}
-
-// The text says what an act is, for nodes that know blocks only: a lift is one with no time left.
-std::string text_of(Block act) {
-  if (is_lift(act)) act.reason = BlockReason::kManual;
-  return to_text({&act, 1});
 }
 
 std::string bytes_of(const HashSecret& secret) {
@@ -92,8 +86,8 @@ void BlocksField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(last_read_);
   for (const Block& act : untold_) {
     const Duration left = act.until - now;
-    words.push_back(text_of(act));
-    words.push_back(std::to_string(is_lift(act) ? 0 : milliseconds(left)));
+    words.push_back(to_bytes(act));
+    words.push_back(std::to_string(milliseconds(left)));
     words.push_back(std::to_string(milliseconds(std::max(left, BlockList::kRemembered))));
   }
   said_ = untold_.size();
@@ -112,8 +106,8 @@ std::string BlocksField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// After the time and the epoch come four texts for each act: id, node, block, what was left of it,
-// which is 0 for a lift. Redis says how long ago that was, whatever the clock of the node that sent
+// After the time and the epoch come four texts for each act: id, node, its bytes, and what was left
+// of it. Redis says how long ago that was, whatever the clock of the node that sent
 // it. Skips what it cannot read.
 void BlocksField::learn(const resp::Reply& told, Instant now) {
   heard_ = 0;
@@ -131,7 +125,7 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     const auto told_ms = number_in(entry[0].substr(0, entry[0].find('-')));
     if (!told_ms) continue;
     last_read_ = std::string(entry[0]) + epoch;
-    auto acts = blocks_from_text(entry[2]);
+    auto acts = blocks_in(entry[2], 1);
     const auto left_ms = number_in(entry[3]);
     if (!acts || !left_ms) continue;
     const auto passed = std::clamp(redis_now_ms - *told_ms, -kLeftMaxMs, kLeftMaxMs);
@@ -140,7 +134,6 @@ void BlocksField::learn(const resp::Reply& told, Instant now) {
     for (Block& act : *acts) {
       // No clock is so far ahead. The acts that follow on it would run out of instants.
       if (act.since > now + std::chrono::milliseconds(kLeftMaxMs)) continue;
-      if (*left_ms == 0) act.reason = BlockReason::kLifted;
       const Instant end = now + std::chrono::milliseconds(is_lift(act) ? kLeftMaxMs : left);
       act.until = is_lift(act) ? std::min(act.until, end) : end;
       blocks_.learn(std::move(act), kFleet, now);

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "store/redis/fleet/busiest_text.h"
+#include "store/redis/fleet/busiest_word.h"
 
 namespace weir {
 
@@ -14,8 +14,8 @@ void BusiestField::say(std::vector<std::string>& words, Instant now) {
   words.push_back(node_);
   words.push_back(std::to_string(FleetKeys::kKeptMax / std::chrono::seconds(1)));
   words.push_back(std::to_string(kNodesMax));
-  words.push_back(std::to_string(kBusiestTextMax));
-  words.push_back(to_text(counts_.busiest_rules(most, now)));
+  words.push_back(std::to_string(kBusiestWordMax));
+  words.push_back(to_bytes(counts_.busiest_rules(most, now)));
 }
 
 std::string BusiestField::hear(const resp::Reply& told, Instant now) {
@@ -30,7 +30,7 @@ std::string BusiestField::hear(const resp::Reply& told, Instant now) {
   for (const resp::Reply text : told) {
     if (is_name) {
       node = text.text();
-    } else if (auto rules = rule_keys_from_text(text.text())) {
+    } else if (auto rules = busiest_word(text.text())) {
       nodes.push_back({.name = std::string(node), .rules = *std::move(rules)});
     }
     is_name = !is_name;

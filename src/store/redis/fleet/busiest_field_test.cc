@@ -4,7 +4,7 @@
 
 #include "observe/traffic.h"
 #include "proto/resp/reply_reader.h"
-#include "store/redis/fleet/busiest_text.h"
+#include "store/redis/fleet/busiest_word.h"
 
 namespace weir {
 namespace {
@@ -39,7 +39,7 @@ class BusiestFieldTest : public ::testing::Test {
   FleetKeys keys_{KeyTexts::kHidden};
   BusiestField field_{"me", traffic_.rules(), keys_};
   const RuleKeys api_keys_{.rule = "api", .asked = {.total = 3, .keys = {{5, 3, 3}}}, .denied = {}};
-  const std::string word_ = to_text({&api_keys_, 1});
+  const std::string word_ = to_bytes({&api_keys_, 1});
 };
 
 TEST_F(BusiestFieldTest, SaysEveryFewSecondsWhatThisNodeKnows) {
@@ -50,7 +50,7 @@ TEST_F(BusiestFieldTest, SaysEveryFewSecondsWhatThisNodeKnows) {
   ASSERT_EQ(words.size(), 5u);
   EXPECT_EQ(words[0], "me");
   EXPECT_EQ(words[1], "15");
-  const auto rules = rule_keys_from_text(words[4]);
+  const auto rules = busiest_word(words[4]);
   ASSERT_TRUE(rules && rules->size() == 1);
   EXPECT_EQ(rules->front().denied.keys, (std::vector<KeyEstimate>{{5, 1, 1, ""}}));
   now_ += 4s;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/block_bytes.h"
 #include "store/redis/client/client_testing.h"
 #include "store/redis/script/charge_script.h"
 #include "weir/memory_store.h"
@@ -24,6 +25,16 @@ struct NotedFleet final : FleetListener {
   std::vector<std::string> said;
   std::vector<HashSecret> secrets;
 };
+
+// The bytes of an act on rule "r".
+std::string act(const std::string& key, BlockReason reason = BlockReason::kDenied) {
+  return to_bytes({.rule = "r",
+                   .key = key,
+                   .since = instant_from_epoch_us(1),
+                   .until = instant_from_epoch_us(9),
+                   .reason = reason});
+}
+const std::string kDenied("\0\x01r", 3);  // reason and rule of its bytes
 
 class RedisFleetTest : public ::testing::Test {
  protected:
@@ -86,7 +97,7 @@ class RedisFleetTest : public ::testing::Test {
   int hear_blocks() {
     const std::string heard = server_->hear();
     int blocks = 0;
-    for (std::size_t at = 0; (at = heard.find("denied r ", at)) != std::string::npos; ++at) {
+    for (std::size_t at = 0; (at = heard.find(kDenied, at)) != std::string::npos; ++at) {
       ++blocks;
     }
     return blocks;
@@ -148,7 +159,7 @@ TEST_F(RedisFleetTest, BeatsWhileItIsItsTurn) {
   fleet_->begin_beat({.secret = {}, .blocks_read = "17-4 17"}, reactor_.now());
   reactor_.advance(1ms);
   EXPECT_NE(server_->hear().find(" me 17-4 17 "), std::string::npos);
-  const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
+  const std::string theirs = act("theirs");
   answer_beat(2, {"4000-0", "other", theirs, "60000"});
   EXPECT_EQ(fleet_->blocks_read(), "4000-0 17");
   EXPECT_TRUE(fleet_->has_told_blocks());
@@ -202,14 +213,14 @@ TEST_F(RedisFleetTest, TellsBlocksAndLearnsThoseOfOthers) {
   const Instant now = reactor_.now();
   blocks_.add({.rule = "r", .key = "mine", .since = now, .until = now + 1h}, now);
   reactor_.advance(100ms);
-  EXPECT_NE(server_->hear().find("denied r mine"), std::string::npos);
-  const std::string block = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
+  EXPECT_NE(server_->hear().find(kDenied + "\x04mine"), std::string::npos);
+  const std::string block = act("theirs");
   answer_beat(2, {"4000-0", "other", block, "60000", "4500-1", "me", block, "90000"});
   // A minute was left when it was sent, at 4 s; by the Redis it is 5 s now.
   EXPECT_EQ(blocks_.until("r", "theirs", reactor_.now()), reactor_.now() + 59s);
   reactor_.advance(100ms);
-  EXPECT_EQ(server_->hear().find("denied r"), std::string::npos);  // sent once, and no echo
-  answer_beat(2, {"4600-0", "other", block, "0"});
+  EXPECT_EQ(server_->hear().find(kDenied), std::string::npos);  // sent once, and no echo
+  answer_beat(2, {"4600-0", "other", act("theirs", BlockReason::kLifted), "1000"});
   EXPECT_FALSE(blocks_.until("r", "theirs", reactor_.now()));
 }
 
@@ -239,7 +250,7 @@ TEST_F(RedisFleetTest, WhatWasNotHeardIsToldAgain) {
   reactor_.advance(100ms);
   connect();
   reactor_.advance(100ms);
-  EXPECT_NE(server_->hear().find("denied r mine"), std::string::npos);
+  EXPECT_NE(server_->hear().find(kDenied + "\x04mine"), std::string::npos);
 }
 
 TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterval) {
@@ -253,8 +264,7 @@ TEST_F(RedisFleetTest, ManyBlocksAreToldAndLearnedWithoutWaitingForTheNextInterv
   EXPECT_EQ(hear_blocks(), 44);
   std::vector<std::string> theirs;
   for (int i = 0; i < 256; ++i) {
-    const std::string entry =
-        "weir blocks 1\n9 1 denied r theirs" + std::to_string(i) + "\nend 1\n";
+    const std::string entry = act("theirs" + std::to_string(i));
     theirs.insert(theirs.end(), {"4000-" + std::to_string(i), "other", entry, "60000"});
   }
   answer_beat(2, theirs);
@@ -272,7 +282,7 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
   for (int i = 0; i < 200; ++i) block("mine" + std::to_string(i));
   reactor_.advance(1ms);
   EXPECT_EQ(hear_blocks(), 200);
-  const std::string theirs = "weir blocks 1\n9 1 denied r theirs\nend 1\n";
+  const std::string theirs = act("theirs");
   answer_beat(2, {"4000-0", "other", theirs, "60000"});
   for (int i = 200; i < 400; ++i) block("mine" + std::to_string(i));
   reactor_.advance(100ms);
@@ -282,14 +292,15 @@ TEST_F(RedisFleetTest, TellsAllBlocksAgainToARedisThatHasLostThem) {
   reactor_.advance(1ms);
   const std::string first = server_->hear();
   EXPECT_NE(first.find(" me 0-0 18 "), std::string::npos);
-  const std::string lifted = first.find("r mine0\n") == std::string::npos ? "mine0" : "mine399";
+  const std::string lifted = first.find("r\x05mine0") == std::string::npos ? "mine0" : "mine399";
   blocks_.lift("r", lifted, reactor_.now());  // of those that were not told yet
   blocks_.lift("r", "theirs", reactor_.now());
   answer_beat(1);
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
-  ASSERT_NE(heard.find("manual r " + lifted + "\n"), std::string::npos);  // as lifted, and no more
-  EXPECT_EQ(heard.find("r " + lifted + "\n"), heard.rfind("r " + lifted + "\n"));
+  const std::string name = static_cast<char>(lifted.size()) + lifted;
+  ASSERT_NE(heard.find("\x02\x01r" + name), std::string::npos);  // as lifted, and no more
+  EXPECT_EQ(heard.find("r" + name), heard.rfind("r" + name));
   answer_beat(1);
   reactor_.advance(1ms);
   EXPECT_EQ(server_->hear(), "");
@@ -323,7 +334,7 @@ TEST_F(RedisFleetTest, WhoLeavesIsNoLongerCountedAndTellsWhatItHasToTell) {
   reactor_.advance(1ms);
   const std::string heard = server_->hear();
   EXPECT_NE(heard.find(" leaves "), std::string::npos);
-  EXPECT_NE(heard.find("denied r mine"), std::string::npos);
+  EXPECT_NE(heard.find(kDenied + "\x04mine"), std::string::npos);
   EXPECT_FALSE(fleet_->leave(reactor_.now()));
   answer_beat(1);
   EXPECT_TRUE(fleet_->leave(reactor_.now()));

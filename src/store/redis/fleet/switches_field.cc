@@ -1,67 +1,57 @@
 #include "store/redis/fleet/switches_field.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <cstdint>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/decimal.h"
+#include "base/packed.h"
 
 namespace weir {
 namespace {
 
-constexpr std::size_t kWordsOfEntry = 6;
+constexpr char kVersion = '1';
 
-std::string hex(std::uint64_t number) {
-  std::array<char, 16> text;
-  text.fill('0');
-  std::array<char, 16> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
-  std::copy_backward(digits.data(), end, text.data() + text.size());
-  return {text.data(), text.size()};
+std::string bytes_of(std::int64_t since_us, const RecentRequests& why) {
+  PackedWriter out;
+  out.version(kVersion).number(static_cast<std::uint64_t>(since_us));
+  return out.number(why.all).number(why.latest).number(why.denied).take();
 }
 
-std::optional<std::uint64_t> from_hex(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number, 16);
-  const bool is_whole = read.ec == std::errc() && read.ptr == end && text.size() == 16;
-  return is_whole ? std::optional(number) : std::nullopt;
-}
-
-std::string text_of(const RecentRequests& why) {
-  return std::to_string(why.all) + " " + std::to_string(why.latest) + " " +
-         std::to_string(why.denied);
-}
-
-// The entry's numbers; nothing if it is no entry.
-std::optional<std::array<std::uint64_t, kWordsOfEntry>> numbers_in(std::string_view entry) {
-  std::array<std::uint64_t, kWordsOfEntry> numbers{};
-  for (std::uint64_t& number : numbers) {
-    const bool is_last = &number == &numbers.back();
-    const std::size_t end = is_last ? entry.size() : entry.find(' ');
-    if (end == std::string_view::npos) return std::nullopt;
-    const auto read = read_decimal<std::uint64_t>(entry.substr(0, end));
-    if (!read) return std::nullopt;
-    number = *read;
-    if (!is_last) entry.remove_prefix(end + 1);
-  }
-  return numbers;
+// By Redis's clock; nothing if it is no entry. What began later than now began now: another clock
+// has written it.
+std::optional<RuleSwitch> switch_in(std::string_view entry, Instant redis_now) {
+  const auto now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
+  const auto stamp = read_decimal<std::uint64_t>(take_until(entry, ' '));
+  const auto number = read_decimal<std::uint32_t>(take_until(entry, ' '));
+  PackedReader in(entry);
+  in.require(stamp && number > 0U && *number <= now_us / 1'000'000);
+  in.version(kVersion);
+  const std::uint64_t since = in.number(INT64_MAX);
+  RuleSwitch there;
+  there.why.all = in.number(INT64_MAX);
+  there.why.latest = in.number(INT64_MAX);
+  there.why.denied = in.number(INT64_MAX);
+  if (!in.is_whole()) return std::nullopt;
+  there.active = {algorithm_of_switch(*number), *number};
+  const std::uint64_t began = std::min(since == 0 ? *stamp : since, now_us);
+  there.since = instant_from_epoch_us(static_cast<std::int64_t>(began));
+  return there;
 }
 
 }  // namespace
 
-// Until Redis's clock is known, it takes the time of the beat itself.
+// Until Redis's clock is known, a switch begins with its stamp.
 void SwitchesField::say(std::vector<std::string>& words, Instant) {
   words.push_back(epoch_);
   words.push_back(stamp_);
   const auto unsaid = switches_.unsaid(kSwitchesMax);
   for (const RuleSwitches::Said& said : unsaid) {
-    words.push_back(hex(said.rule));
+    words.push_back(std::to_string(said.rule));
     words.push_back(std::to_string(said.replaces));
     words.push_back(std::to_string(said.to.active.number));
-    words.push_back(lead_ ? std::to_string(epoch_us(said.to.since + *lead_)) : std::string());
-    words.push_back(text_of(said.to.why));
+    words.push_back(bytes_of(lead_ ? epoch_us(said.to.since + *lead_) : 0, said.to.why));
   }
   said_ = unsaid.size();
 }
@@ -94,23 +84,14 @@ std::string SwitchesField::hear(const resp::Reply& told, Instant now) {
   return {};
 }
 
-// What began later than now began now: another clock has written it. A field that is no entry
-// is the lowest there can be, so that the one that is known here is said again.
+// A field that is no entry is the lowest there can be, so that the one that is known here is said
+// again.
 void SwitchesField::take(std::string_view rule, std::string_view entry, Instant redis_now) {
-  const auto hash = from_hex(rule);
-  const auto numbers = numbers_in(entry);
-  const auto redis_now_us = static_cast<std::uint64_t>(epoch_us(redis_now));
-  const std::uint64_t number_max = std::min<std::uint64_t>(redis_now_us / 1'000'000, UINT32_MAX);
-  const bool is_entry = hash && numbers && (*numbers)[1] > 0 && (*numbers)[1] <= number_max;
-  if (!is_entry) {
-    if (hash) switches_.learn(*hash, {});
-    return warn_of_garbage("the entry '" + std::string(rule) + "' is none");
-  }
-  const auto number = static_cast<std::uint32_t>((*numbers)[1]);
-  const auto since_us = static_cast<std::int64_t>(std::min((*numbers)[2], redis_now_us));
-  switches_.learn(*hash, {.active = {algorithm_of_switch(number), number},
-                          .since = instant_from_epoch_us(since_us) - *lead_,
-                          .why = {(*numbers)[3], (*numbers)[4], (*numbers)[5]}});
+  const auto hash = read_decimal<std::uint64_t>(rule);
+  auto there = switch_in(entry, redis_now);
+  if (there) there->since -= *lead_;
+  if (hash) switches_.learn(*hash, there.value_or(RuleSwitch()));
+  if (!hash || !there) warn_of_garbage("the entry '" + std::string(rule) + "' is none");
 }
 
 void SwitchesField::warn_of_garbage(std::string_view what) {

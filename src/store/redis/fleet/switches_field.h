@@ -3,14 +3,15 @@
 //
 // A hash in Redis has an entry for each rule that has ever switched:
 //
-//   rule_hash() of its id  ->  "STAMP NUMBER SINCE ALL LATEST DENIED"
+//   rule_hash() of its id  ->  "STAMP NUMBER ", and as bytes (base/packed.h): '1', since, all,
+//                              latest, denied
 //   stamp                  ->  the greatest stamp
 //   epoch                  ->  when the hash was made
 //
 // A proposal replaces the switch that it was made upon, so of two nodes that decide at the same
 // time one wins. A node reads what has a later stamp than it has read. Another epoch says that
 // Redis has lost the hash; then every node says again what it knows. The times are microseconds
-// by Redis's clock.
+// by Redis's clock; `since` is 0 of one that began with its stamp.
 //
 // A field that is no entry is ignored, and named once; the next switch of the rule replaces it.
 //

@@ -1,11 +1,8 @@
-// TrafficWord: what a node says in Redis of its traffic in one second, as bytes.
+// TrafficWord: what a node says in Redis of its traffic in one second, as bytes (base/packed.h).
 //
 //   '1'   requests, denied                              in that second
 //         denied, n, n x decisions of an algorithm      since the node's start
 //         n, n x (hash of the rule, requests, denied)   in that second
-//
-// A hash has 8 bytes, the least significant one first; all other numbers have 7 bits a byte, the
-// least significant ones first, and the eighth bit says that more follow.
 //
 // What anybody may have written there is no word if it is of another version, cut off, too long,
 // or its numbers make no sense; so the sums of all nodes cannot overflow.

@@ -1,0 +1,105 @@
+// Whatever bytes a node finds in Redis, in its state file or in memory of another process, each
+// reader of packed bytes reads or refuses. What it reads is within its bounds, and the same when it
+// is written again.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "engine/block_bytes.h"
+#include "engine/block_list.h"
+#include "store/redis/fleet/busiest_word.h"
+#include "store/redis/fleet/traffic_word.h"
+
+namespace weir {
+namespace {
+
+// ---- traffic ----
+
+void check_counts(const TrafficCounts& counts) {
+  WEIR_ASSERT(counts.requests <= TrafficWord::kSecondMax && counts.denied <= counts.requests);
+}
+
+void check_word(const TrafficWord& word) {
+  check_counts(word.all);
+  WEIR_ASSERT(word.rules.size() <= TrafficWord::kRulesMax);
+  for (const TrafficWord::Rule& rule : word.rules) check_counts(rule.counts);
+  WEIR_ASSERT(word.totals.denied <= TrafficWord::kTotalMax);
+  for (const std::uint64_t decisions : word.totals.decisions) {
+    WEIR_ASSERT(decisions <= TrafficWord::kTotalMax);
+  }
+  const auto again = traffic_word(to_bytes(word));
+  WEIR_ASSERT(again && again->all == word.all && again->totals == word.totals &&
+              again->rules == word.rules);
+}
+
+// ---- busiest keys ----
+
+void check_report(const KeyReport& report) {
+  KeyReport sum = report;
+  sum.add(report);
+  WEIR_ASSERT(sum.total == 2 * report.total && sum.rest == 2 * report.rest);
+  WEIR_ASSERT(sum.keys.size() == report.keys.size());
+  for (const KeyEstimate& key : sum.keys) {
+    WEIR_ASSERT(key.low <= key.high && key.high <= sum.total);
+    WEIR_ASSERT(least_of(key.low, sum.weight) <= key.low);
+    WEIR_ASSERT(most_of(key.high, sum.weight) >= key.high);
+  }
+  sum.keep_busiest(1);
+  WEIR_ASSERT(sum.ranked(2).size() <= 1);
+}
+
+void check_busiest(const std::vector<RuleKeys>& rules) {
+  for (const RuleKeys& keys : rules) {
+    check_report(keys.asked);
+    check_report(keys.denied);
+  }
+  const auto again = busiest_word(to_bytes(rules));
+  WEIR_ASSERT(again && again->size() == rules.size());
+}
+
+// ---- blocks ----
+
+constexpr Instant kNow = instant_from_epoch_us(1'700'000'000'000'000);
+
+bool are_equal(const Block& one, const Block& other) {
+  return one.rule == other.rule && one.key == other.key && one.since == other.since &&
+         one.until == other.until && one.reason == other.reason && one.by == other.by &&
+         one.why == other.why;
+}
+
+void check_blocks(const std::vector<Block>& blocks) {
+  std::string bytes;
+  for (const Block& block : blocks) bytes += to_bytes(block);
+  const auto again = blocks_in(bytes, blocks.size());
+  WEIR_ASSERT(again && again->size() == blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    WEIR_ASSERT(are_equal((*again)[i], blocks[i]));
+    WEIR_ASSERT(epoch_us(blocks[i].since) >= 0 && epoch_us(blocks[i].until) >= 0);
+  }
+
+  static const KeyHasher hasher{HashSecret{}};
+  BlockList list(hasher, 64);
+  for (const Block& block : blocks) list.learn(block, std::nullopt, kNow);
+  for (const Block& block : list.list("", 64, kNow)) {
+    WEIR_ASSERT(block.until > kNow);
+    WEIR_ASSERT(list.until(block.rule, block.key, kNow) >= block.until);  // or a network's
+    list.lift(block.rule, block.key, kNow);
+  }
+  WEIR_ASSERT(list.empty());
+}
+
+}  // namespace
+}  // namespace weir
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (const auto word = weir::traffic_word(bytes)) weir::check_word(*word);
+  if (const auto rules = weir::busiest_word(bytes)) weir::check_busiest(*rules);
+  const auto blocks = weir::blocks_in(bytes, weir::BlockList::kBlocksMax);
+  if (blocks) weir::check_blocks(*blocks);
+  return 0;
+}
