@@ -6,7 +6,7 @@ import hmac
 import tempfile
 import unittest
 
-from nginx_server import Connection, Nginx, free_port
+from nginx_server import Connection, Nginx, free_port, wait_until
 from weir_server import get, main
 
 SECRET = "0123456789abcdef0123456789abcdef"
@@ -96,7 +96,8 @@ class HeaderTest(unittest.TestCase):
     def test_control_characters_are_refused_where_weir_is_on(self):
         fields = "X:k1\x0b\r\n"
         self.assertEqual(self.nginx.ask("/echo", fields=fields).status, 400)
-        self.assertIn('weir: header "X" has a control character', self.nginx.log())
+        wait_until(lambda: 'weir: header "X" has a control character' in self.nginx.log(),
+                   "nginx says why")
         for path in ("/off", "/dry"):
             self.assertEqual(self.nginx.ask(path, fields=fields).text, "[k1\x0b]", path)
 

@@ -58,7 +58,7 @@ TEST_F(HttpExplain, ReadsTheRequestAsForwardAuthDoes) {
   const std::string said = explain(R"({"path":"/login","host":"a.example","client":"192.0.2.1"})");
   for (const char* body :
        {R"({"path":"/login#x","host":"a.example","client":"192.0.2.1"})",
-        R"({"path":"/x/..//%6Cogin?a#b","host":"a.example","client":"::ffff:192.0.2.1"})",
+        R"({"path":"/%6Cogin?a#b","host":"a.example","client":"::ffff:192.0.2.1"})",
         R"({"path":"/login","host":"A.Example.:8080","client":"192.0.2.1"})"}) {
     EXPECT_EQ(explain(body), said) << body;
   }
