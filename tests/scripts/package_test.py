@@ -14,8 +14,11 @@ WEIR = os.environ["WEIR_BINARY"]
 DEBIAN = ROOT / "deploy" / "debian"
 
 
-def said_by(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def said_by(*command, status=0):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != status:
+        raise AssertionError(f"{command} ended with {done.returncode}: {done.stdout}")
+    return done.stdout
 
 
 class Package(unittest.TestCase):
@@ -38,6 +41,20 @@ class Package(unittest.TestCase):
         built = [path for path in installed if path == "weir" or path.endswith((".a", ".so"))]
         self.assertIn("libweir.a", built)
         self.assertEqual([path for path in built if path not in made], [])
+
+    def test_a_release_is_one_command(self):
+        version = said_by(WEIR, "version").split()[1]
+        shown = said_by(ROOT / "dev", "release", version, "--dry-run")
+        for change in (f"+Version {version} ·", f"+## {version}, 20", f"+weir ({version})"):
+            self.assertIn(change, shown)
+        self.assertRegex(shown, r"SBOM of [1-9]\d+ components")
+        later = said_by(ROOT / "dev", "release", "99.0.0", "--dry-run", status=1)
+        self.assertIn("no section '## 99.0.0, unreleased'", later)
+
+    def test_all_that_name_a_version_name_one(self):
+        version = said_by(WEIR, "version").split()[1]
+        self.assertIn(f'"version": "{version}"', (ROOT / "npm" / "package.json").read_text())
+        self.assertIn(f"Version {version}", (ROOT / "README.md").read_text())
 
 
 if __name__ == "__main__":
