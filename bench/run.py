@@ -18,11 +18,11 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402 (after the line above)
 import results  # noqa: E402
-from suites import blocks, grpc, http, http_latency, library, peers  # noqa: E402
-from suites import nginx, redis, resp, rules, wasm  # noqa: E402
+from suites import blocks, grpc, http, http_latency, instructions, library  # noqa: E402
+from suites import nginx, peers, redis, resp, rules, wasm  # noqa: E402
 
-SUITES = {"library": library, "rules": rules, "blocks": blocks, "http": http,
-          "http_latency": http_latency, "grpc": grpc, "resp": resp, "redis": redis,
+SUITES = {"instructions": instructions, "library": library, "rules": rules, "blocks": blocks,
+          "http": http, "http_latency": http_latency, "grpc": grpc, "resp": resp, "redis": redis,
           "wasm": wasm, "nginx": nginx, "peers": peers}
 # Installs programs of others, so only when it is asked for.
 ON_REQUEST = {"peers"}

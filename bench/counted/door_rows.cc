@@ -1,0 +1,298 @@
+// Rows of the doors: the bytes of requests in, those of replies out, no sockets. What a request
+// needs of HTTP/2 on the client's side is written before anything is counted.
+
+#include <nghttp2/nghttp2.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "counted.h"
+#include "engine/engine.h"
+#include "proto/http2/http2_door.h"
+#include "rls/rate_limit_call.h"
+#include "server/grpc/grpc_door.h"
+#include "server/http/http_door.h"
+#include "server/resp/resp_door.h"
+#include "weir/memory_store.h"
+
+namespace weir::counted {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
+
+std::vector<Rule> the_rule() {
+  std::vector<Rule> rules(1);
+  Rule& rule = rules.front();
+  rule.id = "api";
+  rule.quota = *Quota::make({.limit = 1'000'000, .window = 1min});
+  rule.denial.blocks = {5min};
+  rule.match.emplace();
+  rule.key_parts = {{.property = KeyPart::Property::kClient}};
+  rule.descriptor = DescriptorMatch{.domain = "api", .entries = {{.key = "remote_address"}}};
+  return rules;
+}
+
+// 512 addresses, which can be clients.
+std::vector<std::string> addresses(const char* network) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    found.push_back(network + std::to_string(i / 256) + "." + std::to_string(i % 256));
+  }
+  return found;
+}
+const char* const kAllowed = "10.20.";
+const char* const kBlocked = "10.30.";
+
+// Everything behind the doors, and the doors.
+struct World final : Http2Router {
+  World() {
+    for (const std::string& key : addresses(kBlocked)) {
+      blocks.add({.rule = "api", .key = key, .since = kStart, .until = kStart + 1h}, kStart);
+    }
+  }
+
+  static RuleSetPtr rule_set(Traffic& traffic) {
+    auto numbered = the_rule();
+    number_rules(numbered, traffic.rules());
+    return std::make_shared<const RuleSet>(std::move(numbered));
+  }
+
+  Http2Service& route(const Http2Stream& stream) override {
+    return stream.path() == "/check" ? http.http2() : grpc.route(stream);
+  }
+  void stamp(Duration) override {}
+
+  std::unique_ptr<Store> store = make_memory_store({.max_keys = 16 * kKeys}, kStart);
+  Traffic traffic;
+  KeyHasher hasher{HashSecret{}};
+  Engine engine{*store, hasher, traffic.add_core()};
+  BlockList blocks{hasher};
+  RuleSetPtr rules = rule_set(traffic);
+  HttpNode http_node{{.info = {}, .access = {}}, traffic};
+  HttpDoor http{http_node, engine, blocks, rules};
+  RespNode resp_node{{}, traffic};
+  RespDoor resp{resp_node, engine, blocks, rules};
+  GrpcNode grpc_node;
+  GrpcDoor grpc{grpc_node, engine, blocks, rules, {}};
+  Http2Door http2{*this};
+};
+
+// One connection, which gets so many requests in one read.
+class Connection {
+ public:
+  Connection(std::shared_ptr<World> world, SessionFactory& door)
+      : world_(std::move(world)), session_(door.make_session({}, kStart)) {}
+
+  void say(std::string_view bytes) {
+    now_ += 10us;
+    while (!bytes.empty()) {
+      const auto space = session_->input_space();
+      const std::size_t size = std::min(space.size(), bytes.size());
+      std::memcpy(space.data(), bytes.data(), size);
+      bytes.remove_prefix(size);
+      session_->received(size, now_);
+    }
+    session_->stamp(1us);
+    const auto output = session_->output();
+    if (output.find(expected_) == std::string_view::npos) unexpected(output.substr(0, 500));
+    session_->sent(output.size(), now_);
+  }
+  // What each reply has somewhere. Looking for it is part of the row: it is near the beginning.
+  void expect(std::string_view text) { expected_ = text; }
+
+ private:
+  std::shared_ptr<World> world_;
+  std::unique_ptr<Session> session_;
+  std::string_view expected_;
+  Instant now_ = kStart;
+};
+
+template <typename TextOf>
+std::vector<std::string> batches_of(const char* network, std::size_t pipeline, TextOf text_of) {
+  std::vector<std::string> batches;
+  const auto keys = addresses(network);
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    if (i % pipeline == 0) batches.emplace_back();
+    batches.back() += text_of(keys[i]);
+  }
+  return batches;
+}
+
+template <typename TextOf>
+Row row_of(std::string name, SessionFactory& (*door_of)(World&), const char* network,
+           std::size_t pipeline, std::string_view expected, TextOf text_of) {
+  return {std::move(name), [=] {
+            auto world = std::make_shared<World>();
+            SessionFactory& door = door_of(*world);
+            auto connection = std::make_shared<Connection>(std::move(world), door);
+            connection->expect(expected);
+            return [connection, batches = batches_of(network, pipeline, text_of),
+                    pipeline](std::size_t times) {
+              for (std::size_t i = 0; i < times / pipeline; ++i) {
+                connection->say(batches[i % batches.size()]);
+              }
+            };
+          }};
+}
+
+SessionFactory& resp_door(World& world) { return world.resp; }
+SessionFactory& http_door(World& world) { return world.http; }
+
+std::string command(std::initializer_list<std::string_view> words) {
+  std::string text = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string_view word : words) {
+    text += "$" + std::to_string(word.size()) + "\r\n";
+    text += word;
+    text += "\r\n";
+  }
+  return text;
+}
+std::string throttle(const std::string& key) {
+  return command({"CL.THROTTLE", key, "999999", "1000000", "60"});
+}
+std::string rule_hit(const std::string& key) { return command({"WEIR.HIT", "api", key}); }
+
+std::string check_body(const std::string& key) {
+  return R"({"key":")" + key + R"(","limit":1000000,"window":60,"algorithm":"sliding_window"})";
+}
+std::string rule_body(const std::string& key) { return R"({"key":")" + key + R"(","rule":"api"})"; }
+std::string posted(const std::string& body) {
+  return "POST /check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\n"
+         "Content-Length: " +
+         std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+std::string check(const std::string& key) { return posted(check_body(key)); }
+std::string check_by_rule(const std::string& key) { return posted(rule_body(key)); }
+std::string auth(const std::string& key) {
+  return "GET /auth HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-Forwarded-Method: GET\r\n"
+         "X-Forwarded-Host: example.com\r\nX-Forwarded-Uri: /api/v1/items\r\n"
+         "X-Forwarded-For: " +
+         key + "\r\n\r\n";
+}
+
+// ---- HTTP/2 ----
+
+std::string frame(std::uint8_t type, std::uint8_t flags, std::uint32_t stream,
+                  std::string_view payload) {
+  std::string bytes;
+  for (const int shift : {16, 8, 0}) bytes += static_cast<char>(payload.size() >> shift);
+  bytes += static_cast<char>(type);
+  bytes += static_cast<char>(flags);
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(stream >> shift);
+  return bytes.append(payload);
+}
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+// What a client says whose requests have these fields: each has the next stream.
+class Http2Client {
+ public:
+  explicit Http2Client(Fields fields) : fields_(std::move(fields)) {
+    nghttp2_hd_deflate_new(&deflater_, 4096);
+  }
+  ~Http2Client() { nghttp2_hd_deflate_del(deflater_); }
+  Http2Client(const Http2Client&) = delete;
+  Http2Client& operator=(const Http2Client&) = delete;
+
+  // The server may send as much as it likes.
+  static std::string begin() {
+    return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0, {}) +
+           frame(8, 0, 0, std::string_view("\x3f\xff\0\0", 4));
+  }
+  std::string request(std::string_view body) {
+    std::vector<nghttp2_nv> head;
+    for (auto& [name, value] : fields_) {
+      const auto bytes = [](std::string& text) {
+        return reinterpret_cast<std::uint8_t*>(text.data());
+      };
+      head.push_back({bytes(name), bytes(value), name.size(), value.size(), 0});
+    }
+    std::string block(4096, '\0');
+    const ssize_t size =
+        nghttp2_hd_deflate_hd(deflater_, reinterpret_cast<std::uint8_t*>(block.data()),
+                              block.size(), head.data(), head.size());
+    block.resize(static_cast<std::size_t>(std::max<ssize_t>(0, size)));
+    stream_ += 2;
+    return frame(1, 4, stream_, block) + frame(0, 1, stream_, body);
+  }
+
+ private:
+  Fields fields_;
+  nghttp2_hd_deflater* deflater_ = nullptr;
+  std::uint32_t stream_ = static_cast<std::uint32_t>(-1);
+};
+
+// All that is said while the row lasts is there from the beginning: no stream comes twice.
+template <typename BodyOf>
+Row http2_row(std::string name, const char* path, Fields fields, const char* network,
+              std::size_t streams, std::string_view expected, BodyOf body_of) {
+  return {std::move(name), [=] {
+            auto world = std::make_shared<World>();
+            SessionFactory& door = world->http2;
+            auto connection = std::make_shared<Connection>(std::move(world), door);
+            Fields all = {{":method", "POST"},
+                          {":scheme", "http"},
+                          {":path", path},
+                          {":authority", "127.0.0.1:8080"}};
+            all.insert(all.end(), fields.begin(), fields.end());
+            Http2Client client(std::move(all));
+            const auto keys = addresses(network);
+            constexpr std::size_t kTimes = 6 * kKeys;
+            auto said = std::make_shared<std::vector<std::string>>();
+            for (std::size_t i = 0; i < kTimes; ++i) {
+              if (i % streams == 0) said->emplace_back();
+              said->back() += client.request(body_of(keys[i % kKeys]));
+            }
+            connection->say(Http2Client::begin());
+            connection->expect(expected);
+            return [=, next = std::size_t{0}](std::size_t times) mutable {
+              for (std::size_t i = 0; i < times / streams; ++i) connection->say((*said)[next++]);
+            };
+          }};
+}
+
+std::string rate_limit_message(const std::string& key) {
+  rls::Request request;
+  request.set_domain("api");
+  auto* const entry = request.add_descriptors()->add_entries();
+  entry->set_key("remote_address");
+  entry->set_value(key);
+  const std::string message = request.SerializeAsString();
+  return std::string(4, '\0') + static_cast<char>(message.size()) + message;
+}
+
+}  // namespace
+
+std::vector<Row> door_rows() {
+  const Fields grpc = {{"content-type", "application/grpc"}, {"te", "trailers"}};
+  const Fields json = {{"content-type", "application/json"}};
+  const char* const service = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+  const char* const yes = R"("allowed":true)";
+  const char* const no = R"("allowed":false)";
+  return {
+      row_of("CL.THROTTLE x 32", resp_door, kAllowed, 32, "*5\r\n:0", throttle),
+      row_of("WEIR.HIT x 32", resp_door, kAllowed, 32, ":0", rule_hit),
+      row_of("WEIR.HIT x 32, blocked", resp_door, kBlocked, 32, ":1", rule_hit),
+      row_of("POST /check x 16", http_door, kAllowed, 16, yes, check),
+      row_of("POST /check, one at a time", http_door, kAllowed, 1, yes, check),
+      row_of("POST /check by rule x 16", http_door, kAllowed, 16, yes, check_by_rule),
+      row_of("POST /check by rule x 16, blocked", http_door, kBlocked, 16, no, check_by_rule),
+      row_of("GET /auth x 16", http_door, kAllowed, 16, "200 OK", auth),
+      row_of("GET /auth x 16, blocked", http_door, kBlocked, 16, "429 T", auth),
+      http2_row("POST /check by HTTP/2, 16 streams", "/check", json, kAllowed, 16, yes, check_body),
+      http2_row("ShouldRateLimit, 32 streams", service, grpc, kAllowed, 32, "\x08\x01",
+                rate_limit_message),
+      http2_row("ShouldRateLimit, 32 streams, blocked", service, grpc, kBlocked, 32, "\x08\x02",
+                rate_limit_message),
+  };
+}
+
+}  // namespace weir::counted
