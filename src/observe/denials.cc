@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <tuple>
+#include <utility>
 
 #include "base/prng.h"
 
@@ -12,9 +14,10 @@ namespace {
 
 // The same for entries that are counted together.
 std::uint64_t name_of(const DenialFacts& facts) noexcept {
-  const std::uint64_t who =
+  const std::uint64_t which =
+      (std::uint64_t{facts.is_shadow} << 56) | (std::uint64_t{facts.status} << 40) |
       (std::uint64_t{facts.rule} << 8) | static_cast<std::uint8_t>(facts.cause);
-  return Prng(who ^ facts.key_hash).next();
+  return Prng(which ^ facts.key_hash).next();
 }
 
 std::string printable(std::string_view text) {
@@ -43,6 +46,24 @@ std::string_view cause_name(DenialCause cause) {
     case DenialCause::kMemoryFull: return "memory_full";
   }
   return "limit";
+}
+
+std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials) {
+  const auto place = [](const DenialRecord& one) {
+    return std::tuple(CoreDenials::second_of(one.at), name_of(one), one.at);
+  };
+  std::ranges::sort(denials, {}, place);
+  std::vector<DenialRecord> sums;
+  for (DenialRecord& one : denials) {
+    if (sums.empty() || name_of(sums.back()) != name_of(one) ||
+        CoreDenials::second_of(sums.back().at) != CoreDenials::second_of(one.at)) {
+      sums.push_back(std::move(one));
+    } else {
+      sums.back().times += one.times;
+    }
+  }
+  std::ranges::sort(sums, {}, &DenialRecord::at);
+  return sums;
 }
 
 std::string to_text(const DenialRecord& denial, std::string_view rule) {

@@ -2,11 +2,12 @@
 // that somebody can look ten minutes later.
 //
 // A core keeps kPerSecond denials of each second, by turns in kPlaces places: seventeen minutes
-// while every second has as many, and longer else. Denials of one rule and key for one reason in
-// one second are one entry, which counts them; so a client that hammers takes one place. The first
-// denial of each rule in a second has a place, whatever floods others, while there are no more
-// rules than places. Chance decides which of further ones stay (Vitter's reservoir), so that each
-// has the same chance to be there as another of its second. What finds no place is counted.
+// while every second has as many, and longer else. Denials of one rule and key for one reason with
+// one status in one second are one entry, which counts them; so a client that hammers takes one
+// place. The first denial of each rule in a second has a place, whatever floods others, while there
+// are no more rules than places. Chance decides which of further ones stay (Vitter's reservoir), so
+// that each has the same chance to be there as another of its second. What finds no place is
+// counted.
 //
 // A request that is allowed costs nothing here; a denial costs a comparison with each entry of its
 // second.
@@ -26,6 +27,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "observe/rule_outcome.h"
 #include "weir/time.h"
@@ -60,6 +62,9 @@ struct DenialFacts {
 struct DenialRecord : DenialFacts {
   std::string key;  // its first bytes; empty: texts are not kept
 };
+
+// Entries of several cores as if one core had counted them all. The earliest first.
+std::vector<DenialRecord> added_up(std::vector<DenialRecord> denials);
 
 // A line for a log: nothing in it controls a terminal. `rule`: its id; empty: there is none.
 std::string to_text(const DenialRecord& denial, std::string_view rule);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -79,11 +80,31 @@ TEST_F(DenialsTest, OfOneKeyAndReasonAreCountedInOneEntryASecond) {
   DenialFacts blocked = denial(1);
   blocked.cause = DenialCause::kBlock;
   core_->add(blocked, "");
+  DenialFacts proxied = denial(1);  // was shown as one more check, which has no status
+  proxied.status = 429;
+  core_->add(proxied, "");
   core_->add(denial(1, kNow + 1s), "");
   std::vector<std::uint32_t> times;
   for (const auto& one : read()) times.push_back(one.times);
   std::ranges::sort(times);
-  EXPECT_EQ(times, (std::vector<std::uint32_t>{1, 1, 1, 1'000}));
+  EXPECT_EQ(times, (std::vector<std::uint32_t>{1, 1, 1, 1, 1'000}));
+}
+
+// Which core a connection comes to is chance, so one second had as many entries as cores.
+TEST_F(DenialsTest, OfSeveralCoresAreAddedUp) {
+  const auto other = std::make_unique<CoreDenials>();
+  core_->add(denial(1, kNow + 20ms), "");
+  core_->add(denial(2, kNow + 30ms), "");
+  core_->add(denial(1, kNow + 1s), "");
+  for (int i = 0; i < 3; ++i) other->add(denial(1, kNow + 10ms), "");
+  auto all = read();
+  other->each(0, kSecond * 2, [&](const DenialRecord& one) { all.push_back(one); });
+  const auto sums = added_up(std::move(all));
+  ASSERT_EQ(sums.size(), 3u);
+  EXPECT_EQ(sums[0].at, kNow + 10ms);
+  EXPECT_EQ(sums[0].times, 4u);
+  EXPECT_EQ(sums[1].key_hash, 2u);
+  EXPECT_EQ(sums[2].at, kNow + 1s);
 }
 
 TEST_F(DenialsTest, AreFoundByTheirSeconds) {

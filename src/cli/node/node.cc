@@ -335,7 +335,7 @@ void Node::log_denials(Instant now) const {
       forgotten += denial.forgotten;
       denials.push_back(denial);
     });
-    std::ranges::sort(denials, {}, &DenialRecord::at);
+    denials = added_up(std::move(denials));
     for (std::size_t i = 0; i < std::min(most, denials.size()); ++i) {
       spdlog::info("{}", to_text(denials[i], traffic_.rules().id_of(denials[i].rule)));
     }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/decimal.h"
@@ -125,13 +126,13 @@ void handle_denials(HttpCore& core, Exchange& exchange) {
     forgotten += denial.forgotten;
     if (wanted.wants(denial)) found.push_back(denial);
   });
-  std::ranges::sort(found, std::ranges::greater(), &DenialRecord::at);
+  found = added_up(std::move(found));
   JsonWriter json;
   json.begin_object().key("next").number(std::max<std::int64_t>(wanted.last, 0));
   json.key("total").number(found.size()).key("forgotten").number(forgotten);
   json.key("denials").begin_array();
   for (std::size_t i = 0; i < std::min(found.size(), wanted.limit); ++i) {
-    write_denial(json, core, found[i], exchange.now);
+    write_denial(json, core, found[found.size() - 1 - i], exchange.now);
   }
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
