@@ -54,7 +54,7 @@ PLACES = [
     ("README.md", r"^Version [^·]+ ·", "Version {version} ·"),
     ("CHANGELOG.md", r"^## \d+\.\d+\.\d+, unreleased", "## {version}, {today:%Y-%m-%d}"),
     # An entry of this version is replaced.
-    ("deploy/debian/changelog", r"\A(weir \({version}\)(.|\n)*?\n -- .*\n\n?)?",
+    ("deploy/debian/changelog", r"\A(weir \({version}\)(.|\n)*?\n -- .*\n*)?",
      "weir ({version}) unstable; urgency=medium\n\n"
      "  * /usr/share/doc/weir/CHANGELOG.md says what is in it.\n\n"
      " -- Weir maintainers <maintainers@weir.invalid>  {today:%a, %d %b %Y %H:%M:%S} +0000\n\n"),
@@ -65,7 +65,7 @@ def changed(name, pattern, text):
     result, times = re.subn(pattern, text, read(name), count=1, flags=re.MULTILINE)
     if times == 0:
         sys.exit(f"release: {name} does not name a version where it should: {pattern}")
-    return result
+    return result.rstrip("\n") + "\n"
 
 
 def make(version):

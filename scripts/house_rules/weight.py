@@ -22,14 +22,14 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 46_750),
-    ("laboratory", ("lab/", "bench/"), 4_340),
+    ("server", ("src/", "include/"), 47_500),
+    ("laboratory", ("lab/", "bench/"), 4_500),
     ("console", ("console/",), 3_450),
-    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_310),
-    ("scripts", ("scripts/", "dev"), 1_320),
+    ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_700),
+    ("scripts", ("scripts/", "dev"), 1_500),
 ]
 LUA_MAX = 1_420
-TESTS_MAX = 57_575
+TESTS_MAX = 58_500
 
 
 def weigh(tree):

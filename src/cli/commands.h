@@ -1,4 +1,5 @@
-// The subcommands of `weir`, one file each; main.cc has those that print a constant.
+// The subcommands of `weir`, one file each; main.cc has those
+// that print a constant, and command_line.cc the completions.
 //
 // Each function declares its command line and registers what to do. The work is done
 // while the command line is parsed; a command that fails throws CLI::RuntimeError with
@@ -23,5 +24,7 @@ void add_validate_command(CLI::App& app);
 void add_docs_command(CLI::App& app);
 void add_export_command(CLI::App& app);
 void add_gateway_command(CLI::App& app);
+void add_explain_command(CLI::App& app);
+void add_completions_command(CLI::App& app);
 
 }  // namespace weir

@@ -187,6 +187,7 @@ void print(const json::value& value, std::size_t depth, std::string& out) {
 
 std::string config_schema() {
   json::object schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                      {"$id", "urn:weir:weir.yaml"},
                       {"title", "weir.yaml"}};
   for (const auto& member : section_schema(kConfigSection)) schema.insert(member);
   schema["$defs"] = {{"match", section_schema(kMatchSection)}};

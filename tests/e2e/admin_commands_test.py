@@ -128,5 +128,37 @@ class Denials(unittest.TestCase):
             self.assertNotIn("alice", weir.log())
 
 
+class Explain(unittest.TestCase):
+    def test_says_what_counts_a_key_until_when_and_what_would_help(self):
+        rules = FILE + "  - {id: evil, limit: 5, window: 1h, deny: [mallory]}\n"
+        with Weir("--threads", "2", config=rules) as weir:
+            self.assertEqual(
+                command(weir, "explain", "alice").out,
+                "none of 3 rules counts alice, and none denied it in the last 10m\n")
+            weir.check(key="alice", rule="api", cost=60)
+            weir.check(key="alice", rule="other", cost=100)
+            for _ in range(3):
+                weir.check(key="alice", rule="other")
+            said = command(weir, "explain", "alice").out
+            self.assertRegex(
+                said, r"^api: allowed now, 40 of 100 left by sliding_window of 1h, mode local\n"
+                      r"  full again in \d+ s\nother: denied now, 0 of 100")
+            self.assertRegex(
+                said, r"  passes again in \d+ s; to let it pass before: forget what it has spent "
+                      r"\(POST /v1/reset\), or raise the limit\n")
+            self.assertRegex(said, r"  denied 3 times in the last 10m, the last at 20.*: limit\n")
+            self.assertNotIn("evil", said)
+            self.assertEqual(weir.check(key="alice", rule="api", cost=0)["remaining"], 40)
+            listed = command(weir, "explain", "mallory", "--rule", "evil").out
+            self.assertIn("evil: denied now (deny_list), ", listed)
+            self.assertIn("take the key off the rule's deny list", listed)
+            command(weir, "block", "bob", "--for", "5m", "--rule", "api")
+            self.assertIn("lift the block (weir unblock)", command(weir, "explain", "bob").out)
+            said = json.loads(command(weir, "explain", "alice", "--rule", "api", "--json").out)
+            self.assertEqual(said[0]["explain"]["remaining"], 40)
+            self.assertEqual(said[0]["denials"], [])
+            self.assertEqual(command(weir, "explain", "alice", "--rule", "nosuch").code, 2)
+
+
 if __name__ == "__main__":
     weir_server.main()

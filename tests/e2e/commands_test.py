@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -173,6 +174,15 @@ class Schema(unittest.TestCase):
         self.assertEqual(json.loads(said),
                          json.loads((ROOT / "docs" / "weir.schema.json").read_text("utf-8")))
 
+    def test_is_written_for_an_editor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "weir.schema.json")
+            self.assertEqual(run_weir("schema", "--write", path),
+                             (0, f"# yaml-language-server: $schema={path}\n", ""))
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), run_weir("schema")[1])
+            self.assertEqual(run_weir("schema", "--write", folder)[0], 1)
+
 
 class Slips(unittest.TestCase):
     def test_a_command_that_there_is_not_names_the_nearest(self):
@@ -182,8 +192,48 @@ class Slips(unittest.TestCase):
                 (weir_server.WEIR_BENCH, ("htp",),
                  "weir-bench: there is no command 'htp'; did you mean 'http'?\n")):
             self.assertEqual(run_weir(*words, program=program), (2, "", said))
-        self.assertIn("expected one of serve, check, ", run_weir("frobnicate")[2])
+        self.assertIn("expected one of serve, gateway, check, ", run_weir("frobnicate")[2])
         self.assertIn("A subcommand is required", run_weir()[2])
+
+
+    def test_an_option_that_there_is_not_names_the_nearest(self):
+        self.assertEqual(
+            run_weir("check", "alice", "--limti=5"),
+            (2, "", "weir check: there is no option '--limti'; did you mean '--limit'?\n"))
+        self.assertEqual(run_weir("check", "alice", "--frobnicate", "--limit", "5"),
+                         (2, "", "weir check: there is no option '--frobnicate'; "
+                                 "see weir check --help\n"))
+
+
+class Help(unittest.TestCase):
+    def test_groups_commands_by_job(self):
+        said = run_weir("--help")[1]
+        jobs = ["Run:", "Ask a running server:", "Block by hand:", "Work on a file of rules:",
+                "About the program:"]
+        places = [said.index(job) for job in jobs]
+        self.assertEqual(places, sorted(places))
+        self.assertNotIn("Subcommands:", said)
+
+
+class Completions(unittest.TestCase):
+    def completed(self, *words):
+        script = run_weir("completions", "bash")[1]
+        asked = f"COMP_WORDS=(weir {' '.join(words)}); COMP_CWORD={len(words)}; _weir"
+        return subprocess.run(["bash", "-c", f'{script}\n{asked}; echo "${{COMPREPLY[@]}}"'],
+                              capture_output=True, text=True, check=True).stdout.split()
+
+    def test_name_commands_and_their_options(self):
+        self.assertEqual(self.completed("den"), ["denials"])
+        self.assertEqual(self.completed("explain", "--ru"), ["--rule"])
+        self.assertEqual(self.completed("check", "--rule"), ["--rule"])
+
+    def test_are_for_three_shells(self):
+        for shell, says in (("zsh", "'denials:Show what"), ("fish", "-a denials -d 'Show what")):
+            code, said, _ = run_weir("completions", shell)
+            self.assertEqual(code, 0)
+            self.assertIn(says, said)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=said, text=True, check=True)
 
 
 class Version(unittest.TestCase):

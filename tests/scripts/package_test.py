@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -43,13 +44,23 @@ class Package(unittest.TestCase):
         self.assertEqual([path for path in built if path not in made], [])
 
     def test_a_release_is_one_command(self):
-        version = said_by(WEIR, "version").split()[1]
-        shown = said_by(ROOT / "dev", "release", version, "--dry-run")
-        for change in (f"+Version {version} ·", f"+## {version}, 20", f"+weir ({version})"):
-            self.assertIn(change, shown)
-        self.assertRegex(shown, r"SBOM of [1-9]\d+ components")
-        later = said_by(ROOT / "dev", "release", "99.0.0", "--dry-run", status=1)
-        self.assertIn("no section '## 99.0.0, unreleased'", later)
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "weir")
+            said_by("git", "clone", "--quiet", "--depth", "1", f"file://{ROOT}", copy)
+            for name in ("dev", "scripts/release.py"):
+                shutil.copy(ROOT / name, copy / name)
+            refused = said_by(copy / "dev", "release", "99.0.0", "--dry-run", status=1)
+            self.assertIn("no section '## 99.0.0, unreleased'", refused)
+            changelog = copy / "CHANGELOG.md"
+            section = "## 99.0.0, unreleased\n\n## "
+            changelog.write_text(changelog.read_text().replace("## ", section, 1))
+            before = said_by("git", "-C", copy, "status", "--porcelain")
+            shown = said_by(copy / "dev", "release", "99.0.0", "--dry-run")
+            for change in ("project(weir VERSION 99.0.0", '  "version": "99.0.0"',
+                           "Version 99.0.0 ·", "## 99.0.0, 20", "weir (99.0.0) unstable"):
+                self.assertIn("\n+" + change, shown)
+            self.assertRegex(shown, r"SBOM of [1-9]\d+ components, tag v99.0.0")
+            self.assertEqual(said_by("git", "-C", copy, "status", "--porcelain"), before)
 
     def test_all_that_name_a_version_name_one(self):
         version = said_by(WEIR, "version").split()[1]

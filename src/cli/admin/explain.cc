@@ -1,0 +1,161 @@
+// weir explain: what the rules of a running server hold against a key, in words. Spends nothing.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/duration_text.h"
+#include "cli/admin/admin_client.h"
+#include "cli/check_answer.h"
+#include "cli/check_options.h"
+#include "cli/commands.h"
+#include "config/yaml/yaml_text.h"
+
+namespace weir {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kRulesMax = 1'000;  // each is asked in a request of its own
+
+struct ExplainOptions {
+  std::string key;
+  std::string rule;
+  std::string since = "10m";
+  AdminClient client;
+};
+
+struct Explanation {
+  json::object counter;  // of /v1/explain
+  json::array denials;   // of /admin/denials, the latest first
+
+  bool says_something() const {
+    return !denials.empty() || counter.at("would").as_string() == "deny" ||
+           counter.at("remaining").to_number<std::int64_t>() <
+               counter.at("limit").to_number<std::int64_t>();
+  }
+};
+
+json::value ask(const AdminClient& client, std::string path) try {
+  return json::parse(client.ask({.url = std::move(path)}));
+} catch (const boost::system::system_error&) {
+  client.fail(client.server + " does not answer like weir; is it another program?");
+}
+
+std::vector<std::string> rules_to_ask(const ExplainOptions& options) {
+  if (!options.rule.empty()) return {options.rule};
+  std::vector<std::string> ids;
+  const auto listed = ask(options.client, "/admin/rules");
+  for (const auto& rule : listed.at("rules").as_array()) {
+    ids.emplace_back(rule.at("id").as_string());
+  }
+  if (ids.size() > kRulesMax) {
+    options.client.fail("there are " + std::to_string(ids.size()) + " rules; name one by --rule");
+  }
+  return ids;
+}
+
+Explanation explanation(const ExplainOptions& options, std::string_view rule) {
+  const auto query = "rule=" + escaped(rule) + "&key=" + escaped(options.key);
+  const auto counter = ask(options.client, "/v1/explain?" + query);
+  const auto denials =
+      ask(options.client, "/admin/denials?limit=100&since=" + options.since + "&" + query);
+  return {.counter = counter.at("applies").at(0).as_object(),
+          .denials = denials.at("denials").as_array()};
+}
+
+std::string text_of(const json::value& value) {
+  if (!value.is_string()) return json::serialize(value);
+  return printable(std::string_view(value.get_string()));
+}
+
+std::string window_of(const json::object& counter) {
+  const auto seconds =
+      std::chrono::duration<double>(counter.at("window_seconds").to_number<double>());
+  return format_duration(std::chrono::round<Duration>(seconds));
+}
+
+std::string_view remedy_of(std::string_view decided_by) {
+  if (decided_by == "blocked") return "lift the block (weir unblock)";
+  if (decided_by == "deny_list") return "take the key off the rule's deny list";
+  if (decided_by == "store_failure") return "let the Redis answer again";
+  return "forget what it has spent (POST /v1/reset), or raise the limit";
+}
+
+// What the counter says, until when, and what would let the key pass.
+std::string counter_text(const json::object& counter) {
+  const std::string_view decided_by = counter.at("decided_by").as_string();
+  const bool denies = counter.at("would").as_string() == "deny";
+  auto text = text_of(counter.at("rule")) + (denies ? ": denied now" : ": allowed now");
+  if (decided_by != "counter") text += " (" + std::string(decided_by) + ")";
+  text += ", " + text_of(counter.at("remaining")) + " of " + text_of(counter.at("limit")) +
+          " left by " + text_of(counter.at("algorithm")) + " of " + window_of(counter) + ", mode " +
+          text_of(counter.at("mode")) + "\n";
+  const auto& retry = counter.at("retry_after");
+  const auto wait = retry.is_null() ? 0 : retry.to_number<double>();
+  const auto reset = counter.at("reset_after").to_number<double>();
+  if (denies) {
+    text += wait > 0 ? "  passes again in " + in_words(wait) : "  waiting does not help";
+    text += "; to let it pass before: " + std::string(remedy_of(decided_by)) + "\n";
+  }
+  if (reset > 0) text += "  full again in " + in_words(reset) + "\n";
+  return text;
+}
+
+std::string denials_text(const json::array& denials, std::string_view since) {
+  if (denials.empty()) return {};
+  std::int64_t times = 0;
+  for (const auto& denial : denials) times += denial.at("times").to_number<std::int64_t>();
+  return "  denied " + std::to_string(times) + (times == 1 ? " time" : " times") + " in the last " +
+         std::string(since) + ", the last at " + text_of(denials[0].at("at")) + ": " +
+         text_of(denials[0].at("cause")) + "\n";
+}
+
+void print_json(const std::vector<Explanation>& explanations) {
+  json::array all;
+  for (const auto& [counter, denials] : explanations) {
+    all.push_back({{"explain", counter}, {"denials", denials}});
+  }
+  std::cout << json::serialize(all) << '\n';
+}
+
+void explain(const ExplainOptions& options) {
+  const auto rules = rules_to_ask(options);
+  std::vector<Explanation> explanations;
+  for (const auto& rule : rules) {
+    auto found = explanation(options, rule);
+    if (!options.rule.empty() || found.says_something()) explanations.push_back(std::move(found));
+  }
+  if (options.client.json) return print_json(explanations);
+  for (const auto& [counter, denials] : explanations) {
+    std::cout << counter_text(counter) << denials_text(denials, options.since);
+  }
+  if (explanations.empty()) {
+    std::cout << "none of " << rules.size() << " rules counts " << printable(options.key)
+              << ", and none denied it in the last " << options.since << '\n';
+  }
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "explain", "Say which rules count or deny a key, until when, and what would let it pass");
+  const auto options = std::make_shared<ExplainOptions>();
+  command->add_option("KEY", options->key, "The key, such as the address of a client")->required();
+  command->add_option("--rule", options->rule, "This rule alone");
+  command->add_option("--since", options->since, "How far back to look for denials")
+      ->check(mistake_in_duration)
+      ->capture_default_str();
+  options->client.add_options(*command);
+  command->callback([options] { explain(*options); });
+}
+
+}  // namespace weir
