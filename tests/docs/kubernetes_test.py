@@ -13,7 +13,7 @@ import unittest
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(os.environ.get("WEIR_PYPI", str(ROOT / "build" / "pypi")))
+sys.path.insert(0, os.environ.get("WEIR_PYPI", str(ROOT / "build" / "pypi")))
 try:
     import kubernetes_validate
 except ImportError:
