@@ -4,8 +4,8 @@
 #     SOURCES token_bucket.cc quota.cc  none: a layer of headers only
 #     DEPS weir_base)                   what its headers and sources need
 #
-#   weir_test(token_bucket_test         a gtest program and its one ctest entry
-#     SOURCES token_bucket_test.cc      main() comes from gtest_main
+#   weir_test(algo_test                 a gtest program and its one ctest entry
+#     SOURCES quota_test.cc bucket_test.cc  main() comes from gtest_main
 #     DEPS weir_algo rapidcheck_gtest
 #     LABELS tsan                       run by ./dev tsan: it starts threads
 #     TIMEOUT 20)                       seconds; 60 if it is left out

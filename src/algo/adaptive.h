@@ -25,7 +25,7 @@
 //
 // Spending and denials store the carried state; looking and giving back do not.
 //
-// Thread rule: pure. Tested by adaptive_test.cc, adaptive_properties_test.cc,
+// Thread rule: pure. Tested by testdata/adaptive.txt, adaptive_properties_test.cc,
 // properties_test.cc.
 
 #pragma once

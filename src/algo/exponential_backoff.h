@@ -22,7 +22,7 @@
 // which is no denial for the row. Clocks that step back: step.h; a cooldown never ends
 // later than 32 s from `now`.
 //
-// Thread rule: pure. Tested by exponential_backoff_test.cc, small_worlds_test.cc,
+// Thread rule: pure. Tested by testdata/exponential_backoff.txt, small_worlds_test.cc,
 // properties_test.cc.
 
 #pragma once

@@ -12,7 +12,7 @@
 // holds for a state one window ahead of `now`, so what was charged there by a clock
 // that lags behind stays charged.
 //
-// Thread rule: pure. Tested by fixed_window_test.cc, small_worlds_test.cc, properties_test.cc.
+// Thread rule: pure. Tested by testdata/fixed_window.txt, small_worlds_test.cc, properties_test.cc.
 
 #pragma once
 

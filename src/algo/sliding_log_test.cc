@@ -1,4 +1,4 @@
-// sliding_log, as tables, and how it treats the log it is given.
+// How sliding_log treats the log it is given; testdata/sliding_log.txt has the rest.
 
 #include "algo/sliding_log.h"
 
@@ -6,160 +6,13 @@
 
 #include <chrono>
 
-#include "algo/testing/decision_table.h"
 #include "algo/testing/vector_log.h"
 
 namespace weir::algo {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_table;
 using testing::VectorLog;
-
-TEST(SlidingLog, CountsAnyWindowExactly) {
-  run_table(R"(
-    quota sliding_log 3/1s
-    at 100ms    look      ->  allow  left 3  limit 3  reset 0s
-    at 100ms    spend 1   ->  allow  left 2  reset 1s
-    at 500ms    spend 1   ->  allow  left 1  reset 1s
-    at 900ms    spend 1   ->  allow  left 0  reset 1s
-    at 1s       spend 1   ->  deny   left 0  retry 100ms  reset 900ms
-    at 1s       spend 2   ->  deny   retry 500ms
-    at 1s       spend 3   ->  deny   retry 900ms
-    at 1099999us spend 1  ->  deny   retry 1us
-    at 1100ms   spend 1   ->  allow  left 0  reset 1s
-    at 1500ms   look      ->  allow  left 1  reset 600ms
-    at 3s       look      ->  allow  left 3  reset 0s
-  )");
-}
-
-TEST(SlidingLog, HasNoBoundaryToExploit) {
-  run_table(R"(
-    quota sliding_log 100/1s
-    at 999999us  spend 1 x100  ->  allow  left 0
-    at 1s        spend 1       ->  deny   retry 999999us
-  )");
-}
-
-TEST(SlidingLog, ADenialSpendsNothing) {
-  run_table(R"(
-    quota sliding_log 5/1s
-    at 0s     spend 3         ->  allow  left 2
-    at 500ms  spend 3 x1000   ->  deny   left 2  retry 500ms
-    at 500ms  spend 2         ->  allow  left 0
-    at 999ms  spend 1 x1000   ->  deny   retry 1ms
-    at 1s     spend 3         ->  allow  left 0
-  )");
-}
-
-TEST(SlidingLog, LookingSpendsNothing) {
-  run_table(R"(
-    quota sliding_log 2/1s
-    at 0s     ask 2    ->  allow  left 0  reset 1s
-    at 0s     ask 3    ->  never  left 2  reset 0s
-    at 0s     spend 0  ->  allow  left 2  reset 0s
-    at 0s     spend 2  ->  allow  left 0
-    at 0s     ask 1    ->  deny   left 0  retry 1s
-    at 0s     spend 0  ->  allow  left 0  reset 1s
-    at 0s     spend 3  ->  never  left 0  retry 0s
-  )");
-}
-
-TEST(SlidingLog, GivingBackTakesTheOldestFirst) {
-  run_table(R"(
-    quota sliding_log 5/1s
-    at 0s     give 1               ->  allow  left 5
-    at 0s     spend 3              ->  allow  left 2
-    at 500ms  spend 2              ->  allow  left 0
-    at 600ms  give 2               ->  allow  left 2  reset 900ms
-    at 600ms  give 2               ->  allow  left 4  reset 900ms
-    at 600ms  spend 5              ->  deny   retry 900ms      # the one of 500 ms is left
-    at 600ms  give 1000000000000   ->  allow  left 5  reset 0s
-    at 600ms  spend 5              ->  allow  left 0
-    at 1600ms give 1               ->  allow  left 5
-  )");
-}
-
-TEST(SlidingLog, AnUndoneChargeLeavesNoTrace) {
-  run_table(R"(
-    quota sliding_log 5/1s
-    at 0s     spend 2   ->  allow  left 3
-    at 500ms  spend 2   ->  allow  left 1
-    at 600ms  spend 1   ->  allow  left 0
-    at 500ms  undo 2    ->  allow  left 2
-    at 600ms  undo 1    ->  allow  left 3  reset 400ms
-    at 600ms  spend 4   ->  deny   retry 400ms
-    at 700ms  spend 3   ->  allow  left 0  reset 1s
-    at 650ms  undo 3    ->  allow  left 0      # nothing was charged then
-  )");
-}
-
-TEST(SlidingLog, AClockUpToAWindowBehindIsBelieved) {
-  run_table(R"(
-    quota sliding_log 3/1s
-    at 1500ms  spend 2  ->  allow  left 1
-    at 600ms   spend 1  ->  allow  left 0  reset 1900ms      # entered at 1.5 s
-    at 600ms   spend 1  ->  deny   retry 1900ms
-    at 500ms   look     ->  allow  left 0  reset 2s
-    at 2500ms  look     ->  allow  left 3  reset 0s
-  )");
-}
-
-TEST(SlidingLog, AClockFurtherBehindTakesTheTimesAlong) {
-  run_table(R"(
-    quota sliding_log 4/1s
-    at 10200ms  spend 1   ->  allow  left 3
-    at 10900ms  spend 1   ->  allow  left 2
-    at 1h       spend 2   ->  allow  left 2      # the first two are long gone
-    at 10s      look      ->  allow  left 2  reset 1s
-    at 1h       look      ->  allow  left 2  reset 1s      # looking moved nothing
-    at 10s      ask 3     ->  deny   retry 1s
-    at 10s      spend 3   ->  deny   retry 1s
-    at 10500ms  spend 3   ->  deny   retry 500ms
-    at 10500ms  spend 2   ->  allow  left 0
-    at 11s      spend 2   ->  allow  left 0
-  )");
-}
-
-TEST(SlidingLog, AChangedLimitGoesOnWithTheTimes) {
-  run_table(R"(
-    quota sliding_log 10/1s
-    at 0s      spend 6   ->  allow  left 4
-    at 200ms   spend 2   ->  allow  left 2
-    at 400ms   spend 2   ->  allow  left 0
-    quota sliding_log 3/1s
-    at 500ms   look      ->  deny   left 0  limit 3  retry 700ms      # 2 are left at 1.2 s
-    at 500ms   spend 2   ->  deny   retry 900ms
-    at 500ms   spend 4   ->  never
-    quota sliding_log 12/1s
-    at 500ms   spend 2   ->  allow  left 0  limit 12
-    quota sliding_log 0/1s
-    at 500ms   look      ->  deny   left 0  retry 1s
-    at 500ms   spend 1   ->  never
-  )");
-}
-
-TEST(SlidingLog, Extremes) {
-  run_table(R"(
-    quota sliding_log 0/1s
-    at 0s       look                 ->  allow  left 0  limit 0
-    at 0s       spend 1              ->  never  left 0
-
-    quota sliding_log 1000000000000/1d fresh
-    at 1d       spend 999999999999   ->  allow  left 1  reset 1d
-    at 1d12h    spend 2              ->  deny   retry 12h
-    at 1d12h    spend 1              ->  allow  left 0
-
-    quota sliding_log 1/1ms fresh
-    at 1us      spend 1              ->  allow  left 0  reset 1ms
-    at 1ms      spend 1              ->  deny   retry 1us
-    at 1001us   spend 1              ->  allow
-
-    quota sliding_log 1/366d fresh
-    at 1s       spend 1              ->  allow  reset 366d
-    at 366d     spend 1              ->  deny   retry 1s
-  )");
-}
 
 class SlidingLogEntries : public ::testing::Test {
  protected:

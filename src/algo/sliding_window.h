@@ -25,7 +25,8 @@
 //
 // Giving back takes units from the window that `now` lies in, if it is one of the two.
 //
-// Thread rule: pure. Tested by sliding_window_test.cc, small_worlds_test.cc, properties_test.cc.
+// Thread rule: pure. Tested by testdata/sliding_window.txt, small_worlds_test.cc and
+// properties_test.cc.
 
 #pragma once
 

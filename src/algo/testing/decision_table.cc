@@ -58,12 +58,14 @@ class Runner {
     if (!(words >> word)) return;
     if (word == "quota") {
       set_quota(words);
+    } else if (word == "table") {
+      *this = Runner();
     } else if (word == "active") {
       switch_to(words);
     } else if (word == "at") {
       run_request(words);
     } else {
-      throw BadTable{"neither quota, active nor at: " + word};
+      throw BadTable{"neither table, quota, active nor at: " + word};
     }
   }
 
@@ -181,12 +183,12 @@ class Runner {
 
 }  // namespace
 
-void run_table(std::string_view table, std::source_location where) {
+void run_tables(std::string_view text, const std::string& file) {
   Runner runner;
-  std::istringstream lines{std::string(table)};
+  std::istringstream lines{std::string(text)};
   std::string line;
-  for (unsigned number = where.line(); std::getline(lines, line); ++number) {
-    const ::testing::ScopedTrace trace(where.file_name(), static_cast<int>(number), line);
+  for (int number = 1; std::getline(lines, line); ++number) {
+    const ::testing::ScopedTrace trace(file.c_str(), number, line);
     try {
       runner.run_line(line);
     } catch (const BadTable& bad) {

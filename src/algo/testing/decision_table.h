@@ -7,7 +7,7 @@
 //   at -50ms   look          -> allow left 0        # the clock stepped back
 //
 // One key lives from the first line to the last. `quota` sets what applies from there
-// on; naming another algorithm or `fresh` starts with a new key.
+// on; naming another algorithm or `fresh` starts with a new key. `table NAME` begins anew.
 //
 // `active NAME` switches an adaptive quota, at the time of the last request.
 //
@@ -26,14 +26,12 @@
 
 #pragma once
 
-#include <source_location>
+#include <string>
 #include <string_view>
 
 namespace weir::algo::testing {
 
-// Reports every line that is not as expected as a failure of the running test, and
-// names its line in the file, counted from the one of the call.
-void run_table(std::string_view table,
-               std::source_location where = std::source_location::current());
+// Reports every line that is not as expected as a failure of the running test, and names it.
+void run_tables(std::string_view text, const std::string& file = "the table");
 
 }  // namespace weir::algo::testing

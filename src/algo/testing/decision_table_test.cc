@@ -5,7 +5,12 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+
+#include "weir/quota.h"
 
 namespace weir::algo::testing {
 namespace {
@@ -14,13 +19,13 @@ void expect_rejected(const std::string& table) {
   ::testing::TestPartResultArray failures;
   {
     const ::testing::ScopedFakeTestPartResultReporter reporter(&failures);
-    run_table(table);
+    run_tables(table);
   }
   EXPECT_GT(failures.size(), 0) << table;
 }
 
 TEST(DecisionTable, AcceptsWhatIsSo) {
-  run_table(R"(
+  run_tables(R"(
     quota token_bucket 10/1s burst 10
     at 0ms      spend 10   ->  allow  left 0  limit 10  retry 0s  reset 1s  level 0
     at 0ms      spend 1    ->  deny   left 0  retry 100ms     # comments are skipped
@@ -55,11 +60,22 @@ TEST(DecisionTable, RejectsWhatMakesNoSense) {
   for (const char* line : wrong) {
     expect_rejected(line);
   }
-  EXPECT_NONFATAL_FAILURE(run_table("quota token_bucket 1/1s\nat 0s steal 1 -> allow"), "steal");
-  EXPECT_NONFATAL_FAILURE(run_table("quota token_bucket 1/1s\nat 0s spend 1 allow"), "->");
-  EXPECT_NONFATAL_FAILURE(run_table("quota token_bucket 1/1s\nat x spend 1 -> allow"), "duration");
-  EXPECT_NONFATAL_FAILURE(run_table("quota token_bucket 1/1s\nat 0s spend 1 -> allow tip 1"),
+  EXPECT_NONFATAL_FAILURE(run_tables("quota token_bucket 1/1s\nat 0s steal 1 -> allow"), "steal");
+  EXPECT_NONFATAL_FAILURE(run_tables("quota token_bucket 1/1s\nat 0s spend 1 allow"), "->");
+  EXPECT_NONFATAL_FAILURE(run_tables("quota token_bucket 1/1s\nat x spend 1 -> allow"), "duration");
+  EXPECT_NONFATAL_FAILURE(run_tables("quota token_bucket 1/1s\nat 0s spend 1 -> allow tip 1"),
                           "tip");
+}
+
+// What each algorithm answers, and what a switch of an adaptive one carries over.
+TEST(DecisionTable, AlgorithmsDecideAsTheirTablesSay) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("testdata")) {
+    std::ifstream file(entry.path());
+    run_tables(std::string{std::istreambuf_iterator<char>(file), {}}, entry.path());
+    ++files;
+  }
+  EXPECT_EQ(files, kAlgorithmCount);
 }
 
 }  // namespace
