@@ -81,11 +81,6 @@ Rule quota_mode(Rule rule) {
   return rule;
 }
 
-Rule disabled(Rule rule) {
-  rule.enabled = false;
-  return rule;
-}
-
 class World {
  public:
   // 23 s into a minute.
@@ -151,16 +146,6 @@ class World {
   std::optional<ServiceError> error_;
 };
 
-TEST(RateLimitService, DeniesWhatIsOverTheLimit) {
-  World world({rule("r", 2, {"user"})});
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 1");
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 0");
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OVER over:0");
-  EXPECT_EQ(world.told({of({{"user", "b"}})}), "OK 1");
-  world.now += 37s;  // the next minute
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 1");
-}
-
 TEST(RateLimitService, FillsLimitAndReset) {
   World world({named(rule("r", 2, {"user"}), "per user")});
   for (int i = 0; i < 3; ++i) {
@@ -199,15 +184,6 @@ TEST(RateLimitService, HitsAreTheDescriptorsElseTheRequestsElseOne) {
   EXPECT_EQ(world.told({user}), "OK 3") << "what was denied is not charged";
   EXPECT_EQ(world.told({with_hits(user, UINT64_MAX)}), "OVER over:0");
   EXPECT_EQ(world.told({user}, UINT32_MAX), "OVER over:0");
-}
-
-TEST(RateLimitService, ALookAtAnExhaustedQuotaIsOver) {
-  World world({rule("r", 1, {"user"})});
-  const auto look = with_hits(of({{"user", "a"}}), 0);
-  EXPECT_EQ(world.told({look}), "OK 1");
-  EXPECT_EQ(world.told({look}), "OK 1");
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 0");
-  EXPECT_EQ(world.told({look}), "OVER over:0");
 }
 
 Rule as_read(Rule rule) {
@@ -266,13 +242,6 @@ TEST(RateLimitService, NegativeHitsAreGivenBack) {
   EXPECT_EQ(world.told({giving_back(user, 2)}), "OK 2");
   EXPECT_EQ(world.told({giving_back(user, 100)}), "OK 5");
   EXPECT_EQ(world.told({giving_back(user, UINT64_MAX)}), "OK 5");
-}
-
-TEST(RateLimitService, EachDescriptorIsChargedOnItsOwn) {
-  World world({rule("one", 1, {"one"}), rule("many", 9, {"many"})});
-  const Descriptors both = {of({{"one", ""}}), of({{"many", ""}})};
-  EXPECT_EQ(world.told(both), "OK 0 8");
-  EXPECT_EQ(world.told(both), "OVER over:0 7");
 }
 
 TEST(RateLimitService, AllOrNothingByOption) {
@@ -338,17 +307,6 @@ TEST(RateLimitService, UnlimitedSaysSoAndCountsNothing) {
   World world({with_effect(rule("r", 0, {"user"}), Rule::Effect::kUnlimited)});
   EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK inf");
   EXPECT_FALSE(world.ask({of({{"user", "a"}})}).statuses(0).has_current_limit());
-}
-
-TEST(RateLimitService, ADisabledRuleAllowsEverything) {
-  World world({disabled(rule("r", 3, {"user"}))});
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 3");
-}
-
-TEST(RateLimitService, AShadowCountsAndNeverDenies) {
-  World world({shadow(rule("r", 1, {"user"}))});
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 0");
-  EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 0");
 }
 
 TEST(RateLimitService, InShadowModeOnlyTheWholeIsOk) {

@@ -20,27 +20,6 @@ Quota quota(std::int64_t limit, Duration window = 1min) {
 
 using AsksOverdraft = AsksFixture;
 
-TEST_F(AsksOverdraft, TenLooksAndChargesOfSevenAgainstTenLetTwoThrough) {
-  const Rule plain{.id = "plain", .quota = quota(10)};
-  Rule overdraft{.id = "overdraft", .quota = quota(10)};
-  overdraft.overdraft = Rule::Overdraft::kAll;
-  const auto through = [&](const Rule& rule, Ask::Counting counting) {
-    int looks = 0;
-    for (int i = 0; i < 10; ++i) {
-      if (decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}})[0] == '-') continue;
-      ++looks;
-      decide(Operation::kSpendEach, {{.rule = &rule, .key = "a", .cost = 7, .counting = counting}});
-    }
-    return looks;
-  };
-  EXPECT_EQ(through(plain, Ask::Counting::kAsTheRuleSays), 10) << "what the rule does not ask for";
-  EXPECT_EQ(through(overdraft, Ask::Counting::kAsTheRuleSays), 2);
-  decide(Operation::kReset, {{.rule = &plain, .key = "a"}});
-  EXPECT_EQ(through(plain, Ask::Counting::kAlways), 2);
-  decide(Operation::kReset, {{.rule = &overdraft, .key = "a"}});
-  EXPECT_EQ(through(overdraft, Ask::Counting::kIfItFits), 10);
-}
-
 TEST_F(AsksOverdraft, AsEnvoyCountsOneUnitOfASlidingWindowHasToFit) {
   Rule rule{.id = "r", .quota = quota(3)};
   rule.overdraft = Rule::Overdraft::kEnvoy;
@@ -57,46 +36,6 @@ TEST_F(AsksOverdraft, AsEnvoyCountsOneUnitOfASlidingWindowHasToFit) {
   EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "c", .cost = 0}}), "-0 ");
 }
 
-TEST_F(AsksOverdraft, WhatTakesTheRestDeniesItsRequestAndIsKept) {
-  const Rule rule{.id = "r", .quota = quota(5)};
-  Rule several{.id = "several", .quota = quota(9)};
-  several.limits = {quota(9), quota(4, 1h)};
-  const auto drain = [](const Rule& of, std::int64_t cost) {
-    return Ask{.rule = &of, .key = "a", .cost = cost, .counting = Ask::Counting::kOrWhatIsLeft};
-  };
-  EXPECT_EQ(decide(Operation::kSpendEach, {drain(rule, 3)}), "+2 ");
-  EXPECT_EQ(decide(Operation::kSpendEach, {drain(rule, 3)}), "-0 ");
-  EXPECT_EQ(decide(Operation::kReset, {{.rule = &rule, .key = "a"}}), "+5 ");
-  EXPECT_EQ(decide(Operation::kSpendAll, {{.rule = &several, .key = "b"}, drain(rule, 6)}),
-            "+4 -0 ")
-      << "the others are not charged";
-  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+0 ");
-  EXPECT_EQ(decide(Operation::kSpendEach, {drain(several, 5)}), "-0 ");
-  EXPECT_EQ(decide(Operation::kLook, {drain(several, 0)}), "+0 ");
-}
-
-TEST_F(AsksOverdraft, TogetherWhatCountsAlwaysIsChargedFirstAndDeniesTheOthers) {
-  const Rule rule{.id = "r", .quota = quota(5)};
-  Rule overdraft{.id = "overdraft", .quota = quota(2)};
-  overdraft.overdraft = Rule::Overdraft::kAll;
-  const auto both = [&] {
-    return decide(Operation::kSpendAll,
-                  {{.rule = &rule, .key = "a"}, {.rule = &overdraft, .key = "a"}});
-  };
-  EXPECT_EQ(both(), "+4 +1 ");
-  EXPECT_EQ(both(), "+3 +0 ");
-  EXPECT_EQ(both(), "+3 -0 ");
-  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a"}}), "+3 ");
-  overdraft.shadow = true;
-  EXPECT_EQ(both(), "+2 +0 ");
-  hit(rule, "a", 2);
-  overdraft.shadow = false;
-  decide(Operation::kReset, {{.rule = &overdraft, .key = "a"}});
-  EXPECT_EQ(both(), "-0 +1 ");
-  EXPECT_EQ(decide(Operation::kLook, {{.rule = &overdraft, .key = "a"}}), "+1 ")
-      << "counted, though the other rule denies";
-}
-
 TEST_F(AsksOverdraft, ManyThatCountAlwaysNeedNoRoomTogether) {
   Rule overdraft{.id = "overdraft", .quota = quota(100)};
   overdraft.overdraft = Rule::Overdraft::kAll;
@@ -104,17 +43,6 @@ TEST_F(AsksOverdraft, ManyThatCountAlwaysNeedNoRoomTogether) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(asks_.add({.rule = &overdraft, .key = "a"}));
   EXPECT_EQ(asks_.decide(now_), Asks::Progress::kAnswered);
   EXPECT_EQ(asks_.answer(19).decision.remaining, 80);
-}
-
-TEST_F(AsksOverdraft, OfSeveralLimitsEachIsCharged) {
-  Rule rule{.id = "r", .quota = quota(10), .limits = {quota(10), quota(100, 1h)}};
-  const Ask charge{.rule = &rule, .key = "a", .cost = 7, .counting = Ask::Counting::kAlways};
-  EXPECT_EQ(decide(Operation::kSpendEach, {charge}), "+3 ");
-  EXPECT_EQ(decide(Operation::kSpendEach, {charge}), "-0 ");
-  rule.limits = {quota(100, 1h), quota(10)};
-  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "-0 ");
-  rule = {.id = "r", .quota = quota(100, 1h)};
-  EXPECT_EQ(decide(Operation::kLook, {{.rule = &rule, .key = "a", .cost = 0}}), "+86 ");
 }
 
 TEST_F(AsksOverdraft, WhatOnlyLooksDeniesTheOthersAndIsNotCounted) {

@@ -73,37 +73,11 @@ TEST(RespRules, LookAndReset) {
   EXPECT_EQ(door.hear("WEIR.HIT login a"), "[5] 0 3 2 -1 10");
 }
 
-TEST(RespRules, ChargesCountWhetherOrNotTheyFit) {
-  Door door;
-  EXPECT_EQ(door.hear("WEIR.CHARGE login a 2"), "[5] 0 3 1 -1 10");
-  EXPECT_EQ(door.hear("weir.charge login a 2"), "[5] 1 3 0 10 10");
-  EXPECT_EQ(door.hear("WEIR.LOOK login a 0"), "[5] 1 3 0 10 10");
-  EXPECT_EQ(door.hear("WEIR.CHARGE login b"), "[5] 0 3 2 -1 10");
-  EXPECT_EQ(door.hear("WEIR.CHARGE login a -1"), "[5] 0 3 0 -1 10");
-  EXPECT_EQ(door.hear("WEIR.CHARGE login a x"),
-            "-ERR cost must be an integer from -1000000000000 to 1000000000000");
-}
-
-TEST(RespRules, WhatDoesNotFitTakesWhatIsLeft) {
-  Door door;
-  EXPECT_EQ(door.hear("WEIR.DRAIN login a 2"), "[5] 0 3 1 -1 10");
-  EXPECT_EQ(door.hear("weir.drain login a 2"), "[5] 1 3 0 10 10");
-  EXPECT_EQ(door.hear("WEIR.LOOK login a 0"), "[5] 0 3 0 -1 10") << "nothing is owed";
-  EXPECT_EQ(door.hear("WEIR.HIT login b\r\nWEIR.DRAIN login b 9\r\nWEIR.HIT login b"),
-            "[5] 0 3 2 -1 10[5] 1 3 0 -1 10[5] 1 3 0 10 10");
-}
-
 // One batch charges first what counts always: the hit was denied by the charge behind it.
 TEST(RespRules, AChargeBehindAHitIsChargedAfterIt) {
   Door door;
   EXPECT_EQ(door.hear("WEIR.HIT login a\r\nWEIR.CHARGE login a 9\r\nWEIR.HIT login a"),
             "[5] 0 3 2 -1 10[5] 1 3 0 10 10[5] 1 3 0 10 10");
-}
-
-TEST(RespRules, ADisabledRuleAllowsAndCountsNothing) {
-  Door door;
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(door.hear("WEIR.HIT off a 2"), "[5] 0 3 3 -1 0");
-  EXPECT_EQ(door.hear("WEIR.MHIT ALL off a 9 login a 3"), "[2][5] 0 3 3 -1 0[5] 0 3 0 -1 10");
 }
 
 TEST(RespRules, HitMany) {

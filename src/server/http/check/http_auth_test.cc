@@ -128,64 +128,6 @@ TEST(ForwardAuth, A204HasNoBodyAndNoLength) {
   EXPECT_TRUE(reply.ends_with("\r\n\r\n")) << reply;
 }
 
-TEST(ForwardAuth, RulesSeeTheRequestThatTheProxyHolds) {
-  RequestMatch match = at_path("/login");
-  match.methods = {"POST"};
-  match.hosts.emplace_back("example.com");
-  match.headers.push_back({.name = "X-Plan", .value = TextPattern("gold")});
-  TestDoor door({.rules = {per_client("login", match, 0)}, .access = {}});
-  const auto status = [&](const Fields& changes) {
-    Fields fields = kForwarded;
-    fields["X-Plan"] = "gold";
-    for (const auto& [name, value] : changes) fields[name] = value;
-    return door.ask(ask_auth("/auth", fields)).status;
-  };
-  EXPECT_EQ(status({}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Uri", "//x/..//%6Cogin"}}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Uri", "/login#x"}}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Uri", "/login#?x"}}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Uri", "/x/..%2flogin"}}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Host", "example.com."}}), 429);
-  EXPECT_EQ(status({{"X-Forwarded-Method", "GET"}}), 200);
-  EXPECT_EQ(status({{"X-Forwarded-Uri", "/logins"}}), 200);
-  EXPECT_EQ(status({{"X-Forwarded-Host", "example.org"}}), 200);
-  EXPECT_EQ(status({{"X-Plan", "silver"}}), 200);
-}
-
-// Tomcat cuts a segment at ';' before it decodes, so each of these is /login to it, and /login
-// charges each once.
-TEST(ForwardAuth, TheRulesOfAllReadingsOfAPathApply) {
-  const Fields nginx = {{"X-Original-Method", "POST"}, {"X-Real-IP", "192.0.2.1"}};
-  for (const auto* path : {"/login;%2f..%2fx", "/login;a%2fb", "/login;%2f..%2fstatic",
-                           "/x/..;/login", "/login%3Fx"}) {
-    TestDoor door({.rules = {per_client("static", at_path("/static*"), 100),
-                             per_client("login", at_path("/login"), 3)},
-                   .access = {}});
-    for (int i = 0; i < 6; ++i) {
-      Fields fields = i % 2 == 0 ? kForwarded : nginx;
-      fields[i % 2 == 0 ? "X-Forwarded-Uri" : "X-Original-URI"] = path;
-      const TestReply reply = door.ask(ask_auth(i % 2 == 0 ? "/auth" : "/auth/nginx", fields));
-      EXPECT_EQ(reply.status < 300, i < 3) << path << " " << i << " " << reply.status;
-    }
-  }
-}
-
-TEST(ForwardAuth, AKeyOfThePathCountsEachReading) {
-  Rule rule = per_client("path", RequestMatch(), 2);
-  rule.key_parts = {{.property = KeyPart::Property::kPath}};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto ask = [&](std::string path) {
-    Fields fields = kForwarded;
-    fields["X-Forwarded-Uri"] = std::move(path);
-    return door.ask(ask_auth("/auth", fields)).status;
-  };
-  EXPECT_EQ(ask("/login;1%2f"), 200);
-  EXPECT_EQ(ask("/login;2%2f"), 200);
-  EXPECT_EQ(ask("/login;3%2f"), 429);
-  EXPECT_EQ(ask("/login"), 429);
-  EXPECT_EQ(ask("/login;1"), 429);
-}
-
 TEST(ForwardAuth, RefusesAPathOfTooManyReadingsOrLimits) {
   std::vector<Rule> rules;
   for (int i = 0; i < 9; ++i) {
@@ -208,35 +150,6 @@ TEST(ForwardAuth, RefusesAPathOfTooManyReadingsOrLimits) {
   EXPECT_NE(many_readings.body.find("4 ways"), std::string::npos) << many_readings.body;
 }
 
-TEST(ForwardAuth, WithoutARuleEverythingPassesAndNothingIsSaid) {
-  TestDoor door;
-  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
-  EXPECT_EQ(reply.status, 200);
-  EXPECT_FALSE(reply.fields.contains("ratelimit"));
-  EXPECT_EQ(door.store.batches, 0);
-}
-
-TEST(ForwardAuth, OneDenialChargesNoRule) {
-  TestDoor door({.rules = {per_client("site", RequestMatch(), 10, "site"),
-                           per_client("login", at_path("/login"), 1, "path")},
-                 .access = {}});
-  Fields elsewhere = kForwarded;
-  elsewhere["X-Forwarded-Uri"] = "/";
-  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 429);
-  const TestReply reply = door.ask(ask_auth("/auth", elsewhere));
-  EXPECT_EQ(reply.status, 200);
-  EXPECT_EQ(reply.fields.at("x-ratelimit-remaining"), "8");
-}
-
-TEST(ForwardAuth, ShowsTheRuleThatPressesMost) {
-  TestDoor door({.rules = {per_client("wide", RequestMatch(), 100, "a"),
-                           per_client("narrow", RequestMatch(), 2, "b")},
-                 .access = {}});
-  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
-  EXPECT_EQ(reply.fields.at("x-ratelimit-limit"), "2");
-}
-
 TEST(ForwardAuth, TellsTheLimitsOfAllRules) {
   TestDoor door({.rules = {per_client("wide", RequestMatch(), 100, "a"),
                            per_client("narrow", RequestMatch(), 2, "b")},
@@ -244,28 +157,6 @@ TEST(ForwardAuth, TellsTheLimitsOfAllRules) {
   const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
   EXPECT_EQ(reply.fields.at("ratelimit"), R"("wide";r=99;t=60, "narrow";r=1;t=60)");
   EXPECT_EQ(reply.fields.at("ratelimit-policy"), R"("wide";q=100;w=60, "narrow";q=2;w=60)");
-}
-
-TEST(ForwardAuth, OfTwoDenialsShowsTheOneThatLastsLonger) {
-  Rule blocks = per_client("blocks", RequestMatch(), 1, "b");
-  blocks.denial.blocks = {std::chrono::minutes(5)};
-  TestDoor door({.rules = {per_client("short", RequestMatch(), 1, "a"), blocks}, .access = {}});
-  door.ask(ask_auth("/auth", kForwarded));
-  door.ask(ask_auth("/auth", kForwarded));
-  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
-  EXPECT_EQ(reply.status, 429);
-  EXPECT_EQ(reply.fields.at("retry-after"), "300");
-}
-
-TEST(ForwardAuth, ShadowRulesCountButNeverDeny) {
-  Rule shadow = per_client("shadow", RequestMatch(), 0, "a");
-  shadow.shadow = true;
-  TestDoor door({.rules = {shadow, per_client("login", RequestMatch(), 1, "b")}, .access = {}});
-  const TestReply reply = door.ask(ask_auth("/auth", kForwarded));
-  EXPECT_EQ(reply.status, 200);
-  EXPECT_EQ(reply.fields.at("ratelimit"), R"("login";r=0;t=60)");
-  EXPECT_EQ(door.traffic.summary(door.now).total_denied(), 1u);
-  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 429);
 }
 
 TEST(ForwardAuth, ClientsAreCountedApartAndTheirForgeriesIgnored) {
@@ -327,106 +218,6 @@ TEST(ForwardAuth, ADenialIsAnsweredAsItsRuleSays) {
   EXPECT_EQ(door.ask(ask_auth("/auth/nginx", kNginx)).status, 403) << "what nginx understands";
 }
 
-TEST(ForwardAuth, ADenialBlocksTheClient) {
-  Rule rule = per_client("login", at_path("/login"), 1);
-  rule.denial.blocks = {std::chrono::minutes(5)};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto ask = [&] { return door.ask(ask_auth("/auth", kForwarded)); };
-  EXPECT_EQ(ask().status, 200);
-  const TestReply first = ask();
-  EXPECT_EQ(first.status, 429);
-  EXPECT_EQ(first.fields.at("retry-after"), "300") << "the denial that starts the block";
-  EXPECT_EQ(first.fields.at("ratelimit"), R"("login";r=0;t=300)");
-  const int batches = door.store.batches;
-  EXPECT_EQ(ask().fields.at("retry-after"), "300");
-  EXPECT_EQ(door.store.batches, batches) << "a block is found before any counter";
-}
-
-TEST(ForwardAuth, CostsAndTiersComeFromTheRequest) {
-  Rule rule = per_client("api", RequestMatch(), 10);
-  rule.cost_from = KeyPart{.property = KeyPart::Property::kHeader, .name = "X-Cost"};
-  rule.tier = KeyPart{.property = KeyPart::Property::kHeader, .name = "X-Plan"};
-  rule.tiers["gold"] = {*Quota::make({.limit = 100, .window = std::chrono::minutes(1)})};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto remaining = [&](std::string cost, std::string plan) {
-    Fields fields = kForwarded;
-    fields["X-Cost"] = std::move(cost);
-    fields["X-Plan"] = std::move(plan);
-    return door.ask(ask_auth("/auth", fields)).fields.at("x-ratelimit-remaining");
-  };
-  EXPECT_EQ(remaining("3", ""), "7");
-  EXPECT_EQ(remaining("-5", ""), "6") << "nobody gives units back by a header";
-  EXPECT_EQ(remaining("0", ""), "5");
-  EXPECT_EQ(remaining("many", "silver"), "4");
-  EXPECT_EQ(remaining("-99999999999999999999", ""), "3");
-  EXPECT_EQ(remaining("99999999999999999999", ""), "3") << "more than a number holds is denied";
-  EXPECT_EQ(remaining("4", "gold"), "89");
-  std::string twice = ask_auth("/auth", kForwarded);
-  twice.insert(twice.size() - 2, "X-Plan: gold\r\nX-Cost: 1\r\nX-Cost: 50\r\n");
-  EXPECT_EQ(door.ask(twice).fields.at("x-ratelimit-remaining"), "39") << "the largest";
-}
-
-// "X-App: other" before "X-App: web" evaded a rule for web, and each new X-Key before one's own
-// was a fresh counter.
-TEST(ForwardAuth, RepeatedHeadersEvadeNoRule) {
-  Rule rule = per_client("web", RequestMatch(), 1);
-  rule.match->headers = {{.name = "X-App", .value = TextPattern("web")}};
-  rule.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto status = [&](std::string_view headers) {
-    std::string request = ask_auth("/auth", kForwarded);
-    request.insert(request.size() - 2, headers);
-    return door.ask(request).status;
-  };
-  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\n"), 200);
-  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: other\r\nX-App: web\r\nX-Key: mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: web\r\nX-Key: mine\r\nX-Key: mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: web\r\nX-Key: 1\r\nX-Key: mine\r\n"), 200) << "as without a key";
-  EXPECT_EQ(status("X-App: web\r\nX-Key: 2\r\nX-Key: mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: web\r\nX-Key: 3\r\nX-Key: 4\r\nX-Key: mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: web\r\n"), 429);
-
-  EXPECT_EQ(status("X-App: other, web\r\nX-Key: mine\r\n"), 429) << "joined by a proxy";
-  EXPECT_EQ(status("X-App: web\r\nX-Key: mine, mine\r\n"), 429);
-  EXPECT_EQ(status("X-App: web\r\nX-Key: 5, mine\r\n"), 429);
-}
-
-// Clients without a key, or with a forged one, shared one counter: each spent the others' limit.
-TEST(ForwardAuth, ClientsWithoutAKeyDoNotShareACounter) {
-  Rule rule = per_client("api", RequestMatch(), 1);
-  rule.key_parts = {{.property = KeyPart::Property::kHeader, .name = "X-Key"}};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto status = [&](const char* client, const char* key) {
-    Fields fields = kForwarded;
-    fields["X-Forwarded-For"] = client;
-    if (*key != '\0') fields["X-Key"] = key;
-    return door.ask(ask_auth("/auth", fields)).status;
-  };
-  EXPECT_EQ(status("192.0.2.1", ""), 200);
-  EXPECT_EQ(status("192.0.2.1", ""), 429);
-  EXPECT_EQ(status("192.0.2.2", ""), 200) << "a stranger";
-  EXPECT_EQ(status("192.0.2.3", "client 192.0.2.4"), 200);
-  EXPECT_EQ(status("192.0.2.4", ""), 200) << "whose name somebody has sent";
-}
-
-// "GET http://example.com/login" was the path /http:/example.com/login.
-TEST(ForwardAuth, AWholeUrlEvadesNoRule) {
-  Rule rule = per_client("login", at_path("/login"), 0);
-  rule.match->hosts = {TextPattern("example.com")};
-  TestDoor door({.rules = {rule}, .access = {}});
-  const auto status = [&](std::string uri) {
-    Fields fields = kForwarded;
-    fields["X-Forwarded-Uri"] = std::move(uri);
-    return door.ask(ask_auth("/auth", fields)).status;
-  };
-  EXPECT_EQ(status("http://example.com/login"), 429);
-  EXPECT_EQ(status("HTTPS://Example.com:443//login?a=://b"), 429);
-  EXPECT_EQ(status("http://other.example/login"), 200);
-  EXPECT_EQ(status("/http://example.com/login"), 200);
-  EXPECT_EQ(status("*"), 200);
-}
-
 // "a@example.com", "example.com/x" and "a.example, example.com" were hosts that no rule knew.
 TEST(ForwardAuth, RefusesWhatIsNoHost) {
   TestDoor door(one_login_a_minute());
@@ -465,14 +256,6 @@ TEST(ForwardAuth, SaysWhenTheStoreCannotAnswer) {
   TestDoor door(one_login_a_minute());
   door.store.broken = true;
   EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 503);
-}
-
-// One rule, one counter: through /auth and by the rule's name.
-TEST(ForwardAuth, SharesItsCountersWithChecksByName) {
-  TestDoor door(one_login_a_minute());
-  EXPECT_EQ(door.ask(ask_auth("/auth", kForwarded)).status, 200);
-  const TestReply reply = door.ask(post("/check", R"({"rule":"login","key":"192.0.2.1"})"));
-  EXPECT_NE(reply.body.find("\"allowed\":false"), std::string::npos) << reply.body;
 }
 
 // Any from 400 to 599, which need not have a name.

@@ -337,33 +337,6 @@ TEST(HttpCheck, AnOutageIsNotADenial) {
   EXPECT_EQ(door.ask(post("/check", single)).status, 200);
 }
 
-TEST(HttpCheck, AChargeAlwaysCountsIfItSaysSo) {
-  TestDoor door(with_rules());
-  const auto allowed = [&](std::string_view path, std::string_view more) {
-    const std::string body =
-        answer(door, path,
-               R"({"key":"a","limit":10,"window":86400,"algorithm":"fixed_window",)" +
-                   std::string(more) + "}");
-    return body.find(R"("allowed":true)") != std::string::npos;
-  };
-  for (const std::string_view path : {"/check", "/v1/check"}) {
-    int through = 0;
-    for (int i = 0; i < 10; ++i) {
-      if (!allowed("/v1/look", R"("cost":0)")) continue;
-      ++through;
-      EXPECT_EQ(allowed(path, R"("cost":7,"charge":"always")"), through == 1);
-    }
-    EXPECT_EQ(through, 2);
-    EXPECT_EQ(door.ask(post("/v1/reset", R"({"key":"a","limit":10,"window":86400,)"
-                                         R"("algorithm":"fixed_window"})"))
-                  .status,
-              200);
-  }
-  EXPECT_TRUE(allowed("/check", R"("cost":7,"charge":"fits")"));
-  EXPECT_FALSE(allowed("/check", R"("cost":7,"charge":"fits")"));
-  EXPECT_TRUE(allowed("/v1/look", R"("cost":0)"));
-}
-
 // One batch charges first what counts always: the check was denied by the charge behind it.
 TEST(HttpCheck, APipelinedChargeIsChargedAfterTheCheckBeforeIt) {
   TestDoor door(with_rules());
