@@ -27,6 +27,7 @@ import http2  # noqa: E402
 import keys  # noqa: E402
 import leavers  # noqa: E402
 import origins  # noqa: E402
+import outages  # noqa: E402
 import paths  # noqa: E402
 import redis_door  # noqa: E402
 import requests_forged  # noqa: E402
@@ -37,7 +38,8 @@ from fleet import Load  # noqa: E402
 
 ATTACKS = [*floods.ATTACKS, *http2.ATTACKS, *keys.ATTACKS, *smuggling.ATTACKS,
            *requests_forged.ATTACKS, *paths.ATTACKS, *header_values.ATTACKS, *leavers.ATTACKS,
-           *redis_door.ATTACKS, *entrances.ATTACKS, *unknown_costs.ATTACKS]
+           *redis_door.ATTACKS, *entrances.ATTACKS, *unknown_costs.ATTACKS,
+           *outages.ATTACKS]
 HEADINGS = ("attack", "peak RSS, MiB", "innocent p50, ms", "p99, ms", "max, ms",
             "shed or refused", "verdict")
 MEMORY_MAX_MIB = 128  # above what the server took at its start

@@ -1,14 +1,18 @@
-"""Guesses at nginx by clients that hang up at once: a rule counts by the answers of the origin."""
+"""Guesses at nginx by clients that leave at once: a rule counts by the answers of the origin.
+
+`weir serve` and the Worker see no answers, and refuse such rules.
+"""
 
 import contextlib
 import http.server
+import itertools
 import socket
 import threading
 
 import frames
 import hosts
 from gateway_test import GUESSES, Gateway, SlowOrigin
-from nginx_server import Nginx
+from nginx_server import NO_LINGER, Nginx
 from scene import Attack
 from weir_server import free_port, get, wait_until
 
@@ -28,24 +32,39 @@ def has_headers(seen):
     return False
 
 
-# What a guess is, and when it has been answered.
-HTTP1 = (get("/login"), has_reply)
-HTTP2 = (frames.hello() + frames.request(1, path=b"/login"), has_headers)
+def says_no_more(client):
+    client.shutdown(socket.SHUT_WR)
 
 
-def guess(port, protocol, asked):
+def resets_connection(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+    client.close()
+
+
+def resets_stream(client):
+    client.sendall(frames.reset(1))
+
+
+# What a guess is, when it has been answered, and how clients leave.
+HTTP1 = (get("/login"), has_reply, (socket.socket.close, says_no_more, resets_connection))
+HTTP2 = (frames.hello() + frames.request(1, path=b"/login"), has_headers,
+         (socket.socket.close, resets_stream, resets_connection))
+
+
+def guess(client, protocol, asked, leaves):
     """Leaves as soon as the origin works on it, unless there is an answer before."""
-    data, is_answered = protocol
+    data, is_answered, _ = protocol
     before, seen = len(asked), bytearray()
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(data)
-        connection.setblocking(False)
+    client.sendall(data)
+    client.setblocking(False)
 
-        def is_over():
-            with contextlib.suppress(BlockingIOError):
-                seen.extend(connection.recv(1 << 16))
-            return len(asked) > before or is_answered(bytes(seen))
-        wait_until(is_over, "the guess is at the origin")
+    def is_over():
+        with contextlib.suppress(BlockingIOError):
+            seen.extend(client.recv(1 << 16))
+        return len(asked) > before or is_answered(bytes(seen))
+    wait_until(is_over, "the guess is at the origin")
+    with contextlib.suppress(OSError):  # the answer was the last word
+        leaves(client)
 
 
 @contextlib.contextmanager
@@ -76,9 +95,10 @@ def guesses_that_leave(host, protocol):
             return stage.note(f"without {lacking}")
         origin = type("", (SlowOrigin,), {"thinks": threading.Event(), "status": 401})
         guesses = stage.some(500, at_least=4 * LIMIT)
-        with host(protocol, origin) as (port, asked, over):
-            for _ in range(guesses):
-                guess(port, protocol, asked)
+        with host(protocol, origin) as (port, asked, over), contextlib.ExitStack() as clients:
+            for _, leaves in zip(range(guesses), itertools.cycle(protocol[2])):
+                client = socket.create_connection(("127.0.0.1", port))
+                guess(clients.enter_context(client), protocol, asked, leaves)
             origin.thinks.set()
             wait_until(lambda: over() >= guesses, "all guesses are over")
             reached = f"{len(asked)} of {guesses} guesses reached the origin"

@@ -1,16 +1,22 @@
 """Requests whose cost only the response says, sent at once: the rule's `reserve` bounds how
-many pass (docs/reference/nginx-directives.md)."""
+many pass (docs/reference/nginx-directives.md).
+
+`weir serve` and the Worker see no responses, and refuse such rules.
+"""
 
 import contextlib
 import http.server
 import select
+import socket
 import threading
 
+import frames
 import hosts
 from gateway_test import Gateway, Origin
+from leavers import has_headers, has_reply
 from nginx_server import Nginx
 from scene import Attack
-from weir_server import DEADLINE_S, Connection, get
+from weir_server import DEADLINE_S, free_port, get
 
 LIMIT, RESERVE, COST = 100, 30, 40
 PASSING = LIMIT // RESERVE
@@ -23,6 +29,11 @@ rules:
     cost: response:X-Cost
     reserve: {RESERVE}
 """
+
+
+# What a request is, and when it has been answered.
+HTTP1 = (get("/work"), has_reply)
+HTTP2 = (frames.hello() + frames.request(1, path=b"/work"), has_headers)
 
 
 class Worker(Origin):
@@ -38,44 +49,64 @@ class Worker(Origin):
 
 
 @contextlib.contextmanager
-def nginx():
+def nginx(protocol):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Worker) as origin:
         origin.asked, origin.daemon_threads = [], True
         threading.Thread(target=origin.serve_forever, daemon=True).start()
         passes = f"weir on; proxy_pass http://127.0.0.1:{origin.server_port};"
+        port = free_port()
         try:
-            with Nginx(RULES, f"location / {{ {passes} }}") as running:
-                yield running.port, origin
+            with Nginx(RULES, f"location / {{ {passes} }}",
+                       hosts.HTTP_2_SERVER % (port, passes)) as running:
+                yield running.port if protocol is HTTP1 else port, origin
         finally:
             origin.shutdown()
 
 
 @contextlib.contextmanager
-def gateway():
+def gateway(_):
     with Gateway(RULES) as running:
         running.origin.RequestHandlerClass = Worker
         yield running.port, running.origin
 
 
-def work_of_unknown_cost(host):
+def answered(waiting, is_answered):
+    """Those of the clients, each with what it has read, that have their answer by now."""
+    while waiting:
+        readable, _, _ = select.select(waiting, [], [], DEADLINE_S)
+        for client in readable:
+            waiting[client] += client.recv(1 << 16)
+        if found := [client for client in readable if is_answered(waiting[client])]:
+            return found
+        if not readable:
+            break
+    return []
+
+
+def work_of_unknown_cost(host, protocol):
+    data, is_answered = protocol
+
     def act(stage):
         if lacking := hosts.lacks(host.__name__):
             return stage.note(f"without {lacking}")
         requests = stage.some(100, at_least=4 * PASSING)
-        with host() as (port, origin), contextlib.ExitStack() as stack:
+        with host(protocol) as (port, origin), contextlib.ExitStack() as stack:
             origin.is_done = threading.Event()
-            waiting = [stack.enter_context(Connection(port)).socket for _ in range(requests)]
+            waiting = {stack.enter_context(socket.create_connection(("127.0.0.1", port))): b""
+                       for _ in range(requests)}
             for client in waiting:
-                client.sendall(get("/work"))
+                client.sendall(data)
             while len(waiting) > PASSING:  # the others are denied while nobody knows a cost
-                denied, _, _ = select.select(waiting, [], [], DEADLINE_S)
+                denied = answered(waiting, is_answered)
                 if not denied:
                     break
-                waiting = [client for client in waiting if client not in denied]
+                for client in denied:
+                    del waiting[client]
             stage.claim(len(waiting) <= PASSING, f"{len(waiting)} of {requests} passed at once")
             origin.is_done.set()
-            for client in waiting:
-                client.recv(1)
+            while done := answered(waiting, is_answered):
+                for client in done:
+                    del waiting[client]
             units = COST * len(origin.asked)
             stage.claim(units <= PASSING * COST, f"{units} units of {LIMIT} were spent")
             return stage.note(f"{len(origin.asked)} of {requests} requests reached the origin")
@@ -83,6 +114,8 @@ def work_of_unknown_cost(host):
 
 
 ATTACKS = [
-    Attack("work of unknown cost at once, at nginx", work_of_unknown_cost(nginx)),
-    Attack("work of unknown cost at once, at the gateway", work_of_unknown_cost(gateway)),
+    Attack("work of unknown cost at once, at nginx", work_of_unknown_cost(nginx, HTTP1)),
+    Attack("work of unknown cost at once, at nginx over HTTP/2",
+           work_of_unknown_cost(nginx, HTTP2)),
+    Attack("work of unknown cost at once, at the gateway", work_of_unknown_cost(gateway, HTTP1)),
 ]
