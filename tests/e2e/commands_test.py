@@ -107,55 +107,37 @@ class WrongUse(unittest.TestCase):
 
 
 class Validate(unittest.TestCase):
-    def test_a_good_file(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rules.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("rules:\n  - {id: a, limit: 1, window: 1m}\n")
-            self.assertEqual(run_weir("validate", path), (0, f"{path}: ok, 1 rule\n", ""))
+    FILES = (  # a file, options, the code, and what is said, of FILE
+        ("rules:\n  - {id: a, limit: 1, window: 1m}\n", (), 0, "FILE: ok, 1 rule\n"),
+        ("rules:\n  - id: a\n    limt: 5\n    window: 1m\nthreads: none\n", (), 1,
+         "FILE:3:5: unknown key 'limt'; did you mean 'limit'?\nFILE:5:10: "),
+        ("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n", (), 0,
+         "FILE:2:20: warning: all clients share this limit; for one each add 'key: client'\n"
+         "FILE: ok, 1 rule\n"),
+        ("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n", ("--strict",), 1,
+         "FILE:2:20: warning: all clients share this limit; for one each add 'key: client'\n"),
+        ("rules:\n  - {id: a, limit: 9, window: 1m, match: {path: /a}, key: client,\n"
+         "     count_if: {status: 401, unknown: skip}}\n", (), 1, "weir gateway"),
+        ("rules:\n  - {id: a, limit: 9, window: 1m, match: {path: /a}, key: client,\n"
+         "     count_if: {status: 401, unknown: skip}}\n", ("--gateway",), 0,
+         "FILE:3:16: warning: 'unknown: skip' counts nobody who leaves"),
+        ("rules:\n  - {id: tokens, match: {path: /a}, key: client, limit: 100, window: 1m,\n"
+         "     cost: response:X-Tokens-Used, reserve: 30}\n", ("--gateway",), 0,
+         "rule 'tokens': at most 3 requests of a key pass at once; they cost at most as many times "
+         "what the dearest costs\nFILE: ok, 1 rule\n"),
+    )
 
-    def test_each_mistake_has_its_place(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rules.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("rules:\n  - id: a\n    limt: 5\n    window: 1m\nthreads: none\n")
-            code, said, _ = run_weir("validate", path)
-            self.assertEqual(code, 1)
-            self.assertIn(f"{path}:3:5: unknown key 'limt'; did you mean 'limit'?", said)
-            self.assertIn(f"{path}:5:10: ", said)
-
-    def test_warnings_do_not_refuse_a_file_unless_told_to(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rules.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("rules:\n  - {id: a, limit: 1, window: 1m, match: {path: /a}}\n")
-            warning = (f"{path}:2:20: warning: all clients share this limit; for one each add "
-                       "'key: client'\n")
-            self.assertEqual(run_weir("validate", path),
-                             (0, f"{warning}{path}: ok, 1 rule\n", ""))
-            self.assertEqual(run_weir("validate", "--strict", path), (1, warning, ""))
-
-    def test_a_file_for_a_gateway(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rules.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("rules:\n  - {id: a, limit: 9, window: 1m, match: {path: /a}, key: "
-                           "client,\n     count_if: {status: 401, unknown: skip}}\n")
-            self.assertIn("weir gateway", run_weir("validate", path)[1])
-            code, said, _ = run_weir("validate", "--gateway", path)
-            self.assertEqual(code, 0)
-            self.assertIn(f"{path}:3:16: warning: 'unknown: skip' counts nobody who leaves", said)
-
-    def test_says_what_passes_before_its_cost_is_known(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rules.yaml")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("rules:\n  - {id: tokens, match: {path: /a}, key: client, limit: 100, "
-                           "window: 1m,\n     cost: response:X-Tokens-Used, reserve: 30}\n")
-            self.assertEqual(
-                run_weir("validate", "--gateway", path),
-                (0, "rule 'tokens': at most 3 requests of a key pass at once; they cost at most as "
-                    f"many times what the dearest costs\n{path}: ok, 1 rule\n", ""))
+    def test_files(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            for text, options, code, said in self.FILES:
+                with self.subTest(text, options=options):
+                    file.seek(0)
+                    file.truncate()
+                    file.write(text)
+                    file.flush()
+                    done = run_weir("validate", *options, file.name)
+                    self.assertEqual((done[0], done[2]), (code, ""))
+                    self.assertIn(said.replace("FILE", file.name), done[1])
 
     def test_a_missing_file(self):
         code, said, _ = run_weir("validate", "/no/such/file.yaml")

@@ -108,14 +108,6 @@ class Asker(threading.Thread):
 
 
 class Doors(unittest.TestCase):
-    def test_share_one_counter(self):
-        with RespWeir(threads=2, config=config(10)) as weir:
-            doors = [door(weir) for door in DOORS]
-            answers = [door() for _ in range(3) for door in doors]
-            self.assertEqual(answers, [True] * 10 + [False] * 2)
-            for door in doors:
-                door.close()
-
     def test_decide_rightly_while_rules_change_a_hundred_times(self):
         """Each limit is above all requests: one that is denied, lost or counted twice shows."""
         with RespWeir(threads=2, config=config(1_000_000)) as weir:

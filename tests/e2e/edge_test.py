@@ -61,12 +61,6 @@ class Edge(unittest.TestCase):
             self.assertGreater(wait, 240)
             self.assertLessEqual(wait, 300)
 
-    def test_a_block_is_for_its_client_and_rule_alone(self):
-        self.assertEqual(self.statuses(6, "POST", "/api/login", client="192.0.2.12")[-1], 429)
-        self.assertEqual(self.statuses(1, "POST", "/api/login", client="192.0.2.13"), [200])
-        self.assertEqual(self.statuses(1, "GET", "/api/data", client="192.0.2.12"), [200])
-        self.assertEqual(self.statuses(1, "POST", "//api/%6Cogin", client="192.0.2.12"), [429])
-
     def test_each_path_has_its_limit(self):
         for path, limit in (("/api/expensive", 10), ("/api/data", 100), ("/", 1000)):
             with self.subTest(path):

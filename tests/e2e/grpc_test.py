@@ -125,20 +125,6 @@ class RateLimits(unittest.TestCase):
                     self.assertEqual(answer.overall_code == Response.OK, code == "1")
                     self.assertEqual(answer.statuses[0].current_limit.name, "logins")
 
-    def test_what_has_no_limit_says_so(self):
-        with start() as server, Client(grpc_target(server)) as client:
-            answer = client.should_rate_limit({"path": "/other"}, {"trusted": "x"})
-            self.assertEqual(answer.overall_code, Response.OK)
-            self.assertFalse(answer.statuses[0].HasField("current_limit"))
-            self.assertEqual(answer.statuses[1].limit_remaining, 2**32 - 1)
-
-    def test_a_request_without_domain_is_refused(self):
-        with start() as server, Client(grpc_target(server)) as client:
-            with self.assertRaises(grpc.RpcError) as caught:
-                client.should_rate_limit({"path": "/"}, domain="")
-            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
-            self.assertEqual(caught.exception.details(), "rate limit domain must not be empty")
-
     def test_response_headers_by_option(self):
         with start("--envoy-response-headers") as server, \
                 Client(grpc_target(server)) as client:
@@ -154,13 +140,6 @@ class RateLimits(unittest.TestCase):
                                range(200))
             admitted = sum(answer.overall_code == Response.OK for answer in answers)
             self.assertEqual(admitted, 3)
-
-    def test_gzip_is_refused_in_grpcs_own_way(self):
-        with start() as server, Client(grpc_target(server)) as client:
-            with self.assertRaises(grpc.RpcError) as caught:
-                client.should_rate_limit(*[{"path": "/long" * 1000}] * 10,
-                                         compression=grpc.Compression.Gzip)
-            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
 
 
 class OnePort(unittest.TestCase):
@@ -277,14 +256,6 @@ class BadBytes(unittest.TestCase):
                 connection.getresponse()
             connection.close()
             self.assertEqual(server.check(key="a", limit=1, window=60)["allowed"], True)
-
-    def test_a_broken_frame_costs_its_connection_only(self):
-        with start() as server, Client(grpc_target(server)) as client:
-            client.check_health()
-            with server.connect() as bad:
-                bad.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 100)
-                self.assertTrue(bad.is_closed_by_server())
-            self.assertEqual(client.check_health(), health.HealthCheckResponse.SERVING)
 
 
 def curl(*arguments):

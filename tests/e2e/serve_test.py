@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import unittest
 
 import weir_server
@@ -62,37 +61,6 @@ class Exactness(unittest.TestCase):
             for connection in connections:
                 connection.socket.close()
         self.assertEqual(left, list(range(15, -1, -1)))
-
-
-class KeepingConnections(unittest.TestCase):
-    def test_requests_follow_each_other_and_each_has_its_reply(self):
-        with Weir() as weir, weir.connect() as connection:
-            for left in range(99, 0, -1):
-                answer = connection.check(key="kept", limit=100, window=YEAR_S)
-                self.assertEqual(answer["remaining"], left)
-
-    def test_pipelined_requests_are_answered_in_order(self):
-        with Weir() as weir, weir.connect() as connection:
-            keys = [f"key-{i}" for i in range(5000)]
-            requests = b"".join(check_request(key=key, limit=1, window=60) for key in keys)
-            sender = threading.Thread(target=connection.send, args=(requests,))
-            sender.start()
-            self.assertEqual([connection.read_reply().json()["key"] for _ in keys], keys)
-            sender.join()
-
-    def test_a_client_that_asks_for_an_end_gets_one(self):
-        with Weir() as weir, weir.connect() as connection:
-            reply = connection.ask(get("/health", "Connection: close\r\n"))
-            self.assertEqual(reply.status, 200)
-            self.assertTrue(reply.says_close)
-            self.assertTrue(connection.is_closed_by_server())
-
-    def test_a_client_that_has_sent_all_still_gets_its_reply(self):
-        with Weir() as weir, weir.connect() as connection:
-            connection.send(check_request(key="a", limit=1, window=60))
-            connection.socket.shutdown(weir_server.socket.SHUT_WR)
-            self.assertTrue(connection.read_reply().json()["allowed"])
-            self.assertTrue(connection.is_closed_by_server())
 
 
 class Starting(unittest.TestCase):

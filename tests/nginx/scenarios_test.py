@@ -1,6 +1,5 @@
 """The scenarios of tests/scenarios, asked of nginx as far as its clock does not matter."""
 
-import pathlib
 import time
 import unittest
 
