@@ -164,10 +164,11 @@ class Comparison final : RedisListener {
       : url_(url),
         client_(make_redis_client(url, {.reactor = loop_, .dialer = dialer_, .seed = 1}, *this,
                                   loop_.now())),
-        redis_({.deadline = kDeadline,
-                .spread = url.topology == RedisUrl::Topology::kCluster ? KeySpread::kCluster
-                                                                       : KeySpread::kOneServer},
-               *client_, loop_, *this) {}
+        sender_({.deadline = kDeadline,
+                 .spread = url.topology == RedisUrl::Topology::kCluster ? KeySpread::kCluster
+                                                                        : KeySpread::kOneServer},
+                *client_, loop_, *this),
+        redis_({.deadline = kDeadline}, sender_) {}
 
   // Nothing, or what went wrong.
   std::string run() {
@@ -207,9 +208,9 @@ class Comparison final : RedisListener {
     const Quota quota = *Quota::make({.algorithm = algorithm, .limit = kLimit, .window = kWindow});
     const KeyHash key = hasher_.hash({.rule = "", .bucket = "compare", .key = "one"}, quota);
     const Charge charge{.key = key, .quota = &quota};
-    const std::uint64_t asked_before = redis_.counts().charges;
+    const std::uint64_t asked_before = sender_.counts().charges;
     const Outcome outcome = Run(store, loop_, charge).measure();
-    print_row(name, algorithm, outcome, redis_.counts().charges - asked_before);
+    print_row(name, algorithm, outcome, sender_.counts().charges - asked_before);
     if (outcome.failed == 0 && outcome.allowed != static_cast<std::uint64_t>(kLimit)) {
       error_ = fmt::format("{} allowed {} instead of {}", algorithm_name(algorithm),
                            outcome.allowed, kLimit);
@@ -225,6 +226,7 @@ class Comparison final : RedisListener {
   const KeyHasher hasher_{HashSecret::random()};
   const std::unique_ptr<Store> memory_ = make_memory_store({.max_keys = 1'024}, loop_.now());
   std::unique_ptr<RedisClient> client_;
+  RedisSender sender_;
   RedisStore redis_;
   std::string error_;
 };

@@ -127,7 +127,7 @@ TEST_F(AsyncFleet, ANodeThatLeavesDoesNotWaitForARedisThatIsAway) {
   redis_.is_hanging = true;
   const Instant begun = node.now();
   while (!node.store.tell_all(node.now())) let_pass(1ms);
-  EXPECT_LE(node.now() - begun, AsyncStore::kPatience + 2ms);
+  EXPECT_LE(node.now() - begun, AsyncKey::kPatience + 2ms);
 }
 
 TEST_F(AsyncFleet, WhatWasCountedWhileRedisWasAwayIsToldAtTheReturn) {
@@ -168,7 +168,7 @@ TEST_F(AsyncFleet, ARedisThatHangsIsAwayAndComesBackWithNothingLost) {
   EXPECT_GT(live_for(3s), 2'400);
   redis_.is_hanging = false;
   EXPECT_LT(live_for(3s), 1'100);  // until it is tried again
-  EXPECT_TRUE(node.store.trips().breaker().closed());
+  EXPECT_TRUE(node.sender.breaker().closed());
   let_pass(kInterval);
   // What hung is pushed twice at most.
   EXPECT_LE(left_in_redis(charge), 10'000 - admitted);
@@ -194,7 +194,7 @@ TEST_F(AsyncFleet, KeysOfAMasterThatIsAwayFailAndNoOthers) {
   };
   const int untold = live_for(3s);
   EXPECT_LE(untold, 5);
-  EXPECT_TRUE(node.store.trips().breaker().closed());
+  EXPECT_TRUE(node.sender.breaker().closed());
   EXPECT_EQ(node.own_remaining(away), left_in_redis(away) - untold);
   node.link.lost_slot.reset();
   let_pass(kInterval);
@@ -233,7 +233,7 @@ TEST_F(AsyncFleet, AKeyThatWasLostLongAgoIsAskedForAgain) {
   let_pass(kInterval);
   EXPECT_EQ(add_node(0s).spend({charge.key, &quota, 3}), true);
   node.link.lost_slot.reset();
-  let_pass(AsyncStore::kLostFor);
+  let_pass(AsyncKey::kLostFor);
   SimulatedCheck check({charge});
   node.ask(check);
   EXPECT_TRUE(check.is_allowed());

@@ -36,7 +36,7 @@ TEST_F(AsyncSyncs, ACalmKeyIsSyncedSeldomAndALateOneStillInTime) {
     let_pass(kInterval);
   }
   EXPECT_LE(node.store.counts()[kAsyncPushes], 3);
-  let_pass(AsyncStore::kCalmIntervals * kInterval);
+  let_pass(AsyncKey::kCalmIntervals * kInterval);
   SimulatedCheck look({charge}, Operation::kLook);
   other.ask(look);
   EXPECT_EQ(look.decisions[0].remaining, 10'000 - 30);  // all of it was pushed

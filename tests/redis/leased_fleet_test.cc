@@ -245,7 +245,7 @@ TEST_F(LeasedFleet, NobodyWaitsLongerThanTheDeadlineForARedisThatHangs) {
   node.ask(at_once);
   EXPECT_TRUE(at_once.has_failed());
   redis().is_hanging = false;
-  for (int i = 0; i < 200 && node.store.trips().is_away(); ++i) let_pass(fleet, 10ms);
+  for (int i = 0; i < 200 && node.sender.is_away(); ++i) let_pass(fleet, 10ms);
   EXPECT_TRUE(node.spend({key, &quota, 1}));
 }
 

@@ -14,10 +14,8 @@ namespace weir::testing {
 struct LeasingNode : SimulatedNode {
   LeasingNode(SimulatedRedis& of, Duration clock_skew, std::int64_t nodes)
       : SimulatedNode(of, clock_skew),
-        store({.redis = {.own_counters = own_counters.get()},
-               .share = [nodes] { return 2 * nodes; },
-               .keys = 64},
-              strict, link, reactor, listener) {}
+        store({.redis = options, .share = [nodes] { return 2 * nodes; }, .keys = 64}, strict,
+              sender, reactor) {}
 
   void ask(SimulatedCheck& check) {
     store.decide(check.batch, now());

@@ -45,7 +45,8 @@ class WaitingStore final : public Store {
   ManualReactor reactor_;
   BlockingClient client_{server()};
   Failures failures_;
-  RedisStore store_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
+  RedisSender sender_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
+  RedisStore store_{{}, sender_};
 };
 
 struct RedisStores {
@@ -72,15 +73,14 @@ class WaitingNode final : public Store {
   ManualReactor reactor_;
   BlockingClient client_{server()};
   Failures failures_;
-  RedisStore strict_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
-  ModeStore store_{options(std::type_identity<ModeStore>{}), strict_, client_, reactor_, failures_};
+  RedisSender sender_{{.time = TimeSource::kCaller}, client_, reactor_, failures_};
+  RedisStore strict_{{}, sender_};
+  ModeStore store_{options(std::type_identity<ModeStore>{}), strict_, sender_, reactor_};
 
   static LeasedStoreOptions options(std::type_identity<LeasedStore>) {
-    return {.redis = {.time = TimeSource::kCaller}, .share = [] { return 2; }};
+    return {.share = [] { return 2; }};
   }
-  static AsyncStoreOptions options(std::type_identity<AsyncStore>) {
-    return {.redis = {.time = TimeSource::kCaller}};
-  }
+  static AsyncStoreOptions options(std::type_identity<AsyncStore>) { return {}; }
 };
 
 struct LeasedStores {

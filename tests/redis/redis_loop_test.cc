@@ -49,8 +49,9 @@ class RedisLoop : public ::testing::Test, public RedisListener {
     loop_.run();
   }
   void start(Duration deadline) {
-    store_.emplace(RedisStoreOptions{.deadline = deadline, .denied_keys = 1}, *client_, loop_,
-                   *this);
+    const RedisStoreOptions options{.deadline = deadline, .denied_keys = 1};
+    sender_.emplace(options, *client_, loop_, *this);
+    store_.emplace(options, *sender_);
   }
   void ask_soon(Asker& asker) {
     loop_.post([this, &asker] { store_->decide(asker.batch, loop_.now()); });
@@ -75,6 +76,7 @@ class RedisLoop : public ::testing::Test, public RedisListener {
   const RedisUrl url_ = std::get<RedisUrl>(RedisUrl::parse("unix://" + server_.socket_path()));
   std::unique_ptr<RedisClient> client_ =
       make_redis_client(url_, {.reactor = loop_, .dialer = dialer_, .seed = 7}, *this, loop_.now());
+  std::optional<RedisSender> sender_;
   std::optional<RedisStore> store_;
   std::array<Asker, kAskers> askers_;
   std::uint64_t decided_ = 0;
@@ -88,7 +90,7 @@ TEST_F(RedisLoop, AdmitsExactlyTheLimitInFewCalls) {
   start(10s);  // as the machine that runs tests may be busy
   run([&] { return decided_ >= 3000; });
   EXPECT_EQ(admitted_, 1000u);
-  const CallCounts& counts = store_->counts();
+  const CallCounts& counts = sender_->counts();
   EXPECT_EQ(counts.charges + store_->remembered(), decided_);
   EXPECT_LT(counts.calls * 4, counts.charges);
 }
@@ -103,16 +105,16 @@ TEST_F(RedisLoop, ARedisThatHangsFailsEverybodyAndComesBackByItself) {
     if (phase == Phase::kHealthy && decided_ >= 200) {
       server_.pause();
       phase = Phase::kHanging;
-    } else if (phase == Phase::kHanging && !store_->breaker().closed()) {
+    } else if (phase == Phase::kHanging && !sender_->breaker().closed()) {
       server_.resume();
       phase = Phase::kBack;
       decided_before = decided_;
     }
     return phase == Phase::kBack && decided_ >= decided_before + 200;
   });
-  EXPECT_TRUE(store_->breaker().closed());
-  EXPECT_GT(store_->counts().failures[static_cast<std::size_t>(RedisFailure::kTimedOut)], 0u);
-  EXPECT_GT(store_->counts().failures[static_cast<std::size_t>(RedisFailure::kNotAsked)], 0u);
+  EXPECT_TRUE(sender_->breaker().closed());
+  EXPECT_GT(sender_->counts().failures[static_cast<std::size_t>(RedisFailure::kTimedOut)], 0u);
+  EXPECT_GT(sender_->counts().failures[static_cast<std::size_t>(RedisFailure::kNotAsked)], 0u);
 }
 
 }  // namespace

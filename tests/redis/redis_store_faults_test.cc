@@ -53,8 +53,8 @@ class RedisStoreFaults : public ::testing::Test {
   }
   // As time goes on, the store tries again by itself.
   void let_it_probe() {
-    for (int probe = 0; probe < 8 && !store_.breaker().closed(); ++probe) {
-      now_ = store_.breaker().probe_at();
+    for (int probe = 0; probe < 8 && !sender_.breaker().closed(); ++probe) {
+      now_ = sender_.breaker().probe_at();
       reactor_.run(now_);
       client_.run(now_);
     }
@@ -67,7 +67,8 @@ class RedisStoreFaults : public ::testing::Test {
   ManualReactor reactor_;
   BlockingClient client_{server_};
   Journal journal_;
-  RedisStore store_{{}, client_, reactor_, journal_};
+  RedisSender sender_{{}, client_, reactor_, journal_};
+  RedisStore store_{{}, sender_};
 };
 
 TEST_F(RedisStoreFaults, ALostScriptIsLoadedAndNothingIsChargedTwice) {
@@ -79,7 +80,7 @@ TEST_F(RedisStoreFaults, ALostScriptIsLoadedAndNothingIsChargedTwice) {
     ASSERT_TRUE(decision);
     EXPECT_EQ(decision->remaining, 100 - spent);
   }
-  EXPECT_EQ(store_.counts().reloads, 7u);
+  EXPECT_EQ(sender_.counts().reloads, 7u);
   EXPECT_EQ(journal_.text, "");
 }
 
@@ -104,10 +105,10 @@ TEST_F(RedisStoreFaults, ARedisThatTakesNoChargesIsNamedAndComesBack) {
     EXPECT_EQ(admin(fault.begin), "OK");
     for (int i = 0; i < 20; ++i) EXPECT_FALSE(spend(1)) << fault.name;
     EXPECT_EQ(journal_.text, std::string(fault.name) + " breaker ");
-    EXPECT_FALSE(store_.breaker().closed());
+    EXPECT_FALSE(sender_.breaker().closed());
     EXPECT_EQ(admin(fault.end), "OK");
     let_it_probe();
-    EXPECT_TRUE(store_.breaker().closed()) << fault.name;
+    EXPECT_TRUE(sender_.breaker().closed()) << fault.name;
     const auto decision = spend(1);
     ASSERT_TRUE(decision) << fault.name;
     EXPECT_EQ(decision->remaining, 100 - ++spent) << fault.name;

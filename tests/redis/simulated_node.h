@@ -177,8 +177,9 @@ struct SimulatedNode {
   SimulatedLink link{redis, skew};
   FailuresAreFine listener;
   std::unique_ptr<MemoryStore> own_counters = make_memory_store({.max_keys = 1024}, now());
-  RedisStore strict{
-      {.spread = spread, .own_counters = own_counters.get()}, link, reactor, listener};
+  const RedisStoreOptions options{.spread = spread, .own_counters = own_counters.get()};
+  RedisSender sender{options, link, reactor, listener};
+  RedisStore strict{options, sender};
 };
 
 }  // namespace weir::testing

@@ -22,11 +22,8 @@ struct SyncingNode : SimulatedNode {
   SyncingNode(SimulatedRedis& of, Duration clock_skew, std::size_t keys, KeySpread key_spread,
               OwedUnits* owed = nullptr)
       : SimulatedNode(of, clock_skew, key_spread),
-        store({.redis = {.spread = key_spread, .own_counters = own_counters.get()},
-               .interval = kInterval,
-               .keys = keys,
-               .owed = owed},
-              strict, link, reactor, listener) {}
+        store({.redis = options, .interval = kInterval, .keys = keys, .owed = owed}, strict, sender,
+              reactor) {}
 
   void ask(SimulatedCheck& check) {
     store.decide(check.batch, now());

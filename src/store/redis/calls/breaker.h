@@ -1,6 +1,6 @@
 // Breaker: when to stop asking a Redis that does not answer, and when to try again.
 //
-//              failures_max failures in a row           a probe succeeds
+//              kFailuresMax failures in a row           a probe succeeds
 //   closed ───────────────────────────────────> open ───────────────────> closed
 //                                          ^     │ each probe that fails doubles
 //                                          └─────┘ the wait for the next
@@ -27,28 +27,25 @@ class Breaker {
   static constexpr Duration kWaitMax = std::chrono::seconds(1);
 
   // `seed` makes the jitter: another one for each node and core.
-  explicit Breaker(std::uint64_t seed, int failures_max = kFailuresMax)
-      : failures_max_(failures_max), chance_(seed) {}
+  explicit Breaker(std::uint64_t seed) : chance_(seed) {}
 
   bool closed() const { return !open_; }
-  // Since when it is what it is; Instant{}: from the start.
-  Instant since() const { return since_; }
   // When to try again. Instant::max(): it is closed, or a probe is on its way.
   Instant probe_at() const { return probe_at_; }
 
-  void succeeded(Instant now) {
+  void succeeded() {
     failures_ = 0;
     if (!open_) return;
     open_ = false;
-    since_ = now;
     probe_at_ = Instant::max();
     wait_ = kWaitMin;
   }
 
-  void failed(Instant now) {
-    if (open_ || ++failures_ < failures_max_) return;
+  // One failure, or one that tells as much as several.
+  void failed(int weight, Instant now) {
+    failures_ += weight;
+    if (open_ || failures_ < kFailuresMax) return;
     open_ = true;
-    since_ = now;
     wait_for_next_probe(now);
   }
 
@@ -68,9 +65,7 @@ class Breaker {
 
   bool open_ = false;
   int failures_ = 0;
-  int failures_max_;
   Duration wait_ = kWaitMin;
-  Instant since_{};
   Instant probe_at_ = Instant::max();
   Prng chance_;
 };

@@ -17,15 +17,15 @@ RedisTroubles::RedisTroubles(const Breaker& breaker, Reactor& reactor, RedisList
 
 void RedisTroubles::answered(Instant now) {
   const bool was_closed = breaker_.closed();
-  breaker_.succeeded(now);
+  breaker_.succeeded();
   if (!was_closed) tell_change(now);
 }
 
-void RedisTroubles::call_failed(RedisFailure failure, Instant now) {
+void RedisTroubles::call_failed(RedisFailure failure, int weight, Instant now) {
   if (!breaker_.closed() || !concerns_all(failure)) return;
-  const bool timed_out = failure == RedisFailure::kTimedOut;
+  const bool timed_out = failure == RedisFailure::kTimedOut && weight == 1;
   if (timed_out && std::exchange(last_timed_out_, now) == now) return;
-  breaker_.failed(now);
+  breaker_.failed(weight, now);
   if (breaker_.closed()) return;
   alarm_->set(breaker_.probe_at());
   tell_change(now);
@@ -38,7 +38,7 @@ void RedisTroubles::tell_change(Instant now) {
 }
 
 void RedisTroubles::probe_failed(RedisFailure failure, Instant now) {
-  if (breaker_.closed()) return call_failed(failure, now);  // a call was answered meanwhile
+  if (breaker_.closed()) return call_failed(failure, 1, now);  // a call was answered meanwhile
   breaker_.probe_failed(now);
   alarm_->set(breaker_.probe_at());
 }

@@ -1,5 +1,5 @@
-// RedisTroubles: what goes wrong with one sender's calls of a Redis: how often, what of it is
-// news, and whether Redis is worth a call.
+// RedisTroubles: what goes wrong with a core's calls of a Redis: how often, what of it is news, and
+// whether Redis is worth a call.
 //
 // Calls that fail open a breaker. While it is open, the sender sends a probe, a charge of a key of
 // its own, now and then until Redis answers one, and refuses all else as kNotAsked. The sender
@@ -40,10 +40,11 @@ class RedisTroubles {
 
   // A call or a probe was answered.
   void answered(Instant now);
-  // A call was not. The sender note()s one by one what it was to bring. Calls that
-  // run out of time at one instant were sent together, and count as one: in a cluster they may
-  // be all that one round has sent to one master, while the others answer.
-  void call_failed(RedisFailure failure, Instant now);
+  // A call was not, which tells as much as `weight` failures. The sender note()s one by one what
+  // the call was to bring. Calls that run out of time at one instant were sent together, and count
+  // as one: in a cluster they may be all that one round has sent to one master, while the others
+  // answer.
+  void call_failed(RedisFailure failure, int weight, Instant now);
   // A probe was not answered, or there was no room for it.
   void probe_failed(RedisFailure failure, Instant now);
   // An item has no answer.

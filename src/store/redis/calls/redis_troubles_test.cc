@@ -25,7 +25,7 @@ class RedisTroublesTest : public ::testing::Test {
  protected:
   void open(Instant now) {
     for (int i = Breaker::kFailuresMax; i > 0; --i) {
-      troubles_.call_failed(RedisFailure::kTimedOut, now - (i - 1) * 1us);
+      troubles_.call_failed(RedisFailure::kTimedOut, 1, now - (i - 1) * 1us);
     }
   }
   bool is_closed() const { return troubles_.breaker().closed(); }
@@ -62,7 +62,7 @@ TEST_F(RedisTroublesTest, WhatWasNotAskedIsCountedAndNeverNamed) {
 
 TEST_F(RedisTroublesTest, TellsOnceThatTheBreakerOpensAndOnceThatItCloses) {
   open(kStart);
-  troubles_.call_failed(RedisFailure::kTimedOut, kStart);
+  troubles_.call_failed(RedisFailure::kTimedOut, 1, kStart);
   EXPECT_FALSE(is_closed());
   EXPECT_EQ(journal_.text, "breaker ");
   troubles_.answered(kStart + 1ms);
@@ -74,17 +74,17 @@ TEST_F(RedisTroublesTest, TellsOnceThatTheBreakerOpensAndOnceThatItCloses) {
 TEST_F(RedisTroublesTest, CallsThatTimeOutTogetherAreOneFailure) {
   for (int round = 1; round < Breaker::kFailuresMax; ++round) {
     for (int i = 0; i < 9; ++i) {
-      troubles_.call_failed(RedisFailure::kTimedOut, kStart + round * 1ms);
+      troubles_.call_failed(RedisFailure::kTimedOut, 1, kStart + round * 1ms);
     }
   }
   EXPECT_TRUE(is_closed());
-  troubles_.call_failed(RedisFailure::kTimedOut, kStart + 9ms);
+  troubles_.call_failed(RedisFailure::kTimedOut, 1, kStart + 9ms);
   EXPECT_FALSE(is_closed());
 }
 
 TEST_F(RedisTroublesTest, WhatConcernsOneKeyOnlyDoesNotOpenTheBreaker) {
   for (int i = 0; i < 2 * Breaker::kFailuresMax; ++i) {
-    troubles_.call_failed(RedisFailure::kForeignType, kStart);
+    troubles_.call_failed(RedisFailure::kForeignType, 1, kStart);
   }
   EXPECT_TRUE(is_closed());
   EXPECT_EQ(reactor_.next(), Instant::max());
@@ -125,7 +125,7 @@ TEST_F(RedisTroublesTest, AProbeThatFailsAfterTheBreakerHasClosedCountsAsACall) 
   reactor_.run(troubles_.breaker().probe_at());
   troubles_.answered(kStart + 1s);
   for (int i = 1; i < Breaker::kFailuresMax; ++i) {
-    troubles_.call_failed(RedisFailure::kTimedOut, kStart + 1s - i * 1us);
+    troubles_.call_failed(RedisFailure::kTimedOut, 1, kStart + 1s - i * 1us);
   }
   EXPECT_TRUE(is_closed());
   troubles_.probe_failed(RedisFailure::kTimedOut, kStart + 1s);

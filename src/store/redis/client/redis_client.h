@@ -85,10 +85,11 @@ class RedisListener {
  public:
   // The client's state.
   virtual void redis_changed(const LinkState&, Instant /*now*/) {}
-  // A store calls Redis again, or no more. It must not use the store.
+  // The sender calls Redis again, or no more. What is asked from here leaves before the answers
+  // of the call that was answered are read.
   virtual void breaker_changed(Instant /*now*/) {}
-  // A store's first failure of a kind, or the first for RedisTroubles::kNamedAgain; `detail` is
-  // Redis's own words. It must not use the store.
+  // The first failure of a kind, or the first for RedisTroubles::kNamedAgain; `detail` is Redis's
+  // own words. It must not use a store.
   virtual void redis_failed(RedisFailure, std::string_view /*detail*/, Instant /*now*/) {}
 
  protected:

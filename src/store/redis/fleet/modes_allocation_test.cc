@@ -82,7 +82,8 @@ TEST(ModesAllocations, AreNoneForWhatIsLeased) {
   OneAnswerClient client(":64000\r\n:50\r\n:500\r\n:500000\r\n:0\r\n");
   Nobody listener;
   GenerousStore strict;
-  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict, client, reactor, listener);
+  RedisSender sender({}, client, reactor, listener);
+  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict, sender, reactor);
   std::vector<Charge> charges(kKeys);
   std::vector<Decision> decisions(kKeys);
   std::vector<Batch> batches(kKeys);
@@ -108,7 +109,8 @@ TEST(ModesAllocations, AreNoneForWhatIsCopied) {
   OneAnswerClient client(":0\r\n:1699999980000000\r\n:7\r\n:8\r\n");
   Nobody listener;
   GenerousStore strict;
-  AsyncStore store({}, strict, client, reactor, listener);
+  RedisSender sender({}, client, reactor, listener);
+  AsyncStore store({}, strict, sender, reactor);
   for (int i = 0; i < 3; ++i) {
     spend_each(store, quota, now += 100ms);
     reactor.run(now);
@@ -128,7 +130,8 @@ TEST(ModesAllocations, AreNoneAfterAllHasBeenTold) {
   OneAnswerClient client(":0\r\n:0\r\n:0\r\n:0\r\n");
   Nobody listener;
   GenerousStore strict;
-  AsyncStore store({}, strict, client, reactor, listener);
+  RedisSender sender({}, client, reactor, listener);
+  AsyncStore store({}, strict, sender, reactor);
   for (int i = 0; i < 3; ++i) {  // until all keys are calm
     spend_each(store, quota, now += 100ms);
     reactor.run(now);

@@ -90,6 +90,7 @@ class OutOfMemory : public ::testing::Test {
   ManualReactor reactor_;
   SilentClient client_;
   Talker listener_;
+  RedisSender sender_{{}, client_, reactor_, listener_};
   GenerousStore strict_;
   std::vector<Charge> charges_;
   std::vector<Decision> decisions_;
@@ -132,7 +133,7 @@ TEST_F(OutOfMemory, ASecondOfTheFleetThatFindsNoRoomIsHeardAgain) {
 }
 
 TEST_F(OutOfMemory, WhatNoCallCanTakeFails) {
-  RedisStore store({}, client_, reactor_, listener_);
+  RedisStore store({}, sender_);
   {
     const NoMemory none;
     ask(store, 3);
@@ -149,7 +150,7 @@ TEST_F(OutOfMemory, WhatNoCallCanTakeFails) {
 }
 
 TEST_F(OutOfMemory, AFailureIsToldWhenThereIsMemory) {
-  RedisStore store({}, client_, reactor_, listener_);
+  RedisStore store({}, sender_);
   for (int i = 0; i < 2; ++i) {
     ask(store, 1);
     reactor_.run(now_);
@@ -166,8 +167,7 @@ TEST_F(OutOfMemory, AFailureIsToldWhenThereIsMemory) {
 }
 
 TEST_F(OutOfMemory, WhoWouldWaitForALeaseFails) {
-  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict_, client_, reactor_,
-                    listener_);
+  LeasedStore store({.redis = {}, .share = [] { return 2; }}, strict_, sender_, reactor_);
   {
     const NoMemory none;
     ask(store, kKeys);
@@ -183,18 +183,18 @@ TEST_F(OutOfMemory, WhoWouldWaitForALeaseFails) {
 }
 
 TEST_F(OutOfMemory, WhatRedisIsToBeToldWaits) {
-  AsyncStore store({}, strict_, client_, reactor_, listener_);
+  AsyncStore store({}, strict_, sender_, reactor_);
   {
     const NoMemory none;
     ask(store, kKeys);
     reactor_.run(now_);
   }
   EXPECT_EQ(decided_, kKeys);
-  EXPECT_EQ(store.trips().counts().calls, 0u);
+  EXPECT_EQ(client_.calls(), 0u);
   const Instant later = now_ + 100ms;
   reactor_.run(later);  // those whose trips failed are tried again,
   reactor_.run(later);  // and set out at the end of a round
-  EXPECT_EQ(store.trips().counts().charges, kKeys);
+  EXPECT_EQ(static_cast<std::uint64_t>(store.counts()[kAsyncPushes]), kKeys);
 }
 
 struct NotedCall final : RedisCall {

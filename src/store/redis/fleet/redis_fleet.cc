@@ -30,7 +30,8 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   RedisListener& listener = *this;
   client_ = make_redis_client(options_.url, core_.surroundings, listener, now);
   const RedisStoreOptions redis_options = store_options(options_, core_);
-  auto store = std::make_unique<RedisStore>(redis_options, *client_, reactor, listener);
+  sender_.emplace(redis_options, *client_, reactor, listener);
+  auto store = std::make_unique<RedisStore>(redis_options, *sender_);
   strict_store_ = store.get();
   strict_ = std::move(store);
   if (is_cluster(options_.url)) strict_ = std::make_unique<SplitStore>(std::move(strict_), reactor);
@@ -39,13 +40,13 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
     return state.live_nodes() * static_cast<std::int64_t>(state.cores() * processes);
   };
   const auto share = [stores] { return 2 * stores(); };
-  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *client_,
-                  reactor, listener);
+  leased_.emplace(LeasedStoreOptions{.redis = redis_options, .share = share}, *strict_, *sender_,
+                  reactor);
   async_.emplace(AsyncStoreOptions{.redis = redis_options,
                                    .interval = options_.sync_interval,
                                    .stores = stores,
                                    .owed = core_.owed},
-                 *strict_, *client_, reactor, listener);
+                 *strict_, *sender_, reactor);
   const bool beats = options_.beat == RedisFleetOptions::Beat::kFirstCore && core_.number == 0;
   if (beats) {
     begin_beat({.secret = options_.secret, .blocks_read = std::string(BlocksField::kFromTheStart)},
@@ -55,10 +56,7 @@ RedisFleet::RedisFleet(const RedisFleetOptions& options, const Core& core, Insta
   publisher_->set(now + kPublishEvery);
 }
 
-RedisFleet::~RedisFleet() {
-  leased_.reset();
-  strict_store_->give_up();
-}
+RedisFleet::~RedisFleet() { sender_->give_up(); }
 
 void RedisFleet::begin_beat(const Known& known, Instant now) {
   beat_.emplace(FleetBeat::Options{.prefix = options_.prefix,
@@ -105,11 +103,6 @@ void RedisFleet::owe(const Charge& charge, std::int64_t entered, Instant now) {
   if (has_secret_) async_->owe(charge, entered, now);
 }
 
-bool RedisFleet::decides() const {
-  return strict_store_->breaker().closed() && !leased_->trips().is_away() &&
-         !async_->trips().is_away();
-}
-
 void RedisFleet::redis_changed(const LinkState&, Instant now) {
   report(now);
   catch_up(now);
@@ -117,16 +110,13 @@ void RedisFleet::redis_changed(const LinkState&, Instant now) {
 
 void RedisFleet::breaker_changed(Instant now) {
   report(now);
-  if (!async_) return;
-  const int closed = strict_store_->breaker().closed() + leased_->trips().breaker().closed();
-  if (closed > std::exchange(closed_breakers_, closed)) catch_up(now);
+  catch_up(now);
 }
 
 // Once Redis answers, it is charged what this node has admitted alone before it decides more for
 // this core.
 void RedisFleet::catch_up(Instant now) {
-  if (!async_ || !is_connected()) return;
-  if (strict_store_->breaker().closed()) async_->catch_up(now);
+  if (async_ && is_connected() && sender_->breaker().closed()) async_->catch_up(now);
 }
 
 void RedisFleet::report(Instant now) {
@@ -136,7 +126,7 @@ void RedisFleet::report(Instant now) {
   if (link.phase != LinkState::Phase::kConnected) {
     health.is_healthy = false;
     health.reason = link.reason.empty() ? "not connected yet" : link.reason;
-  } else if (!decides()) {
+  } else if (!sender_->breaker().closed()) {
     health.is_healthy = false;
     health.reason = last_failure_.empty() ? "it does not decide" : last_failure_;
   } else if (!has_secret_) {
@@ -172,26 +162,21 @@ bool RedisFleet::leave(Instant now) {
 
 void RedisFleet::publish(Instant now) {
   report(now);  // if there was no memory to when it changed
-  const CallCounts& strict = strict_store_->counts();
-  FleetFigures figures{.counts = leased_->counts(), .failures = strict.failures};
+  const CallCounts& calls = sender_->counts();
+  FleetFigures figures{.counts = leased_->counts(), .failures = calls.failures};
   add_to(figures.counts, async_->counts());
   figures.counts[kAsyncForgotten] += early_.forgotten();
-  figures.counts[kStoreCalls] = static_cast<std::int64_t>(strict.calls);
-  figures.counts[kStoreCharges] = static_cast<std::int64_t>(strict.charges);
-  figures.counts[kScriptLoads] = static_cast<std::int64_t>(strict.reloads);
+  figures.counts[kStoreCalls] = static_cast<std::int64_t>(calls.calls);
+  figures.counts[kStoreCharges] = static_cast<std::int64_t>(calls.charges);
+  figures.counts[kScriptLoads] = static_cast<std::int64_t>(calls.reloads);
   figures.counts[kRemembered] = static_cast<std::int64_t>(strict_store_->remembered());
-  add_to(figures.failures, leased_->trips().counts().failures);
-  add_to(figures.failures, async_->trips().counts().failures);
   core_.state.publish(core_.number, figures);
-  if (core_.number == 0) tell_health();
   publisher_->set(now + kPublishEvery);
-}
-
-// Skips what has changed and changed back meanwhile: a Redis that comes and goes many
-// times a second would fill the log.
-void RedisFleet::tell_health() {
+  // Skips what has changed and changed back meanwhile: a Redis that comes and goes many times a
+  // second would fill the log.
   const FleetHealth health = core_.state.health();
-  if (health.is_healthy == told_.is_healthy && health.reason == told_.reason) return;
+  const bool is_told = health.is_healthy == told_.is_healthy && health.reason == told_.reason;
+  if (core_.number > 0 || is_told) return;
   told_ = health;
   core_.listener.health_changed(health);
 }

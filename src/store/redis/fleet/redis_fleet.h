@@ -1,5 +1,5 @@
-// RedisFleet: one core of a node among the nodes that share a Redis: its client, the stores
-// of the modes, and on the first core the beat.
+// RedisFleet: one core of a node among the nodes that share a Redis: its client, the sender and
+// the stores of the modes, and on the first core the beat.
 //
 // Until the fleet's secret is known (FleetBeat), keys have no common names: what is to be
 // shared fails as if the Redis were away, and rules say what happens then. What the node admits
@@ -22,6 +22,7 @@
 #include "observe/recent_traffic.h"
 #include "observe/rule_counts.h"
 #include "store/redis/async/async_store.h"
+#include "store/redis/calls/redis_sender.h"
 #include "store/redis/client/link.h"
 #include "store/redis/client/redis_client.h"
 #include "store/redis/client/redis_url.h"
@@ -118,11 +119,9 @@ class RedisFleet final : public Fleet, RedisListener {
   void redis_failed(RedisFailure failure, std::string_view detail, Instant now) override;
   void breaker_changed(Instant now) override;
 
-  bool decides() const;
   void report(Instant now);
   void catch_up(Instant now);
   void publish(Instant now);
-  void tell_health();
 
   const RedisFleetOptions options_;
   const Core core_;
@@ -132,13 +131,13 @@ class RedisFleet final : public Fleet, RedisListener {
   EarlyCharges early_;
   std::string last_failure_;  // of decisions, in words
   std::unique_ptr<RedisClient> client_;
+  std::optional<RedisSender> sender_;
   std::unique_ptr<Store> strict_;
   RedisStore* strict_store_ = nullptr;  // it, or in a cluster what is below it
   std::optional<LeasedStore> leased_;
   std::optional<AsyncStore> async_;
   std::optional<FleetBeat> beat_;
-  int closed_breakers_ = 2;  // of modes strict and leased
-  FleetHealth told_{};       // by the first core
+  FleetHealth told_{};  // by the first core
   std::unique_ptr<Alarm> publisher_;
 };
 

@@ -121,7 +121,7 @@ void LeasedKey::note_state(const Decision& decision, Instant now) {
   more_at_ = now + decision.more_after;
 }
 
-void LeasedKey::receive(const Grant& grant, Instant now) {
+Instant LeasedKey::receive(const Grant& grant, Instant now) {
   const Duration length = grant.lease.length;
   const Held lease{.units = grant.lease.units, .end = grant.asked_at + length};
   const Origin origin{.end_at_redis = grant.time_at_redis + length,
@@ -132,9 +132,9 @@ void LeasedKey::receive(const Grant& grant, Instant now) {
   measure_demand(now);
   put(leases_[0].units == 0 ? 0 : 1, lease, origin);
   held_then_ = held();
-  return_at_ = origin.return_at;
   ask_at_ = grant.asked_at + (origin.is_long ? length * 7 / 8 : length / 2);
   ask_at_units_ = std::min(lease.units, enough);
+  return origin.return_at;
 }
 
 // In the lease's place, or with what is there as one, which ends when the first of both does.

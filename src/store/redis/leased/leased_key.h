@@ -51,14 +51,13 @@ class LeasedKey {
   };
 
   const Quota& quota() const { return quota_; }
-  bool has_terms(const Quota& quota) const {
-    return limit_ == quota.limit() && capacity_ == quota.capacity();
-  }
   // REQUIRES: held() == 0
   void set_terms(const Quota& quota);
-  // The units stay spendable through a switch of an adaptive quota. REQUIRES: has_terms(quota)
-  void follow(const Quota& quota) {
+  // Whether what is held may be spent under the quota, as through a switch of an adaptive one.
+  bool follow(const Quota& quota) {
+    if (limit_ != quota.limit() || capacity_ != quota.capacity()) return false;
     if (switch_number_ != quota.switch_number()) set_terms(quota);
+    return true;
   }
 
   std::int64_t held() const { return leases_[0].units + leases_[1].units; }
@@ -75,10 +74,8 @@ class LeasedKey {
 
   // Redis has answered.
   void note_state(const Decision& decision, Instant now);
-  // REQUIRES: units were granted
-  void receive(const Grant& grant, Instant now);
-  // When what is left of the last that was received is to go back.
-  Instant return_at() const { return return_at_; }
+  // Returns when what is left of it is to go back. REQUIRES: units were granted
+  Instant receive(const Grant& grant, Instant now);
 
   // Gives back the rest of a lease, unless the lease has ended.
   Returned give_back(std::size_t lease, Instant now);
@@ -137,7 +134,6 @@ class LeasedKey {
 
   Quota quota_;  // under which all of it was leased
   std::array<Origin, kLeases> origins_;
-  Instant return_at_;
   // Since the last lease came: what leases have not met, and what was held then.
   Instant demand_since_;
   std::int64_t held_then_ = 0;

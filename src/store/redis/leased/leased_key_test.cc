@@ -159,8 +159,7 @@ TEST_F(LeasedKeyTest, KeepsWhatItHoldsThroughASwitch) {
   LeasedKey key;
   key.set_terms(adaptive);
   key.receive({.lease = {.units = 5, .length = 1s}, .asked_at = kNow, .time_at_redis = kNow}, kNow);
-  EXPECT_TRUE(key.has_terms(next));
-  key.follow(next);
+  EXPECT_TRUE(key.follow(next));
   EXPECT_EQ(key.held(), 5);
   EXPECT_EQ(key.quota().switch_number(), 3u);
 }

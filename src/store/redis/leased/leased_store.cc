@@ -32,44 +32,30 @@
 namespace weir {
 namespace {
 
-// The part of any lease's units that a long lease may have, as decide.lua has it.
-constexpr std::int64_t kLongPart = 4;
-// Returns that are planned, some for keys that have made room. Leases beyond that expire.
-constexpr std::size_t kDuePerKey = 8;
-
 bool is_leased(const Charge& charge) {
   const std::int64_t most = std::min(LeasedKey::kUnitsMax, charge.quota->capacity());
   return charge.cost >= 0 && charge.cost <= most &&
          lease_length(*charge.quota) >= LeasedStore::kLengthMin;
 }
 
-Charge one_unit(Charge charge) {
-  charge.cost = 1;
-  return charge;
+bool is_for_leases(const Batch& batch) {
+  return batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_leased);
 }
 
 }  // namespace
 
-LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisClient& client,
-                         Reactor& reactor, RedisListener& listener)
-    : options_(options),
-      strict_(strict),
-      trips_(options.redis, Breaker::kFailuresMax, client, reactor, listener, *this),
-      keys_(options.keys),
+LeasedStore::LeasedStore(const LeasedStoreOptions& options, Store& strict, RedisSender& sender,
+                         Reactor& reactor)
+    : strict_(strict),
+      sender_(sender),
       denials_(options.redis.denied_keys),
-      own_counters_(options.redis.own_counters, options.redis.live_nodes),
+      leases_(
+          options, sender, reactor, denials_, counts_,
+          [this](std::uint32_t place, StoreError error, Instant now) { wake(place, error, now); }),
       waiting_(kWaitingMax),
-      waiters_(kWaitingMax * Batch::kChargesMax, kNobody),
-      return_alarm_(reactor.make_alarm([this](Instant now) { ring(now); })) {
+      waiters_(kWaitingMax * Batch::kChargesMax, kNobody) {
   waiting_free_.reserve(kWaitingMax);
   for (std::uint32_t index = kWaitingMax; index > 0; --index) waiting_free_.push_back(index - 1);
-  due_.reserve(kDuePerKey * options.keys);
-}
-
-LeasedStore::~LeasedStore() {
-  for (Waiting& waiting : waiting_) {
-    if (waiting.batch != nullptr) std::exchange(waiting.batch, nullptr)->fail();
-  }
 }
 
 // ---- checks ----
@@ -90,13 +76,9 @@ void LeasedStore::decide(Batch& batch, Instant now) noexcept {
   wait_for_leases(batch, now);
 }
 
-bool LeasedStore::is_for_leases(const Batch& batch) {
-  return batch.operation != Operation::kReset && std::ranges::all_of(batch.charges, is_leased);
-}
-
 void LeasedStore::AtHand::decide(Batch& batch, Instant now) noexcept {
   batch.error = StoreError::kNone;
-  leased_.keys_.prefetch(batch.charges);
+  leased_.leases_.keys().prefetch(batch.charges);
   if (!is_for_leases(batch) || !leased_.answer_at_once(batch, now)) batch.fail();
 }
 
@@ -109,7 +91,7 @@ bool LeasedStore::answer_at_once(Batch& batch, Instant now) {
 LeasedStore::Places LeasedStore::find(std::span<const Charge> charges) {
   Places places;
   for (std::size_t index = 0; index < charges.size(); ++index) {
-    places[index] = keys_.find(charges[index].key, charges[index].tag);
+    places[index] = leases_.keys().find(charges[index].key, charges[index].tag);
   }
   return places;
 }
@@ -118,20 +100,17 @@ LeasedStore::Known LeasedStore::known_of(const Batch& batch, const Places& place
                                          std::size_t index, Instant now) {
   const Charge& charge = batch.charges[index];
   if (places[index] != kNobody) {
-    Key& key = keys_[places[index]];
+    LeasingKey& key = leases_.keys()[places[index]];
     std::int64_t needed = std::max<std::int64_t>(1, charge.cost);
     for (std::size_t before = 0; spends(batch.operation) && before < index; ++before) {
       if (places[before] == places[index]) needed += batch.charges[before].cost;
     }
-    drop_expired(key, now);
-    if (key.leased.held() >= needed && key.leased.has_terms(*charge.quota)) {
-      key.leased.follow(*charge.quota);
-      return Known::kUnits;
-    }
+    leases_.drop_expired(key, now);
+    if (key.leased.held() >= needed && key.leased.follow(*charge.quota)) return Known::kUnits;
   }
   const bool counts_always = batch.operation == Operation::kCharge;  // so Redis is to count it
   const bool takes_units = batch.operation == Operation::kDrain && places[index] != kNobody &&
-                           keys_[places[index]].leased.held() > 0;
+                           leases_.keys()[places[index]].leased.held() > 0;
   if (counts_always || takes_units) return Known::kNothing;
   return denials_.find(charge, now, batch.operation) ? Known::kDenial : Known::kNothing;
 }
@@ -151,7 +130,7 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
     const Charge& charge = batch.charges[index];
     if (known[index] == Known::kDenial) {
       batch.decisions[index] = *denials_.find(charge, now);
-      if (spends(batch.operation)) ask_before_end(places[index], charge, now);
+      if (spends(batch.operation)) leases_.ask_before_end(places[index], charge, now);
     } else {
       batch.decisions[index] = spend(places[index], only_looks ? 0 : charge.cost, now);
     }
@@ -162,35 +141,25 @@ bool LeasedStore::answer_from_memory(Batch& batch, const Places& places, Instant
 
 // REQUIRES: the core holds so much
 Decision LeasedStore::spend(std::uint32_t place, std::int64_t cost, Instant now) {
-  LeasedKey& key = keys_[place].leased;
+  LeasedKey& key = leases_.keys()[place].leased;
   const Decision decision = key.spend(cost, now);
-  if (key.runs_low(now)) ask_ahead(place, now);
+  if (key.runs_low(now)) leases_.ask_ahead(place, now);
   return decision;
-}
-
-// The most that a long lease can have, as far as this core knows.
-std::int64_t LeasedStore::units_of_long(const LeasedKey& key, Instant now) const {
-  if (long_lease_length(key.quota()) == Duration{0}) return 0;
-  return key.left(now) / (kLongPart * share());
-}
-
-bool LeasedStore::wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const {
-  return units_of_long(key, now) >= 2 * units || key.is_busy(now);
 }
 
 // A look needs no lease, no lease covers a large cost, and an empty key has none to grant.
 bool LeasedStore::is_worth_a_lease(const LeasedKey& key, const Charge& charge, Instant now) {
-  return charge.cost > 0 && charge.cost <= charge.quota->capacity() / share() &&
-         wants_leases(key, charge.cost, now) && !denials_.find(one_unit(charge), now);
+  Charge one_unit = charge;
+  one_unit.cost = 1;
+  return charge.cost > 0 && charge.cost <= charge.quota->capacity() / leases_.share() &&
+         leases_.wants_leases(key, charge.cost, now) && !denials_.find(one_unit, now);
 }
-
-std::int64_t LeasedStore::share() const { return std::max<std::int64_t>(1, options_.share()); }
 
 // Waits if leases help; else the strict store decides.
 void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
-  if (trips_.is_away() || batch.give_up_at <= now) return batch.fail();
+  if (sender_.is_away() || batch.give_up_at <= now) return batch.fail();
   for (const Charge& charge : batch.charges) {
-    if (!find_place(charge, now)) return pass_on(batch, now, now);
+    if (leases_.place_for(charge, now) == kNobody) return pass_on(batch, now, now);
   }
   const Places places = find(batch.charges);  // one may have made room for another
   std::array<std::size_t, Batch::kChargesMax> lacking;
@@ -199,12 +168,13 @@ void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
     if (places[index] == kNobody) return pass_on(batch, now, now);
     if (known_of(batch, places, index, now) != Known::kNothing) continue;
-    help = help && is_worth_a_lease(keys_[places[index]].leased, batch.charges[index], now);
+    help =
+        help && is_worth_a_lease(leases_.keys()[places[index]].leased, batch.charges[index], now);
     lacking[lacks++] = index;
   }
   if (!help) {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      keys_[places[index]].leased.count_demand(batch.charges[index].cost, now);
+      leases_.keys()[places[index]].leased.count_demand(batch.charges[index].cost, now);
     }
     return pass_on(batch, now, now);
   }
@@ -214,7 +184,7 @@ void LeasedStore::wait_for_leases(Batch& batch, Instant now) {
 void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::size_t> lacking,
                        Instant now) {
   for (const std::size_t index : lacking) {
-    if (!ask(places[index], Instant{})) return batch.fail();
+    if (!leases_.ask_at_once(places[index], now)) return batch.fail();
   }
   const std::uint32_t waiting = waiting_free_.back();
   waiting_free_.pop_back();
@@ -222,8 +192,7 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
       .batch = &batch, .since = now, .leases_awaited = static_cast<std::uint8_t>(lacking.size())};
   ++counts_[kLeasedWaited];
   for (const std::size_t index : lacking) {
-    keys_[places[index]].units_awaited += batch.charges[index].cost;
-    trips_.hurry();
+    leases_.keys()[places[index]].units_awaited += batch.charges[index].cost;
     add_waiter(places[index], static_cast<std::uint32_t>(waiting * Batch::kChargesMax + index));
   }
 }
@@ -231,18 +200,15 @@ void LeasedStore::wait(Batch& batch, const Places& places, std::span<const std::
 // The strict store decides, after what this core holds has gone back.
 void LeasedStore::pass_on(Batch& batch, Instant since, Instant now) {
   ++counts_[kLeasedPassedOn];
-  bool gave_back = false;
   for (const Charge& charge : batch.charges) {
     if (charge.cost < 0 || batch.operation == Operation::kCharge) denials_.forget(charge.key);
-    const std::uint32_t place = keys_.find(charge.key, charge.tag);
+    const std::uint32_t place = leases_.keys().find(charge.key, charge.tag);
     if (batch.operation == Operation::kReset) {
-      forget(charge);
-    } else if (place != kNobody && give_back_all(place, now)) {
-      gave_back = true;
+      leases_.forget(charge);
+    } else if (place != kNobody) {
+      leases_.give_back(place, now);
     }
   }
-  // Before the strict store sends anything: a reset forgets what is leased until then.
-  if (gave_back || batch.operation == Operation::kReset) trips_.flush(now);
   strict_.decide(batch, since);
 }
 
@@ -260,7 +226,7 @@ bool LeasedStore::take_back(Batch& batch, Instant now) {
     if (is_all) {
       batch.decisions[index] = spend(places[index], 0, now);
     } else {  // undone
-      keys_[places[index]].leased.spend(-batch.charges[index].cost, now);
+      leases_.keys()[places[index]].leased.spend(-batch.charges[index].cost, now);
     }
   }
   if (is_all) batch.on_done(batch);
@@ -269,10 +235,46 @@ bool LeasedStore::take_back(Batch& batch, Instant now) {
 
 bool LeasedStore::take_back_one(std::uint32_t place, const Charge& charge, Instant now) {
   if (place == kNobody || charge.cost > 0) return false;
-  Key& key = keys_[place];
-  if (key.asked == Key::Asked::kInVain || !key.leased.has_terms(*charge.quota)) return false;
-  drop_expired(key, now);
+  LeasingKey& key = leases_.keys()[place];
+  if (key.asked == LeasingKey::Asked::kInVain || !key.leased.follow(*charge.quota)) return false;
+  leases_.drop_expired(key, now);
   return key.leased.take_back(-charge.cost, now);
+}
+
+// ---- checks that wait ----
+
+void LeasedStore::add_waiter(std::uint32_t place, std::uint32_t waiter) {
+  LeasingKey& key = leases_.keys()[place];
+  waiters_[waiter] = kNobody;
+  if (key.first_waiter == kNobody) {
+    key.first_waiter = waiter;
+  } else {
+    waiters_[key.last_waiter] = waiter;
+  }
+  key.last_waiter = waiter;
+}
+
+// Answers checks in the order they came. A callback may decide again, and then waits again.
+void LeasedStore::wake(std::uint32_t place, StoreError error, Instant now) {
+  std::uint32_t waiter = std::exchange(leases_.keys()[place].first_waiter, kNobody);
+  while (waiter != kNobody) {
+    const std::uint32_t next = waiters_[waiter];
+    const auto index = static_cast<std::uint32_t>(waiter / Batch::kChargesMax);
+    Waiting& waiting = waiting_[index];
+    if (error != StoreError::kNone) waiting.error = error;
+    if (--waiting.leases_awaited == 0) resolve(index, now);
+    waiter = next;
+  }
+}
+
+// All leases that the check waited for have come, or will not come.
+void LeasedStore::resolve(std::uint32_t index, Instant now) {
+  const Waiting waiting = std::exchange(waiting_[index], {});
+  waiting_free_.push_back(index);
+  Batch& batch = *waiting.batch;
+  if (waiting.error != StoreError::kNone) return batch.fail();
+  if (answer_from_memory(batch, find(batch.charges), now)) return;
+  pass_on(batch, waiting.since, now);
 }
 
 }  // namespace weir

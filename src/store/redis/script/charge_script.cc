@@ -1,6 +1,7 @@
 #include "store/redis/script/charge_script.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -39,12 +40,18 @@ char* put_name(char* at, const Charge& charge) {
   return put_base64url(put_base64url(at, charge.key.high), charge.key.low);
 }
 
-void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
-}
-
-void append_int64(std::string& out, std::int64_t value) {
-  append_little_endian(out, static_cast<std::uint64_t>(value), 8);
+// Little-endian, one after the other.
+template <typename... Numbers>
+void append(std::string& out, Numbers... numbers) {
+  static_assert(std::endian::native == std::endian::little);
+  std::array<char, (sizeof(Numbers) + ...)> bytes;
+  char* at = bytes.data();
+  const auto put = [&at](const auto& number) {
+    std::memcpy(at, &number, sizeof(number));
+    at += sizeof(number);
+  };
+  (put(numbers), ...);
+  out.append(bytes.data(), bytes.size());
 }
 
 // What the number in a decision's place says is wrong.
@@ -111,7 +118,7 @@ void ChargeCall::set_time(Instant now) {
 }
 
 // The number of the charge's key among KEYS, from 1.
-std::size_t ChargeCall::number_of(const Charge& charge) {
+std::uint16_t ChargeCall::number_of(const Charge& charge) {
   std::size_t slot = (charge.key.low ^ charge.tag) % kSlots;
   for (; slots_[slot] != 0; slot = (slot + 1) % kSlots) {
     const Name& name = keys_[slots_[slot] - 1];
@@ -123,27 +130,21 @@ std::size_t ChargeCall::number_of(const Charge& charge) {
   keys_[key_count_] = {charge.key, charge.tag};
   words_[kWordsBefore + key_count_] = {name, static_cast<std::size_t>(end - name)};
   slots_[slot] = static_cast<std::uint16_t>(++key_count_);
-  return key_count_;
+  return slots_[slot];
 }
 
 // Bytes: the operation and the number of charges; decide.lua reads them.
 void ChargeCall::add_header(ScriptOperation operation, std::size_t charges) {
   WEIR_ASSERT(charges >= 1 && charges <= Batch::kChargesMax && has_room(charges));
-  batches_.push_back(static_cast<char>(operation));
-  batches_.push_back(static_cast<char>(charges));
+  append(batches_, operation, static_cast<std::uint8_t>(charges));
 }
 
-// The algorithm, the number of its key, the cost, the quota and its switch. Little-endian.
+// The algorithm, the number of its key, the cost, the quota and its switch.
 void ChargeCall::add_charge(const Charge& charge) {
   const Quota& quota = *charge.quota;
-  batches_.push_back(static_cast<char>(kind_of(quota)));
-  append_little_endian(batches_, number_of(charge), 2);
-  append_int64(batches_, charge.cost);
-  append_int64(batches_, quota.capacity());
-  append_int64(batches_, quota.window().count());
-  append_int64(batches_, quota.ticks_per_unit());
-  append_int64(batches_, quota.ticks_per_us());
-  append_little_endian(batches_, quota.switch_number(), 4);
+  append(batches_, kind_of(quota), number_of(charge), charge.cost, quota.capacity(),
+         std::int64_t{quota.window().count()}, quota.ticks_per_unit(), quota.ticks_per_us(),
+         quota.switch_number());
   ++charges_;
 }
 
@@ -155,19 +156,14 @@ void ChargeCall::add(ScriptOperation operation, std::span<const Charge> charges)
 
 void ChargeCall::add_lease(const Charge& charge, const LeaseTerms& terms) {
   add_header(ScriptOperation::kLease, 1);
-  append_int64(batches_, terms.share);
-  append_int64(batches_, terms.needed);
-  append_int64(batches_, terms.length.count());
-  append_int64(batches_, terms.long_length.count());
-  append_int64(batches_, terms.settled);
-  append_int64(batches_, epoch_us(terms.settled_until));
+  append(batches_, terms.share, terms.needed, std::int64_t{terms.length.count()},
+         std::int64_t{terms.long_length.count()}, terms.settled, epoch_us(terms.settled_until));
   add_charge(charge);
 }
 
 void ChargeCall::add_return(const Charge& charge, Instant end, std::int64_t settled) {
   add_header(ScriptOperation::kReturn, 1);
-  append_int64(batches_, settled);
-  append_int64(batches_, epoch_us(end));
+  append(batches_, settled, epoch_us(end));
   add_charge(charge);
 }
 

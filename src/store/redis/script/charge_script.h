@@ -117,7 +117,7 @@ class ChargeCall {
   static constexpr std::size_t kSlots = 2 * kChargesMax;
   static constexpr std::size_t kWordsBefore = 3;  // the keys: EVALSHA, the hash, their number
 
-  std::size_t number_of(const Charge& charge);
+  std::uint16_t number_of(const Charge& charge);
   void add_header(ScriptOperation operation, std::size_t charges);
   void add_charge(const Charge& charge);
   std::span<const std::string_view> finish(std::string_view command, std::string_view script);

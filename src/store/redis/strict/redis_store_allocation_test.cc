@@ -71,7 +71,8 @@ class RedisStoreAllocations : public ::testing::Test {
   ManualReactor reactor_;
   OneCallClient client_;
   Nobody listener_;
-  RedisStore store_{{}, client_, reactor_, listener_};
+  RedisSender sender_{{}, client_, reactor_, listener_};
+  RedisStore store_{{}, sender_};
 };
 
 TEST_F(RedisStoreAllocations, AreNoneOnceItIsWarm) {

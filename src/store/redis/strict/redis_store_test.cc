@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "store/redis/calls/calls_testing.h"
 #include "store/redis/client/reactor_testing.h"
-#include "store/redis/strict/strict_testing.h"
 
 namespace weir {
 namespace {
@@ -63,7 +63,8 @@ class RedisStoreTest : public ::testing::Test {
     reactor_.run(now);
   }
   void start(const RedisStoreOptions& options) {
-    store_.emplace(options, client_, reactor_, journal_);
+    sender_.emplace(options, client_, reactor_, journal_);
+    store_.emplace(options, *sender_);
   }
   // Calls fail until the breaker opens.
   void break_down(Instant now) {
@@ -74,14 +75,16 @@ class RedisStoreTest : public ::testing::Test {
       client_.fail(RedisFailure::kTimedOut, at);
       EXPECT_TRUE(asked.has_failed());
     }
-    EXPECT_FALSE(store_->breaker().closed());
+    EXPECT_FALSE(sender_->breaker().closed());
   }
 
   const Quota quota_ = *Quota::make({Algorithm::kFixedWindow, 10, 1min});
   ManualReactor reactor_;
   FakeClient client_;
   Journal journal_;
-  std::optional<RedisStore> store_{std::in_place, RedisStoreOptions{}, client_, reactor_, journal_};
+  std::optional<RedisSender> sender_{std::in_place, RedisStoreOptions{}, client_, reactor_,
+                                     journal_};
+  std::optional<RedisStore> store_{std::in_place, RedisStoreOptions{}, *sender_};
 };
 
 const std::vector<std::int64_t> kAllowed = {1, 9 * 64, 50};  // the reply to a batch of one
@@ -102,7 +105,7 @@ TEST_F(RedisStoreTest, BatchesOfOneRoundShareACall) {
   EXPECT_EQ(one.decisions[0].remaining, 9);
   EXPECT_EQ(two.decisions[0].reset_after, 51us);
   EXPECT_EQ(two.decisions[1].retry_after, 53us);
-  EXPECT_EQ(store_->counts().charges, 3u);
+  EXPECT_EQ(sender_->counts().charges, 3u);
 }
 
 TEST_F(RedisStoreTest, GathersWhileACallIsOut) {
@@ -153,7 +156,7 @@ TEST_F(RedisStoreTest, AsksNothingThatIsTooLate) {
 
 TEST_F(RedisStoreTest, GathersNoMoreThanIsWorthACall) {
   std::deque<Asked> asked;
-  for (std::uint64_t key = 1; key <= 1 + RedisStore::kChargesWorthACall; ++key) {
+  for (std::uint64_t key = 1; key <= 1 + RedisSender::kChargesWorthACall; ++key) {
     ask_alone(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   EXPECT_EQ(client_.calls, 2);
@@ -180,34 +183,7 @@ TEST_F(RedisStoreTest, InAClusterACallIsOfOneSlot) {
   ASSERT_EQ(client_.calls, 2);
   EXPECT_EQ(client_.sent[0].words[2], "1");  // one key, charged twice
   EXPECT_NE(client_.sent[0].slot, client_.sent[1].slot);
-  EXPECT_EQ(store_->counts().charges, 3u);
-}
-
-// The costs of a call's charges, as charge_script.cc packs batches of one.
-std::vector<int> costs_in(const std::string& batches) {
-  constexpr std::size_t kBatchSize = 2 + 47;
-  constexpr std::size_t kCostAt = 2 + 3;
-  std::vector<int> costs;
-  for (std::size_t at = 0; at < batches.size(); at += kBatchSize) {
-    costs.push_back(static_cast<unsigned char>(batches[at + kCostAt]));
-  }
-  return costs;
-}
-
-TEST_F(RedisStoreTest, InAClusterChargesOfOneKeyKeepTheirOrder) {
-  start({.spread = KeySpread::kCluster});
-  std::deque<Asked> asked;
-  std::vector<int> in_order;
-  for (int i = 0; i < 100; ++i) {
-    ask(asked.emplace_back(std::vector<Charge>{charge(1, i)}), kStart);
-    ask(asked.emplace_back(std::vector<Charge>{charge(2 + asked.size() % 8)}), kStart);
-    in_order.push_back(i);
-  }
-  reactor_.run(kStart);
-  const std::uint16_t slot = slot_of(charge(1));
-  const auto sent = std::ranges::find(client_.sent, slot, &FakeClient::Sent::slot);
-  ASSERT_NE(sent, client_.sent.end());
-  EXPECT_EQ(costs_in(sent->words.back()), in_order);
+  EXPECT_EQ(sender_->counts().charges, 3u);
 }
 
 TEST_F(RedisStoreTest, FailsAtTheDeadlineAndThrowsTheLateReplyAway) {
@@ -263,7 +239,7 @@ TEST_F(RedisStoreTest, LoadsTheScriptWhenItIsNotThere) {
   EXPECT_EQ(client_.sent[0].deadline, kStart + 20ms);
   client_.answer(kAllowed, kStart + 2ms);
   EXPECT_TRUE(asked.is_allowed());
-  EXPECT_EQ(store_->counts().reloads, 1u);
+  EXPECT_EQ(sender_->counts().reloads, 1u);
 }
 
 TEST_F(RedisStoreTest, DoesNotLoadTheScriptForEver) {
@@ -273,21 +249,6 @@ TEST_F(RedisStoreTest, DoesNotLoadTheScriptForEver) {
   client_.reply("-NOSCRIPT\r\n", kStart + 1ms);
   EXPECT_TRUE(asked.has_failed());
   EXPECT_TRUE(client_.sent.empty());
-}
-
-TEST_F(RedisStoreTest, NamesWhatRedisSaysOnceAMinute) {
-  for (const Duration at : {0s, 1s, 30s, 59s, 200s}) {
-    Asked asked({charge()});
-    ask_alone(asked, kStart + at);
-    client_.reply("-OOM command not allowed\r\n", kStart + at);
-    EXPECT_TRUE(asked.has_failed());
-    Asked good({charge()});
-    ask_alone(good, kStart + at);
-    client_.answer(kAllowed, kStart + at);
-    EXPECT_TRUE(good.is_allowed());
-  }
-  EXPECT_EQ(journal_.text, "out_of_memory out_of_memory ");
-  EXPECT_EQ(store_->counts().failures[static_cast<std::size_t>(RedisFailure::kOutOfMemory)], 5u);
 }
 
 TEST_F(RedisStoreTest, AForeignKeyFailsItsBatchOnly) {
@@ -319,17 +280,17 @@ TEST_F(RedisStoreTest, StopsAskingAndTriesAgainByItself) {
   EXPECT_TRUE(refused.has_failed());
   EXPECT_TRUE(client_.sent.empty());
 
-  const Instant probe_at = store_->breaker().probe_at();
+  const Instant probe_at = sender_->breaker().probe_at();
   EXPECT_EQ(reactor_.next(), probe_at);
   reactor_.run(probe_at);
   ASSERT_EQ(client_.sent.size(), 1u);
   client_.reply("-READONLY You can't write\r\n", probe_at);
-  EXPECT_FALSE(store_->breaker().closed());
-  const Instant second = store_->breaker().probe_at();
+  EXPECT_FALSE(sender_->breaker().closed());
+  const Instant second = sender_->breaker().probe_at();
   EXPECT_GT(second, probe_at);
   reactor_.run(second);
   client_.answer(kAllowed, second);
-  EXPECT_TRUE(store_->breaker().closed());
+  EXPECT_TRUE(sender_->breaker().closed());
   EXPECT_EQ(journal_.text, "timed_out breaker breaker ");
 
   Asked asked({charge()});
@@ -343,16 +304,16 @@ TEST_F(RedisStoreTest, ARefusedProbeIsTriedAgain) {
   client_.refusal = RedisFailure::kDisconnected;
   Instant now = kStart;
   for (int probe = 0; probe < 5; ++probe) {
-    const Instant next = store_->breaker().probe_at();
+    const Instant next = sender_->breaker().probe_at();
     EXPECT_GT(next, now);
     EXPECT_LE(next, now + 1s);
     now = next;
     reactor_.run(now);
   }
   client_.refusal.reset();
-  reactor_.run(store_->breaker().probe_at());
+  reactor_.run(sender_->breaker().probe_at());
   client_.answer(kAllowed, now);
-  EXPECT_TRUE(store_->breaker().closed());
+  EXPECT_TRUE(sender_->breaker().closed());
 }
 
 TEST_F(RedisStoreTest, RemembersADenialUntilItCanChange) {
@@ -452,6 +413,7 @@ TEST_F(RedisStoreTest, MayBeDestroyedWhileCallsAreOut) {
   ask_alone(flying, kStart);
   ask(waiting, kStart);
   store_.reset();
+  sender_.reset();
   EXPECT_TRUE(client_.sent.empty());
   EXPECT_EQ(reactor_.next(), Instant::max());
   EXPECT_EQ(flying.answers + waiting.answers, 0);
@@ -465,7 +427,7 @@ TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
   Asked waiting({charge(2)});
   ask_alone(flying, kStart);
   ask(waiting, kStart);
-  store_->give_up();
+  sender_->give_up();
   EXPECT_TRUE(answered.is_allowed());
   EXPECT_TRUE(flying.has_failed());
   EXPECT_TRUE(waiting.has_failed());
@@ -474,13 +436,13 @@ TEST_F(RedisStoreTest, FailsAllThatWaitsWhenItGivesUp) {
 TEST_F(RedisStoreTest, WaitingIsBounded) {
   client_.refusal.reset();
   std::deque<Asked> asked;
-  for (std::uint64_t key = 0; key <= RedisStore::kWaitingMax; ++key) {
+  for (std::uint64_t key = 0; key <= RedisSender::kWaitingMax; ++key) {
     ask(asked.emplace_back(std::vector<Charge>{charge(key)}), kStart);
   }
   EXPECT_TRUE(asked.back().has_failed());
   EXPECT_EQ(asked.front().answers, 0);
   reactor_.run(kStart);
-  EXPECT_EQ(client_.calls, static_cast<int>(RedisStore::kWaitingMax / ChargeCall::kChargesMax));
+  EXPECT_EQ(client_.calls, static_cast<int>(RedisSender::kWaitingMax / ChargeCall::kChargesMax));
 }
 
 }  // namespace

@@ -1,0 +1,136 @@
+#include "store/redis/async/async_key.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+Duration calm_length(const Quota& quota, Duration interval) {
+  return std::min(AsyncKey::kCalmIntervals * interval, quota.window() / 2);
+}
+
+std::int64_t sum_of(std::int64_t units, std::int64_t more) {
+  return std::min(2 * kCostMax, units + more);
+}
+
+}  // namespace
+
+bool AsyncKey::follow(const Quota& quota) {
+  const bool is_same = quota_.limit() == quota.limit() && quota_.capacity() == quota.capacity() &&
+                       quota_.switch_number() == quota.switch_number();
+  if (!is_same) quota_ = quota;
+  return !is_same;
+}
+
+// ---- checks ----
+
+Decision AsyncKey::spend(Operation operation, std::int64_t cost, Instant now) {
+  const auto [decision, units] = weir::enter(operation, quota_, state_, cost, now + ahead_);
+  pending_ = sum_of(pending_, units);
+  is_denied_ = !decision.allowed();
+  return decision;
+}
+
+void AsyncKey::undo(const Mark& mark) {
+  state_ = mark.state;
+  pending_ = mark.pending;
+}
+
+AsyncKey::Trust AsyncKey::trust(Operation operation, IsWhole is_whole, Duration interval,
+                                Instant now) const {
+  if (is_lost_) return now - lost_at_ < kLostFor ? Trust::kLost : Trust::kNo;
+  if (is_in_backoff(state_)) return Trust::kNo;
+  if (!is_copy_ && is_whole == IsWhole::kNo) return Trust::kNo;
+  const bool is_old = !is_copy_ || now - synced_at_ >= interval;
+  const bool is_doubted = operation == Operation::kLook || (is_denied_ && is_copy_);
+  return is_old && is_doubted ? Trust::kNo : Trust::kYes;
+}
+
+bool AsyncKey::is_calm(const Decision& decision, std::int64_t untold_part, Duration interval,
+                       Instant now) const {
+  return is_copy_ && alone_ == 0 && decision.remaining >= quota_.capacity() / 2 &&
+         pending_ < quota_.capacity() / untold_part &&
+         now - synced_at_ < calm_length(quota_, interval);
+}
+
+Instant AsyncKey::calm_until(Duration interval, std::uint32_t step) const {
+  return synced_at_ + calm_length(quota_, interval) * (3 * kSteps + step % kSteps) / (4 * kSteps);
+}
+
+std::optional<Decision> AsyncKey::take_back(std::int64_t cost, Instant now) {
+  if (pending_ < -cost) return std::nullopt;
+  pending_ += cost;
+  return weir::spend(quota_, state_, cost, now + ahead_);
+}
+
+// The copy changes as Redis is about to. A sync under way does not include it.
+void AsyncKey::give_back(std::int64_t cost, Instant now) {
+  static_cast<void>(weir::spend(quota_, state_, cost, now + ahead_));
+  if (trip_ == Trip::kOut) trip_ = Trip::kVoid;
+}
+
+void AsyncKey::forget() {
+  state_ = {};
+  pending_ = told_ = entered_ = alone_ = 0;
+  is_copy_ = is_denied_ = is_lost_ = false;
+  if (trip_ == Trip::kOut) trip_ = Trip::kVoid;
+}
+
+void AsyncKey::admit(std::int64_t units, std::int64_t entered, Instant now) {
+  charge(quota_, state_, units, now + ahead_);
+  pending_ = sum_of(pending_, units);
+  entered_ = sum_of(entered_, entered);
+  alone_ = sum_of(alone_, units);
+}
+
+// ---- syncs ----
+
+std::int64_t AsyncKey::enter() { return pending_ - std::exchange(entered_, pending_); }
+
+std::int64_t AsyncKey::drop_expired(Instant now) {
+  if (alone_ == 0) return 0;
+  const Decision left = look_at(quota_, state_, 0, now + ahead_);
+  const std::int64_t counted = quota_.capacity() - left.remaining;
+  if (left.remaining == 0 || pending_ <= counted) return 0;
+  const std::int64_t expired = std::min(alone_, pending_ - counted);
+  pending_ -= expired;
+  entered_ -= std::min(entered_, expired);
+  alone_ -= expired;
+  return expired;
+}
+
+void AsyncKey::set_out(Instant now) {
+  trip_ = Trip::kOut;
+  synced_at_ = now;
+}
+
+std::int64_t AsyncKey::leave() {
+  entered_ = 0;
+  told_ = std::exchange(pending_, 0);
+  return told_;
+}
+
+bool AsyncKey::receive(const SyncedState& state, Duration ahead, Instant now) {
+  told_ = 0;
+  alone_ = std::min(alone_, pending_);
+  is_lost_ = false;
+  if (std::exchange(trip_, Trip::kNone) == Trip::kVoid) return false;
+  ahead_ = ahead;
+  state_ = state;
+  is_copy_ = is_synced(quota_.active()) && !is_in_backoff(state);
+  charge(quota_, state_, pending_, now + ahead_);
+  return is_copy_;
+}
+
+void AsyncKey::lose(IsThere is_there, Instant now) {
+  trip_ = Trip::kNone;
+  if (is_there == IsThere::kYes) {
+    is_lost_ = true;
+    lost_at_ = now;
+  }
+  pending_ = sum_of(pending_, told_);
+  entered_ = sum_of(entered_, std::exchange(told_, 0));
+}
+
+}  // namespace weir

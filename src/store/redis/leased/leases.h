@@ -1,0 +1,118 @@
+// Leases: what one core holds of keys by leases from Redis, and how leases come and go.
+//
+//   ask ─> errand ─> Redis ─> what is held ─> spent, given back in time, or lost at its end
+//
+// What an errand asks or gives back is settled when it leaves (LeasedKey): until then checks may
+// still spend, and more may wait. A key whose terms have changed keeps what it holds under the old
+// ones until that has gone back.
+//
+// Thread rule: the core of its sender. Tested by tests/redis/leased_fleet_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "observe/fleet_counts.h"
+#include "proto/reactor.h"
+#include "store/redis/calls/redis_sender.h"
+#include "store/redis/keys/denial_memory.h"
+#include "store/redis/keys/key_table.h"
+#include "store/redis/keys/own_counters.h"
+#include "store/redis/leased/leased_key.h"
+#include "weir/store.h"
+
+namespace weir {
+
+struct LeasedStoreOptions {
+  RedisStoreOptions redis;
+  // A lease is 1 / share() of what remains of its key at most: twice the number of stores that
+  // lease, so that all of them find something.
+  std::function<std::int64_t()> share;
+  std::size_t keys = 131'072;  // that have leases; the strict store decides others
+};
+
+// A key of one core. What every check reads comes first (leased_key.h).
+struct LeasingKey {
+  LeasedKey leased;
+  std::int64_t units_awaited = 0;  // by checks, from the next lease
+  std::uint32_t first_waiter = UINT32_MAX;
+  std::uint32_t last_waiter = UINT32_MAX;
+  std::uint32_t asked_under = 0;  // which switch
+  enum class Asked : std::uint8_t { kNo, kYes, kInVain } asked = Asked::kNo;
+  // An errand gives back all, or what is due.
+  enum class Returns : std::uint8_t { kNothing, kWhatIsDue, kAll } returns = Returns::kNothing;
+};
+
+class Leases final : private ErrandOwner {
+ public:
+  using Keys = KeyTable<LeasingKey>;
+  // The lease for which checks wait has come, or there is none.
+  using Wake = std::function<void(std::uint32_t place, StoreError error, Instant now)>;
+
+  // All outlive this.
+  Leases(const LeasedStoreOptions& options, RedisSender& sender, Reactor& reactor,
+         DenialMemory& denials, FleetCounts& counts, Wake wake);
+
+  Keys& keys() { return keys_; }
+  std::int64_t share() const;
+
+  // The key's place, whose leases are under the charge's quota. kNone: there is no room, or what
+  // the key holds or asks for is under another.
+  std::uint32_t place_for(const Charge& charge, Instant now);
+  void drop_expired(LeasingKey& key, Instant now);
+  // The key spends so many units soon, or will.
+  bool wants_leases(const LeasedKey& key, std::int64_t units, Instant now) const;
+
+  // Checks wait for a lease. False if the core cannot ask.
+  bool ask_at_once(std::uint32_t place, Instant now);
+  // The key runs low.
+  void ask_ahead(std::uint32_t place, Instant now);
+  // The key is denied, and somebody wants it.
+  void ask_before_end(std::uint32_t place, const Charge& charge, Instant now);
+
+  // All that the key holds goes back, before whatever is sent from now on.
+  void give_back(std::uint32_t place, Instant now);
+  // The same for as many keys as Redis answers in time. True when the core holds nothing any more,
+  // or Redis is away; else the caller calls again.
+  bool give_back_all(Instant now);
+  // Redis forgets the key, and its leases.
+  void forget(const Charge& charge);
+
+ private:
+  struct Due {
+    Instant at;
+    std::uint32_t place;
+  };
+  static constexpr std::uint32_t kNobody = Keys::kNone;
+
+  bool pack(Errand& errand, ChargeCall& words, Instant now) override;
+  ChargeFailure answered(const Errand& errand, ChargeReplies& replies, Instant asked_at,
+                         Instant now) override;
+  void lost(const Errand& errand, Instant now) override;
+
+  bool make_room(Instant now);
+  std::int64_t units_of_long(const LeasedKey& key, Instant now) const;
+  bool add(std::uint32_t place, ScriptOperation operation, const Departure& departure, Instant now);
+  bool ask(std::uint32_t place, Instant due, Instant now);
+  void pack_lease(std::uint32_t place, ChargeCall& words, Instant now);
+  std::uint8_t pack_returns(std::uint32_t place, ChargeCall& words, Instant now);
+  void receive(std::uint32_t place, const LeasedKey::Grant& grant, Instant now);
+  void ring(Instant now);
+
+  const LeasedStoreOptions options_;
+  RedisSender& sender_;
+  DenialMemory& denials_;
+  FleetCounts& counts_;
+  const Wake wake_;
+  Keys keys_;
+  OwnCounters own_counters_;
+  std::size_t errands_ = 0;  // that wait or are out
+  std::vector<Due> due_;     // a heap, the earliest first
+  std::unique_ptr<Alarm> return_alarm_;
+};
+
+}  // namespace weir
