@@ -27,10 +27,10 @@ Block read_block(PackedReader& in) {
   block.since = read_time(in);
   block.until = read_time(in);
   block.reason = static_cast<BlockReason>(in.number(static_cast<unsigned>(BlockReason::kLifted)));
-  block.rule = in.text(BlockList::kKeyMax);
-  block.key = in.text(BlockList::kKeyMax);
-  block.by = in.text(BlockList::kByMax);
-  block.why = in.text(BlockList::kWhyMax);
+  block.rule = in.text(Block::kKeyMax);
+  block.key = in.text(Block::kKeyMax);
+  block.by = in.text(Block::kByMax);
+  block.why = in.text(Block::kWhyMax);
   return block;
 }
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/block_list.h"
+#include "engine/block.h"
 
 namespace weir {
 

@@ -95,7 +95,7 @@ TEST_F(BlockListTest, WhatOneAudienceTellsIsNewToTheOther) {
   using enum BlockList::Audience;
   list_.add(block("a", 5min), kNow);
   list_.share(kFleet);
-  list_.share_from(kProcesses, {});
+  list_.share(kProcesses, std::span<const Block>());
   EXPECT_EQ(list_.take_news(kFleet, 9).size(), 1u);
   EXPECT_FALSE(list_.has_news(kProcesses));
   list_.learn(block("b", 5min), kFleet, kNow);
@@ -419,7 +419,7 @@ TEST_F(BlockListTest, KeepsWhoseABlockIsAndWhatForWithinBounds) {
   list_.add(made, kNow);
   const auto listed = list_.list("", 1, kNow);
   EXPECT_EQ(listed.front().by, "carol");
-  EXPECT_EQ(listed.front().why.size(), BlockList::kWhyMax);
+  EXPECT_EQ(listed.front().why.size(), Block::kWhyMax);
 }
 
 TEST_F(BlockListTest, BlocksAKeyOfAnyLength) {

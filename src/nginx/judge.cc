@@ -84,7 +84,7 @@ void Judge::tell(Instant now) {
 
 void Judge::tell_fleet(Instant now) {
   learn(now);
-  blocks_.share_from(BlockList::Audience::kFleet, log_.unknown_to_fleet());
+  blocks_.share(BlockList::Audience::kFleet, log_.unknown_to_fleet());
 }
 
 void Judge::stop_telling_fleet() { blocks_.stop_sharing(BlockList::Audience::kFleet); }

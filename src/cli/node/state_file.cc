@@ -31,7 +31,7 @@ constexpr std::string_view kName = "weir ";
 constexpr std::string_view kVersion = "weir state 3 ";
 
 // More than the longest that Weir writes: every block with the longest rule, key and other texts.
-constexpr std::size_t kTextsMax = 2 * BlockList::kKeyMax + BlockList::kByMax + BlockList::kWhyMax;
+constexpr std::size_t kTextsMax = 2 * Block::kKeyMax + Block::kByMax + Block::kWhyMax;
 constexpr std::size_t kBytesMax = BlockList::kBlocksMax * (kTextsMax + 64);
 
 // Whole seconds: unless the clock is set, a block keeps the instant by which other nodes know it.

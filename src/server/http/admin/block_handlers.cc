@@ -132,8 +132,8 @@ std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes
 void add_block(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
   Block block{.rule = {}, .key = {}, .since = exchange.now, .reason = BlockReason::kManual};
-  block.by = short_text(body, "by", BlockList::kByMax);
-  block.why = short_text(body, "why", BlockList::kWhyMax);
+  block.by = short_text(body, "by", Block::kByMax);
+  block.why = short_text(body, "why", Block::kWhyMax);
   const auto length = parse_duration(body.text("for"));
   if (!length || *length <= Duration::zero() || *length > kBlockMax) {
     body.reject("for", "a duration of at most 366 days, such as \"5m\"");
@@ -161,7 +161,7 @@ void lift_block(HttpCore& core, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "by"});
   Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),
               .key = std::string(body.text("key"))};
-  block.by = short_text(body, "by", BlockList::kByMax);
+  block.by = short_text(body, "by", Block::kByMax);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
   const bool is_lifted = block.rule.empty()
                              ? core.blocks().lift_all(block.key, exchange.now) > 0

@@ -88,7 +88,7 @@ void BlocksField::say(std::vector<std::string>& words, Instant now) {
     const Duration left = act.until - now;
     words.push_back(to_bytes(act));
     words.push_back(std::to_string(milliseconds(left)));
-    words.push_back(std::to_string(milliseconds(std::max(left, BlockList::kRemembered))));
+    words.push_back(std::to_string(milliseconds(std::max(left, BlockBook::kRemembered))));
   }
   said_ = untold_.size();
   is_asked_for_all_ = false;

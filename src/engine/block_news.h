@@ -1,0 +1,64 @@
+// BlockNews: which blocks and lifts of a list who has not heard yet.
+//
+// Thread rule: under the lock of the list. Tested by block_list_test.cc.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace weir {
+
+// Those who are told what is new here: the other nodes, the other processes of this one.
+enum class BlockAudience : std::uint8_t { kFleet, kProcesses };
+
+class BlockNews {
+ public:
+  static constexpr std::array kAudiences = {BlockAudience::kFleet, BlockAudience::kProcesses};
+  // A block's, one for each audience; 0: told.
+  using Numbers = std::array<std::uint64_t, kAudiences.size()>;
+  using Tags = std::map<std::uint64_t, std::uint64_t>;  // by their numbers
+
+  // From now on news are kept for them. False if they are already.
+  bool begin(BlockAudience audience) { return !std::exchange(of(audience).is_kept, true); }
+  // REQUIRES: untold() is empty
+  void end(BlockAudience audience) { of(audience).is_kept = false; }
+
+  // The block is news to all but these.
+  void tell(std::uint64_t tag, Numbers& numbers, std::optional<BlockAudience> except) {
+    for (const BlockAudience audience : kAudiences) {
+      if (audience != except && of(audience).is_kept) mark(audience, tag, numbers);
+    }
+  }
+  // These have not heard of it.
+  void mark(BlockAudience audience, std::uint64_t tag, Numbers& numbers) {
+    std::uint64_t& number = numbers[static_cast<std::size_t>(audience)];
+    if (number != 0) return;
+    of(audience).tags.emplace(last_ + 1, tag);
+    number = ++last_;
+  }
+  void unmark(BlockAudience audience, Numbers& numbers) {
+    std::uint64_t& number = numbers[static_cast<std::size_t>(audience)];
+    if (number != 0) of(audience).tags.erase(std::exchange(number, 0));
+  }
+  // The newest last.
+  const Tags& untold(BlockAudience audience) const {
+    return audiences_[static_cast<std::size_t>(audience)].tags;
+  }
+
+ private:
+  struct Audience {
+    bool is_kept = false;
+    Tags tags;
+  };
+  Audience& of(BlockAudience audience) { return audiences_[static_cast<std::size_t>(audience)]; }
+
+  std::array<Audience, kAudiences.size()> audiences_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace weir
