@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "cli/commands.h"
@@ -13,6 +15,7 @@
 #include "config/config.h"
 #include "config/config_warnings.h"
 #include "config/envoy/envoy_config.h"
+#include "config/rules/rule_config.h"
 #include "rulebook/rule_text.h"
 
 namespace weir {
@@ -25,12 +28,15 @@ struct ValidateOptions {
   bool strict = false;
 };
 
-// What passes before anybody knows what it costs.
+// What passes before anybody knows what it costs, of the key that may do most.
 void print_bound(const Rule& rule) {
   if (!rule.response || rule.response->cost_header.empty() || rule.response->reserved < 1) return;
-  const auto limit = std::ranges::min(rule.own_limits(), {}, &Quota::capacity).capacity();
+  std::int64_t most = 0;
+  for_each_limits(rule, [&](std::span<const Quota> limits) {
+    most = std::max(most, std::ranges::min(limits, {}, &Quota::capacity).capacity());
+  });
   std::cout << "rule '" << printable(rule.id) << "': at most "
-            << count_of(static_cast<std::size_t>(limit / rule.response->reserved), "request")
+            << count_of(static_cast<std::size_t>(most / rule.response->reserved), "request")
             << " of a key pass at once; they cost at most as many times what the dearest costs\n";
 }
 

@@ -122,8 +122,9 @@ class Validate(unittest.TestCase):
          "     count_if: {status: 401, unknown: skip}}\n", ("--gateway",), 0,
          "FILE:3:16: warning: 'unknown: skip' counts nobody who leaves"),
         ("rules:\n  - {id: tokens, match: {path: /a}, key: client, limit: 100, window: 1m,\n"
-         "     cost: response:X-Tokens-Used, reserve: 30}\n", ("--gateway",), 0,
-         "rule 'tokens': at most 3 requests of a key pass at once; they cost at most as many times "
+         "     cost: response:X-Tokens-Used, reserve: 30,\n"
+         "     overrides: [{key: 192.0.2.1, limit: 200, window: 1m}]}\n", ("--gateway",), 0,
+         "rule 'tokens': at most 6 requests of a key pass at once; they cost at most as many times "
          "what the dearest costs\nFILE: ok, 1 rule\n"),
     )
 
