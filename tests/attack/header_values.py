@@ -53,8 +53,10 @@ def as_cookie(prng):
     text = b"".join(prng.choice((b"%c", b"%%%02x", b"%%%02X")) % byte for byte in b"k1")
     if prng.random() < 0.5:
         text = b'"%s"' % b"".join(prng.choice((b"%c", b"\\%03o")) % byte for byte in text)
-    return [(b"X-Api-Key", another(prng)),
-            (b"Cookie", b"s=" + odd(prng) + text + odd(prng) + b"; t=1")]
+    before = prng.choice((b"", b"s=%s; ", b"s=%s ", b"s=%s,"))
+    cookies = [before % another(prng) if before else b"", b"s=" + odd(prng) + text + odd(prng),
+               prng.choice((b"; ", b" ", b",")), b"t=" + another(prng)]
+    return [(b"X-Api-Key", another(prng)), (b"Cookie", b"".join(cookies))]
 
 
 def spelling(host):

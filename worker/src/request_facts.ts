@@ -27,14 +27,21 @@ export function bytesOf(text: string): string {
   return Array.from(encoder.encode(text), (byte) => String.fromCharCode(byte)).join("");
 }
 
-function pairs(text: string, separator: string): [string, string][] {
-  const parts = text.split(separator);
-  // A cookie has a value, a parameter need not.
-  return (separator === ";" ? parts.filter((pair) => pair.includes("=")) : parts).map((pair) => {
-    const equals = pair.indexOf("=");
-    return equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)];
-  });
+function pairOf(text: string): [string, string] {
+  const equals = text.indexOf("=");
+  return equals < 0 ? [text, ""] : [text.slice(0, equals), text.slice(equals + 1)];
 }
+
+// As a whole, and in the parts that servers find in it which end parameters at ';' (Perl, Rack
+// before 3), or cookies at blanks (Python) or commas (Perl).
+const withParts = (text: string, parts: string[]): string[] =>
+  parts.length > 1 ? [text, ...parts] : [text];
+const parametersIn = (query: string): string[] =>
+  query.split("&").flatMap((text) => withParts(text, text.split(";")));
+const COOKIE = /[^ \t,=]+[ \t]*=[ \t]*(?:"(?:[^"\\]|\\[^])*"|[^ \t,]*)/g;
+const cookiesIn = (line: string): string[] => line.split(";")
+  .flatMap((text) => withParts(text, text.match(COOKIE) ?? []))
+  .filter((text) => text.includes("="));
 
 const VALUES_MAX = 16;  // of one name, the last among them
 
@@ -112,13 +119,14 @@ export function factsOf(request: Request, country: string): Facts | undefined {
     },
     parameters: (name) => {
       const decoded = (): [string, string][] =>
-        pairs(bytesOf(query ?? ""), "&").map(([key, value]) => [plus(key), plus(value)]);
+        parametersIn(bytesOf(query ?? "")).map(pairOf)
+          .map(([key, value]) => [plus(key), plus(value)]);
       parameters ??= decoded();
       return valuesOf(parameters, name);
     },
     cookies: (name) => {
       const lines = linesOf(bytesOf(request.headers.get("cookie") ?? ""));
-      cookies ??= lines.flatMap((line) => pairs(line, ";"))
+      cookies ??= lines.flatMap(cookiesIn).map(pairOf)
         .map(([key, value]) => [trimBlanks(key), cookieValue(trimBlanks(value))]);
       return valuesOf(cookies, name);
     },

@@ -22,11 +22,11 @@ std::string_view decode(std::string_view encoded, char plus, std::string& text) 
   return std::string_view(text).substr(begin);
 }
 
-// No text is longer when it is decoded.
+// No text is longer when it is decoded. Each is read as a whole and in parts.
 std::size_t decoded_max(const Request& request) {
   std::size_t size = request.query.size();
   for (const NameValue& header : request.headers) size += header.value.size();
-  return size;
+  return 2 * size;
 }
 
 // "\153" and "\k" are k.
@@ -51,6 +51,36 @@ std::string_view cookie_value(std::string_view sent, std::string& text) {
   const bool is_quoted = sent.size() > 1 && sent.front() == '"';
   if (!is_quoted) return trim_blanks(decode(sent, '+', text));
   return trim_blanks(decode(without_escapes(sent.substr(1, sent.size() - 2)), '+', text));
+}
+
+constexpr std::string_view kCookieEnds = " \t,";
+
+// Where the value that begins a text ends, for servers that end cookies there.
+std::size_t value_end(std::string_view text) {
+  bool is_escaped = true;  // the first quotation mark ends nothing
+  for (std::size_t at = 0; text.starts_with('"') && at < text.size(); ++at) {
+    if (text[at] == '"' && !is_escaped) return at + 1;
+    is_escaped = text[at] == '\\' && !is_escaped;
+  }
+  return std::min(text.find_first_of(kCookieEnds), text.size());
+}
+
+// Calls visit(name, value) with the cookie that stands between two ';', and with those that
+// Python, which ends cookies at blanks, and Perl, which ends them at commas, find there instead.
+template <typename Visit>
+void for_each_cookie(std::string_view part, Visit visit) {
+  const auto equals = part.find('=');
+  if (equals == std::string_view::npos) return;
+  const std::string_view whole = trim_blanks(part.substr(equals + 1));
+  visit(trim_blanks(part.substr(0, equals)), whole);
+  if (whole.find('=', value_end(whole)) == std::string_view::npos) return;
+  while (part.find('=') != std::string_view::npos) {
+    const std::string_view before = trim_blanks(take_until(part, '='));
+    part = trim_blanks(part);
+    const std::size_t end = value_end(part);
+    visit(before.substr(before.find_last_of(kCookieEnds) + 1), part.substr(0, end));
+    part.remove_prefix(end);
+  }
 }
 
 // Gives each name a number.
@@ -178,15 +208,21 @@ std::string_view RequestFacts::country_of(const Request& request) const {
 
 void RequestFacts::read_query(std::string_view query, FactScratch& scratch) const {
   scratch.parameters.clear(parameters_.size());
-  while (!query.empty()) {
-    const std::string_view pair = take_until(query, '&');
+  const auto read = [&](std::string_view pair) {
     const auto equals = std::min(pair.find('='), pair.size());
     const std::size_t before = scratch.text.size();
     const auto name = parameters_.find(decode(pair.substr(0, equals), ' ', scratch.text));
     scratch.text.resize(before);
-    if (name == parameters_.end()) continue;
+    if (name == parameters_.end()) return;
     const auto value = decode(pair.substr(std::min(equals + 1, pair.size())), ' ', scratch.text);
     scratch.parameters.add(name->second, {.name = name->first, .value = value});
+  };
+  while (!query.empty()) {
+    std::string_view pair = take_until(query, '&');
+    read(pair);
+    // Perl, and Rack before 3, end a parameter there, too.
+    const bool has_parts = pair.find(';') != std::string_view::npos;
+    while (has_parts && !pair.empty()) read(take_until(pair, ';'));
   }
 }
 
@@ -214,13 +250,12 @@ void RequestFacts::read_cookies(const Request& request, FactScratch& scratch) co
     if (!equal_ignoring_case(header.name, "cookie")) continue;
     std::string_view rest = header.value;
     while (!rest.empty()) {
-      const std::string_view pair = take_until(rest, ';');
-      const auto equals = pair.find('=');
-      if (equals == std::string_view::npos) continue;
-      const auto name = cookies_.find(trim_blanks(pair.substr(0, equals)));
-      if (name == cookies_.end()) continue;
-      const auto value = cookie_value(trim_blanks(pair.substr(equals + 1)), scratch.text);
-      scratch.cookies.add(name->second, {.name = name->first, .value = value});
+      for_each_cookie(take_until(rest, ';'), [&](std::string_view name, std::string_view sent) {
+        const auto known = cookies_.find(name);
+        if (known == cookies_.end()) return;
+        const auto value = cookie_value(sent, scratch.text);
+        scratch.cookies.add(known->second, {.name = known->first, .value = value});
+      });
     }
   }
 }

@@ -107,6 +107,7 @@ TEST(RequestFacts, DecodesTheParametersThatRulesLookAt) {
   EXPECT_EQ(parameters("A=1&aa=1&&=&a"), "a=|");
   EXPECT_EQ(parameters("a=b=c"), "a=b=c|");
   EXPECT_EQ(parameters("a=%&b%20c=%4&a=%zz"), "a=%|b c=%4|a=%zz|");
+  EXPECT_EQ(parameters("x=1;a=2;b+c=3&a=4;&;a=5%3B"), "a=2|b c=3|a=4;|a=4|a=5;|");
 }
 
 TEST(RequestFacts, KeepsTheFirstValuesOfANameAndTheLast) {
@@ -153,6 +154,11 @@ TEST(RequestFacts, FindsTheCookiesThatRulesLookAt) {
   EXPECT_EQ(cookies({{"cookie", "s=1; other=2; t=3"}}), "s=1|t=3|");
   EXPECT_EQ(cookies({{"Cookie", "s=1"}, {"Host", "s=9"}, {"COOKIE", "t=2;s=3"}}), "s=1|t=2|s=3|");
   EXPECT_EQ(cookies({{"Cookie", " s = \"a b\" ;t;; =;S=2;t=a=b"}}), "s=a b|t=a=b|");
+}
+
+TEST(RequestFacts, FindsCookiesThatSomeServersEndAtBlanksOrCommas) {
+  EXPECT_EQ(cookies({{"Cookie", "s=1 t=2;s=3,x=4"}}), "s=1 t=2|s=1|t=2|s=3,x=4|s=3|");
+  EXPECT_EQ(cookies({{"Cookie", "x=1,\ts = \"k 1\" ; t=\"1 s=2\""}}), "s=k 1|t=1 s=2|");
 }
 
 // Each spelling was a key of its own, and to the origin they are one.
