@@ -16,7 +16,7 @@
 
 #include "algo/testing/any_key.h"
 #include "redis/any_life.h"
-#include "redis/redis_server.h"
+#include "redis/script_redis.h"
 #include "store/redis/script/charge_script.h"
 
 namespace weir {
@@ -173,7 +173,7 @@ RedisServer& server() {
 
 RedisConnection& redis() {
   static RedisConnection only(server());
-  static const bool loaded = !only.call({"SCRIPT", "LOAD", charge_script()}).is_error();
+  static const bool loaded = (testing::load_script(only), true);
   RC_ASSERT(loaded);
   return only;
 }

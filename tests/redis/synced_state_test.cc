@@ -7,14 +7,12 @@
 
 #include <cstdlib>
 
-#include "redis/redis_server.h"
+#include "redis/script_redis.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::RedisConnection;
-using testing::RedisServer;
 
 [[maybe_unused]] const int kSeedIsFixed = setenv("RC_PARAMS", "seed=20171114 max_success=200", 0);
 
@@ -22,34 +20,13 @@ constexpr Instant kStart = instant_from_epoch_us(1'700'000'040'000'000);
 
 class SyncedStates : public ::testing::Test {
  protected:
-  SyncedStates() { redis_.call({"SCRIPT", "LOAD", charge_script()}); }
-
-  SyncedState sync(const Charge& charge, Instant now) {
-    call_.clear();
-    call_.add(ScriptOperation::kSync, {&charge, 1});
-    call_.set_time(now);
-    SyncedState state{};
-    ChargeReplies replies(redis_.call({call_.words().begin(), call_.words().end()}));
-    EXPECT_EQ(replies.read_state(*charge.quota, state), ChargeFailure::kNone);
-    return state;
-  }
-  Decision spend_there(const Charge& charge, Instant now) {
-    call_.clear();
-    call_.add(ScriptOperation::kSpendEach, {&charge, 1});
-    call_.set_time(now);
-    Decision decision;
-    ChargeReplies replies(redis_.call({call_.words().begin(), call_.words().end()}));
-    EXPECT_EQ(replies.read({&charge, 1}, {&decision, 1}), ChargeFailure::kNone);
-    return decision;
-  }
-
   // Spends and syncs in turn, there and here.
   void live(Algorithm algorithm) {
     const auto within = [](std::int64_t from, std::int64_t to) {
       return *rc::gen::inRange<std::int64_t>(from, to + 1);
     };
     Quota quota = *Quota::make({algorithm, within(1, 1000), Duration{within(1'000, 3'000'000)}});
-    const KeyHash key{++keys_made_, 5};
+    const KeyHash key = script_.fresh_key();
     SyncedState copy{};
     Instant now = kStart;
     for (int step = 0; step < 40; ++step) {
@@ -63,22 +40,19 @@ class SyncedStates : public ::testing::Test {
       const std::int64_t units = within(0, quota.limit() / 2 + 2);
       if (within(0, 1) == 0) {
         charge(quota, copy, units, now);
-        const SyncedState there = sync({key, &quota, units}, now);
+        const SyncedState there = script_.sync({key, &quota, units}, now);
         // Redis does not store what a sync of nothing makes of a state.
         if (units > 0) RC_ASSERT(copy == there);
       } else {
         const Decision looked = look_at(quota, copy, units, now);
         const Decision here = spend(quota, copy, units, now);
-        RC_ASSERT(here == spend_there({key, &quota, units}, now));
+        RC_ASSERT(here == script_.spend({key, &quota, units}, now));
         RC_ASSERT(looked.verdict == here.verdict && looked.retry_after == here.retry_after);
       }
     }
   }
 
-  RedisServer server_;
-  RedisConnection redis_{server_};
-  ChargeCall call_{"weir:"};
-  std::uint64_t keys_made_ = 0;
+  testing::Script script_;
 };
 
 TEST_F(SyncedStates, AreTheSameHereAndThere) {
@@ -90,26 +64,26 @@ TEST_F(SyncedStates, AreTheSameHereAndThere) {
 
 TEST_F(SyncedStates, OfABucketOweNoMoreThanIsBelieved) {
   const Quota quota = *Quota::make({Algorithm::kTokenBucket, 5, 1min});
-  const KeyHash key{++keys_made_, 5};
+  const KeyHash key = script_.fresh_key();
   SyncedState copy{};
   charge(quota, copy, kCostMax, kStart);
   EXPECT_EQ(copy, (SyncedState{epoch_us(kStart + 2min), 0, 0}));
-  EXPECT_EQ(copy, sync({key, &quota, kCostMax}, kStart));
+  EXPECT_EQ(copy, script_.sync({key, &quota, kCostMax}, kStart));
 }
 
 TEST_F(SyncedStates, OfAnAdaptiveKeyFollowTheLaterSwitch) {
   const Quota sliding = *Quota::make({Algorithm::kAdaptive, 60, 1min});
   const Quota bucket = sliding.following({Algorithm::kTokenBucket, 1});
   const Quota backoff = sliding.following({Algorithm::kExponentialBackoff, 2});
-  const KeyHash key{++keys_made_, 5};
+  const KeyHash key = script_.fresh_key();
   SyncedState copy{};
   charge(sliding, copy, 60, kStart);
   EXPECT_EQ(look_at(sliding, copy, 1, kStart).retry_after, 61s);
   EXPECT_EQ(look_at(bucket, copy, 1, kStart).retry_after, 1s);
-  copy = sync({key, &bucket, 60}, kStart);
+  copy = script_.sync({key, &bucket, 60}, kStart);
   EXPECT_EQ(look_at(sliding, copy, 1, kStart).retry_after, 1s);
   EXPECT_FALSE(is_in_backoff(copy));
-  copy = sync({key, &backoff, 0}, kStart);
+  copy = script_.sync({key, &backoff, 0}, kStart);
   EXPECT_TRUE(is_in_backoff(copy));
   charge(sliding, copy, 1, kStart);
   EXPECT_TRUE(is_in_backoff(copy));

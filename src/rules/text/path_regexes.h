@@ -71,7 +71,6 @@ class PathRegexes {
   ~PathRegexes();
 
   std::size_t size() const { return regexes_.size(); }
-  bool in_one_pass() const { return set_ != nullptr; }
 
   // The indexes of those that match the whole path, ascending.
   void match(std::string_view path, std::vector<int>& indexes) const;

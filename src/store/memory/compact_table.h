@@ -156,8 +156,6 @@ class CompactTable {
     return counts_->refused.load(std::memory_order_relaxed);
   }
   std::uint64_t count_live(Instant now) const noexcept;
-  // Slots taken for a key that has no state yet. None while no thread is in spend().
-  std::uint64_t count_claims() const noexcept;
 
  private:
   static constexpr std::size_t kSetSlots = kSetPlaces;
@@ -369,13 +367,6 @@ std::uint64_t CompactTable<Probe>::count_live(Instant now) const noexcept {
     if (!word.empty() && !word.claimed() && !packing_.expired(word, now)) ++live;
   }
   return live;
-}
-
-template <typename Probe>
-std::uint64_t CompactTable<Probe>::count_claims() const noexcept {
-  std::uint64_t claims = 0;
-  for (const Atomic128& slot : slots_) claims += load(slot).claimed() ? 1 : 0;
-  return claims;
 }
 
 template <typename Probe>

@@ -87,9 +87,6 @@ std::uint8_t kind_of(const Quota& quota) {
 
 }  // namespace
 
-std::string_view charge_script() { return kChargeScript; }
-std::string_view charge_script_sha() { return kChargeScriptSha; }
-
 std::uint16_t slot_of(const Charge& charge) {
   std::array<char, kTagSizeMax> tag;
   const char* end = put_tag(tag.data(), charge);

@@ -26,9 +26,6 @@
 
 namespace weir {
 
-std::string_view charge_script();      // for SCRIPT LOAD
-std::string_view charge_script_sha();  // for EVALSHA
-
 // The slot of a cluster that the charge's key is in; whatever the prefix.
 std::uint16_t slot_of(const Charge& charge);
 
