@@ -91,29 +91,6 @@ TEST_F(LimiterTest, LooksAndResets) {
   EXPECT_EQ(limiter_.look("b", "k")->remaining, 3);
 }
 
-TEST_F(LimiterTest, TenLooksAndChargesOfSevenAgainstTenADayLetTwoThrough) {
-  const HitOptions look{.cost = 0, .limit = 10, .window = 24h};
-  const HitOptions seven{.cost = 7, .limit = 10, .window = 24h};
-  int through = 0;
-  for (int i = 0; i < 10; ++i) {
-    if (!limiter_.look("tokens", "ann", look)->allowed()) continue;
-    ++through;
-    EXPECT_EQ(limiter_.charge("tokens", "ann", seven)->allowed(), through == 1);
-  }
-  EXPECT_EQ(through, 2);
-  EXPECT_FALSE(limiter_.hit("tokens", "ann", {.limit = 10, .window = 24h})->allowed());
-  clock_.advance(limiter_.look("tokens", "ann", look)->retry_after);
-  EXPECT_TRUE(limiter_.look("tokens", "ann", look)->allowed());
-}
-
-TEST_F(LimiterTest, WhatDoesNotFitTakesWhatIsLeft) {
-  EXPECT_EQ(limiter_.drain("b", "k", {.cost = 2})->remaining, 1);
-  const auto denied = limiter_.drain("b", "k", {.cost = 2});
-  EXPECT_FALSE(denied->allowed());
-  EXPECT_EQ(denied->remaining, 0);
-  EXPECT_FALSE(limiter_.hit("b", "k")->allowed());
-}
-
 TEST_F(LimiterTest, SeveralHitsAreAllOrNothing) {
   const std::array hits = {Hit{"user", "ann", {}}, Hit{"address", "::1", {.limit = 1}}};
   std::array<Decision, 2> decisions;

@@ -1,45 +1,31 @@
 // Rules whose limits are lower while their traffic is unusual (on_surge).
 
-#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "engine/asks/asks.h"
-#include "weir/memory_store.h"
+#include "engine/testing/asks_fixture.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Instant kStart = instant_from_epoch_us(1'700'006'400'000'000);
-
 Quota quota(std::int64_t limit) {
   return *Quota::make({.algorithm = Algorithm::kFixedWindow, .limit = limit, .window = 1min});
 }
 
-class AsksSurgeTest : public testing::Test {
+class AsksSurgeTest : public AsksFixture {
  protected:
   AsksSurgeTest() { engine_.use_unusual_rules(unusual_); }
 
   // "+3 of 4": allowed, what remains and the limit.
   std::string hit(const Rule& rule, std::string_view key = "a") {
-    asks_.begin(Operation::kSpendEach);
-    EXPECT_TRUE(asks_.add({.rule = &rule, .key = key}));
-    EXPECT_EQ(asks_.decide(kStart), Asks::Progress::kAnswered);
-    const Answer& answer = asks_.answer(0);
-    return (answer.allowed() ? "+" : "-") + std::to_string(answer.decision.remaining) + " of " +
-           std::to_string(answer.decision.limit);
+    const std::string text = AsksFixture::hit(rule, key);
+    return text + "of " + std::to_string(asks_.answer(0).decision.limit);
   }
 
   UnusualRules unusual_;
-  std::unique_ptr<MemoryStore> store_ = make_memory_store({.max_keys = 1024}, kStart);
-  KeyHasher hasher_{HashSecret{}};
-  Traffic traffic_;
-  Engine engine_{*store_, hasher_, traffic_.add_core()};
-  BlockList blocks_{hasher_, 64};
-  Asks asks_{engine_, blocks_};
 };
 
 TEST_F(AsksSurgeTest, LimitsAreLowerAsLongAsTheTrafficIsUnusual) {
