@@ -17,8 +17,7 @@ constexpr Duration kRetry = std::chrono::seconds(1);
 std::optional<Instant> longest_block(const Engine& engine, const BlockList& blocks, const Ask& ask,
                                      const HashedName& name, Instant now) {
   const std::string_view rule = ask.rule == nullptr ? std::string_view() : ask.rule->id;
-  const bool is_hashed =
-      &engine.hasher() == &blocks.hasher() && ask.key.size() <= Block::kKeyMax;
+  const bool is_hashed = &engine.hasher() == &blocks.hasher() && ask.key.size() <= Block::kKeyMax;
   if (ask.choices == nullptr) {
     return is_hashed ? blocks.until(name, rule, ask.key, ask.client, now)
                      : blocks.until(rule, ask.key, ask.client, now);

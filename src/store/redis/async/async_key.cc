@@ -25,9 +25,20 @@ bool AsyncKey::follow(const Quota& quota) {
 
 // ---- checks ----
 
+// Of what does not fit, a drain first takes the rest. A charge may leave a debt.
 Decision AsyncKey::spend(Operation operation, std::int64_t cost, Instant now) {
-  const auto [decision, units] = weir::enter(operation, quota_, state_, cost, now + ahead_);
-  pending_ = sum_of(pending_, units);
+  const Instant at_redis = now + ahead_;
+  std::int64_t rest = 0;
+  if (operation == Operation::kDrain) {
+    const Decision seen = look_at(quota_, state_, cost, at_redis);
+    if (!seen.allowed()) rest = seen.remaining;
+    if (rest > 0 && !weir::spend(quota_, state_, rest, at_redis).allowed()) rest = 0;
+  }
+  const bool is_charge = operation == Operation::kCharge;
+  const Decision decision = is_charge ? charge(quota_, state_, cost, at_redis)
+                                      : weir::spend(quota_, state_, cost, at_redis);
+  const bool counts = is_charge ? decision.verdict != Verdict::kNever : decision.allowed();
+  pending_ = sum_of(pending_, rest + (counts ? cost : 0));
   is_denied_ = !decision.allowed();
   return decision;
 }

@@ -114,20 +114,4 @@ Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Inst
   });
 }
 
-Entered enter(Operation operation, const Quota& quota, SyncedState& state, std::int64_t cost,
-              Instant now) {
-  if (operation == Operation::kCharge) {
-    const Decision decision = charge(quota, state, cost, now);
-    return {decision, decision.verdict == Verdict::kNever ? 0 : cost};
-  }
-  std::int64_t rest = 0;
-  if (operation == Operation::kDrain) {
-    const Decision seen = look_at(quota, state, cost, now);
-    if (!seen.allowed()) rest = seen.remaining;
-    if (rest > 0 && !spend(quota, state, rest, now).allowed()) rest = 0;
-  }
-  const Decision decision = spend(quota, state, cost, now);
-  return {decision, rest + (decision.allowed() ? cost : 0)};
-}
-
 }  // namespace weir

@@ -34,12 +34,4 @@ Decision look_at(const Quota& quota, const SyncedState& state, std::int64_t cost
 // Charges whatever the limit says, as the script does.
 Decision charge(const Quota& quota, SyncedState& state, std::int64_t units, Instant now);
 
-// What an operation that spends answers, and how many units it has spent.
-struct Entered {
-  Decision decision;
-  std::int64_t units = 0;
-};
-Entered enter(Operation operation, const Quota& quota, SyncedState& state, std::int64_t cost,
-              Instant now);
-
 }  // namespace weir

@@ -5,6 +5,16 @@
 #include "base/assert.h"
 
 namespace weir {
+namespace {
+
+// A reset or a refund may free the key, and a charge prolongs its denials.
+bool ends_denials(const Charge& charge, Operation operation) {
+  const bool prolongs =
+      operation == Operation::kCharge && charge.quota->algorithm() != Algorithm::kFixedWindow;
+  return operation == Operation::kReset || charge.cost < 0 || prolongs;
+}
+
+}  // namespace
 
 RedisStore::RedisStore(const RedisStoreOptions& options, RedisSender& sender)
     : deadline_(options.deadline),
@@ -19,7 +29,9 @@ void RedisStore::decide(Batch& batch, Instant now) noexcept {
   WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
   batch.error = StoreError::kNone;
   if (batch.charges.empty()) return batch.on_done(batch);
-  forget_denials(batch.charges, batch.operation);
+  for (const Charge& charge : batch.charges) {
+    if (ends_denials(charge, batch.operation)) denials_.forget(charge.key);
+  }
   if (answer_from_memory(batch, now)) return;
   const Instant deadline = std::min(now + deadline_, batch.give_up_at);
   const Departure departure{.latest = now + std::min(kGatherMax, (deadline - now) / kPart)};
@@ -44,21 +56,6 @@ bool RedisStore::answer_from_memory(Batch& batch, Instant now) noexcept {
   return true;
 }
 
-// A reset or a refund may free the key, and a charge prolongs its denials.
-void RedisStore::forget_denials(std::span<const Charge> charges, Operation operation) {
-  for (const Charge& charge : charges) {
-    const bool prolongs =
-        operation == Operation::kCharge && charge.quota->algorithm() != Algorithm::kFixedWindow;
-    if (operation == Operation::kReset || charge.cost < 0 || prolongs) denials_.forget(charge.key);
-  }
-}
-
-void RedisStore::forget_debts(const Batch& answered) {
-  for (std::size_t index = 0; index < answered.charges.size(); ++index) {
-    if (answered.decisions[index].allowed()) denials_.forget_debt(answered.charges[index].key);
-  }
-}
-
 // ---- answers ----
 
 bool RedisStore::pack(Errand& errand, ChargeCall& words, Instant) {
@@ -72,22 +69,23 @@ ChargeFailure RedisStore::answered(const Errand& errand, ChargeReplies& replies,
   Batch& batch = *errand.batch;
   const ChargeFailure failure = replies.read(batch.charges, batch.decisions);
   if (failure != ChargeFailure::kNone) return failure;
-  note_denials(batch, errand.since);
-  forget_denials(batch.charges, batch.operation);
-  forget_debts(batch);
+  remember(batch, errand.since);
   own_counters_.enter(batch, now);
   batch.on_done(batch);
   return ChargeFailure::kNone;
 }
 
 // A key that comes twice in an all-or-nothing batch may be denied for that alone.
-void RedisStore::note_denials(const Batch& batch, Instant asked_at) {
-  if (!spends(batch.operation)) return;
+void RedisStore::remember(const Batch& batch, Instant asked_at) {
   for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-    const KeyHash& key = batch.charges[index].key;
-    const bool comes_once = std::ranges::count(batch.charges, key, &Charge::key) == 1;
-    if (batch.operation == Operation::kSpendAll && !comes_once) continue;
-    denials_.note(batch.charges[index], batch.decisions[index], asked_at, batch.operation);
+    const Charge& charge = batch.charges[index];
+    const bool is_for_itself =
+        batch.operation == Operation::kSpendAll
+            ? std::ranges::count(batch.charges, charge.key, &Charge::key) == 1
+            : spends(batch.operation);
+    if (is_for_itself) denials_.note(charge, batch.decisions[index], asked_at, batch.operation);
+    if (ends_denials(charge, batch.operation)) denials_.forget(charge.key);
+    if (batch.decisions[index].allowed()) denials_.forget_debt(charge.key);
   }
 }
 

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "store/redis/calls/redis_sender.h"
 #include "store/redis/keys/denial_memory.h"
@@ -44,9 +43,7 @@ class RedisStore final : public Store, private ErrandOwner {
   void lost(const Errand& errand, Instant now) override;
 
   bool answer_from_memory(Batch& batch, Instant now) noexcept;
-  void note_denials(const Batch& batch, Instant asked_at);
-  void forget_denials(std::span<const Charge> charges, Operation operation);
-  void forget_debts(const Batch& answered);
+  void remember(const Batch& answered, Instant asked_at);
 
   const Duration deadline_;
   RedisSender& sender_;
