@@ -1,4 +1,4 @@
-"""The limits that docs/reference/limits.md promises are those of the code.
+"""The limits that the two pages about limits promise are those of the code.
 
 A row of a table whose last cell names a constant, as in `src/net/entrance.h`: `kPatience`,
 states that constant's value in its second cell: 10 seconds, 32 KiB, 100,000.
@@ -8,7 +8,7 @@ import re
 
 from house_rules.tree import Finding, line_of
 
-DOCUMENT = "docs/reference/limits.md"
+DOCUMENTS = ("docs/reference/limits.md", "docs/internals/limits.md")
 ROW = re.compile(r"^\|[^|\n]*\| *([^|\n]*?) *\|.*`([\w/.]+\.(?:h|cc))`: `(\w+)` *\|$", re.MULTILINE)
 STATED = re.compile(r"^([\d,]+(?:\.\d+)?) ?(\w*)")
 BYTES = {"KiB": 1 << 10, "MiB": 1 << 20}
@@ -17,17 +17,16 @@ DURATION = re.compile(r"(?:std::chrono::)?(milliseconds|seconds|minutes|hours)\(
 
 
 def check_limits(tree):
-    if not tree.exists(DOCUMENT):
-        return
-    text = tree.text(DOCUMENT)
-    for row in ROW.finditer(text):
-        stated, path, name = row.groups()
-        actual = value_of(tree.text(path), name) if tree.exists(path) else None
-        if actual is None:
-            yield Finding(DOCUMENT, line_of(text, row.start()), "limit", f"{path} has no {name}")
-        elif actual != meaning_of(stated):
-            yield Finding(DOCUMENT, line_of(text, row.start()), "limit",
-                          f"{name} is {actual:g} and not {stated!r}")
+    for document in filter(tree.exists, DOCUMENTS):
+        text = tree.text(document)
+        for row in ROW.finditer(text):
+            stated, path, name = row.groups()
+            actual = value_of(tree.text(path), name) if tree.exists(path) else None
+            line = line_of(text, row.start())
+            if actual is None:
+                yield Finding(document, line, "limit", f"{path} has no {name}")
+            elif actual != meaning_of(stated):
+                yield Finding(document, line, "limit", f"{name} is {actual:g} and not {stated!r}")
 
 
 def meaning_of(stated):
