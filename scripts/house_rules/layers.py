@@ -18,7 +18,7 @@ ROWS = [
     ["rules"],
     ["config"],
     ["engine", "proto"],
-    ["rls"],
+    ["gate", "rls"],
     ["net", "server/*", "store/*"],
     ["rulebook"],
     ["cli", "nginx"],

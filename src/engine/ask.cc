@@ -56,7 +56,9 @@ Ask ask_about(const Rule& rule, const Request& request, std::string& key, PartSc
           .client = request.client,
           .key_origin = Ask::KeyOrigin::kRequest,
           .cost = cost_of(rule, request)};
-  if (rule.tier) {
+  if (request.named_tier) {
+    ask.tier = *request.named_tier;
+  } else if (rule.tier) {
     const auto name = one_value(*rule.tier, request, tier);
     if (!name) repeats = Repeats::kSomething;
     ask.tier = name.value_or(std::string_view());

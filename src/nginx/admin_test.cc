@@ -68,7 +68,7 @@ TEST_F(AdminTest, ABlockByHandHoldsInEveryWorkerFromItsNextRequestOn) {
   EXPECT_FALSE(ask(*other_).is_denied());
   EXPECT_THAT(send("POST", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1","for":"1h"})"),
               StartsWith("HTTP/1.1 20"));
-  EXPECT_EQ(ask(*other_).answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(ask(*other_).said.answer->cause, Answer::Cause::kBlocked);
   EXPECT_THAT(get("/admin/blocks"), HasSubstr("192.0.2.1"));
   EXPECT_THAT(send("DELETE", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1"})"),
               StartsWith("HTTP/1.1 20"));

@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "server/http/check/check_reply.h"
-#include "server/http/check/denial_text.h"
 #include "store/memory/shared_store.h"
 
 namespace weir::nginx {
@@ -49,7 +47,7 @@ Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> fi
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_),
       under_way_(zone.under_way()),
-      headers_(gateway.headers()) {
+      voice_(engine_, gateway.headers()) {
   blocks_.share(BlockList::Audience::kProcesses);
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_, rules));
@@ -97,37 +95,20 @@ Judgement Judge::judge(const Question& question, Instant now) {
   stay_.reset();
   const Judgement judgement = decide(question, now);
   tell(now);
-  if (judgement.kind == Judgement::Kind::kTooManyLimits) stay_.reset();
+  if (judgement.kind == Judgement::Kind::kRefused) stay_.reset();
   asked_at_ = now;
   if (judgement.kind != Judgement::Kind::kWaits) counts_.record_latency(clock_.now() - now);
   return judgement;
-}
-
-// In place of the key that the rule makes of the request.
-void Judge::use_key(std::string_view key, const Request& request, Ask& ask) {
-  std::string& text = asks_->next_key();
-  make_key_of(*ask.rule, key, request, text);
-  ask.key = text;
-  const bool is_refused = key.empty() && ask.rule->missing == MissingPart::kDeny;
-  ask.key_state = is_refused ? Ask::KeyState::kRefused : Ask::KeyState::kGood;
 }
 
 // All rules that apply are charged, or none; those in shadow only for what passes. A request is
 // under way from here on, until it is denied or ends.
 Judgement Judge::decide(const Question& question, Instant now) {
   AsksPool& pool = *pools_[question.rules];
-  const RuleSet& rules = *pool.rules();
-  Request& request = question.described.request;
-  request.named_key = question.key;
-  const auto repeated = rules.repeated_header(request);
-  if (!repeated.empty()) {
-    return {.kind = Judgement::Kind::kRepeatedHeader, .at = now, .field = repeated};
-  }
   pool.take_again(asks_, Operation::kSpendAll);
-  const auto add = [&](const Rule& rule) { return add_ask(rule, question); };
-  if (!rules.for_each_match(request, question.described.match, engine_.wall_time(now), add)) {
-    return {.kind = Judgement::Kind::kTooManyLimits, .at = now};
-  }
+  const auto refusal = ask_rules(*pool.rules(), question.described, engine_.wall_time(now), *asks_,
+                                 [&](Ask& ask) { admit(ask, question); });
+  if (refusal) return {.kind = Judgement::Kind::kRefused, .at = now, .refusal = *refusal};
   if (asks_->empty()) return {.at = now};
   if (asks_->decide(now) == Asks::Progress::kWaits) {
     return {.kind = Judgement::Kind::kWaits, .at = now};
@@ -191,15 +172,9 @@ Duration Judge::patience(const Ask& ask, const Question& question) {
   return denial.delay_max;
 }
 
-// False if there is no room for it, and it is not there already. A rule that counts by the response
-// charges then; now what it reserves has to be left.
-bool Judge::add_ask(const Rule& rule, const Question& question) {
-  const Request& request = question.described.request;
-  PartScratch tier;
-  Ask ask = ask_about(rule, request, asks_->next_key(), tier);
-  if (question.key) use_key(*question.key, request, ask);
-  ask.tier = question.tier.value_or(ask.tier);
-  if (!request.other_paths.empty() && asks_->has(ask)) return true;
+// A rule that counts by the response charges then; now what it reserves has to be left.
+void Judge::admit(Ask& ask, const Question& question) {
+  const Rule& rule = *ask.rule;
   if (question.cost) ask.cost = cost_by(*question.cost);
   if (rule.effect == Rule::Effect::kConcurrency) ask.cost = enter(ask, question);
   if (rule.response) {
@@ -209,35 +184,26 @@ bool Judge::add_ask(const Rule& rule, const Question& question) {
     if (rule.response->reserved > 0) ask.under_way = reserve(ask, question);
   }
   ask.patience = patience(ask, question);
-  return asks_->add(ask);
 }
 
-Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& held, Instant now) {
-  auto stay = std::exchange(held, nullptr);
-  if (asks.progress() == Asks::Progress::kUnavailable) {
-    return {.kind = Judgement::Kind::kUnavailable, .at = now};
-  }
-  const auto shown = most_pressing(asks);  // none: all are in shadow, or count nothing
-  const bool passes = !shown || asks.answer(*shown).allowed();
-  const Duration wait = passes ? longest_wait(asks) : Duration{0};
-  if (stay != nullptr && passes) {
-    stay->forget_denied(asks);
-    if (wait == Duration{0}) stay->go_on();
-    if (!stay->is_empty()) held = std::move(stay);
-  }
-  return shown ? decided(asks, *shown, wait, now) : Judgement{.at = now};
+Judgement Judge::read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now) {
+  if (asks.progress() != Asks::Progress::kUnavailable) return decided(asks, stay, now);
+  stay.reset();
+  return {.kind = Judgement::Kind::kUnavailable, .at = now};
 }
 
-Judgement Judge::decided(const Asks& asks, std::size_t shown, Duration wait, Instant now) {
-  Judgement judgement{.kind = Judgement::Kind::kDecided,
-                      .at = now,
-                      .ask = &asks.ask(shown),
-                      .answer = &asks.answer(shown),
-                      .limit = limit_of_all(asks, shown, limit_items_),
-                      .wait = wait};
-  judgement.limit.texts = &policy_texts_;
-  judgement.limit.style = headers_;
-  judgement.limit.wall_time = engine_.wall_time(now);
+Judgement Judge::decided(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now) {
+  Judgement judgement{.at = now, .said = voice_.say(asks, now)};
+  if (judgement.said.ask != nullptr) judgement.kind = Judgement::Kind::kDecided;
+  if (judgement.is_denied()) {
+    stay.reset();
+    return judgement;
+  }
+  judgement.wait = longest_wait(asks);
+  if (stay == nullptr) return judgement;
+  stay->forget_denied(asks);
+  if (judgement.wait == Duration{0}) stay->go_on();
+  if (stay->is_empty()) stay.reset();
   return judgement;
 }
 

@@ -23,14 +23,13 @@
 #include "engine/asks/asks_pool.h"
 #include "engine/block_list.h"
 #include "engine/engine.h"
+#include "gate/gate.h"
 #include "net/loop/wall_clock.h"
 #include "nginx/block_log.h"
 #include "nginx/gateway.h"
 #include "nginx/stay/stay.h"
 #include "nginx/zone.h"
 #include "observe/traffic.h"
-#include "proto/http/rate_limit_headers.h"
-#include "server/http/check/forward_auth.h"
 #include "weir/clock.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
@@ -40,32 +39,26 @@ namespace weir::nginx {
 // A request, and what the place in nginx's configuration says that it came to.
 struct Question {
   DescribedRequest& described;
-  std::size_t rules = 0;  // the number of a set of the gateway
-  // Instead of what the rules make of the request.
-  std::optional<std::string_view> key{};
-  std::optional<std::string_view> tier{};
-  std::optional<std::string_view> cost{};
+  std::size_t rules = 0;                   // the number of a set of the gateway
+  std::optional<std::string_view> cost{};  // instead of what the rules make of the request
 };
 
 struct Judgement {
   enum class Kind : std::uint8_t {
-    kNothing,         // no rule applies
-    kDecided,         // as `ask` and `answer` say
-    kRepeatedHeader,  // the header `field` has to say one thing, and says several
-    kTooManyLimits,   // more apply at once than can be decided together
-    kUnavailable,     // nobody could decide
-    kWaits,           // for a Redis: see Pending
+    kNothing,      // no rule applies
+    kDecided,      // `said` says how
+    kRefused,      // `refusal` says why
+    kUnavailable,  // nobody could decide
+    kWaits,        // for a Redis: see Pending
   };
 
   Kind kind = Kind::kNothing;
   Instant at{};
-  const Ask* ask = nullptr;  // these two until the next request is judged
-  const Answer* answer = nullptr;
-  RateLimit limit{};  // what header fields say of it, likewise
-  std::string_view field{};
+  GateAnswer said{};  // until the next request is judged
+  GateRefusal refusal{};
   Duration wait{0};  // until a request that is allowed may go on
 
-  bool is_denied() const { return kind == Kind::kDecided && !answer->allowed(); }
+  bool is_denied() const { return !said.allows(); }
 };
 
 class Judge;
@@ -162,15 +155,14 @@ class Judge {
   using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
-  void use_key(std::string_view key, const Request& request, Ask& ask);
-  bool add_ask(const Rule& rule, const Question& question);
+  void admit(Ask& ask, const Question& question);
   Stay& stay(const Question& question);
   std::int64_t enter(const Ask& ask, const Question& question);
   std::int64_t reserve(const Ask& ask, const Question& question);
   Duration patience(const Ask& ask, const Question& question);
   // A request that is denied has no stay.
   Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
-  Judgement decided(const Asks& asks, std::size_t shown, Duration wait, Instant now);
+  Judgement decided(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -193,9 +185,7 @@ class Judge {
   std::unique_ptr<Stay> stay_;                    // and what it will owe
   Instant asked_at_{};                            // and when it came
   Decided decided_;                               // in the order that their answers came
-  std::vector<RateLimitItem> limit_items_;        // for the last reply
-  PolicyTexts policy_texts_;
-  const RateLimitStyle headers_;
+  GateVoice voice_;
   DescribedRequest scratch_;
 };
 

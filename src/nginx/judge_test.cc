@@ -14,8 +14,8 @@ namespace {
 TEST_F(Workers, WorkersCountTogether) {
   const auto one = worker();
   const auto other = worker();
-  EXPECT_EQ(ask(*one).answer->decision.remaining, 1);
-  EXPECT_EQ(ask(*other).answer->decision.remaining, 0);
+  EXPECT_EQ(ask(*one).said.answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*other).said.answer->decision.remaining, 0);
   EXPECT_TRUE(ask(*one).is_denied());
   EXPECT_FALSE(ask(*one, "/login", "192.0.2.2").is_denied());
 }
@@ -30,7 +30,7 @@ TEST_F(Workers, CountersAndBlocksOutliveTheWorkers) {
   const auto later = worker();
   const Judgement judgement = ask(*later);
   EXPECT_TRUE(judgement.is_denied());
-  EXPECT_EQ(judgement.answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(judgement.said.answer->cause, Answer::Cause::kBlocked);
 }
 
 TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
@@ -39,8 +39,8 @@ TEST_F(Workers, ABlockByOneWorkerHoldsForAll) {
   for (int i = 0; i < 3; ++i) ask(*one);
   clock_.time += std::chrono::minutes(2);  // the window is over, the block is not
   const Judgement judgement = ask(*other);
-  EXPECT_EQ(judgement.answer->cause, Answer::Cause::kBlocked);
-  EXPECT_EQ(judgement.answer->decision.retry_after, std::chrono::minutes(3));
+  EXPECT_EQ(judgement.said.answer->cause, Answer::Cause::kBlocked);
+  EXPECT_EQ(judgement.said.answer->decision.retry_after, std::chrono::minutes(3));
 }
 
 TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {
@@ -51,16 +51,16 @@ TEST_F(Workers, WhereNoRuleAppliesNothingIsSaid) {
 TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
   const auto judge = worker();
   const auto ask_for = [&](std::string_view key, std::string_view cost) {
-    Question question{.described = judge->scratch(), .rules = named_, .key = key, .cost = cost};
-    question.described.request = {.method = "GET"};
+    Question question{.described = judge->scratch(), .rules = named_, .cost = cost};
+    question.described.request = {.method = "GET", .named_key = key};
     set_target("/", "example.com", question.described);
     return judge->judge(question, clock_.time);
   };
-  EXPECT_EQ(ask_for("ada", "2").answer->decision.remaining, 1);
+  EXPECT_EQ(ask_for("ada", "2").said.answer->decision.remaining, 1);
   EXPECT_TRUE(ask_for("ada", "2").is_denied());
-  EXPECT_EQ(ask_for("bob", "1").answer->decision.remaining, 2);
-  EXPECT_EQ(ask_for("bob", "-5").answer->decision.remaining, 1) << "nothing is given back";
-  EXPECT_EQ(ask_for("bob", "0").answer->decision.remaining, 1) << "a look";
+  EXPECT_EQ(ask_for("bob", "1").said.answer->decision.remaining, 2);
+  EXPECT_EQ(ask_for("bob", "-5").said.answer->decision.remaining, 1) << "nothing is given back";
+  EXPECT_EQ(ask_for("bob", "0").said.answer->decision.remaining, 1) << "a look";
   EXPECT_EQ(judge->key_hash("named", "ada"), worker()->key_hash("named", "ada"));
   EXPECT_NE(judge->key_hash("named", "ada"), judge->key_hash("named", "bob"));
 }
@@ -69,10 +69,11 @@ TEST_F(Workers, ThePlaceMaySayKeyAndCost) {
 TEST_F(Workers, AnEmptyKeyIsTheClients) {
   const auto judge = worker();
   const auto left_for = [&](std::string_view client, std::string_view key) {
-    Question question{.described = judge->scratch(), .rules = named_, .key = key};
-    question.described.request = {.method = "GET", .client = IpAddress::parse(client)};
+    Question question{.described = judge->scratch(), .rules = named_};
+    question.described.request = {
+        .method = "GET", .named_key = key, .client = IpAddress::parse(client)};
     set_target("/", "example.com", question.described);
-    return judge->judge(question, clock_.time).answer->decision.remaining;
+    return judge->judge(question, clock_.time).said.answer->decision.remaining;
   };
   EXPECT_EQ(left_for("192.0.2.1", ""), 2);
   EXPECT_EQ(left_for("192.0.2.1", ""), 1);
@@ -83,13 +84,13 @@ TEST_F(Workers, AnEmptyKeyIsTheClients) {
 // As Tomcat reads the path. A key that the place gives is the same for all readings.
 TEST_F(Workers, TheRulesOfAllReadingsOfAPathApplyOnce) {
   const auto judge = worker();
-  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").answer->decision.remaining, 1);
-  EXPECT_EQ(ask(*judge, "/login;a%2fb").answer->decision.remaining, 0);
+  EXPECT_EQ(ask(*judge, "/login;%2f..%2fx").said.answer->decision.remaining, 1);
+  EXPECT_EQ(ask(*judge, "/login;a%2fb").said.answer->decision.remaining, 0);
   EXPECT_TRUE(ask(*judge, "/login;x").is_denied());
-  Question question{.described = judge->scratch(), .rules = named_, .key = "ada"};
-  question.described.request = {.method = "GET"};
+  Question question{.described = judge->scratch(), .rules = named_};
+  question.described.request = {.method = "GET", .named_key = "ada"};
   set_target("/login;%2f..%2fx", "example.com", question.described);
-  EXPECT_EQ(judge->judge(question, clock_.time).answer->decision.remaining, 2);
+  EXPECT_EQ(judge->judge(question, clock_.time).said.answer->decision.remaining, 2);
 }
 
 TEST_F(Workers, FiguresAreThoseOfAllWorkersEver) {

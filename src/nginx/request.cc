@@ -18,7 +18,6 @@
 #include "rules/mode.h"
 #include "rules/request/plain_value.h"
 #include "rules/text/text_template.h"
-#include "server/http/check/check_reply.h"
 #include "server/http/check/denial_text.h"
 #include "server/http/problem.h"
 
@@ -150,7 +149,7 @@ ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, 
 
 ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
                const Request& described) {
-  const Rule& rule = *judgement.ask->rule;
+  const Rule& rule = *judgement.said.ask->rule;
   const auto status =
       rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
   ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
@@ -159,8 +158,8 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
     return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
   }
   const TemplateValues values{.rule = rule.id,
-                              .key = judgement.ask->key,
-                              .decision = judgement.answer->decision,
+                              .key = judgement.said.ask->key,
+                              .decision = judgement.said.answer->decision,
                               .request = described};
   const DenialText text(rule.denial, values, static_cast<int>(status));
   for (const NameValue& field : text.fields()) {
@@ -194,9 +193,9 @@ void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, D
 void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
   decided.time_us = epoch_us(judgement.at);
   if (judgement.kind != Judgement::Kind::kDecided) return;
-  const Answer& answer = *judgement.answer;
+  const Answer& answer = *judgement.said.answer;
   decided.mode = str_of(mode_name(answer.mode));
-  keep_names(judgement.ask->rule->id, judgement.ask->key, pool, decided);
+  keep_names(judgement.said.ask->rule->id, judgement.said.ask->key, pool, decided);
   decided.limit = answer.decision.limit;
   decided.remaining = answer.decision.remaining;
   if (answer.decision.verdict == Verdict::kDenied) {
@@ -206,21 +205,24 @@ void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& d
   decided.decision = str_of(decision_text(judgement, state));
 }
 
+void log_refusal(const ngx_http_request_t* request, const GateRefusal& refusal) {
+  ngx_log_t* const log = request->connection->log;
+  if (refusal.repeated_header.empty()) {
+    ngx_log_error(NGX_LOG_ERR, log, 0, "weir: more than 16 limits apply at once");
+  } else {
+    ngx_str_t name = str_of(refusal.repeated_header);
+    ngx_log_error(NGX_LOG_INFO, log, 0, "weir: header \"%V\" is repeated, and has to say one thing",
+                  &name);
+  }
+}
+
 ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided,
                  const Judgement& judgement, const Request& described) {
   switch (judgement.kind) {
     case Judgement::Kind::kNothing: return NGX_DECLINED;
-    case Judgement::Kind::kRepeatedHeader: {
-      ngx_str_t field = str_of(judgement.field);
-      ngx_log_error(NGX_LOG_INFO, request->connection->log, 0,
-                    "weir: header \"%V\" is repeated, and has to say one thing", &field);
-      return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
-    }
-    case Judgement::Kind::kTooManyLimits:
-      ngx_log_error(NGX_LOG_ERR, request->connection->log, 0,
-                    "weir: more than 16 limits apply at once");
-      if (place.state() == Switch::kDryRun) return NGX_DECLINED;
-      return described.other_paths.empty() ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_HTTP_BAD_REQUEST;
+    case Judgement::Kind::kRefused:
+      log_refusal(request, judgement.refusal);
+      return place.state() == Switch::kDryRun ? NGX_DECLINED : judgement.refusal.status;
     case Judgement::Kind::kUnavailable:
       return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
     case Judgement::Kind::kWaits:
@@ -230,7 +232,7 @@ ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decide
     if (decided.stay != nullptr) decided.stay->go_on();
     return NGX_DECLINED;
   }
-  if (!add_limit_fields(request, judgement.limit)) {
+  if (!add_limit_fields(request, judgement.said.limit)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   if (judgement.is_denied()) return deny(request, place, judgement, described);
@@ -256,8 +258,8 @@ ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place)
   }
   Question question{.described = described, .rules = place.rules};
   Decided* const decided = keep_decided(request);
-  if (decided == nullptr || !read_value(request, place.key, question.key) ||
-      !read_value(request, place.tier, question.tier) ||
+  if (decided == nullptr || !read_value(request, place.key, described.request.named_key) ||
+      !read_value(request, place.tier, described.request.named_tier) ||
       !read_value(request, place.cost, question.cost)) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }

@@ -79,6 +79,7 @@ Texts first_keys(const Rule& rule, const Request& request) {
 }
 
 Texts tiers_of(const Rule& rule, const Request& request) {
+  if (request.named_tier) return {std::string(*request.named_tier)};
   if (!rule.tier) return {std::string()};
   Bounded tiers;
   for (const std::string& value : values_of(*rule.tier, request)) {
@@ -102,12 +103,16 @@ std::pair<double, std::int64_t> least_of(std::span<const Quota> limits) {
 
 std::shared_ptr<const KeyChoices> key_choices(const Rule& rule, const Request& request) {
   auto choices = std::make_shared<KeyChoices>();
-  const bool is_joined = rule.key_form == Rule::KeyForm::kAll;
-  choices->keys = is_joined ? joined_keys(rule, request) : first_keys(rule, request);
-  choices->tiers = tiers_of(rule, request);
-  if (choices->are_too_many()) return choices;
   std::string counted;
   make_key(rule, request, counted);
+  const bool is_joined = rule.key_form == Rule::KeyForm::kAll;
+  if (request.named_key) {
+    choices->keys = {counted};
+  } else {
+    choices->keys = is_joined ? joined_keys(rule, request) : first_keys(rule, request);
+  }
+  choices->tiers = tiers_of(rule, request);
+  if (choices->are_too_many()) return choices;
   if (std::ranges::find(choices->keys, counted) == choices->keys.end()) {
     choices->keys.push_back(std::move(counted));
   }

@@ -27,6 +27,18 @@ TEST(KeyChoices, AreAllKeysThatTheValuesMakeAndTheOneThatCounts) {
             (Texts{"1:x0:", "1:y0:", "0:0:"}));
 }
 
+TEST(KeyChoices, OfWhatSomebodyNamesInsteadIsTheOne) {
+  const std::vector<NameValue> headers = {{"A", "x, y"}};
+  Rule rule = rule_by({{.property = kHeader, .name = "A"}});
+  rule.tier = KeyPart{.property = kHeader, .name = "A"};
+  const auto key = key_choices(rule, {.headers = headers, .named_key = "ada"});
+  EXPECT_EQ(key->keys, Texts{"ada"});
+  EXPECT_EQ(key->tiers, (Texts{"x", "y", ""}));
+  const auto tier = key_choices(rule, {.headers = headers, .named_tier = "gold"});
+  EXPECT_EQ(tier->keys, (Texts{"x", "y", ""}));
+  EXPECT_EQ(tier->tiers, Texts{"gold"});
+}
+
 TEST(KeyChoices, AreBounded) {
   std::string values = "0";
   for (std::size_t i = 1; i < KeyChoices::kChoicesMax; ++i) values += "," + std::to_string(i);

@@ -56,6 +56,13 @@ Words words_of(const Rule& rule, std::string_view value, const Request& request,
   return {.begin = client.empty() ? "" : kByClient, .rest = client};
 }
 
+// The key of a text that somebody gives instead of the rule's parts, and that may be missing, too.
+void make_named_key(const Rule& rule, const Request& request, std::string& key) {
+  PartScratch scratch{};
+  const Words words = words_of(rule, *request.named_key, request, scratch);
+  key.assign(words.begin).append(words.rest);
+}
+
 void append_named(const KeyPart& part, std::string_view value, std::string& key) {
   if (value.empty()) return;
   append_name(part, key);
@@ -132,14 +139,11 @@ void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
   key.append(words.begin).append(words.rest);
 }
 
-void make_key_of(const Rule& rule, std::string_view text, const Request& request,
-                 std::string& key) {
-  PartScratch scratch{};
-  const Words words = words_of(rule, text, request, scratch);
-  key.assign(words.begin).append(words.rest);
-}
-
 Repeats make_key(const Rule& rule, const Request& request, std::string& key) {
+  if (request.named_key) {
+    make_named_key(rule, request, key);
+    return Repeats::kNothing;
+  }
   key.clear();
   PartScratch scratch;
   Repeats repeats = Repeats::kNothing;
@@ -174,6 +178,7 @@ bool skips(const Rule& rule, const Request& request) {
 bool refuses(const Rule& rule, const Request& request) {
   bool lacks = false;
   if (rule.missing != MissingPart::kDeny) return lacks;
+  if (request.named_key) return request.named_key->empty();
   for_each_missing(rule, request, [&](const KeyPart&, PartState) { lacks = true; });
   return lacks;
 }

@@ -31,9 +31,6 @@ enum class Repeats : std::uint8_t { kNothing, kSomething };
 // The key as key_of() makes it, and whether a part of it has several values.
 Repeats make_key(const Rule& rule, const Request& request, std::string& key);
 
-// The key of a text that somebody gives instead of the rule's parts, and that may be missing, too.
-void make_key_of(const Rule& rule, std::string_view text, const Request& request, std::string& key);
-
 // Adds to `key` what it says of the part, whose value may be empty: then it is missing.
 void append_value(const Rule& rule, const KeyPart& part, std::string_view value,
                   const Request& request, std::string& key);

@@ -26,9 +26,11 @@ struct Request {
   std::string_view path{};  // in the first of its readings: rules/request/request_path.h
   std::span<const std::string_view> other_paths{};  // its further readings
   std::string_view query{};
-  std::span<const NameValue> headers{};         // in the order sent; names in any case
-  std::optional<std::string_view> named_key{};  // instead of what each rule makes of the request
-  std::optional<IpAddress> client{};            // rules/request/client_address.h says who that is
+  std::span<const NameValue> headers{};  // in the order sent; names in any case
+  // Instead of what each rule makes of the request.
+  std::optional<std::string_view> named_key{};
+  std::optional<std::string_view> named_tier{};
+  std::optional<IpAddress> client{};  // rules/request/client_address.h says who that is
 
   // Added by the rule set, as far as its rules look at them.
   std::string_view folder{};                // the path with a slash at its end

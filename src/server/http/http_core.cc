@@ -63,6 +63,7 @@ HttpCore::HttpCore(HttpNode& node, Engine& engine, BlockList& blocks, RuleSetPtr
       counts_(node.counts().add_core()),
       blocks_(blocks),
       asks_(engine, blocks, std::move(rules)),
+      voice_(engine, node.options().headers),
       rls_(engine, blocks, asks_.rules(), node.options().rls),
       scratch_(std::make_unique<char[]>(kScratchInitial)),
       scratch_size_(kScratchInitial) {}
@@ -216,20 +217,13 @@ AsksPtr HttpCore::begin_asks(const Exchange& exchange, Operation operation) {
   return asks_.take(operation);
 }
 
-RateLimit HttpCore::styled(RateLimit limit, const Recipient& to) {
-  limit.texts = &policy_texts_;
-  limit.style = node_.options().headers;
-  limit.wall_time = engine_.wall_time(to.now);
-  return limit;
-}
-
 void HttpCore::write_answer(const Recipient& to, const Asks& asks, std::size_t index) {
   const Ask& ask = asks.ask(index);
   const std::size_t room = kDecisionJsonMax + ask.echo.size();
   char* const body = scratch(room);
   TextWriter writer(body, room);
   write_decision_json(writer, ask.echo, asks.answer(index));
-  const RateLimit limit = styled(limit_of_one(asks, index, limit_items_), to);
+  const RateLimit limit = voice_.say_one(asks, index, to.now);
   write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 

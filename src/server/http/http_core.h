@@ -31,12 +31,12 @@
 #include "engine/asks/asks_pool.h"
 #include "engine/asks/check_queue.h"
 #include "engine/asks/late_asks.h"
+#include "gate/gate.h"
 #include "proto/http/http1_head.h"
 #include "proto/session.h"
 #include "rls/rate_limit_service.h"
 #include "rules/rule_set.h"
 #include "server/http/check/check_body.h"
-#include "server/http/check/forward_auth.h"
 #include "server/http/console/live_session.h"
 #include "server/http/http_counts.h"
 #include "server/http/http_node.h"
@@ -118,10 +118,8 @@ class HttpCore {
                      std::span<const NameValue> fields = {});
   // The reply to a single check.
   void write_answer(const Recipient& to, const Asks& asks, std::size_t index);
-  // The same fields as the node's settings want them.
-  RateLimit styled(RateLimit limit, const Recipient& to);
-  // Memory for one reply's.
-  std::vector<RateLimitItem>& limit_items() { return limit_items_; }
+  // What replies say of limits.
+  GateVoice& voice() { return voice_; }
 
   // Answers a single check, later: at the latest with flush().
   void queue(const Exchange& exchange, const Ask& ask);
@@ -190,8 +188,7 @@ class HttpCore {
   BlockList& blocks_;
   CheckReader reader_;
   AsksPool asks_;
-  std::vector<RateLimitItem> limit_items_;
-  PolicyTexts policy_texts_;
+  GateVoice voice_;
   Queue queue_{asks_};
   rls::RateLimitService rls_;
   LiveConsoles consoles_;

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "engine/asks/asks.h"
+#include "gate/described_request.h"
 #include "proto/json_writer.h"
 #include "rules/request/plain_value.h"
 #include "rules/request_match.h"
@@ -17,7 +18,6 @@
 #include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "engine/asks/asks.h"
-#include "server/http/check/check_reply.h"
+#include "gate/gate.h"
 #include "server/http/check/denial_text.h"
 #include "server/http/check/forward_auth.h"
 #include "server/http/handlers.h"
@@ -32,37 +32,29 @@ void write_denial(HttpCore& core, const Recipient& to, const AuthTerms& auth,
 
 void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, const Asks& asks,
                 const Request& request) {
-  const auto shown = most_pressing(asks);
-  if (!shown) return core.write(to, {.status = auth.allow, .content_type = {}});
-
-  const Rule& rule = *asks.ask(*shown).rule;
-  const Answer& answer = asks.answer(*shown);
-  const RateLimit limit = core.styled(limit_of_all(asks, *shown, core.limit_items()), to);
-  if (answer.allowed()) {
-    return core.write(to, {.status = auth.allow, .content_type = {}, .limit = &limit});
+  const GateAnswer said = core.voice().say(asks, to.now);
+  if (said.ask == nullptr) return core.write(to, {.status = auth.allow, .content_type = {}});
+  if (said.answer->allowed()) {
+    return core.write(to, {.status = auth.allow, .content_type = {}, .limit = &said.limit});
   }
-  const TemplateValues values{.rule = rule.id,
-                              .key = asks.ask(*shown).key,
-                              .decision = answer.decision,
-                              .request = request};
-  write_denial(core, to, auth, values, rule.denial, limit);
+  const Rule& rule = *said.ask->rule;
+  const TemplateValues values{
+      .rule = rule.id, .key = said.ask->key, .decision = said.answer->decision, .request = request};
+  write_denial(core, to, auth, values, rule.denial, said.limit);
+}
+
+Problem problem_of(const GateRefusal& refusal) {
+  if (!refusal.repeated_header.empty()) return repeated_field(refusal.repeated_header);
+  return http_problem(refusal.status, "More than 16 limits apply at once.");
 }
 
 // All rules that apply are charged, or none; those in shadow only for what passes.
 void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
                  DescribedPtr described) {
-  Request& request = described->request;
-  const Instant wall_time = core.engine().wall_time(exchange.now);
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
-  const auto add = [&](const Rule& rule) {
-    PartScratch tier{};
-    const Ask ask = ask_about(rule, request, asks->next_key(), tier);
-    return (!request.other_paths.empty() && asks->has(ask)) || asks->add(ask);
-  };
-  if (!core.rules().for_each_match(request, described->match, wall_time, add)) {
-    const int status = request.other_paths.empty() ? 500 : 400;  // whose fault it is
-    return core.reply_problem(exchange, http_problem(status, "More than 16 limits apply at once."));
-  }
+  const auto refusal = ask_rules(core.rules(), *described, core.engine().wall_time(exchange.now),
+                                 *asks, [](const Ask&) {});
+  if (refusal) return core.reply_problem(exchange, problem_of(*refusal));
   core.decide(
       std::move(asks), exchange,
       [&core, auth, described = std::move(described)](const Recipient& to, const Asks& decided) {
@@ -87,8 +79,6 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
   if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }
-  const auto repeated = core.rules().repeated_header(described->request);
-  if (!repeated.empty()) return core.reply_problem(exchange, repeated_field(repeated));
   decide_auth(core, exchange, *terms, std::move(described));
 }
 

@@ -14,10 +14,8 @@
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
-#include "engine/asks/asks.h"
-#include "proto/http/rate_limit_headers.h"
+#include "engine/ask.h"
 #include "proto/text_writer.h"
 
 namespace weir {
@@ -27,23 +25,5 @@ inline constexpr std::size_t kDecisionJsonMax = 320;  // names: 123; values: up 
 
 // `key_json` is the key as a JSON string.
 void write_decision_json(TextWriter& writer, std::string_view key_json, const Answer& answer);
-
-// What the header fields tell about an answer. Without a rule the policy is "default".
-inline RateLimit limit_of(const Ask& ask, const Answer& answer) {
-  const auto name = ask.rule == nullptr ? "default" : std::string_view(ask.rule->id);
-  return {.policy = policy_of(name, answer.quota),
-          .decision = answer.decision,
-          .is_alone = answer.is_alone};
-}
-
-// Adds an item for each limit of the ask, unless the rule is in shadow or nothing is counted.
-void add_items(const Asks& asks, std::size_t index, std::vector<RateLimitItem>& items);
-
-// What the fields tell about one of several asks, each of a request of its own.
-// REQUIRES: `items`, whose memory is reused, outlives the answer
-RateLimit limit_of_one(const Asks& asks, std::size_t index, std::vector<RateLimitItem>& items);
-
-// What they tell about the asks of one request, of which `shown` presses most.
-RateLimit limit_of_all(const Asks& asks, std::size_t shown, std::vector<RateLimitItem>& items);
 
 }  // namespace weir

@@ -10,16 +10,6 @@ constexpr const char* kTooManyText = "Too many requests.";
 
 }  // namespace
 
-std::optional<std::size_t> most_pressing(const Asks& asks) {
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const Answer& answer = asks.answer(i);
-    if (asks.ask(i).rule->shadow || answer.cause == Answer::Cause::kNotCounted) continue;
-    if (!found || presses_more(answer.decision, asks.answer(*found).decision)) found = i;
-  }
-  return found;
-}
-
 // The one that attackers get.
 std::string_view usual_denial() {
   static const std::string kTooMany = to_json(http_problem(kTooManyRequests, kTooManyText));

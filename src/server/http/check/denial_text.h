@@ -1,26 +1,19 @@
-// What doors in front of an origin answer to requests that rules have decided: which of the answers
-// the client learns, and what a rule says to those it denies.
+// What a rule says to those it denies.
 //
-// Thread rule: any; most_pressing() the core of the asks. Tested by http_auth_test.cc.
+// Thread rule: values. Tested by http_auth_test.cc.
 
 #pragma once
 
-#include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/name_value.h"
-#include "engine/asks/asks.h"
 #include "rules/rule.h"
 #include "rules/text/text_template.h"
 
 namespace weir {
-
-// The ask that the client should learn about: none of a rule in shadow.
-std::optional<std::size_t> most_pressing(const Asks& asks);
 
 // What most denials say, with kProblemContentType: a body that is made once, and no further fields.
 std::string_view usual_denial();

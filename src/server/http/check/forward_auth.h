@@ -22,13 +22,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/name_value.h"
+#include "gate/described_request.h"
 #include "rules/request/client_address.h"
-#include "rules/request/request.h"
-#include "rules/request/request_path.h"
-#include "rules/rule_set.h"
 #include "server/http/problem.h"
 
 namespace weir {
@@ -70,23 +67,6 @@ struct AuthCall {
   std::span<const NameValue> headers;
   std::optional<IpAddress> peer;
 };
-
-// A request that a proxy or a person describes, with the memory for what has to be rewritten
-// or worked out; reused.
-struct DescribedRequest {
-  Request request;
-  PathReadings paths;
-  std::string host;
-  std::vector<NameValue> headers;
-  MatchScratch match;
-};
-
-// What a request is for, as rules compare it. `uri` is path and query, `host` may have a
-// port. The request views both. False: the path has too many readings, and Weir refuses it.
-bool set_target(std::string_view uri, std::string_view host, DescribedRequest& described);
-// One of them, for rules that need no more (RequestNeeds).
-bool set_uri(std::string_view uri, DescribedRequest& described);
-void set_host(std::string_view host, DescribedRequest& described);
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
 // which request it means.

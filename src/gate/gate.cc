@@ -1,0 +1,74 @@
+#include "gate/gate.h"
+
+namespace weir {
+namespace {
+
+std::string_view name_of(const Ask& ask) {
+  return ask.rule == nullptr ? "default" : std::string_view(ask.rule->id);
+}
+
+// The ask that the client should learn about: none of a rule in shadow.
+std::optional<std::size_t> most_pressing(const Asks& asks) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const Answer& answer = asks.answer(i);
+    if (asks.ask(i).rule->shadow || answer.cause == Answer::Cause::kNotCounted) continue;
+    if (!found || presses_more(answer.decision, asks.answer(*found).decision)) found = i;
+  }
+  return found;
+}
+
+}  // namespace
+
+RateLimit GateVoice::styled(const Asks& asks, std::size_t index, Instant now) {
+  const Answer& answer = asks.answer(index);
+  return {.policy = policy_of(name_of(asks.ask(index)), answer.quota),
+          .decision = answer.decision,
+          .is_alone = answer.is_alone,
+          .style = style_,
+          .wall_time = engine_.wall_time(now),
+          .texts = &texts_};
+}
+
+// One for each limit of the ask, unless the rule is in shadow or nothing is counted.
+void GateVoice::add_items(const Asks& asks, std::size_t index) {
+  const Ask& ask = asks.ask(index);
+  const Answer& answer = asks.answer(index);
+  const bool is_told = ask.rule == nullptr || !ask.rule->shadow;
+  if (!is_told || answer.cause == Answer::Cause::kNotCounted) return;
+  const Asks::Limits limits = asks.limits(index);
+  const std::string_view name = name_of(ask);
+  if (limits.quotas.empty()) {
+    return items_.push_back({policy_of(name, answer.quota), answer.decision});
+  }
+  for (std::size_t i = 0; i < limits.quotas.size(); ++i) {
+    items_.push_back({policy_of(name, limits.quotas[i], i + 1), limits.decisions[i]});
+  }
+}
+
+RateLimit GateVoice::say_one(const Asks& asks, std::size_t index, Instant now) {
+  RateLimit limit = styled(asks, index, now);
+  if (asks.limits(index).quotas.empty()) return limit;
+  items_.clear();
+  add_items(asks, index);
+  limit.items = items_;
+  return limit;
+}
+
+GateAnswer GateVoice::say(const Asks& asks, Instant now) {
+  const auto shown = most_pressing(asks);
+  return shown ? about(asks, *shown, now) : GateAnswer{};
+}
+
+GateAnswer GateVoice::about(const Asks& asks, std::size_t shown, Instant now) {
+  GateAnswer said{
+      .ask = &asks.ask(shown), .answer = &asks.answer(shown), .limit = say_one(asks, shown, now)};
+  if (asks.size() == 1) return said;
+  items_.clear();
+  for (std::size_t i = 0; i < asks.size(); ++i) add_items(asks, i);
+  said.limit.items = {};
+  if (items_.size() > 1) said.limit.items = items_;
+  return said;
+}
+
+}  // namespace weir

@@ -1,0 +1,84 @@
+// The gate in front of an origin: what rules ask of a request, and what its client learns.
+//
+//   described request ──> ask_rules() ──> Asks ──decided──> GateVoice::say() ──> the host's reply
+//
+// Two hosts call it: forward-auth of the HTTP door, and nginx's workers.
+//
+// Thread rule: the core of the asks. Tested by src/server/http/check/http_auth_test.cc,
+// src/nginx/judge_test.cc and tests/nginx.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/asks/asks.h"
+#include "engine/engine.h"
+#include "gate/described_request.h"
+#include "proto/http/rate_limit_headers.h"
+#include "rules/rule_set.h"
+
+namespace weir {
+
+// Why a request is refused before anything is asked.
+struct GateRefusal {
+  int status;                          // 500 if it is the configuration's fault
+  std::string_view repeated_header{};  // has to say one thing; empty: too many limits apply at once
+};
+
+// Adds to `asks` what all rules that apply ask of the request. Calls `admit` with each ask, which
+// may change its cost and what it counts. REQUIRES: the request is complete, and `asks` are empty
+template <typename Admit>
+std::optional<GateRefusal> ask_rules(const RuleSet& rules, DescribedRequest& described,
+                                     Instant wall_time, Asks& asks, Admit admit) {
+  Request& request = described.request;
+  if (const auto repeated = rules.repeated_header(request); !repeated.empty()) {
+    return GateRefusal{.status = 400, .repeated_header = repeated};
+  }
+  const bool is_clear = request.other_paths.empty();
+  const auto add = [&](const Rule& rule) {
+    PartScratch tier;
+    Ask ask = ask_about(rule, request, asks.next_key(), tier);
+    if (!is_clear && asks.has(ask)) return true;
+    admit(ask);
+    return asks.add(ask);
+  };
+  if (rules.for_each_match(request, described.match, wall_time, add)) return std::nullopt;
+  return GateRefusal{.status = is_clear ? 500 : 400};
+}
+
+// What a client learns of its asks: of the one that presses most, and the fields of all.
+struct GateAnswer {
+  const Ask* ask = nullptr;  // null: all are in shadow, or count nothing
+  const Answer* answer = nullptr;
+  RateLimit limit{};
+
+  bool allows() const { return ask == nullptr || answer->allowed(); }
+};
+
+// Puts answers into the fields that a configuration wants. What it has said of one request holds
+// until the next.
+class GateVoice {
+ public:
+  // `engine` outlives this.
+  GateVoice(const Engine& engine, const RateLimitStyle& style) : engine_(engine), style_(style) {}
+
+  // All asks are of one request.
+  GateAnswer say(const Asks& asks, Instant now);
+  // One of several asks, each of a request of its own. Without a rule the policy is "default".
+  RateLimit say_one(const Asks& asks, std::size_t index, Instant now);
+
+ private:
+  GateAnswer about(const Asks& asks, std::size_t shown, Instant now);
+  RateLimit styled(const Asks& asks, std::size_t index, Instant now);
+  void add_items(const Asks& asks, std::size_t index);
+
+  const Engine& engine_;
+  const RateLimitStyle style_;
+  std::vector<RateLimitItem> items_;
+  PolicyTexts texts_;
+};
+
+}  // namespace weir
