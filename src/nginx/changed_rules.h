@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "nginx/gateway.h"
-#include "nginx/rule_board.h"
+#include "nginx/zone/rule_board.h"
 #include "rulebook/rulebook.h"
 #include "rules/rule_set.h"
 #include "server/http/admin/rule_desk.h"

@@ -4,7 +4,7 @@
 // structs have the same layout whatever else it was built with; the module's signature holds what
 // matters, and the build compares it with that of the nginx that is installed.
 //
-// Thread rule: constants. Tested by the static_assert in src/nginx/module.cc.
+// Thread rule: constants. Tested by the static_assert in src/nginx/module/module.cc.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // Which system headers there are: what nginx's configure writes, for Debian.
 //
-// Thread rule: constants. Tested by the static_assert in src/nginx/module.cc.
+// Thread rule: constants. Tested by the static_assert in src/nginx/module/module.cc.
 
 #pragma once
 

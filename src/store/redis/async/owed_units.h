@@ -2,7 +2,7 @@
 // else can push it if the core's process dies.
 //
 // Thread rule: its core. Tested by tests/redis/admitted_alone_test.cc and, as nginx's workers have
-// it, by src/nginx/fleet/owed_ledger_test.cc.
+// it, by src/nginx/zone/owed_ledger_test.cc.
 
 #pragma once
 

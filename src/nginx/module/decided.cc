@@ -1,0 +1,98 @@
+#include "nginx/module/decided.h"
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/ascii.h"
+
+namespace weir::nginx {
+namespace {
+
+ngx_http_output_header_filter_pt next_filter = nullptr;
+
+std::string_view find_field(ngx_list_t& list, std::string_view name) {
+  for (const ngx_list_part_t* part = &list.part; part != nullptr; part = part->next) {
+    for (const auto& field : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+      if (equal_ignoring_case(view_of(field.key), name)) return view_of(field.value);
+    }
+  }
+  return {};
+}
+
+// As the client gets it, or as the origin has sent it: nginx may be told to hide it.
+std::string_view field_of(ngx_http_request_t* request, std::string_view name) {
+  const auto shown = find_field(request->headers_out.headers, name);
+  if (!shown.empty() || request->upstream == nullptr) return shown;
+  ngx_list_t& received = request->upstream->headers_in.headers;
+  return received.part.elts == nullptr ? shown : find_field(received, name);
+}
+
+// An origin got a part of the request, as far as nginx knows, and no other has answered it.
+bool is_unanswered(const ngx_http_request_t* request) {
+  const ngx_array_t* const tries = request->upstream_states;
+  if (tries == nullptr) return false;
+  constexpr auto kNever = static_cast<ngx_msec_t>(-1);
+  bool unanswered = false;
+  for (const auto& each :
+       std::span(static_cast<const ngx_http_upstream_state_t*>(tries->elts), tries->nelts)) {
+    if (each.peer == nullptr) continue;  // stands between those of two locations
+    unanswered = each.header_time == kNever && (unanswered || each.bytes_sent > 0);
+  }
+  return unanswered;
+}
+
+void charge(Stay& stay, const ResponseHead& response, ngx_log_t* log) noexcept {
+  if (deciders.judge == nullptr) return;
+  try {
+    deciders.judge->charge(stay, response);
+    if (deciders.loop != nullptr) deciders.loop->has_asked();
+  } catch (const std::exception& error) {
+    ngx_log_error(NGX_LOG_ERR, log, 0, "weir: a response is not counted: %s", error.what());
+  }
+}
+
+// With a request that goes away while it waits goes what it has asked.
+void settle(void* data) {
+  auto& decided = *static_cast<Decided*>(data);
+  delete std::exchange(decided.parked, nullptr);
+  // Without a judge the process ends, and what it counts by has ended.
+  if (deciders.judge == nullptr) return;
+  const std::unique_ptr<Stay> stay(std::exchange(decided.stay, nullptr));
+  if (stay != nullptr && stay->owes()) charge(*stay, {.is_known = false}, ngx_cycle->log);
+}
+
+}  // namespace
+
+Decided* find_decided(const ngx_http_request_t* request) {
+  for (auto* cleanup = request->main->pool->cleanup; cleanup != nullptr; cleanup = cleanup->next) {
+    if (cleanup->handler == settle) return static_cast<Decided*>(cleanup->data);
+  }
+  return nullptr;
+}
+
+Decided* keep_decided(ngx_http_request_t* request) {
+  auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Decided));
+  if (cleanup == nullptr) return nullptr;
+  cleanup->handler = settle;
+  return new (cleanup->data) Decided();
+}
+
+ngx_int_t count_response(ngx_http_request_t* request) noexcept {
+  const Decided* const decided = request == request->main ? find_decided(request) : nullptr;
+  if (decided != nullptr && decided->stay != nullptr && decided->stay->owes()) {
+    const ResponseHead head{
+        .status = static_cast<int>(request->headers_out.status),
+        .is_known = !is_unanswered(request),
+        .field = [request](std::string_view name) { return field_of(request, name); }};
+    charge(*decided->stay, head, request->connection->log);
+  }
+  return next_filter(request);
+}
+
+void count_responses_before(ngx_http_output_header_filter_pt next) { next_filter = next; }
+
+}  // namespace weir::nginx

@@ -1,0 +1,438 @@
+#include "nginx/module/request.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/ascii.h"
+#include "nginx/module/decided.h"
+#include "nginx/module/delay.h"
+#include "nginx/module/settings.h"
+#include "proto/http/rate_limit_headers.h"
+#include "rules/mode.h"
+#include "rules/request/plain_value.h"
+#include "rules/text/text_template.h"
+#include "server/http/check/denial_text.h"
+#include "server/http/problem.h"
+
+namespace weir::nginx {
+namespace {
+
+constexpr std::size_t kHashDigits = 16;
+
+void for_each_header(const ngx_http_request_t* request, const auto& visit) {
+  for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
+       part = part->next) {
+    for (auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
+      visit(header);
+    }
+  }
+}
+
+void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
+  to.headers.clear();
+  for_each_header(from, [&](const ngx_table_elt_t& header) {
+    to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
+  });
+  to.request.headers = to.headers;
+}
+
+// Origins would differ in what they read: rules/request/plain_value.h.
+bool has_odd_header(const ngx_http_request_t* request) {
+  bool has_one = false;
+  for_each_header(request, [&](ngx_table_elt_t& header) {
+    if (is_plain_value(view_of(header.value))) return;
+    has_one = true;
+    ngx_log_error(NGX_LOG_INFO, request->connection->log, 0,
+                  "weir: header \"%V\" has a control character, or white space beyond ASCII at an "
+                  "end",
+                  &header.key);
+  });
+  return has_one;
+}
+
+// As rules compare it, as far as they do: what the client asked for, before nginx rewrote anything.
+// False: its path has too many readings.
+bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
+  to.request = {.method = view_of(from->method_name), .client = client_of(from)};
+  if (needs.headers) read_headers(from, to);
+  if (needs.host) set_host(view_of(from->headers_in.server), to);
+  return !needs.target || set_uri(view_of(from->unparsed_uri), to);
+}
+
+// nginx believes an absolute request line, and a proxied origin gets the field: rules see one host.
+bool says_two_hosts(const ngx_http_request_t* request, std::string_view host) {
+  const ngx_table_elt_t* const field = request->headers_in.host;
+  if (field == nullptr || view_of(field->value) == host) return false;
+  DescribedRequest other;
+  set_host(view_of(field->value), other);
+  return other.request.host != host;
+}
+
+// False if nginx could not work out the value. Nothing if the place has none.
+bool read_value(ngx_http_request_t* request, ngx_http_complex_value_t* value,
+                std::optional<std::string_view>& text) {
+  if (value == nullptr) return true;
+  ngx_str_t found;
+  if (ngx_http_complex_value(request, value, &found) != NGX_OK) return false;
+  text = view_of(found);
+  return true;
+}
+
+// As ngx_list_push(), without a call while there is room. Null if there is no memory.
+ngx_table_elt_t* new_field(ngx_list_t& fields) {
+  ngx_list_part_t& last = *fields.last;
+  const bool has_room = last.nelts < fields.nalloc;
+  void* const place =
+      has_room ? static_cast<ngx_table_elt_t*>(last.elts) + last.nelts++ : ngx_list_push(&fields);
+  return static_cast<ngx_table_elt_t*>(place);
+}
+
+bool push_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  ngx_table_elt_t* const field = new_field(request->headers_out.headers);
+  if (field == nullptr) return false;
+  *field = {.hash = 1, .key = name, .value = value};
+  return true;
+}
+
+class ResponseFields final : public FieldSink {
+ public:
+  explicit ResponseFields(ngx_http_request_t* request) : request_(request) {}
+
+  bool are_complete() const { return are_complete_; }
+
+ private:
+  void add(std::string_view name, std::string_view value) override {
+    if (!push_field(request_, str_of(name), str_of(value))) are_complete_ = false;
+  }
+
+  ngx_http_request_t* const request_;
+  bool are_complete_ = true;  // else nginx has no memory
+};
+
+bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
+  auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
+  if (room == nullptr) return false;
+  ResponseFields fields(request);
+  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
+  return fields.are_complete();
+}
+
+// The operator answers this status with a page of his own.
+bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
+  const auto* const core = static_cast<ngx_http_core_loc_conf_t*>(
+      ngx_http_get_module_loc_conf(request, ngx_http_core_module));
+  if (core->error_pages == nullptr) return false;
+  for (const auto& page : std::span(static_cast<ngx_http_err_page_t*>(core->error_pages->elts),
+                                    core->error_pages->nelts)) {
+    if (page.status == status) return true;
+  }
+  return false;
+}
+
+// Type and body live as long as the request.
+ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text) {
+  if (has_error_page(request, status)) return status;
+  if (type.data == nullptr || text.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  ngx_http_complex_value_t body{};
+  body.value = text;
+  ngx_http_finalize_request(
+      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
+  return NGX_DONE;
+}
+
+ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Judgement& judgement,
+               const Request& described) {
+  const Rule& rule = *judgement.said.ask->rule;
+  const auto status =
+      rule.denial.status != 0 ? rule.denial.status : static_cast<ngx_int_t>(place.status);
+  ngx_log_error(NGX_LOG_INFO, request->connection->log, 0, "weir: rule \"%s\" denies",
+                rule.id.c_str());
+  if (says_the_usual(rule.denial, static_cast<int>(status))) {
+    return answer(request, status, str_of(kProblemContentType), str_of(usual_denial()));
+  }
+  const TemplateValues values{.rule = rule.id,
+                              .key = judgement.said.ask->key,
+                              .decision = judgement.said.answer->decision,
+                              .request = described};
+  const DenialText text(rule.denial, values, static_cast<int>(status));
+  for (const NameValue& field : text.fields()) {
+    if (!add_field(request, copy_of(field.name, request->pool),
+                   copy_of(field.value, request->pool))) {
+      return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+  }
+  return answer(request, status, copy_of(text.content_type(), request->pool),
+                copy_of(text.body(), request->pool));
+}
+
+std::string_view decision_text(const Judgement& judgement, Switch state) {
+  const bool is_dry_run = state == Switch::kDryRun;
+  if (judgement.is_denied()) return is_dry_run ? "denied_dry_run" : "denied";
+  if (judgement.wait > Duration{0}) return is_dry_run ? "delayed_dry_run" : "delayed";
+  return "allowed";
+}
+
+// In one piece of memory. Nothing if there is none.
+void keep_names(std::string_view rule, std::string_view key, ngx_pool_t* pool, Decided& decided) {
+  auto* const room = static_cast<char*>(ngx_pnalloc(pool, rule.size() + key.size()));
+  if (room == nullptr) return;
+  ngx_memcpy(room, rule.data(), rule.size());
+  ngx_memcpy(room + rule.size(), key.data(), key.size());
+  decided.rule = str_of({room, rule.size()});
+  decided.key = str_of({room + rule.size(), key.size()});
+}
+
+// Keeps what variables say: longer than the rules, which a request may change.
+void note(const Judgement& judgement, Switch state, ngx_pool_t* pool, Decided& decided) {
+  decided.time_us = epoch_us(judgement.at);
+  if (judgement.kind != Judgement::Kind::kDecided) return;
+  const Answer& answer = *judgement.said.answer;
+  decided.mode = str_of(mode_name(answer.mode));
+  keep_names(judgement.said.ask->rule->id, judgement.said.ask->key, pool, decided);
+  decided.limit = answer.decision.limit;
+  decided.remaining = answer.decision.remaining;
+  if (answer.decision.verdict == Verdict::kDenied) {
+    decided.retry_after_s = std::max<std::int64_t>(1, whole_seconds(answer.decision.retry_after));
+  }
+  decided.wait_ms = std::chrono::ceil<std::chrono::milliseconds>(judgement.wait).count();
+  decided.decision = str_of(decision_text(judgement, state));
+}
+
+void log_refusal(const ngx_http_request_t* request, const GateRefusal& refusal) {
+  ngx_log_t* const log = request->connection->log;
+  if (refusal.repeated_header.empty()) {
+    ngx_log_error(NGX_LOG_ERR, log, 0, "weir: more than 16 limits apply at once");
+  } else {
+    ngx_str_t name = str_of(refusal.repeated_header);
+    ngx_log_error(NGX_LOG_INFO, log, 0, "weir: header \"%V\" is repeated, and has to say one thing",
+                  &name);
+  }
+}
+
+ngx_int_t act_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided,
+                 const Judgement& judgement, const Request& described) {
+  switch (judgement.kind) {
+    case Judgement::Kind::kNothing: return NGX_DECLINED;
+    case Judgement::Kind::kRefused:
+      log_refusal(request, judgement.refusal);
+      return place.state() == Switch::kDryRun ? NGX_DECLINED : judgement.refusal.status;
+    case Judgement::Kind::kUnavailable:
+      return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_SERVICE_UNAVAILABLE;
+    case Judgement::Kind::kWaits:
+    case Judgement::Kind::kDecided: break;
+  }
+  if (place.state() == Switch::kDryRun) {
+    if (decided.stay != nullptr) decided.stay->go_on();
+    return NGX_DECLINED;
+  }
+  if (!add_limit_fields(request, judgement.said.limit)) {
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  }
+  if (judgement.is_denied()) return deny(request, place, judgement, described);
+  if (judgement.wait > Duration{0}) return delay_request(request, decided, judgement.wait);
+  return NGX_DECLINED;
+}
+
+ngx_int_t park(ngx_http_request_t* request, Decided& decided) {
+  if (ngx_handle_read_event(request->connection->read, 0) != NGX_OK) {
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  }
+  decided.parked = new ParkedRequest(*deciders.judge, *deciders.loop, request);
+  return NGX_AGAIN;
+}
+
+ngx_int_t judge_request(ngx_http_request_t* request, const PlaceSettings& place) {
+  DescribedRequest& described = deciders.judge->scratch();
+  const Instant now = deciders.judge->catch_up();
+  const RequestNeeds& needs = deciders.judge->needs(place.rules);
+  if (!read_request(request, needs, described) || has_odd_header(request) ||
+      (needs.host && says_two_hosts(request, described.request.host))) {
+    return place.state() == Switch::kDryRun ? NGX_DECLINED : NGX_HTTP_BAD_REQUEST;
+  }
+  Question question{.described = described, .rules = place.rules};
+  Decided* const decided = keep_decided(request);
+  if (decided == nullptr || !read_value(request, place.key, described.request.named_key) ||
+      !read_value(request, place.tier, described.request.named_tier) ||
+      !read_value(request, place.cost, question.cost)) {
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  }
+  const Judgement judgement = deciders.judge->judge(question, now);
+  if (deciders.loop != nullptr) deciders.loop->has_asked();
+  if (judgement.kind == Judgement::Kind::kWaits) return park(request, *decided);
+  decided->stay = deciders.judge->take_stay().release();
+  note(judgement, place.state(), request->pool, *decided);
+  return act_on(request, place, *decided, judgement, described.request);
+}
+
+// Phases may run again while it waits.
+ngx_int_t go_on(ngx_http_request_t* request, const PlaceSettings& place, Decided& decided) {
+  if (decided.is_delayed) return NGX_AGAIN;
+  if (decided.parked == nullptr) return NGX_DECLINED;
+  if (!decided.parked->is_decided()) return NGX_AGAIN;
+  const std::unique_ptr<ParkedRequest> parked(std::exchange(decided.parked, nullptr));
+  DescribedRequest& described = deciders.judge->scratch();
+  read_request(request, deciders.judge->needs(place.rules), described);
+  const Judgement judgement = parked->judgement();
+  decided.stay = parked->take_stay().release();
+  note(judgement, place.state(), request->pool, decided);
+  return act_on(request, place, decided, judgement, described.request);
+}
+
+// ---- variables -------------------------------------------------------------------------
+
+enum class Variable : std::uint8_t {
+  kDecision,
+  kRule,
+  kKeyHash,
+  kLimit,
+  kRemaining,
+  kRetryAfter,
+  kMode,
+  kTime,
+  kDelay,
+  kAwaited,
+};
+
+struct VariableName {
+  std::string_view name;
+  Variable variable;
+};
+constexpr VariableName kVariables[] = {
+    {"weir_decision", Variable::kDecision},   {"weir_rule", Variable::kRule},
+    {"weir_key_hash", Variable::kKeyHash},    {"weir_limit", Variable::kLimit},
+    {"weir_remaining", Variable::kRemaining}, {"weir_retry_after", Variable::kRetryAfter},
+    {"weir_mode", Variable::kMode},           {"weir_time", Variable::kTime},
+    {"weir_delay", Variable::kDelay},         {"weir_awaited", Variable::kAwaited},
+};
+
+// The text of a number, in the request's memory.
+std::string_view write_number(ngx_http_request_t* request, std::uint64_t number, int base) {
+  std::array<char, 20> text;
+  const char* const end = std::to_chars(text.begin(), text.end(), number, base).ptr;
+  const auto digits = static_cast<std::size_t>(end - text.begin());
+  const std::size_t size = base == 16 ? kHashDigits : digits;
+  auto* const copy = static_cast<char*>(ngx_pnalloc(request->pool, size));
+  if (copy == nullptr) return {};
+  ngx_memset(copy, '0', size - digits);
+  ngx_memcpy(copy + size - digits, text.data(), digits);
+  return {copy, size};
+}
+
+// "0.350"; empty for 0.
+std::string_view write_seconds(ngx_http_request_t* request, std::int64_t ms) {
+  constexpr std::size_t kSize = 24;
+  if (ms == 0) return {};
+  auto* const copy = static_cast<u_char*>(ngx_pnalloc(request->pool, kSize));
+  if (copy == nullptr) return {};
+  const u_char* const end = ngx_snprintf(copy, kSize, "%L.%03L", ms / 1000, ms % 1000);
+  return {reinterpret_cast<const char*>(copy), static_cast<std::size_t>(end - copy)};
+}
+
+std::string_view text_of(ngx_http_request_t* request, const Decided& decided, Variable variable) {
+  const bool has_rule = decided.rule.data != nullptr;
+  const auto number = [&](std::int64_t value) {
+    return write_number(request, static_cast<std::uint64_t>(value), 10);
+  };
+  switch (variable) {
+    case Variable::kDecision: return view_of(decided.decision);
+    case Variable::kRule: return view_of(decided.rule);
+    case Variable::kMode: return view_of(decided.mode);
+    case Variable::kTime: return number(decided.time_us);
+    case Variable::kDelay: return write_seconds(request, decided.wait_ms);
+    case Variable::kAwaited: return decided.stay != nullptr && decided.stay->owes() ? "1" : "";
+    case Variable::kKeyHash:
+      if (!has_rule || deciders.judge == nullptr) return {};
+      return write_number(
+          request, deciders.judge->key_hash(view_of(decided.rule), view_of(decided.key)), 16);
+    case Variable::kLimit: return has_rule ? number(decided.limit) : std::string_view();
+    case Variable::kRemaining: return has_rule ? number(decided.remaining) : std::string_view();
+    case Variable::kRetryAfter:
+      return decided.retry_after_s > 0 ? number(decided.retry_after_s) : std::string_view();
+  }
+  return {};
+}
+
+ngx_int_t get_variable(ngx_http_request_t* request, ngx_http_variable_value_t* value,
+                       uintptr_t which) noexcept {
+  const Decided* const decided = find_decided(request);
+  const auto text = decided == nullptr ? std::string_view()
+                                       : text_of(request, *decided, static_cast<Variable>(which));
+  if (text.empty()) {
+    value->not_found = 1;
+    return NGX_OK;
+  }
+  value->data = str_of(text).data;
+  value->len = static_cast<unsigned>(text.size()) & 0xFFFFFFFU;
+  value->valid = 1;
+  value->no_cacheable = 0;
+  value->not_found = 0;
+  return NGX_OK;
+}
+
+}  // namespace
+
+std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
+  const sockaddr* const address = request->connection->sockaddr;
+  if (address->sa_family == AF_INET) {
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(address);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&v4->sin_addr);
+    return IpAddress::v4(std::span<const std::uint8_t, 4>(bytes, 4));
+  }
+  if (address->sa_family == AF_INET6) {
+    const auto* const v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    return IpAddress::v6(std::span<const std::uint8_t, 16>(v6->sin6_addr.s6_addr, 16));
+  }
+  return std::nullopt;  // a Unix socket
+}
+
+bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
+  return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
+}
+
+void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }
+
+ngx_int_t trim_headers(ngx_http_request_t* request) noexcept {
+  const auto& server =
+      *static_cast<PlaceSettings*>(ngx_http_get_module_loc_conf(request, ngx_http_weir_module));
+  if (!server.is_used) return NGX_DECLINED;
+  for_each_header(request, [](ngx_table_elt_t& header) {
+    const std::string_view trimmed = trim_blanks(view_of(header.value));
+    if (trimmed.size() == header.value.len) return;
+    header.value = str_of(trimmed);
+    header.value.data[header.value.len] = '\0';  // as nginx leaves each
+  });
+  return NGX_DECLINED;
+}
+
+ngx_int_t handle_request(ngx_http_request_t* request) noexcept {
+  const auto& place =
+      *static_cast<PlaceSettings*>(ngx_http_get_module_loc_conf(request, ngx_http_weir_module));
+  if (place.state() == Switch::kOff || request != request->main) return NGX_DECLINED;
+  try {
+    Decided* const decided = find_decided(request);
+    return decided != nullptr ? go_on(request, place, *decided) : judge_request(request, place);
+  } catch (const std::exception& error) {
+    ngx_log_error(NGX_LOG_ERR, request->connection->log, 0, "weir: %s", error.what());
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  }
+}
+
+ngx_int_t add_variables(ngx_conf_t* conf) noexcept {
+  for (const VariableName& each : kVariables) {
+    ngx_str_t name = str_of(each.name);
+    auto* const variable = ngx_http_add_variable(conf, &name, NGX_HTTP_VAR_NOCACHEABLE);
+    if (variable == nullptr) return NGX_ERROR;
+    variable->get_handler = get_variable;
+    variable->data = static_cast<uintptr_t>(each.variable);
+  }
+  return NGX_OK;
+}
+
+}  // namespace weir::nginx

@@ -1,0 +1,42 @@
+// What Weir does to nginx's requests: decides each once, answers those it denies, and keeps what
+// logs and headers say of it.
+//
+// A request is charged at the first place that has Weir switched on. Internal redirects (index,
+// try_files, error_page, named locations, X-Accel-Redirect) go on with what was decided, and
+// subrequests are not asked about.
+//
+// Thread rule: a worker's only thread. Tested by tests/nginx.
+
+#pragma once
+
+#include <optional>
+
+#include "base/ip_address.h"
+#include "nginx/abi/nginx_api.h"
+#include "nginx/judge.h"
+#include "nginx/module/worker_loop.h"
+
+namespace weir::nginx {
+
+// From now on this judge decides this worker's requests. Null: none does. `loop`: of the Redis for
+// which requests may wait; null: there is none.
+void use_judge(Judge* judge, WorkerLoop* loop);
+
+// The handler of phase POST_READ: takes the blanks around each value of a header away, before other
+// modules read it, and variables of which keys are made. A server without Weir keeps them.
+ngx_int_t trim_headers(ngx_http_request_t* request) noexcept;
+
+// The handler of phase PREACCESS.
+ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
+
+// Its address, as realip says; none at a Unix socket.
+std::optional<IpAddress> client_of(const ngx_http_request_t* request);
+
+// Adds a field to the response. False: there is no memory.
+// REQUIRES: the texts live as long as the request; without data they are for want of memory
+bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value);
+
+// Adds $weir_decision and the others.
+ngx_int_t add_variables(ngx_conf_t* conf) noexcept;
+
+}  // namespace weir::nginx

@@ -1,0 +1,142 @@
+#include "nginx/zone/concurrency.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace weir::nginx {
+
+// What a worker that was killed has left behind is whole, so there is nothing to mend.
+class Concurrency::Lock {
+ public:
+  explicit Lock(ShardMutex& mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~Lock() { mutex_.unlock(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+ private:
+  ShardMutex& mutex_;
+};
+
+void Concurrency::format(std::span<std::byte> memory) {
+  WEIR_ASSERT(memory.size() >= kBytesMin);
+  for (Owner& owner : head_of(memory).owners) owner.life.share();
+  for (ShardMutex& lock : head_of(memory).locks) lock.share();
+}
+
+Concurrency::Concurrency(std::span<std::byte> memory)
+    : head_(head_of(memory)),
+      sets_(reinterpret_cast<Set*>(memory.data() + sizeof(Head)),
+            (memory.size() - sizeof(Head)) / sizeof(Set)),
+      place_(take_place()),
+      term_(place_ ? head_.owners[*place_].term.load(std::memory_order_relaxed) : 0) {
+  static_assert(sizeof(Head) % alignof(Set) == 0 && sizeof(Head) + 8 * sizeof(Set) <= kBytesMin);
+}
+
+Concurrency::~Concurrency() {
+  if (!place_) return;
+  Owner& owner = head_.owners[*place_];
+  owner.term.fetch_add(1, std::memory_order_relaxed);
+  owner.life.unlock();
+}
+
+std::optional<std::uint32_t> Concurrency::take_place() {
+  for (std::uint32_t place = 0; place < kOwnersMax; ++place) {
+    Owner& owner = head_.owners[place];
+    if (!owner.life.try_lock()) continue;
+    owner.term.fetch_add(1, std::memory_order_relaxed);
+    return place;
+  }
+  return std::nullopt;
+}
+
+Concurrency::Set& Concurrency::set_of(KeyHash key) const { return sets_[key.high % sets_.size()]; }
+
+bool Concurrency::is_own(const Entry& entry) const {
+  return entry.owner == place_ && entry.term == term_;
+}
+
+bool Concurrency::is_valid(const Entry& entry) const {
+  return entry.count.load(std::memory_order_relaxed) > 0 &&
+         head_.owners[entry.owner].term.load(std::memory_order_relaxed) == entry.term;
+}
+
+bool Concurrency::is_orphan(const Entry& entry) const {
+  if (is_own(entry)) return false;
+  Owner& owner = head_.owners[entry.owner];
+  if (!owner.life.try_lock()) return false;
+  owner.term.fetch_add(1, std::memory_order_relaxed);
+  owner.life.unlock();
+  return true;
+}
+
+std::int64_t Concurrency::count(Set& set, std::uint64_t key) const {
+  std::int64_t sum = 0;
+  for (const Entry& entry : set) {
+    if (entry.key == key && is_valid(entry)) sum += entry.count.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+std::int64_t Concurrency::count_living(Set& set, std::uint64_t key) const {
+  for (const Entry& entry : set) {
+    if (entry.key == key && is_valid(entry)) is_orphan(entry);
+  }
+  return count(set, key);
+}
+
+// The entry of this worker for the key, else one that is free; null: there is none.
+Concurrency::Entry* Concurrency::place_for(Set& set, std::uint64_t key) const {
+  const auto own = std::ranges::find_if(set, [&](const Entry& entry) {
+    return entry.key == key && is_own(entry) && is_valid(entry);
+  });
+  if (own != set.end()) return &*own;
+  auto free = std::ranges::find_if_not(set, [&](const Entry& entry) { return is_valid(entry); });
+  if (free == set.end()) {
+    free = std::ranges::find_if(set, [&](const Entry& entry) { return is_orphan(entry); });
+  }
+  if (free == set.end()) return nullptr;
+  free->count.store(0, std::memory_order_relaxed);
+  free->key = key;
+  free->owner = *place_;
+  free->term = term_;
+  return &*free;
+}
+
+Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit) {
+  Set& set = set_of(key);
+  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
+  std::int64_t under_way = count(set, key.low);
+  if (under_way >= limit) under_way = count_living(set, key.low);
+  if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
+  return add(set, key.low, under_way);
+}
+
+Concurrency::Entrance Concurrency::enter_living(KeyHash key, std::int64_t limit) {
+  Set& set = set_of(key);
+  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
+  const std::int64_t under_way = count_living(set, key.low);
+  if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
+  return add(set, key.low, under_way);
+}
+
+Concurrency::Entrance Concurrency::add(Set& set, std::uint64_t key, std::int64_t others) const {
+  Entry* const entry = place_ ? place_for(set, key) : nullptr;
+  if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
+  // Behind all else of the entry, for whoever comes after this worker is killed here.
+  entry->count.store(entry->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return {Entrance::Kind::kEntered, others + 1};
+}
+
+void Concurrency::leave(KeyHash key) {
+  Set& set = set_of(key);
+  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
+  for (Entry& entry : set) {
+    if (entry.key != key.low || !is_own(entry) || !is_valid(entry)) continue;
+    entry.count.store(entry.count.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+    return;
+  }
+  WEIR_ASSERT(false);
+}
+
+}  // namespace weir::nginx
