@@ -137,7 +137,7 @@ Admin::Admin(const World& world, Instant now)
               .say = world.say},
              now),
       node_(options(rules_, judge_, fleet_, world.workers, world.zone.started()), judge_.traffic()),
-      door_(node_, judge_.engine(), judge_.blocks(), world.gateway.sets().front()) {
+      door_(node_, judge_.engine(), judge_.blocks().list(), world.gateway.sets().front()) {
   judge_.before_each([this](Instant then) { rules_.catch_up(then); });
 }
 
@@ -160,11 +160,11 @@ std::string Admin::answer(const Request& request, Instant now) {
     bytes.append("Content-Length: ").append(std::to_string(request.body.size())).append("\r\n");
   }
   bytes.append("Connection: close\r\n\r\n").append(request.body);
-  judge_.learn(now);
+  judge_.blocks().learn(now);
   rules_.catch_up(now);
   const auto session = door_.make_session({.address = request.client}, now);
   std::string reply = converse(*session, bytes, fleet_, now);
-  judge_.tell(now);
+  judge_.blocks().tell(now);
   return reply;
 }
 

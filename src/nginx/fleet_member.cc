@@ -67,7 +67,7 @@ RedisFleet::Core FleetMember::place() {
           .surroundings = {.reactor = loop_,
                            .dialer = dialer_,
                            .seed = seed_of(options_, world_.process)},
-          .blocks = world_.judge.blocks(),
+          .blocks = world_.judge.blocks().list(),
           .traffic = traffic_,
           .switches = switches_,
           .rule_counts = world_.judge.traffic().rules(),
@@ -88,7 +88,7 @@ void FleetMember::join(Duration patience) {
 
 void FleetMember::turn(Duration wait) {
   loop_.turn(wait);
-  world_.judge.tell(loop_.now());
+  world_.judge.blocks().tell(loop_.now());
 }
 
 // Everything that the workers of one node have to know of each other.
@@ -100,11 +100,11 @@ void FleetMember::look(Instant now) {
   const bool is_new = secret && (!secret_ || secret->bytes != secret_->bytes);
   if (is_new && !has_seat_) use_secret(*secret, now);
   traffic_.tick(now);
-  world_.judge.learn(now);
+  world_.judge.blocks().learn(now);
   take_seat(news, now);
   if (!has_seat_) return state_.set_live_nodes(news.known.live_nodes);
   note();
-  if (fleet_->has_told_blocks()) world_.judge.fleet_knows_blocks();
+  if (fleet_->has_told_blocks()) world_.judge.blocks().fleet_knows_all();
   if (!secret_) return;
   owed_.inherit(
       [&](const Charge& charge, std::int64_t entered) { fleet_->owe(charge, entered, now); });
@@ -120,11 +120,11 @@ void FleetMember::take_seat(const FleetBoard::News& news, Instant now) {
   if (std::exchange(has_seat_, news.has_seat) == news.has_seat) return;
   if (!has_seat_) {
     fleet_->end_beat();
-    return world_.judge.stop_telling_fleet();
+    return world_.judge.blocks().stop_telling_fleet();
   }
   const std::string& read = news.known.blocks_read;
   state_.set_live_nodes(news.known.live_nodes);  // until the first beat, perhaps for long
-  world_.judge.tell_fleet(now);
+  world_.judge.blocks().tell_fleet(now);
   fleet_->begin_beat({.secret = secret_.value_or(options_.secret),
                       .blocks_read = read.empty() ? std::string(BlocksField::kFromTheStart) : read},
                      now);

@@ -79,7 +79,7 @@ class FleetMember final : FleetListener {
   void health_changed(const FleetHealth& health) override;
   void fleet_warned(const std::string& sentence) override;
   void secret_found(const HashSecret& secret, Instant now) override;
-  void about_to_beat(Instant now) override { world_.judge.learn(now); }
+  void about_to_beat(Instant now) override { world_.judge.blocks().learn(now); }
 
   RedisFleet::Core place();
   void look(Instant now);

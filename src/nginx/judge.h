@@ -63,11 +63,20 @@ struct Judgement {
 
 class Judge;
 
+// Something that goes on when what it waits for has come.
+class Waiting : public boost::intrusive::list_base_hook<
+                    boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  // By Judge::go_on(), once for each Judge::wake(). May destroy this and others.
+  virtual void resume() = 0;
+
+ protected:
+  ~Waiting() = default;
+};
+
 // A request whose answer comes later. Destroyed before that, it gives up what it has asked: that is
 // decided to the end, and nobody reads the answer.
-class Pending : Asks::Listener,
-                public boost::intrusive::list_base_hook<
-                    boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+class Pending : public Waiting, Asks::Listener {
  public:
   // REQUIRES: what the judge judged last waits
   explicit Pending(Judge& judge);
@@ -77,17 +86,13 @@ class Pending : Asks::Listener,
   bool is_decided() const { return is_decided_; }
   // REQUIRES: it is decided. Refers to this
   Judgement judgement();
-  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
+  std::unique_ptr<Stay> take_stay();
 
  protected:
   ~Pending() = default;
 
  private:
-  friend class Judge;
-
   void decided() noexcept override;
-  // By Judge::go_on(), once. May destroy this and others.
-  virtual void resume() = 0;
 
   Judge& judge_;
   AsksPtr asks_;
@@ -107,7 +112,7 @@ class Judge {
 
   Judgement judge(const Question& question, Instant now);
   // What the request that was judged last owes when it passes, until its end; null: nothing.
-  std::unique_ptr<Stay> take_stay() { return std::move(stay_); }
+  std::unique_ptr<Stay> take_stay();
   // Charges what the response makes due. Nobody waits for it.
   void charge(Stay& stay, const ResponseHead& response);
 
@@ -121,7 +126,11 @@ class Judge {
   // What the rules of this set look at.
   const RequestNeeds& needs(std::size_t rules) const { return pools_[rules]->rules()->needs(); }
 
-  // Resumes all whose answers have come.
+  // What `waiting` waits for has come.
+  void wake(Waiting& waiting) {
+    if (!waiting.is_linked()) due_.push_back(waiting);
+  }
+  // Resumes all that were woken, in that order.
   void go_on();
 
   // From now on requests are judged by these sets of rules, by number.
@@ -132,37 +141,22 @@ class Judge {
   // Stands for the key of the rule, as long as there is the zone.
   std::uint64_t key_hash(std::string_view rule, std::string_view key) const;
 
-  // Blocks of the other workers that are new, and to them those of this one.
-  void learn(Instant now);
-  void tell(Instant now);
-
-  // This worker tells other nodes of blocks, from what they may not know on; and no longer.
-  void tell_fleet(Instant now);
-  void stop_telling_fleet();
-  // Other nodes know of all that this worker does.
-  void fleet_knows_blocks();
-
   // Memory for one request at a time.
   DescribedRequest& scratch() { return scratch_; }
 
   Engine& engine() { return engine_; }
-  BlockList& blocks() { return blocks_; }
+  BlockLog& blocks() { return blocks_; }
   const MemoryStore& store() const { return *store_; }
   const Traffic& traffic() const { return traffic_; }
 
  private:
   friend class Pending;
-  using Decided = boost::intrusive::list<Pending, boost::intrusive::constant_time_size<false>>;
+  using Due = boost::intrusive::list<Waiting, boost::intrusive::constant_time_size<false>>;
 
   Judgement decide(const Question& question, Instant now);
-  void admit(Ask& ask, const Question& question);
-  Stay& stay(const Question& question);
-  std::int64_t enter(const Ask& ask, const Question& question);
-  std::int64_t reserve(const Ask& ask, const Question& question);
-  Duration patience(const Ask& ask, const Question& question);
-  // A request that is denied has no stay.
-  Judgement read(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
-  Judgement decided(const Asks& asks, std::unique_ptr<Stay>& stay, Instant now);
+  // A request that is denied holds nothing.
+  Judgement read(const Asks& asks, Stay& stay, Instant now);
+  Judgement decided(const Asks& asks, Stay& stay, Instant now);
   void follow_wall_clock(Instant now);
 
   const Clock& clock_;
@@ -172,9 +166,7 @@ class Judge {
   const std::optional<std::size_t> place_;  // none: this worker counts for itself
   const KeyHasher hasher_;
   std::unique_ptr<MemoryStore> store_;
-  BlockLog log_;
-  BlockList blocks_;
-  std::uint64_t told_ = 0;  // changes of the blocks that the log has
+  BlockLog blocks_;
   Traffic traffic_;
   CoreTraffic& counts_;
   Engine engine_;
@@ -184,7 +176,7 @@ class Judge {
   AsksPtr asks_;                                  // of the last request
   std::unique_ptr<Stay> stay_;                    // and what it will owe
   Instant asked_at_{};                            // and when it came
-  Decided decided_;                               // in the order that their answers came
+  Due due_;
   GateVoice voice_;
   DescribedRequest scratch_;
 };

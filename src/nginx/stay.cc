@@ -14,6 +14,21 @@ std::int64_t cost_by(std::string_view text) {
 
 namespace {
 
+// No id of a rule begins so.
+constexpr std::string_view kWaitingFor("\0waiting", 8);
+constexpr std::string_view kMayCount("\0may count", 10);
+
+bool has_entered(const Concurrency::Entrance& entrance) {
+  return entrance.kind == Concurrency::Entrance::Kind::kEntered;
+}
+
+// How many requests are under way, with this one, that a limit is compared with; 0: nobody knows.
+std::int64_t counted(const Concurrency::Entrance& entrance, std::int64_t limit, const Rule& rule) {
+  if (has_entered(entrance)) return entrance.under_way;
+  const bool is_over = entrance.kind == Concurrency::Entrance::Kind::kOver;
+  return is_over || rule.on_full == OnFull::kDeny ? limit + 1 : 0;
+}
+
 // Work that nobody waited for costs what was reserved for it.
 std::int64_t cost_of(const ResponseHead& response, const ResponseCount& count) {
   const std::string_view text = response.field(count.cost_header);
@@ -23,19 +38,60 @@ std::int64_t cost_of(const ResponseHead& response, const ResponseCount& count) {
 
 }  // namespace
 
-Stay::~Stay() {
-  go_on();
-  let_go();
-  for (const KeyHash& key : held_) under_way_.leave(key);
+void Stay::admit(Ask& ask, std::size_t place) {
+  const Rule& rule = *ask.rule;
+  const bool is_of_responses = rule.response.has_value();
+  const bool is_of_concurrency = rule.effect == Rule::Effect::kConcurrency;
+  if (!is_of_responses && !is_of_concurrency && rule.denial.delay_max == Duration{0}) return;
+  is_empty_ = false;  // perhaps: passes() looks again
+  if (is_of_concurrency) ask.cost = enter(ask);
+  if (is_of_responses) {
+    owe(ask, place);
+    ask.cost = 1;
+    ask.counting = Ask::Counting::kNothing;
+    if (rule.response->reserved > 0) ask.under_way = reserve(ask);
+  }
+  ask.patience = patience(ask);
 }
 
-void Stay::go_on() {
-  for (const KeyHash& place : waiting_) under_way_.leave(place);
-  waiting_.clear();
+std::int64_t Stay::enter(const Ask& ask) {
+  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  const Rule& rule = *ask.rule;
+  const KeyHash key = hasher_.hash({.rule = rule.id, .bucket = {}, .key = ask.key}, rule.quota);
+  const auto entrance = under_way_.enter(key, rule.quota.limit());
+  if (has_entered(entrance)) held_.push_back(key);
+  return counted(entrance, rule.quota.limit(), rule);
+}
+
+// One that no limit has room for holds nothing, or those that are sure to be denied would take the
+// places of others while they wait for a Redis.
+std::int64_t Stay::reserve(const Ask& ask) {
+  if (ask.is_on_deny_list() || ask.is_on_allow_list()) return 0;
+  const Rule& rule = *ask.rule;
+  const KeyHash share =
+      hasher_.hash({.rule = kMayCount, .bucket = rule.id, .key = ask.key}, rule.quota);
+  const auto limits = rule.limits_for(ask.key, ask.tier);
+  const std::int64_t least = std::ranges::min(limits, {}, &Quota::capacity).capacity();
+  const std::int64_t most = std::max<std::int64_t>(1, least / rule.response->reserved);
+  const auto entrance = under_way_.enter(share, most, Concurrency::Count::kLiving);
+  if (has_entered(entrance)) charges_.back().share = share;
+  return counted(entrance, most, rule);
+}
+
+// How long the request may wait: not at all, unless there is a place for one more.
+Duration Stay::patience(const Ask& ask) {
+  const Rule& rule = *ask.rule;
+  const Denial& denial = rule.denial;
+  if (denial.delay_max == Duration{0} || ask.cost == 0) return Duration{0};
+  if (rule.shadow) return denial.delay_max;  // counted so, and nobody waits
+  const KeyHash place =
+      hasher_.hash({.rule = kWaitingFor, .bucket = rule.id, .key = {}}, rule.quota);
+  if (!has_entered(under_way_.enter(place, denial.waiting_max))) return Duration{0};
+  waiting_.push_back(place);
+  return denial.delay_max;
 }
 
 void Stay::owe(const Ask& ask, std::size_t look) {
-  WEIR_ASSERT(ask.rule != nullptr && ask.rule->response);
   charges_.push_back({.ask = ask,
                       .look = look,
                       .rule = ask.rule->id,
@@ -44,16 +100,31 @@ void Stay::owe(const Ask& ask, std::size_t look) {
   charges_.back().ask.choices = nullptr;  // the request's, like the texts
 }
 
+void Stay::go_on() {
+  for (const KeyHash& place : waiting_) under_way_.leave(place);
+  waiting_.clear();
+}
+
+void Stay::let_all_go() {
+  go_on();
+  let_go();
+  for (const KeyHash& key : held_) under_way_.leave(key);
+  held_.clear();
+  is_empty_ = true;
+}
+
 void Stay::leave(const Charge& charge) {
   if (charge.share) under_way_.leave(*charge.share);
 }
 
-void Stay::forget_denied(const Asks& looks) {
+void Stay::passes(const Asks& looks, Duration wait) {
+  if (wait == Duration{0}) go_on();
   std::erase_if(charges_, [&](const Charge& charge) {
     const bool is_denied = looks.answer(charge.look).over;
     if (is_denied) leave(charge);
     return is_denied;
   });
+  is_empty_ = charges_.empty() && held_.empty() && waiting_.empty();
 }
 
 bool Stay::counts(const ResponseCount& count, const ResponseHead& response) {

@@ -48,37 +48,36 @@ std::int64_t cost_by(std::string_view text);
 
 class Stay {
  public:
-  // `rules`: the number of a set of the gateway. `under_way` outlives this.
-  Stay(std::size_t rules, Concurrency& under_way) : rules_(rules), under_way_(under_way) {}
+  // Both outlive this.
+  Stay(Concurrency& under_way, const KeyHasher& hasher) : under_way_(under_way), hasher_(hasher) {}
   // What it holds is others' from then on.
-  ~Stay();
+  ~Stay() { end(); }
   Stay(const Stay&) = delete;
   Stay& operator=(const Stay&) = delete;
 
+  // Of a request that is judged by this set of the gateway. REQUIRES: it is empty
+  void begin(std::size_t rules) { rules_ = rules; }
   std::size_t rules() const { return rules_; }
   bool owes() const { return !charges_.empty() && !is_paid_; }
-  bool is_empty() const { return charges_.empty() && held_.empty() && waiting_.empty(); }
+  bool is_empty() const { return is_empty_; }
 
-  // REQUIRES: a request of this key has entered
-  void hold(KeyHash key) { held_.push_back(key); }
+  // Makes of what a rule asks what is to be asked now. `place`: of the ask among the request's.
+  void admit(Ask& ask, std::size_t place);
 
-  // Has a place among those who wait. REQUIRES: it has entered under this key
-  void wait_at(KeyHash place) { waiting_.push_back(place); }
-  // Waits no more.
+  // The request passes, as `looks` say: it owes nothing that they have denied. If it need not wait
+  // for its turn, it goes on.
+  void passes(const Asks& looks, Duration wait);
+  // It waits no more.
   void go_on();
-
-  // Owes what `ask` asks, if its rule counts the response. `look`: the number of its look among the
-  // request's asks.
-  void owe(const Ask& ask, std::size_t look);
-  // What it has owed last holds a share. REQUIRES: it has entered under this key
-  void reserve(KeyHash share) { charges_.back().share = share; }
-  // Owes no more what the looks have denied.
-  void forget_denied(const Asks& looks);
 
   // Asks for what the response makes due by the rules of today, and owes nothing from then on.
   void pay(const ResponseHead& response, const RuleSet& rules, Asks& asks);
   // Gives the shares back, when that is charged.
   void let_go();
+  // Lets go of all.
+  void end() {
+    if (!is_empty_) let_all_go();
+  }
 
  private:
   struct Charge {
@@ -89,11 +88,18 @@ class Stay {
     std::string tier;
     std::optional<KeyHash> share{};
   };
+  void let_all_go();
+  std::int64_t enter(const Ask& ask);
+  void owe(const Ask& ask, std::size_t look);
+  std::int64_t reserve(const Ask& ask);
+  Duration patience(const Ask& ask);
   void leave(const Charge& charge);
   static bool counts(const ResponseCount& count, const ResponseHead& response);
 
-  const std::size_t rules_;
   Concurrency& under_way_;
+  const KeyHasher& hasher_;
+  std::size_t rules_ = 0;
+  bool is_empty_ = true;  // as most are: then nothing else is looked at
   std::vector<Charge> charges_;
   bool is_paid_ = false;
   std::vector<KeyHash> held_;

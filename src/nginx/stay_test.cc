@@ -249,7 +249,7 @@ TEST_F(Stays, ARuleInShadowCountsWhatItWouldHaveLetPass) {
     if (const auto stay = judge_->take_stay()) judge_->charge(*stay, {.status = 401});
   };
   const auto left_to_spend = [&] {
-    Asks look(judge_->engine(), judge_->blocks());
+    Asks look(judge_->engine(), judge_->blocks().list());
     look.begin(Operation::kLook);
     const Rule* const rule = loaded_.gateway->sets().front()->find("watched");
     EXPECT_TRUE(look.add({.rule = rule, .key = {}, .cost = 0}));

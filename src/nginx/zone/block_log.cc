@@ -1,9 +1,9 @@
 #include "nginx/zone/block_log.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,39 +41,21 @@ bool append(std::span<std::byte> half, std::size_t& size, const Block& block) {
 
 }  // namespace
 
-// Passes on what a process held that is no more: all that the lock guards is complete.
-class BlockLog::Lock {
- public:
-  explicit Lock(Head& head) : mutex_(head.mutex) {
-    const int error = ::pthread_mutex_lock(&mutex_);
-    if (error == EOWNERDEAD) ::pthread_mutex_consistent(&mutex_);
-    WEIR_ASSERT(error == 0 || error == EOWNERDEAD);
-  }
-  ~Lock() { ::pthread_mutex_unlock(&mutex_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  pthread_mutex_t& mutex_;
-};
-
 void BlockLog::format(std::span<std::byte> memory) {
   WEIR_ASSERT(memory.size() >= kBytesMin);
-  auto& head = *reinterpret_cast<Head*>(memory.data());
-  pthread_mutexattr_t attributes;
-  ::pthread_mutexattr_init(&attributes);
-  ::pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-  ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-  WEIR_ASSERT(::pthread_mutex_init(&head.mutex, &attributes) == 0);
-  ::pthread_mutexattr_destroy(&attributes);
+  reinterpret_cast<Head*>(memory.data())->mutex.share();
 }
 
-BlockLog::BlockLog(std::span<std::byte> memory)
+BlockLog::BlockLog(std::span<std::byte> memory, const KeyHasher& hasher)
     : head_(*reinterpret_cast<Head*>(memory.data())),
       bytes_(memory.subspan(sizeof(Head))
                  .first(std::min<std::size_t>(memory.size() - sizeof(Head),
-                                              std::numeric_limits<std::uint32_t>::max()))) {}
+                                              std::numeric_limits<std::uint32_t>::max()))),
+      list_(hasher, std::min(blocks_max(), BlockList::kBlocksMax)) {
+  list_.share(kProcesses);
+}
 
+// So many that the log has room for all of them.
 std::size_t BlockLog::blocks_max() const { return filled_max(half(0).size()) / kBytesABlock; }
 
 std::uint32_t BlockLog::generation() const {
@@ -91,18 +73,18 @@ void BlockLog::publish(std::uint32_t generation, std::size_t size) {
   seen_ = state;
 }
 
-void BlockLog::catch_up(BlockList& blocks, Instant now) {
-  const Lock lock(head_);
-  learn(blocks, now);
+void BlockLog::catch_up(Instant now) {
+  const std::lock_guard lock(head_.mutex);
+  learn_locked(now);
 }
 
 // REQUIRES: the lock
-void BlockLog::learn(BlockList& blocks, Instant now) {
+void BlockLog::learn_locked(Instant now) {
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
   std::vector<Block> told = records(seen_.value_or(0), state);
   const bool goes_on = !seen_ || generation_of(*seen_) == generation_of(state);
-  if (!goes_on) lift_unknown(blocks, told, now);
-  for (Block& block : told) blocks.learn(std::move(block), kProcesses, now);
+  if (!goes_on) lift_unknown(told, now);
+  for (Block& block : told) list_.learn(std::move(block), kProcesses, now);
   seen_ = state;
 }
 
@@ -116,8 +98,14 @@ std::vector<Block> BlockLog::records(std::uint64_t from, std::uint64_t state) co
       .value_or(std::vector<Block>());
 }
 
+void BlockLog::tell_fleet(Instant now) {
+  learn(now);
+  list_.share(BlockList::Audience::kFleet, unknown_to_fleet());
+}
+
+// What this worker has read. REQUIRES: it has
 std::vector<Block> BlockLog::unknown_to_fleet() const {
-  const Lock lock(head_);
+  const std::lock_guard lock(head_.mutex);
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
   const bool has_read_on = generation_of(*seen_) == generation_of(state);
   return records(head_.fleet_knows.load(std::memory_order_relaxed), has_read_on ? *seen_ : state);
@@ -125,43 +113,43 @@ std::vector<Block> BlockLog::unknown_to_fleet() const {
 
 // What was lifted before the log started over is no longer in it. Nor is what found no room: so
 // other nodes are not told that it was lifted.
-void BlockLog::lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now) {
+void BlockLog::lift_unknown(std::span<const Block> known, Instant now) {
   std::set<std::pair<std::string_view, std::string_view>> names;
   for (const Block& block : known) names.emplace(block.rule, block.key);
-  for (const Block& own : blocks.list({}, BlockList::kBlocksMax, now)) {
-    if (!names.contains({own.rule, own.key})) blocks.forget(own.rule, own.key);
+  for (const Block& own : list_.list({}, BlockList::kBlocksMax, now)) {
+    if (!names.contains({own.rule, own.key})) list_.forget(own.rule, own.key);
   }
 }
 
 // Writes what holds now into the other half. REQUIRES: the lock
-void BlockLog::start_over(BlockList& blocks, Instant now) {
+void BlockLog::start_over(Instant now) {
   const std::uint32_t next = generation_of(head_.state.load(std::memory_order_relaxed)) + 1;
   const auto room = half(next).first(filled_max(half(next).size()));
   std::size_t size = 0;
   std::uint64_t dropped = 0;
-  for (const Block& block : blocks.list({}, BlockList::kBlocksMax, now)) {
+  for (const Block& block : list_.list({}, BlockList::kBlocksMax, now)) {
     dropped += append(room, size, block) ? 0 : 1;
   }
-  for (const Block& lift : blocks.lifts(now)) {
+  for (const Block& lift : list_.lifts(now)) {
     if (!append(room, size, lift)) break;
   }
   head_.dropped.fetch_add(dropped, std::memory_order_relaxed);
   publish(next, size);
 }
 
-void BlockLog::write(BlockList& blocks, Instant now) {
-  const auto news = blocks.take_news(kProcesses, BlockList::kBlocksMax);
+void BlockLog::write(Instant now) {
+  const auto news = list_.take_news(kProcesses, BlockList::kBlocksMax);
   if (news.empty()) return;
-  const Lock lock(head_);
+  const std::lock_guard lock(head_.mutex);
   const std::uint64_t state = head_.state.load(std::memory_order_relaxed);
   if (seen_ != state) {
-    learn(blocks, now);
+    learn_locked(now);
     // Theirs are in the log before ours.
-    for (const Block& block : news) blocks.learn(block, kProcesses, now);
+    for (const Block& block : news) list_.learn(block, kProcesses, now);
   }
   std::size_t size = size_of(state);
   for (const Block& block : news) {
-    if (!append(half(generation_of(state)), size, block)) return start_over(blocks, now);
+    if (!append(half(generation_of(state)), size, block)) return start_over(now);
   }
   publish(generation_of(state), size);
 }

@@ -1,5 +1,5 @@
-// BlockLog: what the workers of one nginx tell each other about blocks, in memory that all of them
-// map.
+// BlockLog: the blocks that one worker of nginx knows, and what workers tell each other about
+// blocks, in memory that all of them map.
 //
 // Each worker has all blocks in a BlockList of its own, which its requests ask. What it blocks or
 // lifts it appends here, and it learns what others have appended before it decides the next
@@ -18,8 +18,6 @@
 
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +26,8 @@
 #include <vector>
 
 #include "engine/block_list.h"
+#include "store/memory/shard_lock.h"
+#include "weir/key.h"
 #include "weir/time.h"
 
 namespace weir::nginx {
@@ -39,25 +39,26 @@ class BlockLog {
   // Once, before any process uses it. REQUIRES: zeros, at least kBytesMin, aligned for any type
   static void format(std::span<std::byte> memory);
 
-  // `memory` has been formatted, and outlives this.
-  explicit BlockLog(std::span<std::byte> memory);
+  // `memory` has been formatted; it and `hasher` outlive this.
+  BlockLog(std::span<std::byte> memory, const KeyHasher& hasher);
 
-  // Teaches `blocks` what others have told since the last call.
-  void read_into(BlockList& blocks, Instant now) {
-    if (head_.state.load(std::memory_order_acquire) != seen_) catch_up(blocks, now);
+  BlockList& list() { return list_; }
+
+  // Blocks of the other workers that are new, and to them those of this one.
+  void learn(Instant now) {
+    tell(now);
+    if (head_.state.load(std::memory_order_acquire) != seen_) catch_up(now);
+    told_ = list_.changes();
+  }
+  void tell(Instant now) {
+    if (list_.changes() != told_) write(now);
   }
 
-  // Tells the others what is new in `blocks`, which share() their news with processes.
-  void write(BlockList& blocks, Instant now);
-
-  // One worker tells other nodes of all blocks; who takes its place goes on where it has ended.
-  // All that this worker has read is known to them. REQUIRES: read_into() was called
+  // One worker tells other nodes of all blocks, from what they may not know on; and no longer.
+  void tell_fleet(Instant now);
+  void stop_telling_fleet() { list_.stop_sharing(BlockList::Audience::kFleet); }
+  // Other nodes know of all that this worker does. REQUIRES: learn() was called
   void fleet_knows_all() { head_.fleet_knows.store(*seen_, std::memory_order_relaxed); }
-  // What they may not know yet, of what this worker has read. REQUIRES: the same
-  std::vector<Block> unknown_to_fleet() const;
-
-  // How many blocks a list should keep, so that the log has room for all of them.
-  std::size_t blocks_max() const;
 
   // How often the log has started over: rarely, even while more blocks are told than fit.
   std::uint32_t generation() const;
@@ -67,25 +68,29 @@ class BlockLog {
 
  private:
   struct Head {
-    pthread_mutex_t mutex;
+    ShardMutex mutex;  // whoever dies with it leaves what it guards complete
     // The generation, whose lowest bit says which half is read, and the bytes in that half.
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> dropped;
     std::atomic<std::uint64_t> fleet_knows;  // a state
   };
-  class Lock;
 
-  void catch_up(BlockList& blocks, Instant now);
-  void learn(BlockList& blocks, Instant now);
+  std::size_t blocks_max() const;
+  void catch_up(Instant now);
+  void learn_locked(Instant now);
   std::vector<Block> records(std::uint64_t from, std::uint64_t state) const;
-  static void lift_unknown(BlockList& blocks, std::span<const Block> known, Instant now);
-  void start_over(BlockList& blocks, Instant now);
+  std::vector<Block> unknown_to_fleet() const;
+  void lift_unknown(std::span<const Block> known, Instant now);
+  void write(Instant now);
+  void start_over(Instant now);
   std::span<std::byte> half(std::uint32_t generation) const;
   void publish(std::uint32_t generation, std::size_t size);
 
   Head& head_;
   const std::span<std::byte> bytes_;  // of both halves
   std::optional<std::uint64_t> seen_;
+  BlockList list_;
+  std::uint64_t told_ = 0;  // changes of the list that the log has
 };
 
 }  // namespace weir::nginx

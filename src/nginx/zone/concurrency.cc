@@ -1,22 +1,11 @@
 #include "nginx/zone/concurrency.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/assert.h"
 
 namespace weir::nginx {
-
-// What a worker that was killed has left behind is whole, so there is nothing to mend.
-class Concurrency::Lock {
- public:
-  explicit Lock(ShardMutex& mutex) : mutex_(mutex) { mutex_.lock(); }
-  ~Lock() { mutex_.unlock(); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  ShardMutex& mutex_;
-};
 
 void Concurrency::format(std::span<std::byte> memory) {
   WEIR_ASSERT(memory.size() >= kBytesMin);
@@ -52,6 +41,11 @@ std::optional<std::uint32_t> Concurrency::take_place() {
 
 Concurrency::Set& Concurrency::set_of(KeyHash key) const { return sets_[key.high % sets_.size()]; }
 
+// What a worker that was killed has left behind is whole, so there is nothing to mend.
+ShardMutex& Concurrency::lock_of(KeyHash key) const {
+  return head_.locks[key.high % sets_.size() % kLocks];
+}
+
 bool Concurrency::is_own(const Entry& entry) const {
   return entry.owner == place_ && entry.term == term_;
 }
@@ -70,7 +64,7 @@ bool Concurrency::is_orphan(const Entry& entry) const {
   return true;
 }
 
-std::int64_t Concurrency::count(Set& set, std::uint64_t key) const {
+std::int64_t Concurrency::count_all(Set& set, std::uint64_t key) const {
   std::int64_t sum = 0;
   for (const Entry& entry : set) {
     if (entry.key == key && is_valid(entry)) sum += entry.count.load(std::memory_order_relaxed);
@@ -82,7 +76,7 @@ std::int64_t Concurrency::count_living(Set& set, std::uint64_t key) const {
   for (const Entry& entry : set) {
     if (entry.key == key && is_valid(entry)) is_orphan(entry);
   }
-  return count(set, key);
+  return count_all(set, key);
 }
 
 // The entry of this worker for the key, else one that is free; null: there is none.
@@ -103,25 +97,13 @@ Concurrency::Entry* Concurrency::place_for(Set& set, std::uint64_t key) const {
   return &*free;
 }
 
-Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit) {
+Concurrency::Entrance Concurrency::enter(KeyHash key, std::int64_t limit, Count count) {
   Set& set = set_of(key);
-  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
-  std::int64_t under_way = count(set, key.low);
-  if (under_way >= limit) under_way = count_living(set, key.low);
-  if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
-  return add(set, key.low, under_way);
-}
-
-Concurrency::Entrance Concurrency::enter_living(KeyHash key, std::int64_t limit) {
-  Set& set = set_of(key);
-  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
-  const std::int64_t under_way = count_living(set, key.low);
-  if (under_way >= limit) return {Entrance::Kind::kOver, under_way};
-  return add(set, key.low, under_way);
-}
-
-Concurrency::Entrance Concurrency::add(Set& set, std::uint64_t key, std::int64_t others) const {
-  Entry* const entry = place_ ? place_for(set, key) : nullptr;
+  const std::lock_guard lock(lock_of(key));
+  std::int64_t others = count_all(set, key.low);
+  if (others >= limit || count == Count::kLiving) others = count_living(set, key.low);
+  if (others >= limit) return {Entrance::Kind::kOver, others};
+  Entry* const entry = place_ ? place_for(set, key.low) : nullptr;
   if (entry == nullptr) return {Entrance::Kind::kNoPlace, others};
   // Behind all else of the entry, for whoever comes after this worker is killed here.
   entry->count.store(entry->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -130,7 +112,7 @@ Concurrency::Entrance Concurrency::add(Set& set, std::uint64_t key, std::int64_t
 
 void Concurrency::leave(KeyHash key) {
   Set& set = set_of(key);
-  const Lock lock(head_.locks[key.high % sets_.size() % kLocks]);
+  const std::lock_guard lock(lock_of(key));
   for (Entry& entry : set) {
     if (entry.key != key.low || !is_own(entry) || !is_valid(entry)) continue;
     entry.count.store(entry.count.load(std::memory_order_relaxed) - 1, std::memory_order_release);

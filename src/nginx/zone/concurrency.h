@@ -54,9 +54,10 @@ class Concurrency {
     Kind kind = Kind::kNoPlace;
     std::int64_t under_way = 0;  // of the key, with this one if it has entered
   };
-  Entrance enter(KeyHash key, std::int64_t limit);
-  // Counts none of a dead worker, however few there are, as somebody asks for their number.
-  Entrance enter_living(KeyHash key, std::int64_t limit);
+  // kLiving: counts none of a dead worker, however few there are, as somebody asks for their
+  // number.
+  enum class Count : std::uint8_t { kAll, kLiving };
+  Entrance enter(KeyHash key, std::int64_t limit, Count count = Count::kAll);
   // REQUIRES: it has entered, and not left
   void leave(KeyHash key);
 
@@ -80,21 +81,20 @@ class Concurrency {
     std::array<Owner, kOwnersMax> owners;
     std::array<ShardMutex, kLocks> locks;
   };
-  class Lock;
 
   static Head& head_of(std::span<std::byte> memory) {
     return *reinterpret_cast<Head*>(memory.data());
   }
   std::optional<std::uint32_t> take_place();
   Set& set_of(KeyHash key) const;
+  ShardMutex& lock_of(KeyHash key) const;
   bool is_own(const Entry& entry) const;
   bool is_valid(const Entry& entry) const;
   // Makes it valid no longer if its owner is dead.
   bool is_orphan(const Entry& entry) const;
-  std::int64_t count(Set& set, std::uint64_t key) const;
+  std::int64_t count_all(Set& set, std::uint64_t key) const;
   std::int64_t count_living(Set& set, std::uint64_t key) const;
   Entry* place_for(Set& set, std::uint64_t key) const;
-  Entrance add(Set& set, std::uint64_t key, std::int64_t others) const;
 
   Head& head_;
   const std::span<Set> sets_;

@@ -17,6 +17,8 @@ namespace {
 
 using Kind = Concurrency::Entrance::Kind;
 
+constexpr auto kLiving = Concurrency::Count::kLiving;
+
 // The worker's part is run in a process of its own, which is killed at its end.
 template <typename Work>
 void run_and_kill(Work work) {
@@ -66,11 +68,11 @@ TEST_F(ConcurrencyTest, WorkersCountTogether) {
 
 TEST_F(ConcurrencyTest, WhatFindsNoRoomHoldsNothing) {
   const auto one = worker();
-  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 1);
-  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 2);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(one->enter_living(ada_, 2).kind, Kind::kOver);
+  EXPECT_EQ(one->enter(ada_, 2, kLiving).under_way, 1);
+  EXPECT_EQ(one->enter(ada_, 2, kLiving).under_way, 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(one->enter(ada_, 2, kLiving).kind, Kind::kOver);
   one->leave(ada_);
-  EXPECT_EQ(one->enter_living(ada_, 2).under_way, 2);
+  EXPECT_EQ(one->enter(ada_, 2, kLiving).under_way, 2);
 }
 
 TEST_F(ConcurrencyTest, AWorkerThatEndsHoldsNothing) {
@@ -99,12 +101,12 @@ TEST_F(ConcurrencyTest, WhatAKilledWorkerHadUnderWayIsVoid) {
 
 TEST_F(ConcurrencyTest, BelowTheLimitTheDeadAreNotCountedEither) {
   const auto one = worker();
-  EXPECT_EQ(one->enter_living(ada_, 9).under_way, 1);
+  EXPECT_EQ(one->enter(ada_, 9, kLiving).under_way, 1);
   run_and_kill([&] {
     const auto killed = worker();
-    if (killed->enter_living(ada_, 9).under_way != 2) std::_Exit(1);
+    if (killed->enter(ada_, 9, kLiving).under_way != 2) std::_Exit(1);
   });
-  EXPECT_EQ(one->enter_living(ada_, 9).under_way, 2);
+  EXPECT_EQ(one->enter(ada_, 9, kLiving).under_way, 2);
 }
 
 TEST_F(ConcurrencyTest, AWorkerInThePlaceOfAKilledOneInheritsNothing) {
