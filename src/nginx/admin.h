@@ -7,25 +7,29 @@
 // What a request blocks, lifts or changes of the rules holds in every worker from its next request
 // on.
 //
+// A reply that waits for a Redis is parked, and holds the worker up no more than a limited request.
+//
 // Thread rule: the worker's only thread. Tested by admin_test.cc and tests/nginx/admin_test.py.
 
 #pragma once
 
 #include <cstddef>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/ip_address.h"
+#include "base/name_value.h"
 #include "nginx/changed_rules.h"
 #include "nginx/fleet_member.h"
 #include "nginx/gateway.h"
 #include "nginx/judge.h"
 #include "nginx/zone/rule_board.h"
 #include "nginx/zone/zone.h"
-#include "server/http/http_door.h"
+#include "server/http/http_core.h"
 #include "server/http/http_node.h"
+#include "server/http/reply.h"
 #include "weir/time.h"
 
 namespace weir::nginx {
@@ -47,26 +51,26 @@ class Admin {
   Admin(const Admin&) = delete;
   Admin& operator=(const Admin&) = delete;
 
+  // Texts of a request, which live until its reply is written.
   struct Request {
     std::string_view method;
     std::string_view place;   // the path of the location, without a '/' at its end: "/weir"
     std::string_view target;  // path and query below that place; begins with '/'
-    std::string_view fields;  // lines of the head, but those about the body and the connection
-    std::string_view body;
+    std::span<const NameValue> fields;
+    CheckReader::Source body;
     std::optional<IpAddress> client;
   };
-  // The whole reply, as HTTP/1.1 has it.
-  std::string answer(const Request& request, Instant now);
+  // The reply goes into `line`, or is parked there.
+  void answer(const Request& request, ReplyLine& line, Instant now);
 
  private:
   void use_rules(const std::vector<RuleSetPtr>& sets);
 
   Judge& judge_;
-  FleetMember* const fleet_;
   RuleBoard board_;
   ChangedRules rules_;
   HttpNode node_;
-  HttpDoor door_;
+  HttpCore core_;
 };
 
 }  // namespace weir::nginx

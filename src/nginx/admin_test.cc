@@ -6,7 +6,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "nginx/admin_testing.h"
 #include "nginx/judge_testing.h"
 
 namespace weir::nginx {
@@ -17,28 +19,21 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kLocal = "Host: localhost\r\n";
-
 class AdminTest : public Workers {
  protected:
-  std::string get(std::string_view target, std::string_view fields = kLocal) {
-    return admin_.answer({.method = "GET",
-                          .place = "/weir",
-                          .target = target,
-                          .fields = fields,
-                          .body = {},
-                          .client = client_},
-                         clock_.time);
+  std::string send(std::string_view method, std::string_view target, std::string_view body,
+                   const std::vector<NameValue>& fields = kFromHere) {
+    return ask_page(admin_,
+                    {.method = method,
+                     .place = "/weir",
+                     .target = target,
+                     .fields = fields,
+                     .body = {},
+                     .client = client_},
+                    std::string(body), clock_.time);
   }
-  std::string send(std::string_view method, std::string_view target, std::string_view body) {
-    const std::string fields = std::string(kLocal) + "Content-Type: application/json\r\n";
-    return admin_.answer({.method = method,
-                          .place = "/weir",
-                          .target = target,
-                          .fields = fields,
-                          .body = body,
-                          .client = client_},
-                         clock_.time);
+  std::string get(std::string_view target, const std::vector<NameValue>& fields = kFromHere) {
+    return send("GET", target, "", fields);
   }
 
   std::unique_ptr<Judge> one_ = worker();
@@ -58,7 +53,7 @@ TEST_F(AdminTest, MetricsAreThoseOfAllWorkers) {
   ask(*one_);
   ask(*other_);
   ask(*other_);
-  const std::string metrics = get("/metrics", "Host: localhost\r\nAccept: text/plain\r\n");
+  const std::string metrics = get("/metrics", {{"Host", "localhost"}, {"Accept", "text/plain"}});
   EXPECT_THAT(metrics,
               HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"allowed\"} 2"));
   EXPECT_THAT(metrics, HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 1"));
@@ -95,9 +90,9 @@ TEST_F(AdminTest, OthersThanThisMachineSeeFiguresAlone) {
 }
 
 TEST_F(AdminTest, WebPagesAndOtherNamesOfThisMachineAreRefused) {
-  EXPECT_THAT(get("/admin/blocks", "Host: localhost\r\nOrigin: https://evil.example\r\n"),
+  EXPECT_THAT(get("/admin/blocks", {{"Host", "localhost"}, {"Origin", "https://evil.example"}}),
               StartsWith("HTTP/1.1 403"));
-  EXPECT_THAT(get("/admin/blocks", "Host: evil.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get("/admin/blocks", {{"Host", "evil.example"}}), StartsWith("HTTP/1.1 403"));
 }
 
 // It was that of a server: "/health", "/metrics" and "POST /check".

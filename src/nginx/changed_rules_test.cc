@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "nginx/admin.h"
+#include "nginx/admin_testing.h"
 #include "nginx/judge_testing.h"
 
 namespace weir::nginx {
@@ -47,12 +47,14 @@ class ChangedRulesTest : public Workers {
   }
   std::string send(Office& office, std::string_view method, std::string_view target,
                    std::string_view body = {}) {
-    return office.admin.answer({.method = method,
-                                .target = target,
-                                .fields = "Host: localhost\r\nContent-Type: application/json\r\n",
-                                .body = body,
-                                .client = IpAddress::parse("127.0.0.1")},
-                               clock_.time);
+    return ask_page(office.admin,
+                    {.method = method,
+                     .place = {},
+                     .target = target,
+                     .fields = kFromHere,
+                     .body = {},
+                     .client = IpAddress::parse("127.0.0.1")},
+                    std::string(body), clock_.time);
   }
   std::string put(Office& office, std::string_view id, std::string_view rule) {
     return send(office, "PUT", "/admin/rules/" + std::string(id), rule);

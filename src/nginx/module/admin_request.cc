@@ -1,48 +1,27 @@
 #include "nginx/module/admin_request.h"
 
-#include <charconv>
 #include <exception>
+#include <memory>
+#include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "base/ascii.h"
+#include "base/waker.h"
+#include "nginx/module/decided.h"
+#include "nginx/module/parked_request.h"
 #include "nginx/module/request.h"
 #include "nginx/module/settings.h"
+#include "proto/input_buffer.h"
 #include "server/http/http_session.h"
 
 namespace weir::nginx {
 namespace {
 
-constexpr std::string_view kLineEnd = "\r\n";
-
-// What nginx has already dealt with, or does itself.
-constexpr std::string_view kOwnFields[] = {"Connection", "Content-Length", "Transfer-Encoding",
-                                           "Expect",     "Upgrade",        "Keep-Alive"};
-constexpr std::string_view kOwnReplyFields[] = {"Connection", "Content-Length", "Date"};
-
 Admin* the_admin = nullptr;
-
-template <std::size_t N>
-bool is_among(const std::string_view (&names)[N], std::string_view name) {
-  for (const auto each : names) {
-    if (equal_ignoring_case(each, name)) return true;
-  }
-  return false;
-}
-
-std::string fields_of(const ngx_http_request_t* request) {
-  std::string fields;
-  for (const ngx_list_part_t* part = &request->headers_in.headers.part; part != nullptr;
-       part = part->next) {
-    for (const auto& header : std::span(static_cast<ngx_table_elt_t*>(part->elts), part->nelts)) {
-      if (is_among(kOwnFields, view_of(header.key))) continue;
-      fields.append(view_of(header.key)).append(": ").append(view_of(header.value));
-      fields.append(kLineEnd);
-    }
-  }
-  return fields;
-}
 
 // nginx puts a long one into a file. The status of a refusal, else NGX_OK.
 ngx_int_t read_body(const ngx_http_request_t* request, std::string& body) {
@@ -84,73 +63,114 @@ std::string target_of(ngx_http_request_t* request) {
   return target.front() == '/' ? std::string(target) : std::string();
 }
 
-// Takes "Name: value" for a field of the response.
-bool add_line(ngx_http_request_t* request, std::string_view line) {
-  const auto colon = line.find(": ");
-  if (colon == std::string_view::npos) return true;
-  const auto name = line.substr(0, colon);
-  const auto value = line.substr(colon + 2);
-  if (is_among(kOwnReplyFields, name)) return true;
-  if (name == "Content-Type") {
-    request->headers_out.content_type = copy_of(value, request->pool);
-    request->headers_out.content_type_len = value.size();
-    return request->headers_out.content_type.data != nullptr;
+// A request for a page, from its body to its reply, in the memory of nginx's request.
+class Page final : ReplyLine, Waker, public Waiting {
+ public:
+  explicit Page(ngx_http_request_t* request) : judge_(*deciders.judge), request_(request) {}
+
+  // NGX_DONE: the reply comes later.
+  ngx_int_t answer() {
+    if (const ngx_int_t refusal = read_body(request_, body_); refusal != NGX_OK) return refusal;
+    target_ = target_of(request_);
+    if (target_.empty()) return NGX_HTTP_NOT_FOUND;
+    read_headers(request_, fields_);
+    const std::size_t size = body_.size();
+    body_.resize(size + InputBuffer::kPadding);
+    the_admin->answer({.method = view_of(request_->method_name),
+                       .place = place_of(request_),
+                       .target = target_,
+                       .fields = fields_,
+                       .body = {.text = body_.data(), .size = size, .readable = body_.size()},
+                       .client = client_of(request_)},
+                      *this, zone_clock().now());
+    if (deciders.loop != nullptr) deciders.loop->has_asked();
+    return result_;
   }
-  return add_field(request, copy_of(name, request->pool), copy_of(value, request->pool));
-}
 
-ngx_int_t send(ngx_http_request_t* request, std::string_view reply) {
-  const auto head_end = reply.find("\r\n\r\n");
-  if (head_end == std::string_view::npos) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  std::string_view head = reply.substr(0, head_end + kLineEnd.size());
-  const std::string_view body = reply.substr(head_end + 2 * kLineEnd.size());
+ private:
+  void add(const Reply& reply, const ReplyTerms&) override { result_ = send(reply); }
+  bool waits() const override { return false; }
 
-  unsigned status = 0;
-  std::from_chars(head.data() + std::string_view("HTTP/1.1 ").size(), head.data() + head.size(),
-                  status);
-  request->headers_out.status = status;
-  for (head.remove_prefix(head.find(kLineEnd) + kLineEnd.size()); !head.empty();) {
-    const auto end = head.find(kLineEnd);
-    if (!add_line(request, head.substr(0, end))) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    head.remove_prefix(end + kLineEnd.size());
+  void park(std::unique_ptr<LateReply<ReplySink>> late, Instant) override {
+    if (deciders.loop == nullptr) return;  // nothing would say when the time has come
+    if (ngx_handle_read_event(request_->connection->read, 0) != NGX_OK) return;
+    watch_.emplace(*deciders.loop, request_);
+    late_ = std::move(late);
+    late_->attach(*this);
+    result_ = NGX_DONE;
   }
-  request->headers_out.content_length_n = static_cast<off_t>(body.size());
-  if (body.empty()) request->header_only = 1;
-  const ngx_int_t sent = ngx_http_send_header(request);
-  if (sent == NGX_ERROR || sent > NGX_OK || request->header_only != 0) return sent;
+  void wake() noexcept override { judge_.wake(*this); }
 
-  auto* const buffer = ngx_create_temp_buf(request->pool, body.size());
-  if (buffer == nullptr) return NGX_ERROR;
-  buffer->last = ngx_cpymem(buffer->pos, body.data(), body.size());
-  buffer->last_buf = 1;
-  buffer->last_in_chain = 1;
-  ngx_chain_t out{buffer, nullptr};
-  return ngx_http_output_filter(request, &out);
-}
+  // The request may end with this, and its memory.
+  void resume() override {
+    ngx_connection_t* const connection = request_->connection;
+    ngx_http_set_log_request(connection->log, request_);
+    if (!late_->write(*this, zone_clock().now())) return;
+    watch_.reset();
+    request_->read_event_handler = ngx_http_block_reading;
+    ngx_http_finalize_request(request_, result_);
+    ngx_http_run_posted_requests(connection);
+  }
 
-ngx_int_t answer(ngx_http_request_t* request) {
-  std::string body;
-  if (const ngx_int_t refusal = read_body(request, body); refusal != NGX_OK) return refusal;
-  const std::string target = target_of(request);
-  if (target.empty()) return NGX_HTTP_NOT_FOUND;
-  const std::string fields = fields_of(request);
-  return send(request, the_admin->answer({.method = view_of(request->method_name),
-                                          .place = place_of(request),
-                                          .target = target,
-                                          .fields = fields,
-                                          .body = body,
-                                          .client = client_of(request)},
-                                         zone_clock().now()));
+  bool add_fields(const Reply& reply) {
+    if (reply.limit != nullptr && !add_limit_fields(request_, *reply.limit)) return false;
+    for (const NameValue& field : reply.fields) {
+      if (!add_field(request_, copy_of(field.name, request_->pool),
+                     copy_of(field.value, request_->pool))) {
+        return false;
+      }
+    }
+    auto& out = request_->headers_out;
+    out.content_type = copy_of(reply.content_type, request_->pool);
+    out.content_type_len = reply.content_type.size();
+    return out.content_type.data != nullptr;
+  }
+
+  ngx_int_t send(const Reply& reply) {
+    if (!add_fields(reply)) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    request_->headers_out.status = static_cast<ngx_uint_t>(reply.status);
+    request_->headers_out.content_length_n = static_cast<off_t>(reply.body.size());
+    if (reply.body.empty()) request_->header_only = 1;
+    const ngx_int_t sent = ngx_http_send_header(request_);
+    if (sent == NGX_ERROR || sent > NGX_OK || request_->header_only != 0) return sent;
+
+    ngx_buf_t* const buffer = ngx_create_temp_buf(request_->pool, reply.body.size());
+    if (buffer == nullptr) return NGX_ERROR;
+    buffer->last = ngx_cpymem(buffer->pos, reply.body.data(), reply.body.size());
+    buffer->last_buf = 1;
+    buffer->last_in_chain = 1;
+    ngx_chain_t out{buffer, nullptr};
+    return ngx_http_output_filter(request_, &out);
+  }
+
+  Judge& judge_;
+  ngx_http_request_t* const request_;
+  std::string body_;
+  std::string target_;
+  std::vector<NameValue> fields_;
+  ngx_int_t result_ = NGX_HTTP_INTERNAL_SERVER_ERROR;
+  std::optional<ClientWatch> watch_;
+  std::unique_ptr<LateReply<ReplySink>> late_;
+};
+
+// Null: nginx has no memory.
+Page* keep_page(ngx_http_request_t* request) {
+  auto* const cleanup = ngx_pool_cleanup_add(request->pool, sizeof(Page));
+  if (cleanup == nullptr) return nullptr;
+  auto* const page = new (cleanup->data) Page(request);
+  cleanup->handler = [](void* data) { static_cast<Page*>(data)->~Page(); };
+  return page;
 }
 
 void go_on_with_body(ngx_http_request_t* request) noexcept {
   ngx_int_t result = NGX_HTTP_INTERNAL_SERVER_ERROR;
   try {
-    if (the_admin != nullptr) result = answer(request);
+    Page* const page = the_admin == nullptr ? nullptr : keep_page(request);
+    if (page != nullptr) result = page->answer();
   } catch (const std::exception& error) {
     ngx_log_error(NGX_LOG_ERR, request->connection->log, 0, "weir: %s", error.what());
   }
-  ngx_http_finalize_request(request, result);
+  if (result != NGX_DONE) ngx_http_finalize_request(request, result);
 }
 
 }  // namespace

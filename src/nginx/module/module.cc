@@ -34,11 +34,11 @@ namespace {
 // alone.
 constexpr Duration kJoinMax = std::chrono::milliseconds(200);
 
-// In the order in which they are made, since each lives on those before it.
+// Each lives on those before it. The second and the last: if there is a Redis.
 std::unique_ptr<Judge> the_judge;
-std::unique_ptr<FleetMember> the_member;  // these two: if there is a Redis
-std::unique_ptr<WorkerLoop> the_loop;
+std::unique_ptr<FleetMember> the_member;
 std::unique_ptr<Admin> the_admin;
+std::unique_ptr<WorkerLoop> the_loop;
 
 // The handlers of the phase, with a place for one more at the end. Empty if there is no memory.
 std::span<ngx_http_handler_pt> one_more(ngx_conf_t* conf, ngx_http_phases phase) {
@@ -149,9 +149,9 @@ ngx_int_t begin_worker(ngx_cycle_t* cycle) noexcept {
 void end_worker(ngx_cycle_t*) noexcept {
   use_admin(nullptr);
   use_judge(nullptr, nullptr);
-  the_admin.reset();
   the_loop.reset();
-  the_member.reset();
+  the_member.reset();  // asks that it gives up may be of a page
+  the_admin.reset();
   the_judge.reset();
 }
 

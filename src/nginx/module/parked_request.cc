@@ -2,14 +2,11 @@
 
 namespace weir::nginx {
 
-ParkedRequest::ParkedRequest(Judge& judge, WorkerLoop& loop, ngx_http_request_t* request)
-    : Pending(judge), loop_(loop), request_(request) {
+ClientWatch::ClientWatch(WorkerLoop& loop, ngx_http_request_t* request) : loop_(loop) {
   loop_.begin_waiting();
-  request_->read_event_handler = ngx_http_test_reading;
-  request_->write_event_handler = ngx_http_request_empty_handler;
+  request->read_event_handler = ngx_http_test_reading;
+  request->write_event_handler = ngx_http_request_empty_handler;
 }
-
-ParkedRequest::~ParkedRequest() { loop_.end_waiting(); }
 
 // The handler, which runs again, destroys this; the request may end with it.
 void ParkedRequest::resume() {

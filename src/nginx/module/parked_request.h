@@ -12,16 +12,28 @@
 
 namespace weir::nginx {
 
+// While it lives, the worker does not end, and nginx looks whether the client leaves.
+class ClientWatch {
+ public:
+  ClientWatch(WorkerLoop& loop, ngx_http_request_t* request);
+  ~ClientWatch() { loop_.end_waiting(); }
+  ClientWatch(const ClientWatch&) = delete;
+  ClientWatch& operator=(const ClientWatch&) = delete;
+
+ private:
+  WorkerLoop& loop_;
+};
+
 class ParkedRequest final : public Pending {
  public:
   // REQUIRES: what the judge judged last is about `request`, and waits
-  ParkedRequest(Judge& judge, WorkerLoop& loop, ngx_http_request_t* request);
-  ~ParkedRequest();
+  ParkedRequest(Judge& judge, WorkerLoop& loop, ngx_http_request_t* request)
+      : Pending(judge), watch_(loop, request), request_(request) {}
 
  private:
   void resume() override;
 
-  WorkerLoop& loop_;
+  const ClientWatch watch_;
   ngx_http_request_t* const request_;
 };
 

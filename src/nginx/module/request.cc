@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/ascii.h"
 #include "nginx/module/decided.h"
@@ -35,14 +36,6 @@ void for_each_header(const ngx_http_request_t* request, const auto& visit) {
   }
 }
 
-void read_headers(const ngx_http_request_t* from, DescribedRequest& to) {
-  to.headers.clear();
-  for_each_header(from, [&](const ngx_table_elt_t& header) {
-    to.headers.push_back({.name = view_of(header.key), .value = view_of(header.value)});
-  });
-  to.request.headers = to.headers;
-}
-
 // Origins would differ in what they read: rules/request/plain_value.h.
 bool has_odd_header(const ngx_http_request_t* request) {
   bool has_one = false;
@@ -61,7 +54,10 @@ bool has_odd_header(const ngx_http_request_t* request) {
 // False: its path has too many readings.
 bool read_request(const ngx_http_request_t* from, const RequestNeeds& needs, DescribedRequest& to) {
   to.request = {.method = view_of(from->method_name), .client = client_of(from)};
-  if (needs.headers) read_headers(from, to);
+  if (needs.headers) {
+    read_headers(from, to.headers);
+    to.request.headers = to.headers;
+  }
   if (needs.host) set_host(view_of(from->headers_in.server), to);
   return !needs.target || set_uri(view_of(from->unparsed_uri), to);
 }
@@ -115,14 +111,6 @@ class ResponseFields final : public FieldSink {
   ngx_http_request_t* const request_;
   bool are_complete_ = true;  // else nginx has no memory
 };
-
-bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
-  auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
-  if (room == nullptr) return false;
-  ResponseFields fields(request);
-  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
-  return fields.are_complete();
-}
 
 // The operator answers this status with a page of his own.
 bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
@@ -392,8 +380,23 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request) {
   return std::nullopt;  // a Unix socket
 }
 
+void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to) {
+  to.clear();
+  for_each_header(from, [&](const ngx_table_elt_t& header) {
+    to.push_back({.name = view_of(header.key), .value = view_of(header.value)});
+  });
+}
+
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
   return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
+}
+
+bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {
+  auto* const room = static_cast<char*>(ngx_pnalloc(request->pool, rate_limit_headers_max(limit)));
+  if (room == nullptr) return false;
+  ResponseFields fields(request);
+  put_rate_limit_fields(limit, room, FieldNames::kUsual, fields);
+  return fields.are_complete();
 }
 
 void use_judge(Judge* judge, WorkerLoop* loop) { deciders = {.judge = judge, .loop = loop}; }

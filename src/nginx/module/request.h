@@ -10,11 +10,14 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "base/ip_address.h"
+#include "base/name_value.h"
 #include "nginx/abi/nginx_api.h"
 #include "nginx/judge.h"
 #include "nginx/module/worker_loop.h"
+#include "proto/http/rate_limit_headers.h"
 
 namespace weir::nginx {
 
@@ -32,9 +35,15 @@ ngx_int_t handle_request(ngx_http_request_t* request) noexcept;
 // Its address, as realip says; none at a Unix socket.
 std::optional<IpAddress> client_of(const ngx_http_request_t* request);
 
+// Its header fields, in the order sent.
+void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to);
+
 // Adds a field to the response. False: there is no memory.
 // REQUIRES: the texts live as long as the request; without data they are for want of memory
 bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value);
+
+// The same for those that tell of a limit.
+bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit);
 
 // Adds $weir_decision and the others.
 ngx_int_t add_variables(ngx_conf_t* conf) noexcept;

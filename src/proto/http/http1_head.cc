@@ -3,6 +3,7 @@
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <functional>
+#include <utility>
 
 #include "base/ascii.h"
 #include "proto/http/host.h"
@@ -209,6 +210,19 @@ HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refu
   head.size = parsed;
   head.text = arrived.substr(0, parsed);
   return HeadStatus::kComplete;
+}
+
+RequestHead head_of(std::string_view method, std::string_view target,
+                    std::span<const NameValue> fields) {
+  RequestHead head{.method = method_from_name(method), .method_text = method, .target = target};
+  for (const auto& [name, part] : {std::pair("host", &RequestHead::host),
+                                   {"accept", &RequestHead::accept},
+                                   {"authorization", &RequestHead::authorization},
+                                   {"origin", &RequestHead::origin}}) {
+    head.*part = find_header(fields, name).value_or(std::string_view());
+  }
+  head.repeats_authorization = is_repeated(fields, "authorization");
+  return head;
 }
 
 void read_header_fields(std::string_view head, std::vector<NameValue>& fields) {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,10 @@ enum class HeadStatus : std::uint8_t { kNeedMore, kComplete, kRefused };
 // `head` is set if the head is complete, `refusal` if it is refused. Nothing
 // is certain about a refused request, least of all where the next one starts.
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal);
+
+// The head of a request whose parts another protocol, or another server, has taken apart.
+RequestHead head_of(std::string_view method, std::string_view target,
+                    std::span<const NameValue> fields);
 
 // For the few requests that need all fields: appends those of a complete head's text, in the
 // order sent, values without the blanks around them.

@@ -14,17 +14,6 @@
 namespace weir {
 namespace {
 
-http1::RequestHead head_of(const Http2Stream& stream) {
-  return {.method = http1::method_from_name(stream.method()),
-          .method_text = stream.method(),
-          .target = stream.path(),
-          .host = stream.field("host"),
-          .accept = stream.field("accept"),
-          .authorization = stream.field("authorization"),
-          .repeats_authorization = is_repeated(stream.fields(), "authorization"),
-          .origin = stream.field("origin")};
-}
-
 // What HTTP/2 does not have (RFC 9113, 8.2.2).
 bool is_of_connection(std::string_view name) { return name == "Connection" || name == "Upgrade"; }
 
@@ -100,7 +89,7 @@ class StreamLine final : public ReplyLine, FieldSink {
 }  // namespace
 
 void Http2Api::completed(Http2Stream& stream, Instant now) {
-  const http1::RequestHead head = head_of(stream);
+  const http1::RequestHead head = http1::head_of(stream.method(), stream.path(), stream.fields());
   const auto body = stream.body();
   StreamLine line(stream);
   Exchange exchange(line, AfterReply::kStay, now, head,
@@ -114,7 +103,7 @@ void Http2Api::completed(Http2Stream& stream, Instant now) {
 }
 
 void Http2Api::too_long(Http2Stream& stream, Instant now) {
-  const http1::RequestHead head = head_of(stream);
+  const http1::RequestHead head = http1::head_of(stream.method(), stream.path(), stream.fields());
   StreamLine line(stream);
   const Exchange exchange(line, AfterReply::kStay, now, head, {});
   core_.reply_problem(exchange, http_problem(413, "The body is longer than 1 MiB."));
