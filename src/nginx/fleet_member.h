@@ -15,10 +15,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -32,18 +30,13 @@
 #include "nginx/zone/owed_ledger.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/recent_traffic.h"
-#include "server/http/http_node.h"
-#include "store/redis/fleet/fleet_state.h"
-#include "store/redis/fleet/redis_fleet.h"
+#include "store/redis/fleet/node_fleet.h"
 #include "weir/clock.h"
 
 namespace weir::nginx {
 
-class FleetMember final : FleetListener {
+class FleetMember {
  public:
-  enum class Severity : std::uint8_t { kNotice, kWarning };
-  using Say = std::function<void(Severity, const std::string& sentence)>;
-
   // All must outlive this. Connects.
   struct World {
     Judge& judge;
@@ -53,7 +46,7 @@ class FleetMember final : FleetListener {
     const Clock& clock;
     std::size_t workers;  // that the nginx has
     std::int32_t process;
-    Say say;
+    std::function<void(NodeFleet::Severity, const std::string& sentence)> say;
   };
   FleetMember(RedisFleetOptions options, std::shared_ptr<const TlsTrust> trust, World world);
   ~FleetMember();
@@ -73,19 +66,12 @@ class FleetMember final : FleetListener {
   // The last call: gives back and sends what it owes, for so long at most.
   void leave(Duration patience);
 
-  SharedStoreFigures figures() const;
+  SharedStoreFigures figures() const { return fleet_.figures(); }
 
  private:
-  void health_changed(const FleetHealth& health) override;
-  void fleet_warned(const std::string& sentence) override;
-  void secret_found(const HashSecret& secret, Instant now) override;
-  void about_to_beat(Instant now) override { world_.judge.blocks().learn(now); }
-
-  RedisFleet::Core place();
   void look(Instant now);
   void note();
   void take_seat(const FleetBoard::News& news, Instant now);
-  void use_secret(const HashSecret& secret, Instant now);
 
   const RedisFleetOptions options_;
   const World world_;
@@ -97,12 +83,8 @@ class FleetMember final : FleetListener {
   ActiveAlgorithms active_;
   RuleSwitches switches_;
   FleetKeys keys_{KeyTexts::kHidden};
-  FleetState state_;
-  std::unique_ptr<RedisFleet> fleet_;
-  std::unique_ptr<Alarm> answers_;  // have come: requests that wait for them go on
-  std::unique_ptr<Alarm> looks_;    // at the board
-  std::deque<KeyHasher> hashers_;   // of the secrets that were found
-  std::optional<HashSecret> secret_;
+  NodeFleet fleet_;
+  std::unique_ptr<Alarm> looks_;  // at the board
   bool has_seat_ = false;
   bool is_retired_ = false;
 };

@@ -140,6 +140,11 @@ class Http2Routes final : public Http2Router {
   HttpDoor& http_;
 };
 
+void log_of_fleet(NodeFleet::Severity severity, const std::string& sentence) {
+  const bool is_notice = severity == NodeFleet::Severity::kNotice;
+  spdlog::log(is_notice ? spdlog::level::info : spdlog::level::warn, "redis: {}", sentence);
+}
+
 }  // namespace
 
 struct Node::CoreParts {
@@ -407,14 +412,16 @@ std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
   fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(
       std::move(fleet), cores_.size(),
-      NodeFleet::Shared{.blocks = blocks_,
-                        .traffic = recent_traffic_,
-                        .switches = switches_,
-                        .rule_counts = traffic_.rules(),
-                        .keys = fleet_keys_},
-      [this](std::size_t core, std::function<void()> action) {
-        server_->post(core, std::move(action));
-      },
+      NodeFleet::World{
+          .blocks = blocks_,
+          .traffic = recent_traffic_,
+          .switches = switches_,
+          .rule_counts = traffic_.rules(),
+          .keys = fleet_keys_,
+          .post = [this](std::size_t core,
+                         std::function<void()> action) { server_->post(core, std::move(action)); },
+          .say = log_of_fleet,
+          .reached = [this] { fleet_reached_.open(); }},
       clock_.now());
   options.core_leaves = [this](std::size_t core) { return fleet_->leave(core, clock_.now()); };
   return std::nullopt;

@@ -17,7 +17,6 @@
 #include <variant>
 #include <vector>
 
-#include "cli/node/node_fleet.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
@@ -25,6 +24,7 @@
 #include "engine/adaptive/rule_switches.h"
 #include "engine/block_list.h"
 #include "engine/login_guard.h"
+#include "net/loop/gate.h"
 #include "net/loop/wall_clock.h"
 #include "net/server.h"
 #include "observe/detailed_counts.h"
@@ -36,6 +36,7 @@
 #include "server/grpc/health.h"
 #include "server/http/http_node.h"
 #include "server/resp/resp_node.h"
+#include "store/redis/fleet/node_fleet.h"
 #include "weir/clock.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
@@ -60,7 +61,7 @@ class Node {
 
   Server& server() { return *server_; }
   // Open once the node shares its limits; null if it is alone by its configuration.
-  const Gate* fleet_reached() const { return fleet_ == nullptr ? nullptr : &fleet_->reached(); }
+  const Gate* fleet_reached() const { return fleet_ == nullptr ? nullptr : &fleet_reached_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
   Exposure exposure() const { return http_->options().access.exposure; }
@@ -128,6 +129,7 @@ class Node {
   GrpcNode grpc_;
   std::unique_ptr<RespNode> resp_;
   std::vector<std::unique_ptr<CoreParts>> cores_;
+  Gate fleet_reached_;
   std::unique_ptr<NodeFleet> fleet_;  // null: alone
   std::mutex shed_mutex_;             // guards what follows
   std::size_t shed_unsaid_ = 0;       // connections that the log has not counted yet

@@ -1,0 +1,81 @@
+#include "store/redis/fleet/node_fleet.h"
+
+#include <cstring>
+#include <utility>
+
+namespace weir {
+
+NodeFleet::NodeFleet(RedisFleetOptions options, std::size_t cores, World world, Instant now)
+    : options_(std::move(options)), world_(std::move(world)), state_(cores, now), members_(cores) {}
+
+void NodeFleet::begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer& dialer,
+                      Instant now) {
+  // Each waits for a random time before it tries again, with a seed of its own.
+  std::uint32_t seed = 0;
+  std::memcpy(&seed, options_.secret.bytes.data(), sizeof(seed));
+  seed += world_.salt + static_cast<std::uint32_t>(core);
+  const RedisFleet::Core place{.number = core,
+                               .surroundings = {.reactor = reactor, .dialer = dialer, .seed = seed},
+                               .blocks = world_.blocks,
+                               .traffic = world_.traffic,
+                               .switches = world_.switches,
+                               .rule_counts = world_.rule_counts,
+                               .keys = world_.keys,
+                               .state = state_,
+                               .listener = *this,
+                               .own_counters = engine.local(),
+                               .owed = world_.owed};
+  Member& member = members_[core];
+  member = {.engine = &engine,
+            .fleet = std::make_unique<RedisFleet>(options_, place, now),
+            .answers = reactor.make_alarm([&engine](Instant then) { engine.go_on(then); })};
+  engine.await_hasher();
+  engine.join(*member.fleet, [&alarm = *member.answers] { alarm.set(Instant{}); });
+}
+
+void NodeFleet::end(std::size_t core) {
+  members_[core].fleet.reset();
+  members_[core].answers.reset();
+}
+
+SharedStoreFigures NodeFleet::figures() const {
+  return state_.shown(options_.mode, *world_.traffic.snapshot());
+}
+
+// Runs on the first core. The hashers stay, since each core changes in its own time.
+void NodeFleet::use_secret(const HashSecret& secret, Instant now) {
+  if (secret_ && secret_->bytes == secret.bytes) return;
+  secret_ = secret;
+  const KeyHasher& hasher = hashers_.emplace_back(secret);
+  for (std::size_t core = 0; core < members_.size(); ++core) {
+    world_.post(core, [&member = members_[core], &hasher, now] {
+      if (member.fleet == nullptr) return;
+      member.engine->use_hasher(hasher);
+      member.fleet->use_secret(hasher, now);
+    });
+  }
+}
+
+void NodeFleet::health_changed(const FleetHealth& health) {
+  world_.say(health.is_healthy ? Severity::kNotice : Severity::kWarning,
+             to_text(health, options_.url.to_string()));
+}
+
+void NodeFleet::fleet_warned(const std::string& sentence) {
+  world_.say(Severity::kWarning, sentence);
+}
+
+void NodeFleet::fleet_reached() {
+  if (world_.reached) world_.reached();
+}
+
+void NodeFleet::secret_found(const HashSecret& secret, Instant now) {
+  use_secret(secret, now);
+  if (world_.secret_found) world_.secret_found();
+}
+
+void NodeFleet::about_to_beat(Instant now) {
+  if (world_.before_beat) world_.before_beat(now);
+}
+
+}  // namespace weir

@@ -1,0 +1,94 @@
+// NodeFleet: the cores of a process as members of a fleet, and what its log and /health say of it.
+//
+// Thread rule: made and destroyed with the process's part in the fleet; begin(), leave() and end()
+// on each core's thread; figures() from any. Tested by tests/e2e/fleet_test.py and
+// tests/nginx/fleet_test.py.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/adaptive/rule_switches.h"
+#include "engine/block_list.h"
+#include "engine/engine.h"
+#include "observe/keys/fleet_keys.h"
+#include "observe/recent_traffic.h"
+#include "observe/rule_counts.h"
+#include "observe/shared_store.h"
+#include "store/redis/fleet/fleet_state.h"
+#include "store/redis/fleet/redis_fleet.h"
+#include "weir/key.h"
+
+namespace weir {
+
+class NodeFleet final : FleetListener {
+ public:
+  enum class Severity : std::uint8_t { kNotice, kWarning };
+
+  // What the cores share with the rest of the process, which outlives this.
+  struct World {
+    BlockList& blocks;
+    RecentTraffic& traffic;
+    RuleSwitches& switches;
+    const RuleCounts& rule_counts;
+    FleetKeys& keys;
+    // Runs something on a core's thread, soon.
+    std::function<void(std::size_t core, std::function<void()> action)> post;
+    // For the log: one sentence without its stop.
+    std::function<void(Severity severity, const std::string& sentence)> say;
+    // These may be empty. Every core has shared its decisions for the first time; on any core.
+    std::function<void()> reached{};
+    // A secret was found and is in use on this core.
+    std::function<void()> secret_found{};
+    // The node is about to tell the others what it has blocked.
+    std::function<void(Instant now)> before_beat{};
+    std::uint32_t salt = 0;  // of chance; another one in each process of a node
+    OwedUnits* owed = nullptr;
+  };
+  NodeFleet(RedisFleetOptions options, std::size_t cores, World world, Instant now);
+
+  // The core joins, and goes. Its engine must outlive the time between.
+  void begin(std::size_t core, Engine& engine, Reactor& reactor, Dialer& dialer, Instant now);
+  void end(std::size_t core);
+  // Before it goes, when it has no requests any more: RedisFleet::leave().
+  bool leave(std::size_t core, Instant now) { return at(core).leave(now); }
+
+  RedisFleet& at(std::size_t core) { return *members_[core].fleet; }
+  FleetState& state() { return state_; }
+  SharedStoreFigures figures() const;
+
+  // Keys are hashed under it from now on, on every core. Nothing happens if they are already.
+  void use_secret(const HashSecret& secret, Instant now);
+  // The one in use; none: the fleet's is not known yet.
+  const std::optional<HashSecret>& secret() const { return secret_; }
+
+ private:
+  struct Member {
+    Engine* engine = nullptr;
+    std::unique_ptr<RedisFleet> fleet{};
+    std::unique_ptr<Alarm> answers{};  // have come: requests that wait for them go on
+  };
+
+  void health_changed(const FleetHealth& health) override;
+  void fleet_warned(const std::string& sentence) override;
+  void fleet_reached() override;
+  void secret_found(const HashSecret& secret, Instant now) override;
+  void about_to_beat(Instant now) override;
+
+  const RedisFleetOptions options_;
+  const World world_;
+  FleetState state_;
+  std::vector<Member> members_;  // each is its core's
+  // The first core's.
+  std::optional<HashSecret> secret_;
+  std::deque<KeyHasher> hashers_;  // of the secrets that were found
+};
+
+}  // namespace weir
