@@ -13,16 +13,6 @@
 namespace weir::nginx {
 namespace {
 
-// Settings of `weir serve` that change what a request is answered, and that workers lack.
-struct Lacking {
-  std::string_view setting;
-  std::string_view reason;
-};
-constexpr Lacking kLacking[] = {
-    {.setting = "envoy.config",
-     .reason = "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it"},
-};
-
 void refuse(const std::string& file, const TextPlace& place, std::string reason,
             Gateway::Sentences& mistakes) {
   mistakes.push_back(ConfigError{
@@ -36,11 +26,13 @@ Gateway::Sentences sentences_of(const ConfigErrors& errors) {
   return sentences;
 }
 
+// A setting of `weir serve` that changes what a request is answered, and that workers lack.
 Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
+  constexpr std::string_view kEnvoy = "envoy.config";
   Gateway::Sentences mistakes;
-  for (const Lacking& lacking : kLacking) {
-    if (!config.settings.is_set(lacking.setting)) continue;
-    refuse(file, config.settings.place_of(lacking.setting), std::string(lacking.reason), mistakes);
+  if (config.settings.is_set(kEnvoy)) {
+    refuse(file, config.settings.place_of(kEnvoy),
+           "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it", mistakes);
   }
   return mistakes;
 }

@@ -1,7 +1,5 @@
 #include "nginx/judge.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -26,6 +24,10 @@ Duration longest_wait(const Asks& asks) {
   return wait;
 }
 
+Traffic traffic_at(std::span<CoreTraffic> figures, std::optional<std::size_t> place) {
+  return place && *place < figures.size() ? Traffic(figures, *place) : Traffic();
+}
+
 // Numbers the ids as all workers do.
 CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
   for (const std::string& id : ids.all()) traffic.rules().number_of(id);
@@ -37,23 +39,17 @@ CoreTraffic& begin_counting(Traffic& traffic, const RuleIds& ids) {
 Judge::Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> figures,
              const RuleIds& ids, const Clock& clock)
     : clock_(clock),
-      zone_(zone),
-      place_(zone.take_place(::getpid(), figures.size())),
       hasher_(zone.secret()),
       store_(make_shared_memory_store(zone.table())),
       blocks_(zone.blocks(), hasher_),
-      traffic_(place_ ? Traffic(figures, *place_) : Traffic()),
+      under_way_(zone.under_way()),
+      traffic_(traffic_at(figures, under_way_.place())),
       counts_(begin_counting(traffic_, ids)),
       engine_(*store_, hasher_, counts_),
-      under_way_(zone.under_way()),
       voice_(engine_, gateway.headers()) {
   for (const RuleSetPtr& rules : gateway.sets()) {
     pools_.push_back(std::make_unique<AsksPool>(engine_, blocks_.list(), rules));
   }
-}
-
-Judge::~Judge() {
-  if (place_) zone_.leave(*place_);
 }
 
 void Judge::use_rules(const std::vector<RuleSetPtr>& sets) {

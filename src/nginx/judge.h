@@ -106,7 +106,6 @@ class Judge {
   // All must outlive the judge. `figures`: the counters of all places, zeros at first.
   Judge(const Gateway& gateway, const Zone& zone, std::span<CoreTraffic> figures,
         const RuleIds& ids, const Clock& clock);
-  ~Judge();
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;
 
@@ -162,15 +161,13 @@ class Judge {
   const Clock& clock_;
   const WallClock wall_clock_;
   Instant wall_seen_{};
-  const Zone zone_;
-  const std::optional<std::size_t> place_;  // none: this worker counts for itself
   const KeyHasher hasher_;
   std::unique_ptr<MemoryStore> store_;
   BlockLog blocks_;
-  Traffic traffic_;
+  Concurrency under_way_;
+  Traffic traffic_;  // of all workers; without a place for it, this worker counts for itself
   CoreTraffic& counts_;
   Engine engine_;
-  Concurrency under_way_;
   std::function<void(Instant)> look_ = [](Instant) {};
   std::vector<std::unique_ptr<AsksPool>> pools_;  // by number of the rule set
   AsksPtr asks_;                                  // of the last request

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/waker.h"
+#include "nginx/admin.h"
 #include "nginx/module/decided.h"
 #include "nginx/module/parked_request.h"
 #include "nginx/module/request.h"

@@ -5,9 +5,10 @@
 #pragma once
 
 #include "nginx/abi/nginx_api.h"
-#include "nginx/admin.h"
 
 namespace weir::nginx {
+
+class Admin;
 
 // From now on these pages are shown. Null: none are.
 void use_admin(Admin* admin);

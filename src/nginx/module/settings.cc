@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nginx/module/admin_request.h"
+#include "nginx/zone/concurrency.h"
 #include "nginx/zone/zone.h"
 #include "observe/traffic.h"
 
@@ -338,7 +339,7 @@ char* merge_place_settings(ngx_conf_t* conf, void* parent, void* child) noexcept
 
 std::size_t place_count() {
   const auto cores = static_cast<std::size_t>(std::max<ngx_int_t>(ngx_ncpu, 1));
-  return std::min(kPlacesACore * cores + kPlacesSpare, Zone::kPlacesMax);
+  return std::min(kPlacesACore * cores + kPlacesSpare, Concurrency::kOwnersMax);
 }
 
 const Clock& zone_clock() {

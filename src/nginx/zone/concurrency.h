@@ -45,6 +45,9 @@ class Concurrency {
   Concurrency(const Concurrency&) = delete;
   Concurrency& operator=(const Concurrency&) = delete;
 
+  // Its number among the owners: no other that lives has it. None: all are taken.
+  std::optional<std::uint32_t> place() const { return place_; }
+
   struct Entrance {
     enum class Kind : std::uint8_t {
       kEntered,  // counted until it leaves

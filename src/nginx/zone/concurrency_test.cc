@@ -66,6 +66,17 @@ TEST_F(ConcurrencyTest, WorkersCountTogether) {
   EXPECT_EQ(one->enter(ada_, 0).kind, Kind::kOver);
 }
 
+TEST_F(ConcurrencyTest, ThePlaceOfAWorkerThatIsGoneIsAnothers) {
+  const auto one = worker();
+  EXPECT_EQ(one->place(), 0u);
+  run_and_kill([&] {
+    const auto killed = worker();
+    if (killed->place() != 1u) std::_Exit(1);
+  });
+  EXPECT_EQ(worker()->place(), 1u);
+  EXPECT_EQ(worker()->place(), 1u);
+}
+
 TEST_F(ConcurrencyTest, WhatFindsNoRoomHoldsNothing) {
   const auto one = worker();
   EXPECT_EQ(one->enter(ada_, 2, kLiving).under_way, 1);

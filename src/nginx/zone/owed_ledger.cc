@@ -1,9 +1,10 @@
 #include "nginx/zone/owed_ledger.h"
 
-#include <algorithm>
-#include <utility>
+#include <signal.h>
 
-#include "nginx/zone/process.h"
+#include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace weir::nginx {
 namespace {
@@ -13,6 +14,9 @@ constexpr std::int32_t kNobody = -1;
 
 constexpr std::size_t kTries = 32;     // of a note for a place
 constexpr std::size_t kAtOnce = 4096;  // places that inherit() looks at
+
+// False for a process that was waited for, or never was. REQUIRES: process > 0
+bool is_alive(std::int32_t process) { return ::kill(process, 0) == 0 || errno != ESRCH; }
 
 }  // namespace
 

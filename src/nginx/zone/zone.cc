@@ -1,12 +1,10 @@
 #include "nginx/zone/zone.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "base/assert.h"
 #include "nginx/zone/block_log.h"
 #include "nginx/zone/concurrency.h"
-#include "nginx/zone/process.h"
 #include "nginx/zone/rule_board.h"
 #include "observe/rule_counts.h"
 #include "store/memory/shared_store.h"
@@ -18,22 +16,21 @@ namespace {
 constexpr std::uint64_t kMark = 0x656e6f7a72696577;  // "weirzone" in the order of its bytes
 
 // Grows with each change of what is where.
-constexpr std::uint64_t kLayout = 8;
+constexpr std::uint64_t kLayout = 9;
 
-// The share of a zone that is for blocks, and the most that it takes.
-constexpr std::size_t kBlocksShare = 8;
-constexpr std::size_t kBlocksMax = std::size_t{16} << 20;
+constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-// The same for what its workers owe a Redis.
-constexpr std::size_t kOwedShare = 16;
-constexpr std::size_t kOwedMax = std::size_t{8} << 20;
-
-// The same for requests under way.
-constexpr std::size_t kUnderWayShare = 32;
-constexpr std::size_t kUnderWayMax = std::size_t{8} << 20;
-// The same for rules that requests have changed.
-constexpr std::size_t kRulesShare = 32;
-constexpr std::size_t kRulesMax = std::size_t{8} << 20;
+// A part of the zone gets so large a share of it, within its bounds.
+struct Share {
+  std::size_t divisor;
+  std::size_t least;
+  std::size_t most;
+};
+// In the order of the parts behind the head. The last part, the table, has the rest.
+constexpr Share kShares[] = {{32, RuleBoard::kBytesMin, 8 * kMiB},
+                             {8, BlockLog::kBytesMin, 16 * kMiB},
+                             {16, 0, 8 * kMiB},
+                             {32, Concurrency::kBytesMin, 8 * kMiB}};
 
 constexpr std::size_t kPage = 4096;
 
@@ -43,28 +40,15 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage 
 
 std::uint64_t Zone::version_here() { return rule_hash(kVersion) ^ kLayout; }
 
-std::size_t Zone::rules_begin() { return whole_pages(sizeof(Head)); }
-
-std::size_t Zone::blocks_begin() const {
-  const std::size_t rules =
-      std::clamp<std::size_t>(head().size / kRulesShare, RuleBoard::kBytesMin, kRulesMax);
-  return rules_begin() + whole_pages(rules);
-}
-
-std::size_t Zone::owed_begin() const {
-  const std::size_t blocks =
-      std::clamp<std::size_t>(head().size / kBlocksShare, BlockLog::kBytesMin, kBlocksMax);
-  return blocks_begin() + whole_pages(blocks);
-}
-
-std::size_t Zone::under_way_begin() const {
-  return owed_begin() + whole_pages(std::min(head().size / kOwedShare, kOwedMax));
-}
-
-std::size_t Zone::table_begin() const {
-  return under_way_begin() +
-         whole_pages(std::clamp<std::size_t>(head().size / kUnderWayShare, Concurrency::kBytesMin,
-                                             kUnderWayMax));
+std::span<std::byte> Zone::part(std::size_t number) const {
+  const std::size_t size = head().size;
+  std::size_t begin = whole_pages(sizeof(Head));
+  for (const auto& [divisor, least, most] : kShares) {
+    const std::size_t bytes = whole_pages(std::clamp(size / divisor, least, most));
+    if (number-- == 0) return {memory_ + begin, bytes};
+    begin += bytes;
+  }
+  return {memory_ + begin, size - begin};
 }
 
 void Zone::format(std::span<std::byte> memory, Instant now) {
@@ -88,43 +72,6 @@ std::string Zone::fault(std::size_t size) const {
   if (head().version != version_here()) return "it is of another version of Weir";
   if (head().size != size) return "it has another size";
   return {};
-}
-
-std::span<std::byte> Zone::rules() const {
-  return {memory_ + rules_begin(), blocks_begin() - rules_begin()};
-}
-
-std::span<std::byte> Zone::blocks() const {
-  return {memory_ + blocks_begin(), owed_begin() - blocks_begin()};
-}
-
-std::span<std::byte> Zone::owed() const {
-  return {memory_ + owed_begin(), under_way_begin() - owed_begin()};
-}
-
-std::span<std::byte> Zone::under_way() const {
-  return {memory_ + under_way_begin(), table_begin() - under_way_begin()};
-}
-
-std::span<std::byte> Zone::table() const {
-  return {memory_ + table_begin(), head().size - table_begin()};
-}
-
-std::optional<std::size_t> Zone::take_place(std::int32_t process, std::size_t places) const {
-  auto& all = head().places;
-  for (std::size_t place = 0; place < std::min(places, kPlacesMax); ++place) {
-    std::int32_t holder = all[place].load(std::memory_order_relaxed);
-    if (holder != 0 && is_alive(holder)) continue;
-    // What the former holder has counted is seen by who takes its place.
-    if (all[place].compare_exchange_strong(holder, process, std::memory_order_acq_rel)) {
-      return place;
-    }
-  }
-  return std::nullopt;
-}
-
-void Zone::leave(std::size_t place) const {
-  head().places[place].store(0, std::memory_order_release);
 }
 
 }  // namespace weir::nginx

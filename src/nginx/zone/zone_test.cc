@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -54,21 +52,6 @@ TEST_F(ZoneTest, NamesWhatItIsNot) {
   EXPECT_EQ(zone().fault(kBytes), "it is of another version of Weir");
   write(0, 0);
   EXPECT_EQ(zone().fault(kBytes), "it is damaged");
-}
-
-TEST_F(ZoneTest, GivesThePlaceOfAProcessThatIsGoneToAnother) {
-  format();
-  EXPECT_EQ(zone().take_place(::getpid(), 2), 0u);
-  const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) ::_exit(zone().take_place(::getpid(), 2) == 1u ? 0 : 1);
-  int status = -1;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(zone().take_place(::getpid(), 2), 1u);
-  EXPECT_EQ(zone().take_place(::getpid(), 2), std::nullopt) << "all live";
-  zone().leave(0);
-  EXPECT_EQ(zone().take_place(::getpid(), 2), 0u);
 }
 
 }  // namespace
