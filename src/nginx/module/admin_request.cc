@@ -113,35 +113,11 @@ class Page final : ReplyLine, Waker, public Waiting {
     ngx_http_run_posted_requests(connection);
   }
 
-  bool add_fields(const Reply& reply) {
-    if (reply.limit != nullptr && !add_limit_fields(request_, *reply.limit)) return false;
-    for (const NameValue& field : reply.fields) {
-      if (!add_field(request_, copy_of(field.name, request_->pool),
-                     copy_of(field.value, request_->pool))) {
-        return false;
-      }
-    }
-    auto& out = request_->headers_out;
-    out.content_type = copy_of(reply.content_type, request_->pool);
-    out.content_type_len = reply.content_type.size();
-    return out.content_type.data != nullptr;
-  }
-
   ngx_int_t send(const Reply& reply) {
-    if (!add_fields(reply)) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    request_->headers_out.status = static_cast<ngx_uint_t>(reply.status);
-    request_->headers_out.content_length_n = static_cast<off_t>(reply.body.size());
-    if (reply.body.empty()) request_->header_only = 1;
-    const ngx_int_t sent = ngx_http_send_header(request_);
-    if (sent == NGX_ERROR || sent > NGX_OK || request_->header_only != 0) return sent;
-
-    ngx_buf_t* const buffer = ngx_create_temp_buf(request_->pool, reply.body.size());
-    if (buffer == nullptr) return NGX_ERROR;
-    buffer->last = ngx_cpymem(buffer->pos, reply.body.data(), reply.body.size());
-    buffer->last_buf = 1;
-    buffer->last_in_chain = 1;
-    ngx_chain_t out{buffer, nullptr};
-    return ngx_http_output_filter(request_, &out);
+    if (reply.limit != nullptr && !add_limit_fields(request_, *reply.limit)) return NGX_ERROR;
+    if (!add_fields(request_, reply.fields)) return NGX_ERROR;
+    return send_text(request_, reply.status, copy_of(reply.content_type, request_->pool),
+                     copy_of(reply.body, request_->pool));
   }
 
   Judge& judge_;

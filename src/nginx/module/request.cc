@@ -1,5 +1,6 @@
 #include "nginx/module/request.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -124,14 +125,10 @@ bool has_error_page(ngx_http_request_t* request, ngx_int_t status) {
   return false;
 }
 
-// Type and body live as long as the request.
+// Type and text live as long as the request.
 ngx_int_t answer(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text) {
   if (has_error_page(request, status)) return status;
-  if (type.data == nullptr || text.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
-  ngx_http_complex_value_t body{};
-  body.value = text;
-  ngx_http_finalize_request(
-      request, ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body));
+  ngx_http_finalize_request(request, send_text(request, status, type, text));
   return NGX_DONE;
 }
 
@@ -150,12 +147,7 @@ ngx_int_t deny(ngx_http_request_t* request, const PlaceSettings& place, const Ju
                               .decision = judgement.said.answer->decision,
                               .request = described};
   const DenialText text(rule.denial, values, static_cast<int>(status));
-  for (const NameValue& field : text.fields()) {
-    if (!add_field(request, copy_of(field.name, request->pool),
-                   copy_of(field.value, request->pool))) {
-      return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-  }
+  if (!add_fields(request, text.fields())) return NGX_HTTP_INTERNAL_SERVER_ERROR;
   return answer(request, status, copy_of(text.content_type(), request->pool),
                 copy_of(text.body(), request->pool));
 }
@@ -387,8 +379,19 @@ void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to) {
   });
 }
 
-bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value) {
-  return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
+ngx_int_t send_text(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text) {
+  if (type.data == nullptr || text.data == nullptr) return NGX_HTTP_INTERNAL_SERVER_ERROR;
+  ngx_http_complex_value_t body{};
+  body.value = text;
+  return ngx_http_send_response(request, static_cast<ngx_uint_t>(status), &type, &body);
+}
+
+bool add_fields(ngx_http_request_t* request, std::span<const NameValue> fields) {
+  return std::ranges::all_of(fields, [&](const NameValue& field) {
+    const ngx_str_t name = copy_of(field.name, request->pool);
+    const ngx_str_t value = copy_of(field.value, request->pool);
+    return name.data != nullptr && value.data != nullptr && push_field(request, name, value);
+  });
 }
 
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit) {

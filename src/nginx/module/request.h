@@ -10,6 +10,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/ip_address.h"
@@ -38,12 +39,14 @@ std::optional<IpAddress> client_of(const ngx_http_request_t* request);
 // Its header fields, in the order sent.
 void read_headers(const ngx_http_request_t* from, std::vector<NameValue>& to);
 
-// Adds a field to the response. False: there is no memory.
-// REQUIRES: the texts live as long as the request; without data they are for want of memory
-bool add_field(ngx_http_request_t* request, ngx_str_t name, ngx_str_t value);
-
-// The same for those that tell of a limit.
+// Adds fields to the response. False: there is no memory.
+bool add_fields(ngx_http_request_t* request, std::span<const NameValue> fields);
+// Those that tell of a limit.
 bool add_limit_fields(ngx_http_request_t* request, const RateLimit& limit);
+
+// Sends the response, whose type and text live as long as the request; without data they are for
+// want of memory. Returns what to finalize the request with.
+ngx_int_t send_text(ngx_http_request_t* request, ngx_int_t status, ngx_str_t type, ngx_str_t text);
 
 // Adds $weir_decision and the others.
 ngx_int_t add_variables(ngx_conf_t* conf) noexcept;
