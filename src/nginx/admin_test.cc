@@ -37,7 +37,6 @@ class AdminTest : public Workers {
   }
 
   std::unique_ptr<Judge> one_ = worker();
-  std::unique_ptr<Judge> other_ = worker();
   Admin admin_{{.judge = *one_,
                 .gateway = *loaded_.gateway,
                 .zone = Zone(zone_),
@@ -48,31 +47,6 @@ class AdminTest : public Workers {
                clock_.time};
   std::optional<IpAddress> client_ = IpAddress::parse("127.0.0.1");
 };
-
-TEST_F(AdminTest, MetricsAreThoseOfAllWorkers) {
-  ask(*one_);
-  ask(*other_);
-  ask(*other_);
-  const std::string metrics = get("/metrics", {{"Host", "localhost"}, {"Accept", "text/plain"}});
-  EXPECT_THAT(metrics,
-              HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"allowed\"} 2"));
-  EXPECT_THAT(metrics, HasSubstr("weir_rule_requests_total{rule=\"login\",decision=\"denied\"} 1"));
-}
-
-TEST_F(AdminTest, ABlockByHandHoldsInEveryWorkerFromItsNextRequestOn) {
-  EXPECT_FALSE(ask(*other_).is_denied());
-  EXPECT_THAT(send("POST", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1","for":"1h"})"),
-              StartsWith("HTTP/1.1 20"));
-  EXPECT_EQ(ask(*other_).said.answer->cause, Answer::Cause::kBlocked);
-  EXPECT_THAT(get("/admin/blocks"), HasSubstr("192.0.2.1"));
-  EXPECT_THAT(send("DELETE", "/admin/blocks", R"({"rule":"login","key":"192.0.2.1"})"),
-              StartsWith("HTTP/1.1 20"));
-  EXPECT_FALSE(ask(*other_).is_denied());
-}
-
-TEST_F(AdminTest, RulesAreShown) {
-  EXPECT_THAT(get("/admin/rules"), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\"login\"")));
-}
 
 TEST_F(AdminTest, ExplainsWhatWouldHappenToARequest) {
   EXPECT_THAT(get("/v1/explain?method=POST&path=/login&client=192.0.2.1"),

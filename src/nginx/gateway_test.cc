@@ -233,10 +233,5 @@ TEST(Gateway, NamesWhatIsWrongWithItsStore) {
               testing::AllOf(StartsWith("2:"), HasSubstr("/nowhere")));
 }
 
-TEST(Gateway, SaysWhatIsWrongInTheFile) {
-  EXPECT_THAT(mistakes_in("rules:\n  - id: a\n    window: 1m\n    limti: 5\n"),
-              HasSubstr("4:5: unknown key 'limti'; did you mean 'limit'?"));
-}
-
 }  // namespace
 }  // namespace weir::nginx

@@ -195,20 +195,6 @@ class ConcurrencyTest(unittest.TestCase):
         self.assertEqual(min(left), 0)
         self.assertLess(max(left), LIMIT)
 
-    def test_denied_requests_charge_no_other_rule_and_the_others_hold_nothing(self):
-        nginx = self.start()
-        clients = self.fill(nginx)
-        for _ in range(30):
-            self.assertEqual(nginx.ask("/held?user=ada").status, 403)
-        self.origin.answer_at_once()
-        for client in clients:
-            client.read_reply()
-        for _ in range(20 - LIMIT):
-            self.assertEqual(nginx.ask("/held?user=ada").status, 200)
-        # From here on the other rule denies; none of these is under way.
-        for _ in range(2 * LIMIT):
-            self.assertEqual(nginx.ask("/held?user=ada").status, 429)
-
     def test_who_is_on_the_list_or_in_shadow_is_not_held_up(self):
         nginx = self.start()
         clients = self.send(nginx, 2 * LIMIT, "/held?user=staff")

@@ -306,6 +306,25 @@ class ParkedTest(FleetTest):
         lines = [line for line in nginx.access_log() if line[0] == "/here"]
         self.assertEqual({line[8] for line in lines}, {"strict"})
 
+    def test_a_page_that_waits_holds_up_nobody(self):
+        nginx = self.nginx(workers=1)
+        with Client(nginx.port) as client, Client(nginx.port) as leaver:
+            self.redis.pause()
+            for one in (client, leaver):
+                one.send(request("/weir/v1/explain?path=/here"))
+            wait_until(lambda: self.requests_in_progress(nginx) == 2, "they wait")
+            leaver.socket.close()
+            wait_until(lambda: self.requests_in_progress(nginx) == 1, "one has left")
+            self.redis.resume()
+            self.assertEqual(json.loads(client.read_reply().text)["would"], "allow")
+            self.redis.pause()
+            client.send(request("/weir/v1/explain?path=/here"))
+            wait_until(lambda: self.requests_in_progress(nginx) == 1, "another waits")
+            nginx.process.terminate()
+            self.assertEqual(nginx.process.wait(timeout=DEADLINE_S), 0)
+        self.redis.resume()
+        self.assertNotIn("[alert]", nginx.log())
+
     def test_bodies_come_while_a_request_waits(self):
         nginx = self.nginx()
         with Client(nginx.port) as client:
@@ -434,21 +453,6 @@ class OutageTest(FleetTest):
         # A Redis that begins on a busy machine may take longer than the deadline.
         wait_until(lambda: nginx.ask("/shut").status == 200, "Redis decides")
         self.wait_until_shared(nginx)
-
-
-class ConfigurationTest(unittest.TestCase):
-    def refusal(self, store):
-        with Nginx(RULES.split("store:")[0] + f"store: {store}\n", SERVER, start=False,
-                   http=H2) as nginx:
-            code, said = nginx.test()
-            self.assertNotEqual(code, 0, said)
-            return said
-
-    def test_mistakes_are_named_with_their_places(self):
-        self.assertRegex(self.refusal("{redis: 'http://localhost'}"),
-                         r"rules\.yaml:\d+:\d+: .*the URL of the Redis")
-        self.assertRegex(self.refusal("{redis: 'rediss://localhost?ca_file=/nowhere'}"),
-                         r"rules\.yaml:\d+:\d+: .*/nowhere")
 
 
 if __name__ == "__main__":
