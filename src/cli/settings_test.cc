@@ -8,7 +8,7 @@
 
 #include "cli/settings_testing.h"
 #include "config/config.h"
-#include "server/http/check/header_settings.h"
+#include "gate/header_settings.h"
 
 namespace weir {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/nearest_name.h"
 #include "config/config_warnings.h"
-#include "server/http/check/header_settings.h"
+#include "gate/header_settings.h"
 #include "store/redis/fleet/fleet_settings.h"
 
 namespace weir::nginx {
@@ -92,16 +92,12 @@ Gateway::Sentences Gateway::read_store(const Config& config, const std::string& 
 }
 
 std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {
-  const std::vector<std::string_view> key(names.begin(), names.end());
+  std::vector<std::string> key(names.begin(), names.end());
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
   auto rules = chosen_among(config_.rules, key);
   if (auto* mistake = std::get_if<std::string>(&rules)) return std::move(*mistake);
-  std::vector<std::string_view> kept;
-  for (const std::string_view name : key) {
-    kept.push_back(*names_.emplace_back(std::make_unique<std::string>(name)));
-  }
   sets_.push_back(std::make_shared<const RuleSet>(std::get<0>(std::move(rules)), config_.sources));
-  chosen_.emplace(std::move(kept), sets_.size() - 1);
+  chosen_.emplace(std::move(key), sets_.size() - 1);
   return sets_.size() - 1;
 }
 
@@ -117,7 +113,7 @@ std::variant<std::vector<RuleSetPtr>, std::string> Gateway::sets_of(std::vector<
 }
 
 std::variant<std::vector<Rule>, std::string> Gateway::chosen_among(
-    const std::vector<Rule>& all, std::span<const std::string_view> names) {
+    const std::vector<Rule>& all, std::span<const std::string> names) {
   std::vector<std::string_view> unknown(names.begin(), names.end());
   std::vector<Rule> rules;
   for (const Rule& rule : all) {

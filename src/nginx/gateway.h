@@ -88,7 +88,7 @@ class Gateway {
 
   Sentences read_store(const Config& config, const std::string& file);
   static std::variant<std::vector<Rule>, std::string> chosen_among(
-      const std::vector<Rule>& all, std::span<const std::string_view> names);
+      const std::vector<Rule>& all, std::span<const std::string> names);
 
   std::uint64_t version_ = 0;
   Config config_;
@@ -98,8 +98,7 @@ class Gateway {
   std::shared_ptr<const TlsTrust> trust_;
   Sentences warnings_;
   std::vector<RuleSetPtr> sets_;
-  std::map<std::vector<std::string_view>, std::size_t> chosen_;  // views of `names_`
-  std::vector<std::unique_ptr<std::string>> names_;
+  std::map<std::vector<std::string>, std::size_t> chosen_;
 };
 
 }  // namespace weir::nginx

@@ -14,11 +14,11 @@
 
 #include "base/if_memory.h"
 #include "engine/engine.h"
+#include "gate/header_settings.h"
 #include "net/process_limits.h"
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
-#include "server/http/check/header_settings.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/version.h"

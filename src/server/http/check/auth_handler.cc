@@ -18,10 +18,10 @@ constexpr int kTooManyRequests = 429;
 using DescribedPtr = Pool<DescribedRequest>::Ptr;
 
 // A denial is answered as its rule says, as far as the proxy understands it.
-void write_denial(HttpCore& core, const Recipient& to, const AuthTerms& auth,
+void write_denial(HttpCore& core, const Recipient& to, const ProxyProfile& proxy,
                   const TemplateValues& values, const Denial& denial, const RateLimit& limit) {
-  const bool free_choice = auth.deny == kTooManyRequests;
-  const int status = denial.status != 0 && free_choice ? denial.status : auth.deny;
+  const bool free_choice = proxy.deny == kTooManyRequests;
+  const int status = denial.status != 0 && free_choice ? denial.status : proxy.deny;
   const DenialText text(denial, values, status);
   core.write(to, {.status = status,
                   .content_type = text.content_type(),
@@ -30,17 +30,17 @@ void write_denial(HttpCore& core, const Recipient& to, const AuthTerms& auth,
                   .body = text.body()});
 }
 
-void write_auth(HttpCore& core, const Recipient& to, const AuthTerms& auth, const Asks& asks,
+void write_auth(HttpCore& core, const Recipient& to, const ProxyProfile& proxy, const Asks& asks,
                 const Request& request) {
   const GateAnswer said = core.voice().say(asks, to.now);
-  if (said.ask == nullptr) return core.write(to, {.status = auth.allow, .content_type = {}});
+  if (said.ask == nullptr) return core.write(to, {.status = proxy.allow, .content_type = {}});
   if (said.answer->allowed()) {
-    return core.write(to, {.status = auth.allow, .content_type = {}, .limit = &said.limit});
+    return core.write(to, {.status = proxy.allow, .content_type = {}, .limit = &said.limit});
   }
   const Rule& rule = *said.ask->rule;
   const TemplateValues values{
       .rule = rule.id, .key = said.ask->key, .decision = said.answer->decision, .request = request};
-  write_denial(core, to, auth, values, rule.denial, said.limit);
+  write_denial(core, to, proxy, values, rule.denial, said.limit);
 }
 
 Problem problem_of(const GateRefusal& refusal) {
@@ -49,7 +49,7 @@ Problem problem_of(const GateRefusal& refusal) {
 }
 
 // All rules that apply are charged, or none; those in shadow only for what passes.
-void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth,
+void decide_auth(HttpCore& core, const Exchange& exchange, const ProxyProfile& proxy,
                  DescribedPtr described) {
   AsksPtr asks = core.begin_asks(exchange, Operation::kSpendAll);
   const auto refusal = ask_rules(core.rules(), *described, core.engine().wall_time(exchange.now),
@@ -57,16 +57,16 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const AuthTerms& auth
   if (refusal) return core.reply_problem(exchange, problem_of(*refusal));
   core.decide(
       std::move(asks), exchange,
-      [&core, auth, described = std::move(described)](const Recipient& to, const Asks& decided) {
-        write_auth(core, to, auth, decided, described->request);
+      [&core, proxy, described = std::move(described)](const Recipient& to, const Asks& decided) {
+        write_auth(core, to, proxy, decided, described->request);
       });
 }
 
 }  // namespace
 
 void handle_auth(HttpCore& core, Exchange& exchange) {
-  std::optional<AuthTerms> terms;
-  if (const auto problem = read_auth_terms(exchange.path, exchange.query, terms)) {
+  std::optional<ProxyProfile> proxy;
+  if (const auto problem = read_profile(exchange.path, exchange.query, proxy)) {
     return core.reply_problem(exchange, *problem);
   }
   DescribedPtr described = core.take_described();
@@ -76,10 +76,10 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
                       .headers = headers_of(exchange, described->headers),
                       .peer = exchange.peer};
   const TrustedProxies& trusted = core.node().options().trusted_proxies;
-  if (const auto problem = read_forwarded_request(call, *terms, trusted, *described)) {
+  if (const auto problem = read_forwarded_request(call, *proxy, trusted, *described)) {
     return core.reply_problem(exchange, *problem);
   }
-  decide_auth(core, exchange, *terms, std::move(described));
+  decide_auth(core, exchange, *proxy, std::move(described));
 }
 
 }  // namespace weir

@@ -113,7 +113,8 @@ struct CheckReader::Parser {
   od::parser parser;
 };
 
-// Reading one body. Every step returns whether to go on; if not, problem_ is set.
+// Reading one body. Every step returns whether to go on; if not, problem_ is set. It has more than
+// 25 methods, as each kind of field has its own, and its own words for what is wrong.
 class CheckReader::Pass {
  public:
   Pass(CheckReader& reader, CheckForm form)

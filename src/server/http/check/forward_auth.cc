@@ -70,21 +70,21 @@ Problem bad_parameter(std::string_view name, std::string_view expected) {
 }
 
 std::optional<Problem> read_parameter(std::string_view name, std::string_view value,
-                                      AuthTerms& terms) {
+                                      ProxyProfile& profile) {
   if (name == "allow") {
     const auto allow = one_of(value, 200, 204);
     if (!allow) return bad_parameter(name, "200 or 204");
-    terms.allow = *allow;
+    profile.allow = *allow;
   } else if (name == "deny") {
     const auto deny = one_of(value, 429, 403);
     if (!deny) return bad_parameter(name, "429 or 403");
-    terms.deny = *deny;
+    profile.deny = *deny;
   } else if (name == "client") {
     const auto header = client_header_from_name(value);
     if (!header) {
       return bad_parameter(name, "x-forwarded-for, forwarded, x-real-ip or cf-connecting-ip");
     }
-    terms.client_header = *header;
+    profile.client_header = *header;
   } else {
     return bad_parameter(name, "allow, deny or client as the name of a parameter");
   }
@@ -113,25 +113,25 @@ Problem odd_field(std::string_view name) {
 
 }  // namespace
 
-std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
-                                       std::optional<AuthTerms>& terms) {
-  const ProxyProfile* const profile = find_profile(path);
-  if (profile == nullptr) {
+std::optional<Problem> read_profile(std::string_view path, std::string_view query,
+                                    std::optional<ProxyProfile>& profile) {
+  const ProxyProfile* const found = find_profile(path);
+  if (found == nullptr) {
     return http_problem(404,
                         "There is no such proxy; there are /auth, /auth/nginx, "
                         "/auth/ingress-nginx and /auth/envoy.");
   }
-  terms.emplace(*profile);
+  profile = *found;
   while (profile->takes_parameters && !query.empty()) {
     const std::string_view pair = take_until(query, '&');
     const auto equals = std::min(pair.find('='), pair.size());
     const auto value = pair.substr(std::min(equals + 1, pair.size()));
-    if (auto problem = read_parameter(pair.substr(0, equals), value, *terms)) return problem;
+    if (auto problem = read_parameter(pair.substr(0, equals), value, *profile)) return problem;
   }
   return std::nullopt;
 }
 
-std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
+std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyProfile& profile,
                                               const TrustedProxies& trusted,
                                               DescribedRequest& described) {
   if (!trusted.trusts(call.peer)) {
@@ -139,7 +139,6 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
                         "This peer is not trusted to speak for others; if it is a proxy of "
                         "yours, add its network to trusted_proxies.");
   }
-  const ProxyProfile& profile = *terms.profile;
   for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
     if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
   }
@@ -148,7 +147,7 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTe
   }
   Request& request = described.request;
   request = {.headers = call.headers,
-             .client = client_address(call.peer, call.headers, terms.client_header, trusted)};
+             .client = client_address(call.peer, call.headers, profile.client_header, trusted)};
   request.method =
       profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
   if (profile.uri_header.empty()) {

@@ -30,34 +30,21 @@
 
 namespace weir {
 
+// How one proxy describes a request, and is answered.
 struct ProxyProfile {
   std::string_view auth_path;
   std::string_view method_header;  // empty: the method of the request to /auth
   std::string_view uri_header;     // empty: what follows the path
   std::string_view host_header;    // empty: in the URI, which is a whole URL
   ClientHeader client_header;
-  int allow;
-  int deny;
+  int allow;              // 200 or 204
+  int deny;               // 429 or 403
   bool takes_parameters;  // the query is the operator's
 };
 
-// How one proxy is answered.
-struct AuthTerms {
-  const ProxyProfile* profile;
-  ClientHeader client_header;
-  int allow;  // 200 or 204
-  int deny;   // 429 or 403
-
-  explicit AuthTerms(const ProxyProfile& chosen)
-      : profile(&chosen),
-        client_header(chosen.client_header),
-        allow(chosen.allow),
-        deny(chosen.deny) {}
-};
-
 // REQUIRES: `path` is /auth, or below it
-std::optional<Problem> read_auth_terms(std::string_view path, std::string_view query,
-                                       std::optional<AuthTerms>& terms);
+std::optional<Problem> read_profile(std::string_view path, std::string_view query,
+                                    std::optional<ProxyProfile>& profile);
 
 // What a proxy sent to /auth.
 struct AuthCall {
@@ -70,7 +57,7 @@ struct AuthCall {
 
 // The request that the proxy holds. A problem if the peer is not trusted, or has not said
 // which request it means.
-std::optional<Problem> read_forwarded_request(const AuthCall& call, const AuthTerms& terms,
+std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyProfile& profile,
                                               const TrustedProxies& trusted,
                                               DescribedRequest& described);
 

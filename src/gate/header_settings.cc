@@ -1,4 +1,4 @@
-#include "server/http/check/header_settings.h"
+#include "gate/header_settings.h"
 
 #include <algorithm>
 #include <string>
