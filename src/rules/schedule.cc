@@ -1,12 +1,10 @@
 #include "rules/schedule.h"
 
-#include <date/tz.h>
-
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "base/decimal.h"
+#include "rules/time_zone.h"
 
 namespace weir {
 namespace {
@@ -48,19 +46,14 @@ std::optional<std::chrono::minutes> parse_time_of_day(std::string_view text) {
 Schedule::Schedule(const Spec& spec, const date::time_zone* zone) : spec_(spec), zone_(zone) {}
 
 std::optional<Schedule> Schedule::make(const Spec& spec) {
-  try {
-    const Schedule made(spec, date::locate_zone(spec.zone));
-    made.holds(Instant());  // reads the zone's file
-    return made;
-  } catch (const std::runtime_error&) {
-    return std::nullopt;
-  }
+  const date::time_zone* const zone = find_zone(spec.zone);
+  if (zone == nullptr) return std::nullopt;
+  return Schedule(spec, zone);
 }
 
 bool Schedule::holds(Instant now) const {
-  const auto utc =
-      date::sys_seconds(std::chrono::floor<std::chrono::seconds>(now.time_since_epoch()));
-  const auto local = utc.time_since_epoch() + zone_->get_info(utc).offset;
+  const auto utc = std::chrono::floor<std::chrono::seconds>(now.time_since_epoch());
+  const auto local = utc + offset_at(*zone_, utc);
   const auto day = std::chrono::floor<std::chrono::days>(local);
   const auto time = local - day;
   constexpr std::int64_t kThursday = 3;  // 1970-01-01

@@ -1,6 +1,8 @@
 #include "rules/traffic_rules.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/assert.h"
@@ -44,14 +46,18 @@ class TrafficRules::Search {
     }
   }
 
-  // In the order of the file.
-  std::span<const Rule*> result(MatchedRules& matched) {
-    const auto none =
-        std::ranges::partition(best_, [](const Candidate& best) { return best.rule != nullptr; });
-    const std::span found(best_.begin(), none.begin());
-    if (found.size() > 1) std::ranges::sort(found, {}, &Candidate::order);
-    std::ranges::transform(found, matched.begin(), &Candidate::rule);
-    return {matched.data(), found.size()};
+  // In the order of the file, which is that of the rules in memory.
+  std::span<const Rule*> result(MatchedRules& matched) const {
+    std::size_t found = 0;
+    for (const Candidate& best : best_) {
+      if (best.rule == nullptr) continue;
+      std::size_t place = found++;
+      for (; place > 0 && matched[place - 1] > best.rule; --place) {
+        matched[place] = matched[place - 1];
+      }
+      matched[place] = best.rule;
+    }
+    return {matched.data(), found};
   }
 
  private:
@@ -127,21 +133,18 @@ void TrafficRules::PathIndex::add_prefix(std::string prefix, const Candidate& ca
 
 // Brings by_prefix_ in order, each text once.
 void TrafficRules::PathIndex::link_prefixes() {
-  std::ranges::stable_sort(by_prefix_, {}, &Prefix::text);
-  std::vector<Prefix> merged;
+  std::map<std::string, Candidates> merged;
   for (Prefix& prefix : by_prefix_) {
-    if (!merged.empty() && merged.back().text == prefix.text) {
-      merged.back().candidates.push_back(prefix.candidates.front());
-      continue;
-    }
-    auto shorter = std::ssize(merged) - 1;
-    while (shorter >= 0 && !prefix.text.starts_with(merged[shorter].text)) {
-      shorter = merged[shorter].shorter;
-    }
-    prefix.shorter = shorter;
-    merged.push_back(std::move(prefix));
+    merged[std::move(prefix.text)].push_back(prefix.candidates.front());
   }
-  by_prefix_ = std::move(merged);
+  by_prefix_.clear();
+  for (auto& [text, candidates] : merged) {
+    auto shorter = std::ssize(by_prefix_) - 1;
+    while (shorter >= 0 && !text.starts_with(by_prefix_[shorter].text)) {
+      shorter = by_prefix_[shorter].shorter;
+    }
+    by_prefix_.push_back({.text = text, .candidates = std::move(candidates), .shorter = shorter});
+  }
 }
 
 void TrafficRules::PathIndex::look(std::string_view path, Search& search) const {
