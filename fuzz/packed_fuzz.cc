@@ -1,6 +1,6 @@
-// Whatever bytes a node finds in Redis, in its state file or in memory of another process, each
-// reader of packed bytes reads or refuses. What it reads is within its bounds, and the same when it
-// is written again.
+// Whatever bytes a node finds in Redis, in its state file or in memory of another process, or the
+// Worker in its rules, each reader of packed bytes reads or refuses. What it reads is within its
+// bounds, and the same when it is written again.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "engine/block_bytes.h"
 #include "engine/block_list.h"
+#include "rules/packed/packed_rules.h"
 #include "store/redis/fleet/busiest_word.h"
 #include "store/redis/fleet/traffic_word.h"
 
@@ -92,6 +93,14 @@ void check_blocks(const std::vector<Block>& blocks) {
   WEIR_ASSERT(list.empty());
 }
 
+// ---- rules ----
+
+void check_rules(const std::vector<Rule>& rules) {
+  const std::string bytes = packed_rules(rules);
+  const auto again = unpacked_rules(bytes);
+  WEIR_ASSERT(again && again->size() == rules.size() && packed_rules(*again) == bytes);
+}
+
 }  // namespace
 }  // namespace weir
 
@@ -101,5 +110,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto rules = weir::busiest_word(bytes)) weir::check_busiest(*rules);
   const auto blocks = weir::blocks_in(bytes, weir::BlockList::kBlocksMax);
   if (blocks) weir::check_blocks(*blocks);
+  if (const auto rules = weir::unpacked_rules(bytes)) weir::check_rules(*rules);
   return 0;
 }

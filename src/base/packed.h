@@ -71,8 +71,14 @@ class PackedReader {
     for (unsigned shift = 0; shift < 64; shift += 8) hash |= std::uint64_t{byte()} << shift;
     return is_right_ ? hash : 0;
   }
+  // How many items follow, each of a byte at least: a list that is too long for memory is refused.
+  std::size_t items() {
+    const std::uint64_t items = number(SIZE_MAX >> 1);
+    require(items <= rest_.size());
+    return is_right_ ? static_cast<std::size_t>(items) : 0;
+  }
   // Refuses one of more than `most` bytes. Lives as long as the bytes that are read.
-  std::string_view text(std::size_t most) { return take(number(most)); }
+  std::string_view text(std::size_t most) { return take(static_cast<std::size_t>(number(most))); }
 
   // What the caller knows to be wrong is the end, too.
   void require(bool is_right) {

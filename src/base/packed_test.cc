@@ -36,6 +36,14 @@ TEST(Packed, NumbersOfAnySizeAreReadBack) {
   }
 }
 
+TEST(Packed, AListHasAByteForEachItemAtLeast) {
+  PackedReader in(
+      std::string_view("\x02"
+                       "ab"));
+  EXPECT_EQ(in.items(), 2u);
+  EXPECT_TRUE(in.has_more());
+}
+
 // Bytes behind the first thing that is wrong could read as anything.
 void expect_nothing_more(PackedReader& in) {
   EXPECT_FALSE(in.has_more());
@@ -66,6 +74,12 @@ TEST(Packed, BehindTheFirstThingThatIsWrongIsNothing) {
                        "abc"));
   EXPECT_EQ(too_long.text(2), "");
   expect_nothing_more(too_long);
+
+  PackedReader more_items_than_bytes(
+      std::string_view("\x03"
+                       "ab"));
+  EXPECT_EQ(more_items_than_bytes.items(), 0u);
+  expect_nothing_more(more_items_than_bytes);
 
   PackedReader cut_hash(std::string_view("1234567"));
   EXPECT_EQ(cut_hash.hash(), 0u);

@@ -8,8 +8,7 @@
 namespace weir {
 namespace {
 
-// What servers do to a path, step by step. The Worker has the same table:
-// worker/src/request_path.ts.
+// What servers do to a path, step by step.
 //
 //   D  decodes                           d  the same, but %2F and %5C stay
 //   C  cuts ';' and what follows         Q  ends at '?', '#' and NUL

@@ -16,8 +16,7 @@
 // Most paths have one reading, and cost one look at each byte. A path that has more readings than
 // kMax is hostile, and is to be refused. docs/reference/readings.md names the servers.
 //
-// Thread rule: a value of one thread. Tested by request_path_test.cc, and with the Worker's by
-// testdata/path_readings.txt.
+// Thread rule: a value of one thread. Tested by request_path_test.cc.
 
 #pragma once
 
