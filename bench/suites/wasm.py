@@ -57,9 +57,9 @@ def in_workerd(bench, cache):
     with tempfile.TemporaryDirectory(prefix="weir-bench-worker-") as folder:
         rules = pathlib.Path(folder, "rules.yaml")
         rules.write_text(WORKER_RULES)
-        exported = pathlib.Path(folder, "rules.json")
-        exported.write_text(harness.run([bench.weir, "export", rules]))
-        harness.run(["node", tools / "build.mjs", folder, bench.npm_package, exported])
+        exported = pathlib.Path(folder, "rules.weir")
+        exported.write_bytes(subprocess.check_output([bench.weir, "export", rules]))
+        harness.run(["node", tools / "build.mjs", folder, bench.weir.parent, exported])
         times = harness.run_json(["node", tools / "request_cost.mjs", folder, cache])
     if not times:
         print("the Worker is not measured: npm brings no workerd", file=sys.stderr)

@@ -1,4 +1,4 @@
-// Rules as the Worker reads them: JSON, made of the configuration file at build time.
+// Rules as the Worker reads them: bytes, made of the configuration file at build time.
 //
 // The Worker has no RE2, no tokens, no blocks and no fleet. What it cannot do is refused with
 // its place, since a limit that is left out would be found missing by an attacker.
@@ -23,7 +23,7 @@ enum class WorkerStore : std::uint8_t {
   kDurable,  // every algorithm but adaptive
 };
 
-// One line. `file` is only a name, for the errors.
+// The store's letter, 'k' or 'd', then packed_rules(). `file` is only a name, for the errors.
 std::variant<std::string, ConfigErrors> exported_rules(const Config& config,
                                                        std::span<const RuleSource> sources,
                                                        WorkerStore store, const std::string& file);

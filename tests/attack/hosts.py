@@ -27,7 +27,6 @@ from nginx_server import MODULE, PRELOAD, Nginx  # noqa: E402
 from weir_server import DEADLINE_S, WEIR, Connection, Weir, free_port  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("WEIR_BUILD_DIR", pathlib.Path(WEIR).parent))
-NPM_PACKAGE = BUILD / "npm" / "package"
 NPM_CACHE = ROOT / "build" / "npm-cache"
 CLIENT = b"192.0.2.1"  # of all requests, where a host takes a proxy's word
 END_OF_HEAD = b"\r\n\r\n"
@@ -108,9 +107,9 @@ def worker(ask, rules):
     with tempfile.TemporaryDirectory(prefix="weir-attack-worker-") as folder:
         path = pathlib.Path(folder)
         (path / "rules.yaml").write_text(rules, encoding="utf-8")
-        exported = run(WEIR, "export", path / "rules.yaml", "--store", "durable")
-        (path / "rules.json").write_text(exported, encoding="utf-8")
-        run("node", ROOT / "worker/tools/build.mjs", path, NPM_PACKAGE, path / "rules.json")
+        (path / "rules.weir").write_bytes(
+            run(WEIR, "export", path / "rules.yaml", "--store", "durable"))
+        run("node", ROOT / "worker/tools/build.mjs", path, BUILD, path / "rules.weir")
         started = ["node", ROOT / "worker/tools/start.mjs", path, NPM_CACHE, "--ports", "0,0"]
         with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -123,7 +122,7 @@ def worker(ask, rules):
 
 
 def run(*command):
-    return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True,
+    return subprocess.run([*map(str, command)], check=True, capture_output=True,
                           timeout=DEADLINE_S).stdout
 
 
@@ -140,7 +139,7 @@ def lacks(name):
         return "" if MODULE.exists() and not PRELOAD else "the nginx module"
     if runs is worker:
         workerd = NPM_CACHE / "node_modules" / "workerd"
-        return "" if workerd.exists() and NPM_PACKAGE.exists() else "workerd"
+        return "" if workerd.exists() and (BUILD / "npm/package").exists() else "workerd"
     return ""
 
 

@@ -1,289 +1,181 @@
-// The rules that `weir export` has written: which apply to a request, and under which key each
-// counts it. They match as the server's do; test/matching.test.mjs asks both.
+// The rules that `weir export` has written: which apply to a request, under which key each counts
+// it, and what a denial answers. They are read by the server's own code, src/rules, in rules.wasm.
+//
+// The module works with bytes, so keys, tiers and fields of answers are strings of bytes: a
+// character above U+007F is as many as it has in UTF-8.
 
-import { Quota, type Algorithm } from "@weir/limiter";
-import { networkHolds, parseAddress, type Address } from "./address.js";
-import { denialAnswerOf, type DenialAnswer, type Denied, type OnDeny } from "./denial_answer.js";
-import { keyMakerOf, partOf, tiersOf, type Choices, type KeyMaker, type KeySpec, type PartText }
-  from "./key_parts.js";
-import { bytesOf, type Facts } from "./request_facts.js";
-import { scheduleOf, type Hours } from "./schedule.js";
+import module from "#rules.wasm";
+import { ALGORITHMS, Quota, type Decision } from "@weir/limiter";
+import { TimeZones } from "./time_zones.js";
 
-interface NamedMatch {
-  name: string;
-  value: string;
+// wasm/rules.h describes them.
+interface Exports {
+  memory: WebAssembly.Memory;
+  weir_text(bytes: number): number;
+  weir_answer(): number;
+  weir_rules(length: number): number;
+  weir_rule(index: number): void;
+  weir_match(length: number, now: number): number;
+  weir_applied(place: number): void;
+  weir_limit(limits: number, index: number): void;
+  weir_deny(length: number, now: number, place: number, limit: number, remaining: number,
+            retryAfter: number, resetAfter: number): void;
 }
 
-interface MatchText {
-  method?: string[];
-  host?: string[];
-  path?: string[];
-  case?: "insensitive";
-  trailing_slash?: "same";
-  country?: string[];
-  client?: string[];
-  header?: NamedMatch[];
-  query?: NamedMatch[];
-  cookie?: NamedMatch[];
-  all?: MatchText[];
-  any?: MatchText[];
-  not?: MatchText[];
-}
-
-interface ExportedLimit {
-  algorithm: Algorithm;
-  limit: number;
-  window_us: number;
-  burst?: number;
-}
-
-interface NamedLimits {
-  name: string;
-  limits: ExportedLimit[];
-}
-
-interface KeyList {
-  keys: string[];
-  networks: string[];
-}
-
-interface ExportedRule extends KeySpec {
+export interface Rule {
   id: string;
-  group: string;
-  shadow: boolean;
   cost: number;
-  limits: ExportedLimit[];
-  match: MatchText;
-  tier?: string;
-  tiers?: NamedLimits[];
-  overrides?: NamedLimits[];
-  allow?: KeyList;
-  deny?: KeyList;
-  active?: Hours;
-  on_deny?: OnDeny;
-}
-
-export interface ExportedRules {
-  store: "kv" | "durable";
-  rules: ExportedRule[];
-}
-
-type Condition = (facts: Facts) => boolean;
-type Listed = (key: string, client: Address | undefined) => boolean;
-
-export interface Rule extends KeyMaker {
-  id: string;
-  group: string;
   shadow: boolean;
-  cost: number;
-  holds: Condition;
-  isInForce: (now: number) => boolean;
-  tierOf: PartText;
-  tiersOf: Choices;
-  quotasFor: (keys: string[], tiers: string[]) => Quota[];
-  allows: Listed;
-  denies: Listed;
-  answerTo: (denied: Denied) => DenialAnswer;
 }
+
+const LISTS = [undefined, "allow", "deny", "missing"] as const;
 
 /** A rule that applies to a request. */
 export interface Applied {
+  /** Among those that apply. */
+  place: number;
   rule: Rule;
   key: string;
   tier: string;
   quotas: Quota[];
   /** A client that is in a list is not counted, nor one that lacks a key and is denied for it. */
-  list: "allow" | "deny" | "missing" | undefined;
+  list: (typeof LISTS)[number];
 }
 
-// ---- texts ----
+/** What a rule answers in place of the Worker's own denial. */
+export interface DenialAnswer {
+  status: number | undefined;
+  fields: [string, string][];
+  body: Uint8Array | undefined;
+}
 
-/** '*' stands for any bytes: src/rules/text/text_pattern.h. */
-function patternMatches(pattern: string): (text: string) => boolean {
-  const parts = bytesOf(pattern).split("*");
-  if (parts.length === 1) return (text) => text === parts[0];
-  const first = parts[0]!;
-  const last = parts.at(-1)!;
-  const middle = parts.slice(1, -1);
-  return (text) => {
-    if (text.length < first.length + last.length) return false;
-    if (!text.startsWith(first) || !text.endsWith(last)) return false;
-    const end = text.length - last.length;
-    let at = first.length;
-    for (const part of middle) {
-      const found = text.indexOf(part, at);
-      if (found < 0 || found + part.length > end) return false;
-      at = found + part.length;
+const TEXT_BYTES = 8192;
+const ANSWER_NUMBERS = 8;
+const BYTES_AT_ONCE = 8192;
+const encoder = new TextEncoder();
+
+// No wait helps whoever asks for more than there ever is.
+const wholeSeconds = (seconds: number): number =>
+  Number.isFinite(seconds) ? Math.ceil(seconds) : 0;
+
+export class Rules {
+  readonly all: Rule[];
+  private readonly exports: Exports;
+  private readonly quotas = new Map<number, Quota[]>();  // by their place in the memory
+  private textBytes = TEXT_BYTES;
+  private text = new Uint8Array(0);
+  private memory = new Uint8Array(0);
+  private answer = new Float64Array(0);
+
+  /** Throws if it is not what `weir export` writes, or names a zone that JavaScript has not. */
+  constructor(packed: Uint8Array) {
+    const zones = new TimeZones();
+    const imports = {
+      zone: (at: number, length: number) => (this.look(), zones.add(this.textAt(at, length))),
+      offset: (zone: number, utc: number) => zones.offsetAt(zone, utc),
+    };
+    const compiled =
+      module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
+    this.exports =
+      new WebAssembly.Instance(compiled, { js: imports }).exports as unknown as Exports;
+    this.reserve(packed.length);
+    this.text.set(packed);
+    const count = this.exports.weir_rules(packed.length);
+    if (count < 0) throw new RangeError("these are not rules that this version has exported");
+    this.look();
+    this.all = Array.from({ length: count }, (_, index) => this.ruleAt(index));
+  }
+
+  /** Those that apply to a request, as requestText() has it; undefined: it is to be refused. */
+  match(request: string, now: number): Applied[] | undefined {
+    const count = this.exports.weir_match(this.put(request), 1000 * now);
+    this.look();
+    if (count < 0) return undefined;
+    const all = [];
+    for (let place = 0; place < count; ++place) all.push(this.applied(place));
+    return all;
+  }
+
+  /** What the rule at that place of match() says to whom it denies. */
+  denialAnswer(request: string, now: number, place: number, decision: Decision): DenialAnswer {
+    const { limit, remaining, retryAfter, resetAfter } = decision;
+    this.exports.weir_deny(this.put(request), 1000 * now, place, limit, remaining,
+                           wholeSeconds(retryAfter), wholeSeconds(resetAfter));
+    this.look();
+    const [status, fields, fieldsLength, body, bodyLength] = this.answer;
+    const lines = this.textAt(fields!, fieldsLength!).split("\n");
+    const pairs = Array.from({ length: lines.length >> 1 }, (_, index): [string, string] =>
+      [lines[2 * index]!, lines[2 * index + 1]!]);
+    return { status: status === 0 ? undefined : status!, fields: pairs,
+             body: body === 0 ? undefined : this.memory.slice(body!, body! + bodyLength!) };
+  }
+
+  private ruleAt(index: number): Rule {
+    this.exports.weir_rule(index);
+    const [id, length, cost, shadow] = this.answer;
+    return { id: this.textAt(id!, length!), cost: cost!, shadow: shadow === 1 };
+  }
+
+  private applied(place: number): Applied {
+    this.exports.weir_applied(place);
+    const answer = this.answer;  // by places, as taking an array of doubles apart costs more
+    return {
+      place,
+      rule: this.all[answer[0]!]!,
+      list: LISTS[answer[1]!],
+      key: this.textAt(answer[2]!, answer[3]!),
+      tier: this.textAt(answer[4]!, answer[5]!),
+      quotas: this.quotasAt(answer[6]!, answer[7]!),
+    };
+  }
+
+  private quotasAt(limits: number, count: number): Quota[] {
+    let quotas = this.quotas.get(limits);
+    if (quotas === undefined) {
+      quotas = Array.from({ length: count }, (_, index) => this.quotaAt(limits, index));
+      this.quotas.set(limits, quotas);
     }
-    return true;
-  };
-}
+    return quotas;
+  }
 
-// One of the texts, if there are any.
-function oneOf(patterns: string[] = [], textOf: (facts: Facts) => string): Condition[] {
-  const matches = patterns.map(patternMatches);
-  if (matches.length === 0) return [];
-  return [(facts) => {
-    const text = textOf(facts);
-    return matches.some((matchesIt) => matchesIt(text));
-  }];
-}
+  private quotaAt(limits: number, index: number): Quota {
+    this.exports.weir_limit(limits, index);
+    const [algorithm, limit, window, capacity] = this.answer;
+    const burst = capacity === limit ? {} : { burst: capacity! };
+    return new Quota({ algorithm: ALGORITHMS[algorithm!]!, limit: limit!, window: window! / 1e6,
+                       ...burst });
+  }
 
-const inSmall = (text: string): string => text.replace(/[A-Z]+/g, (c) => c.toLowerCase());
+  // ---- the module's memory ----
 
-// The path in the forms in which it counts.
-function pathIs({ path: patterns = [], case: pathCase, trailing_slash: slash }: MatchText,
-): Condition[] {
-  const matches = patterns.map(patternMatches);
-  if (matches.length === 0) return [];
-  return [({ path }) => {
-    const written = pathCase === "insensitive" ? inSmall(path) : path;
-    const file = written.replace(/(.)\/$/s, "$1");
-    const forms = slash === "same" ? [file, file === "/" ? file : `${file}/`] : [written];
-    return matches.some((matchesIt) => forms.some(matchesIt));
-  }];
-}
+  private put(text: string): number {
+    this.reserve(3 * text.length);
+    return encoder.encodeInto(text, this.text).written!;
+  }
 
-// All of the properties.
-function allOf(wanted: NamedMatch[] = [],
-               valuesOf: (facts: Facts, name: string) => string[]): Condition[] {
-  return wanted.map(({ name, value }) => {
-    const matches = patternMatches(value);
-    return (facts) => valuesOf(facts, name).some(matches);
-  });
-}
+  private textAt(at: number, length: number): string {
+    if (length > BYTES_AT_ONCE) {
+      return this.textAt(at, BYTES_AT_ONCE) +
+             this.textAt(at + BYTES_AT_ONCE, length - BYTES_AT_ONCE);
+    }
+    const bytes = this.memory.subarray(at, at + length) as unknown as number[];
+    return length === 0 ? "" : String.fromCharCode.apply(null, bytes);
+  }
 
-function clientIn(networks: string[] = []): Condition[] {
-  const holds = networks.map(networkHolds);
-  if (holds.length === 0) return [];
-  return [({ client }) => client !== undefined && holds.some((holdsIt) => holdsIt(client))];
-}
+  private reserve(bytes: number): void {
+    if (bytes <= this.textBytes && this.text.length > 0) return this.look();
+    this.textBytes = Math.max(2 * bytes, this.textBytes);
+    this.memory = new Uint8Array(0);
+    this.look();
+  }
 
-function conditionOf(match: MatchText): Condition {
-  const conditions = [
-    ...oneOf(match.method, ({ method }) => method),
-    ...pathIs(match),
-    ...oneOf(match.host, ({ host }) => host),
-    ...oneOf(match.country, ({ country }) => country.toUpperCase()),
-    ...clientIn(match.client),
-    // The list as a whole counts, too.
-    ...allOf(match.header, (facts, name) => {
-      const values = facts.header(name);
-      return values.length > 1 ? [...values, values.join(", ")] : values;
-    }),
-    ...allOf(match.query, (facts, name) => facts.parameters(name)),
-    ...allOf(match.cookie, (facts, name) => facts.cookies(name)),
-    ...(match.all ?? []).map(conditionOf),
-  ];
-  const any = (match.any ?? []).map(conditionOf);
-  if (any.length > 0) conditions.push((facts) => any.some((holds) => holds(facts)));
-  const none = (match.not ?? []).map(conditionOf);
-  conditions.push((facts) => !none.some((holds) => holds(facts)));
-  return (facts) => conditions.every((holds) => holds(facts));
-}
-
-// ---- whom it is for ----
-
-const quotasOf = (limits: ExportedLimit[]): Quota[] =>
-  limits.map(({ window_us, ...quota }) => new Quota({ ...quota, window: window_us / 1e6 }));
-
-const quotasByName = (named: NamedLimits[] | undefined): Map<string, Quota[]> =>
-  new Map((named ?? []).map(({ name, limits }) => [bytesOf(name), quotasOf(limits)]));
-
-// The key is made of the request, so a client may choose it: it is an address only where that
-// denies.
-type AddressOf = (key: string, client: Address | undefined) => Address | undefined;
-const clientAlone: AddressOf = (_, client) => client;
-const clientOrKey: AddressOf = (key, client) => client ?? parseAddress(key);
-
-function listedIn(addressOf: AddressOf,
-                  { keys, networks }: KeyList = { keys: [], networks: [] }): Listed {
-  const named = new Set(keys.map(bytesOf));
-  const holds = networks.map(networkHolds);
-  return (key, client) => {
-    if (named.has(key)) return true;
-    if (holds.length === 0) return false;
-    const address = addressOf(key, client);
-    return address !== undefined && holds.some((holdsIt) => holdsIt(address));
-  };
-}
-
-// Units a second, and at once: src/rules/key_choices.cc.
-const leastOf = (quotas: Quota[]): [number, number] =>
-  [Math.min(...quotas.map(({ limit, windowUs }) => limit / windowUs)),
-   Math.min(...quotas.map(({ capacity }) => capacity))];
-
-function stricter(one: Quota[], other: Quota[]): Quota[] {
-  const [rate, atOnce] = leastOf(one);
-  const [otherRate, otherAtOnce] = leastOf(other);
-  return otherRate < rate || (otherRate === rate && otherAtOnce < atOnce) ? other : one;
-}
-
-// The strictest limits of those that these keys and tiers have.
-function quotasBy(overrides: Map<string, Quota[]>, tiers: Map<string, Quota[]>, own: Quota[],
-): Rule["quotasFor"] {
-  return (keys, names) => {
-    const found = keys.flatMap((key) => overrides.has(key) ? [overrides.get(key)!] : []);
-    const others = found.length < keys.length ? names.map((name) => tiers.get(name) ?? own) : [];
-    return [...found, ...others].reduce(stricter);
-  };
-}
-
-// ---- rules ----
-
-function compileRule(exported: ExportedRule): Rule {
-  const { id, group, shadow, cost, active, tier } = exported;
-  const own = quotasOf(exported.limits);
-  const tiers = quotasByName(exported.tiers);
-  const overrides = quotasByName(exported.overrides);
-  return {
-    id, group, shadow, cost,
-    holds: conditionOf(exported.match),
-    isInForce: active === undefined ? () => true : scheduleOf(active),
-    ...keyMakerOf(exported),
-    tierOf: tier === undefined ? () => "" : partOf(tier),
-    tiersOf: tiersOf(tier),
-    quotasFor: quotasBy(overrides, tiers, own),
-    allows: listedIn(clientAlone, exported.allow),
-    denies: listedIn(clientOrKey, exported.deny),
-    answerTo: denialAnswerOf(exported.on_deny),
-  };
-}
-
-export function compileRules({ rules }: ExportedRules): Rule[] {
-  return rules.map(compileRule);
-}
-
-function applied(rule: Rule, facts: Facts): Applied {
-  const key = rule.keyOf(facts);
-  const tier = rule.tierOf(facts);
-  const keys = rule.keysOf(facts);
-  const tiers = rule.tiersOf(facts);
-  const areTooMany = keys.length === 0 || tiers.length === 0;
-  const isDenied = areTooMany || keys.some((one) => rule.denies(one, facts.client));
-  const list = isDenied ? "deny"
-    : rule.allows(key, facts.client) ? "allow" : rule.refuses(facts) ? "missing" : undefined;
-  const quotas = areTooMany ? rule.quotasFor([key], [tier]) : rule.quotasFor(keys, tiers);
-  return { rule, key, tier, list, quotas };
-}
-
-// The first of each group that matches and is in force, in the order of the file.
-function appliedTo(facts: Facts, rules: Rule[], now: number): Applied[] {
-  const groups = new Set<string>();
-  const first = rules.filter((rule) => {
-    if (groups.has(rule.group) || !rule.isInForce(now) || !rule.holds(facts)) return false;
-    if (rule.skips(facts)) return false;
-    groups.add(rule.group);
-    return true;
-  });
-  return first.map((rule) => applied(rule, facts));
-}
-
-/** What applies to each reading of the path, and what two of them lead to once. */
-export function appliedRules(rules: Rule[], facts: Facts, now: number): Applied[] {
-  const all = [facts, ...facts.otherPaths.map((path) => ({ ...facts, path }))]
-    .flatMap((reading) => appliedTo(reading, rules, now));
-  const isFirst = ({ rule, key, tier }: Applied, place: number): boolean => place ===
-    all.findIndex((other) => other.rule === rule && other.key === key && other.tier === tier);
-  return facts.otherPaths.length === 0 ? all : all.filter(isFirst);
+  // Views of the memory end when it grows.
+  private look(): void {
+    if (this.memory.length > 0) return;
+    const at = this.exports.weir_text(this.textBytes);
+    const { buffer } = this.exports.memory;
+    this.text = new Uint8Array(buffer, at, this.textBytes);
+    this.memory = new Uint8Array(buffer);
+    this.answer = new Float64Array(buffer, this.exports.weir_answer(), ANSWER_NUMBERS);
+  }
 }

@@ -11,10 +11,10 @@ import {
   DurableStore, KvStore, type Decision, type DurableStoreOptions, type KvNamespace, type Quota,
 } from "@weir/limiter";
 import exported from "#rules";
-import { statusOf } from "./denial_answer.js";
 import { Metrics } from "./metrics.js";
-import { factsOf, isPlain, type Facts } from "./request_facts.js";
-import { appliedRules, compileRules, type Applied, type ExportedRules } from "./rules.js";
+import { requestText } from "./request_text.js";
+import { Rules, type Applied, type DenialAnswer } from "./rules.js";
+import { statusOf } from "./status_texts.js";
 
 export { WeirCounter } from "@weir/limiter";
 
@@ -50,8 +50,8 @@ interface Denial {
 }
 
 const METRICS_PATH = "/weir/metrics";
-const LIMITS_MAX = 16;  // that apply at once to the readings of a path, as the server has it
-const RULES = compileRules(exported as ExportedRules);
+const COUNTS_IN_OBJECTS = exported[0] === "d".charCodeAt(0);  // as `weir export` says first
+const RULES = new Rules(exported.subarray(1));
 const metrics = new Metrics();
 let store: KvStore | DurableStore | undefined;
 
@@ -62,9 +62,7 @@ const numberOf = (text: string | undefined): { value?: number } =>
 
 function storeOf(env: Env): KvStore | DurableStore {
   if (store !== undefined) return store;
-  if ((exported as ExportedRules).store === "durable") {
-    return (store = new DurableStore({ namespace: env.COUNTER! }));
-  }
+  if (COUNTS_IN_OBJECTS) return (store = new DurableStore({ namespace: env.COUNTER! }));
   const places = numberOf(env.PLACES).value;
   const staleness = numberOf(env.KV_STALENESS).value;
   const writeEvery = numberOf(env.KV_WRITE_EVERY).value;
@@ -126,14 +124,14 @@ async function decide(all: Applied[], counters: KvStore | DurableStore,
 
 const DENIAL = JSON.stringify({ error: "Too Many Requests", errorCode: 429 });
 
-function refuse({ applied: { rule, key }, decision }: Denial, request: Request, facts: Facts,
+function refuse(decision: Decision, answer: DenialAnswer, request: Request, country: string,
 ): Response {
-  const { status, fields, body } = rule.answerTo({ rule: rule.id, key, decision, facts });
+  const { status, fields, body } = answer;
   const headers = new Headers({
     "Access-Control-Allow-Origin": "*",
     "Cache-Control": "max-age=3",
     "Content-Type": "application/json",
-    "Country": facts.country,
+    "Country": country,
     "Count": String(decision.limit - decision.remaining),
     "IP": request.headers.get("cf-connecting-ip") ?? "",
   });
@@ -146,7 +144,7 @@ function tellMetrics(request: Request, env: Env): Response {
   const authorized = env.METRICS_TOKEN !== undefined && env.METRICS_TOKEN !== "" &&
                      request.headers.get("authorization") === `Bearer ${env.METRICS_TOKEN}`;
   if (!authorized) return new Response("Not Found", statusOf(404));
-  return new Response(metrics.text(store, RULES), {
+  return new Response(metrics.text(store, RULES.all), {
     headers: { "Content-Type": "text/plain; version=0.0.4" },
   });
 }
@@ -161,26 +159,17 @@ function countersOf(env: Env, context: Context): KvStore | DurableStore {
   return counters;
 }
 
-// Further readings of a path are its client's doing.
-function areTooMany(all: Applied[], facts: Facts): boolean {
-  const limits = all.flatMap(({ rule, quotas }) => rule.shadow ? [] : quotas);
-  return facts.otherPaths.length > 0 && limits.length > LIMITS_MAX;
-}
-
-const badRequest = (): Response => new Response("Bad Request", { status: 400 });
-
 async function refusal(request: Request, env: Env, context: Context,
 ): Promise<Response | undefined> {
-  if (!isPlain(request)) return new Response("Bad Request", { status: 400 });
   try {
     const country = (request as { cf?: { country?: string } }).cf?.country ?? "";
-    const facts = factsOf(request, country);
-    if (facts === undefined) return badRequest();
+    const text = requestText(request, country);
     const now = Date.now();
-    const all = appliedRules(RULES, facts, now);
-    if (areTooMany(all, facts)) return badRequest();
+    const all = RULES.match(text, now);
+    if (all === undefined) return new Response("Bad Request", { status: 400 });
     const denial = await decide(all, countersOf(env, context), now);
-    const refused = denial && refuse(denial, request, facts);
+    const answer = denial && RULES.denialAnswer(text, now, denial.applied.place, denial.decision);
+    const refused = answer && refuse(denial.decision, answer, request, country);
     metrics.asked(denial?.applied.rule);
     return refused;
   } catch (error) {

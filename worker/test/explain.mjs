@@ -2,15 +2,15 @@
 
 const found = (list) => Object.fromEntries(list.map(({ rule, ...more }) => [rule, more]));
 
-/** By `matching` of matching.js, with its own rules or those that are given. A text if refused. */
-export function askWorker(matching, question, rules) {
+/** By `matching` of matching.js. A text if refused. */
+export function askWorker(matching, question) {
   const { path, method = "GET", host = "other.test", client, country = "", headers } = question;
   const fields = client === undefined ? headers : { ...headers, "CF-Connecting-IP": client };
   const lines = Object.entries(fields ?? {}).flatMap(([name, value]) =>
     [value].flat().map((line) => [name, line]));
   // The URL stays as it is: parsing it would change its path.
   const request = { method, url: `https://${host}${path}`, headers: new Headers(lines) };
-  const matches = matching(request, country, rules);
+  const matches = matching(request, country);
   return matches === undefined ? "400 path" : found(matches);
 }
 

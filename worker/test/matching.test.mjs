@@ -12,8 +12,7 @@ import { buildWorker } from "./world.mjs";
 
 const folder = new URL(".", import.meta.url).pathname;
 const built = buildWorker("matching", { file: join(folder, "matching.yaml"), words: ["--types"] });
-const { matching, pathReadings, scheduleOf } =
-  await import(pathToFileURL(join(built, "matching.js")));
+const { matching } = await import(pathToFileURL(join(built, "matching.js")));
 const tableIn = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 
 // A table says of a rule its key, or some of what there is to say.
@@ -36,17 +35,6 @@ test("the server and the Worker match alike", async (t) => {
     // The server's API refuses what is no address; its doors take it for none.
     if (typeof server === "string") assert.match(server, /^400 .*client/, name);
     else assertRules(server, rules, `the server: ${name}`);
-  }
-});
-
-test("paths have the readings of the table", () => {
-  const table = new URL("../../src/rules/request/testdata/path_readings.txt", import.meta.url);
-  const rows = readFileSync(table, "utf8").split("\n")
-    .filter((row) => row !== "" && !row.startsWith("#"))
-    .map((row) => row.split(" "));
-  assert.ok(rows.length > 20);
-  for (const [path, ...readings] of rows) {
-    assert.deepEqual(pathReadings(path) ?? ["refused"], readings, path);
   }
 });
 
@@ -132,13 +120,20 @@ test("who sends another line of a header has no key of its own", async () => {
   assert.equal(tokenOf(signed, "Basic YTpi"), "");
 });
 
-// ExportedRules.KeepTheHours asks the server's part.
-test("schedules hold when the server's do", () => {
-  for (const { exported, holds } of tableIn("schedules.json")) {
-    const schedule = scheduleOf(exported);
+// ExportedRules.KeepTheHours asks the server, whose time zones are not JavaScript's.
+test("schedules hold when the server's do", async () => {
+  const table = tableIn("schedules.json");
+  const rules = table.map(({ active }, index) =>
+    `  - { id: r${index}, group: g${index}, match: {}, limit: 1, window: 1m, ` +
+    `active: ${JSON.stringify(active)} }`);
+  const hours = buildWorker("hours", { text: ["rules:", ...rules].join("\n") });
+  const { matching: match } = await import(pathToFileURL(join(hours, "matching.js")));
+  const request = { method: "GET", url: "https://a.test/", headers: new Headers() };
+  for (const [index, { active, holds }] of table.entries()) {
     for (const [at, held] of Object.entries(holds)) {
-      const now = Date.parse(`${at.replace(" ", "T")}Z`);
-      assert.equal(schedule(now), held, `${JSON.stringify(exported)} ${at}`);
+      const found = match(request, "", Date.parse(`${at.replace(" ", "T")}Z`));
+      const name = `${JSON.stringify(active)} ${at}`;
+      assert.equal(found.some(({ rule }) => rule === `r${index}`), held, name);
     }
   }
 });

@@ -17,10 +17,10 @@ export function buildWorker(name, { file, text, store = "kv", words = [] }) {
   mkdirSync(folder, { recursive: true });
   const yaml = file ?? join(folder, "rules.yaml");
   if (text !== undefined) writeFileSync(yaml, text);
-  const rules = join(folder, "rules.json");
+  const rules = join(folder, "rules.weir");
   writeFileSync(rules, execFileSync(WEIR, ["export", yaml, "--store", store]));
   const build = join(ROOT, "worker/tools/build.mjs");
-  execFileSync(process.execPath, [build, folder, join(BUILD, "npm/package"), rules, ...words],
+  execFileSync(process.execPath, [build, folder, BUILD, rules, ...words],
                { stdio: "inherit" });
   return folder;
 }

@@ -6,7 +6,7 @@
 // BUILT is what build.mjs has made, for rules that deny nothing. One client asks, so that the KV
 // is read once a minute: its reads are not in the figure. The two take turns.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ask } from "./load.mjs";
@@ -46,7 +46,7 @@ async function round({ pid, urls }) {
 
 const folder = mkdtempSync(join(tmpdir(), "weir-bench-workerd-"));
 writeFileSync(join(folder, "worker.js"), PLAIN);
-writeFileSync(join(folder, "weir.wasm"), readFileSync(join(built, "weir.wasm")));
+for (const file of ["weir.wasm", "rules.wasm"]) cpSync(join(built, file), join(folder, file));
 const start = (from) => startWorkerd({ workerd, built: from, places: [{ name: "a", port: 0 }] });
 const contenders = { plain: await start(folder), worker: await start(built) };
 const times = { plain: [], worker: [] };

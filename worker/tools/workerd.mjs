@@ -33,7 +33,9 @@ const service = (name, modules, bindings, more = "") => `
       modules = [${modules}],
       bindings = [${bindings.join(", ")}]${more})),`;
 const plain = (file) => `(name = "${file}", esModule = embed "${file}")`;
-const WORKER_MODULES = `${plain("worker.js")}, (name = "weir.wasm", wasm = embed "weir.wasm")`;
+const wasm = (file) => `(name = "${file}", wasm = embed "${file}")`;
+const WORKER_FILES = ["worker.js", "weir.wasm", "rules.wasm"];
+const WORKER_MODULES = WORKER_FILES.map((file) => (file.endsWith(".js") ? plain : wasm)(file));
 const COUNTER = `,
       durableObjectNamespaces = [(className = "WeirCounter", uniqueKey = "weir")],
       durableObjectStorage = (inMemory = void)`;
@@ -75,7 +77,7 @@ const config :Workerd.Config = (
 export async function startWorkerd({ workerd, built, places, scale = 1, writesMax = 1e9 }) {
   const folder = join(resolve(built), `workerd-${process.pid}`);
   mkdirSync(folder, { recursive: true });
-  for (const file of ["worker.js", "weir.wasm"]) cpSync(join(built, file), join(folder, file));
+  for (const file of WORKER_FILES) cpSync(join(built, file), join(folder, file));
   cpSync(EMULATION, folder, { recursive: true });
   writeFileSync(join(folder, "config.capnp"), configOf({ places, scale, writesMax }));
   const child = spawn(workerd, ["serve", "config.capnp", "--control-fd=3"],
