@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <variant>
 
 #include "base/assert.h"
 #include "config/config.h"
@@ -35,10 +34,10 @@ void check_config(const Config& config) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto parsed = weir::parse_config(text, "fuzz.yaml");
-  if (const auto* errors = std::get_if<weir::ConfigErrors>(&parsed)) {
-    weir::check_errors(*errors);
+  if (!parsed) {
+    weir::check_errors(parsed.error());
   } else {
-    weir::check_config(std::get<weir::Config>(parsed));
+    weir::check_config(*parsed);
   }
   return 0;
 }

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/assert.h"
@@ -56,10 +55,10 @@ void check_rules(std::vector<Rule> loaded) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   auto parsed = weir::parse_envoy_config(text, "fuzz.yaml", weir::Algorithm::kFixedWindow);
-  if (const auto* errors = std::get_if<weir::ConfigErrors>(&parsed)) {
-    weir::check_errors(*errors);
+  if (!parsed) {
+    weir::check_errors(parsed.error());
   } else {
-    weir::check_rules(std::get<std::vector<weir::Rule>>(std::move(parsed)));
+    weir::check_rules(*std::move(parsed));
   }
   return 0;
 }

@@ -68,7 +68,7 @@ class Peer {
 };
 
 void converse(std::string_view bytes, std::uint32_t seed) {
-  GrpcTestDoor door({rule_for("user", 2)}, {.response_headers = true});
+  GrpcTestDoor door({rule_for("user", 2)}, {.envoy = {.response_headers = true}});
   Peer peer(door);
   if (seed % 8 != 0) peer.say(http2_preface());
   std::mt19937 random(seed);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/assert.h"
@@ -17,9 +16,9 @@ namespace {
 
 void read(std::string_view input) {
   static const ClaimNames names = {"sub", "plan", "roles"};
-  static const TokenKey key =
-      std::get<TokenKey>(TokenKey::hs256("nobody has signed with this one"
-                                         " secret"));
+  static const TokenKey key = *TokenKey::hs256(
+      "nobody has signed with this one"
+      " secret");
   static TokenScratch scratch;
   static std::vector<NameValue> claims;
   const auto check = [&] {

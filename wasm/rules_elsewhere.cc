@@ -43,7 +43,7 @@ std::chrono::seconds offset_at(const date::time_zone& zone, std::chrono::seconds
 
 struct PathRegexes::Set {};
 PathRegexes::PathRegexes() = default;
-PathRegexes::PathRegexes(std::span<Rule>) {}
+PathRegexes::PathRegexes(std::span<PathRegex* const>) {}
 PathRegexes::PathRegexes(PathRegexes&&) noexcept = default;
 PathRegexes& PathRegexes::operator=(PathRegexes&&) noexcept = default;
 PathRegexes::~PathRegexes() = default;

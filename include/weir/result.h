@@ -1,10 +1,11 @@
-// Result<T>: a value, or the reason there is none.
+// Result<T, E>: a value, or the reason there is none. Result<T> is the library's: its reason is an
+// Error.
 //
 // A denied request is not an error: it is a Decision. An Error is what a caller
 // or the world can get wrong (an impossible quota, a store out of reach).
 // Programming mistakes are neither: they stop the program (base/assert.h).
 //
-// Cost: an Error points at static text, so a Result allocates nothing.
+// Cost: an Error points at static text, so a Result<T> allocates nothing of its own.
 // Thread rule: values. Tested by src/engine/limiter_test.cc.
 
 #pragma once
@@ -30,24 +31,29 @@ struct Error {
   std::string_view expected;  // e.g. "a duration from 1 ms to 366 days"
 };
 
-template <typename T>
+template <typename T, typename E = Error>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}  // NOLINT: a value is a Result
-  Result(Error error) : state_(error) {}         // NOLINT: so is an error
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: a value is one
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: so is an error
 
   bool has_value() const noexcept { return state_.index() == 0; }
   explicit operator bool() const noexcept { return has_value(); }
 
   // REQUIRES: has_value()
-  const T& operator*() const noexcept { return *std::get_if<T>(&state_); }
-  const T* operator->() const noexcept { return std::get_if<T>(&state_); }
+  const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+  T& operator*() & noexcept { return *std::get_if<0>(&state_); }
+  T&& operator*() && noexcept { return std::move(**this); }
+  const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+  T* operator->() noexcept { return std::get_if<0>(&state_); }
 
   // REQUIRES: !has_value()
-  const Error& error() const noexcept { return *std::get_if<Error>(&state_); }
+  const E& error() const& noexcept { return *std::get_if<1>(&state_); }
+  E& error() & noexcept { return *std::get_if<1>(&state_); }
+  E&& error() && noexcept { return std::move(error()); }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 }  // namespace weir

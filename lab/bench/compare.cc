@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "bench/commands.h"
 #include "load/histogram.h"
@@ -173,8 +172,8 @@ class Comparison final : RedisListener {
   // Nothing, or what went wrong.
   std::string run() {
     auto trust = TlsTrust::load(url_.tls);
-    if (const auto* error = std::get_if<StartError>(&trust)) return error->message;
-    dialer_.use_tls(std::get<std::shared_ptr<const TlsTrust>>(std::move(trust)));
+    if (!trust) return trust.error().message;
+    dialer_.use_tls(*std::move(trust));
     if (!connect()) {
       const auto& why = client_->state().reason;
       return fmt::format("{} cannot be used: {}", url_.to_string(),
@@ -234,9 +233,7 @@ class Comparison final : RedisListener {
 void compare(const std::string& url_text) {
   std::signal(SIGPIPE, SIG_IGN);  // a Redis that goes is an answer that does not come
   auto parsed = RedisUrl::parse(url_text);
-  const auto* url = std::get_if<RedisUrl>(&parsed);
-  const std::string error =
-      url == nullptr ? std::get<RedisUrlError>(parsed).message : Comparison(*url).run();
+  const std::string error = parsed ? Comparison(*parsed).run() : parsed.error().message;
   if (error.empty()) return;
   fmt::print(stderr, "weir-bench compare: {}\n", error);
   throw CLI::RuntimeError(kExitWrong);

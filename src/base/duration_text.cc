@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/decimal.h"
+
 namespace weir {
 namespace {
 
@@ -43,13 +45,8 @@ std::string_view take(std::string_view& text, Take what) {
 
 // Nothing if there are no digits, or the number times `scale` does not fit.
 std::optional<std::int64_t> scaled_number(std::string_view digits, std::int64_t scale) {
-  if (digits.empty()) return std::nullopt;
-  std::int64_t number = 0;
-  for (const char digit : digits) {
-    if (__builtin_mul_overflow(number, 10, &number)) return std::nullopt;
-    if (__builtin_add_overflow(number, digit - '0', &number)) return std::nullopt;
-  }
-  if (__builtin_mul_overflow(number, scale, &number)) return std::nullopt;
+  auto number = read_decimal<std::int64_t>(digits);
+  if (number && __builtin_mul_overflow(*number, scale, &*number)) return std::nullopt;
   return number;
 }
 

@@ -184,6 +184,10 @@ bool IpPrefix::contains(const IpAddress& address) const {
   return address.is_v4() == network_.is_v4() && address.network(bits_) == network_;
 }
 
+bool contain(std::span<const IpPrefix> networks, const IpAddress& address) {
+  return std::ranges::any_of(networks, [&](const auto& each) { return each.contains(address); });
+}
+
 std::string IpPrefix::to_string() const {
   return network_.to_string() + "/" + std::to_string(bits_);
 }

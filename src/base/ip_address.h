@@ -70,4 +70,7 @@ class IpPrefix {
   unsigned bits_ = 0;  // in the family of network_
 };
 
+// Whether one of them holds the address.
+bool contain(std::span<const IpPrefix> networks, const IpAddress& address);
+
 }  // namespace weir

@@ -1,7 +1,7 @@
 // Percent-encoding of URLs.
 //
 // Thread rule: pure functions. Tested by src/rules/request/request_path_test.cc and
-// src/rules/request/request_facts_test.cc.
+// src/rules/request_facts_test.cc.
 
 #pragma once
 

@@ -29,27 +29,22 @@ struct CheckOptions {
   throw CLI::RuntimeError(kExitError);
 }
 
-HttpReply ask(const CheckOptions& options) try {
-  return ask_http({.url = options.server + "/check",
-                   .method = "POST",
-                   .body = check_body(options.key, options.fields)},
-                  kPatience);
-} catch (const HttpClientError& error) {
-  fail("no answer from " + options.server + ": " + error.what());
-}
-
 void check(const CheckOptions& options) {
   const auto& fields = options.fields;
   if (!fields.rule && (!fields.limit || !fields.window)) {
     fail("say what is allowed: --limit 5 --window 1m, or --rule NAME");
   }
-  const auto reply = ask(options);
-  if (reply.status != 200) {
-    fail(read_problem(reply.body).value_or("status " + std::to_string(reply.status)));
+  const auto reply = ask_http({.url = options.server + "/check",
+                               .method = "POST",
+                               .body = check_body(options.key, options.fields)},
+                              kPatience);
+  if (!reply) fail("no answer from " + options.server + ": " + reply.error().message);
+  if (reply->status != 200) {
+    fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
   }
-  const auto answer = read_answer(reply.body);
+  const auto answer = read_answer(reply->body);
   if (!answer) fail(options.server + " does not answer like weir; is it another program?");
-  std::cout << (options.json ? reply.body : answer->text) << '\n';
+  std::cout << (options.json ? reply->body : answer->text) << '\n';
   if (!answer->allowed) throw CLI::RuntimeError(kExitDenied);
 }
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cli/commands.h"
@@ -144,9 +143,9 @@ class Refusals {
 
 }  // namespace
 
-std::variant<std::string, ConfigErrors> exported_rules(const Config& config,
-                                                       std::span<const RuleSource> sources,
-                                                       WorkerStore store, const std::string& file) {
+Result<std::string, ConfigErrors> exported_rules(const Config& config,
+                                                 std::span<const RuleSource> sources,
+                                                 WorkerStore store, const std::string& file) {
   ConfigErrors errors;
   std::vector<Rule> rules;
   for (std::size_t index = 0; index < config.rules.size(); ++index) {

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <variant>
 
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -24,8 +24,8 @@ enum class WorkerStore : std::uint8_t {
 };
 
 // The store's letter, 'k' or 'd', then packed_rules(). `file` is only a name, for the errors.
-std::variant<std::string, ConfigErrors> exported_rules(const Config& config,
-                                                       std::span<const RuleSource> sources,
-                                                       WorkerStore store, const std::string& file);
+Result<std::string, ConfigErrors> exported_rules(const Config& config,
+                                                 std::span<const RuleSource> sources,
+                                                 WorkerStore store, const std::string& file);
 
 }  // namespace weir

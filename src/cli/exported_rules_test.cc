@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "rules/packed/packed_rules.h"
 
@@ -19,13 +18,11 @@ namespace {
 // What is refused, a line each.
 std::string refused(std::string_view text, WorkerStore store = WorkerStore::kKv) {
   const auto config = parse_config(text, "rules.yaml");
-  const auto* mistakes = std::get_if<ConfigErrors>(&config);
-  if (mistakes != nullptr) return "mistake: " + mistakes->front().to_string();
-  const auto result =
-      exported_rules(std::get<Config>(config), config_sources(text).rules, store, "rules.yaml");
-  if (std::holds_alternative<std::string>(result)) return {};
+  if (!config) return "mistake: " + config.error().front().to_string();
+  const auto result = exported_rules(*config, config_sources(text).rules, store, "rules.yaml");
+  if (result) return {};
   std::string lines;
-  for (const ConfigError& error : std::get<ConfigErrors>(result)) {
+  for (const ConfigError& error : result.error()) {
     lines += error.to_string() + "\n";
   }
   return lines;
@@ -37,11 +34,11 @@ rules:
   - {id: login, match: {path: /login}, limit: 5, window: 1m}
   - {id: off, enabled: false, match: {}, limit: 1, window: 1s}
 )";
-  const auto config = std::get<Config>(parse_config(kText, "rules.yaml"));
+  const auto config = *parse_config(kText, "rules.yaml");
   const auto sources = config_sources(kText).rules;
   for (const auto& [store, letter] :
        {std::pair(WorkerStore::kKv, 'k'), std::pair(WorkerStore::kDurable, 'd')}) {
-    const auto bytes = std::get<std::string>(exported_rules(config, sources, store, "rules.yaml"));
+    const auto bytes = *exported_rules(config, sources, store, "rules.yaml");
     EXPECT_EQ(bytes.front(), letter);
     const auto rules = unpacked_rules(std::string_view(bytes).substr(1));
     ASSERT_TRUE(rules && rules->size() == 1);
@@ -154,7 +151,7 @@ TEST(ExportedRules, KeepTheHours) {
         boost::json::serialize(boost::json::object{{"rules", boost::json::array{rule}}});
     EXPECT_EQ(refused(text), "");
     const auto config = parse_config(text, "rules.yaml");
-    const Rule& read = std::get<Config>(config).rules.front();
+    const Rule& read = config->rules.front();
     for (const auto& [at, held] : row.at("holds").as_object()) {
       EXPECT_EQ(read.active->holds(utc(at)), held.as_bool()) << text << ' ' << at;
     }

@@ -62,17 +62,18 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  HttpReply run(const std::stop_token& stop) {
+  Result<HttpReply, Fault> run(const std::stop_token& stop) {
     const std::stop_callback wake(stop, [this] { curl_multi_wakeup(multi_.get()); });
+    if (is_refused_) return Fault{"libcurl refuses an option"};
     int open = 1;
     while (open > 0) {
-      if (stop.stop_requested()) throw HttpClientError("it was not waited for");
+      if (stop.stop_requested()) return Fault{"it was not waited for"};
       curl_multi_perform(multi_.get(), &open);
       if (open > 0) curl_multi_poll(multi_.get(), nullptr, 0, kWaitMs, nullptr);
     }
     int rest = 0;
     const CURLMsg* const done = curl_multi_info_read(multi_.get(), &rest);
-    if (done == nullptr || done->data.result != CURLE_OK) throw HttpClientError(reason(done));
+    if (done == nullptr || done->data.result != CURLE_OK) return Fault{reason(done)};
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &reply_.status);
     return std::move(reply_);
   }
@@ -80,9 +81,7 @@ class Exchange {
  private:
   template <typename Value>
   void set(CURLoption option, Value value) {
-    if (curl_easy_setopt(easy_.get(), option, value) != CURLE_OK) {
-      throw HttpClientError("libcurl refuses an option");
-    }
+    is_refused_ = is_refused_ || curl_easy_setopt(easy_.get(), option, value) != CURLE_OK;
   }
 
   void add_field(const char* field) {
@@ -115,6 +114,7 @@ class Exchange {
 
   const Easy easy_{curl_easy_init(), &curl_easy_cleanup};
   const Multi multi_{curl_multi_init(), &curl_multi_cleanup};
+  bool is_refused_ = false;
   Fields fields_{nullptr, &curl_slist_free_all};
   std::array<char, CURL_ERROR_SIZE> words_{};
   std::string head_;
@@ -123,9 +123,10 @@ class Exchange {
 
 }  // namespace
 
-HttpReply ask_http(const HttpQuestion& question, Duration patience, std::stop_token stop) {
+Result<HttpReply, Fault> ask_http(const HttpQuestion& question, Duration patience,
+                                  std::stop_token stop) {
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started != CURLE_OK) throw HttpClientError("libcurl does not start");
+  if (started != CURLE_OK) return Fault{"libcurl does not start"};
   return Exchange(question, patience).run(stop);
 }
 

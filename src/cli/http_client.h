@@ -8,10 +8,11 @@
 
 #pragma once
 
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 
+#include "base/fault.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -28,14 +29,9 @@ struct HttpReply {
   std::string body;
 };
 
-// Why there is no reply: "it took too long".
-class HttpClientError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 // All of it may take as long as `patience`, and ends early when `stop` is requested. A reply of
-// over 1 MiB is refused. Throws HttpClientError.
-HttpReply ask_http(const HttpQuestion& question, Duration patience, std::stop_token stop = {});
+// over 1 MiB is refused. The fault says why there is no reply: "it took too long".
+Result<HttpReply, Fault> ask_http(const HttpQuestion& question, Duration patience,
+                                  std::stop_token stop = {});
 
 }  // namespace weir

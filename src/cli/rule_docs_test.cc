@@ -19,14 +19,13 @@ std::string file(const std::string& name) {
 class RuleDocs : public testing::Test {
  protected:
   const std::string text_ = file("docs.yaml");
-  const std::variant<Config, ConfigErrors> config_ = parse_config(text_, "docs.yaml");
+  const Result<Config, ConfigErrors> config_ = parse_config(text_, "docs.yaml");
   const std::vector<RuleSource> sources_ = config_sources(text_).rules;
 };
 
 TEST_F(RuleDocs, AreAsInTheGoldenFiles) {
-  if (const auto* errors = std::get_if<ConfigErrors>(&config_))
-    FAIL() << errors->front().to_string();
-  const auto& rules = std::get<Config>(config_).rules;
+  if (!config_) FAIL() << config_.error().front().to_string();
+  const auto& rules = config_->rules;
   EXPECT_EQ(docs_as_markdown(rules, sources_), file("docs.md"));
   EXPECT_EQ(docs_as_openapi(rules, sources_), file("docs.json"));
 }
@@ -43,7 +42,7 @@ TEST(RuleDocsOfAGateway, SayWhatIsCountedAndWhoWaits) {
     on_deny: {delay_up_to: 2s}
 )";
   const auto config = parse_config(kRules, "rules.yaml", ServedBy::kGateway);
-  const auto text = docs_as_markdown(std::get<Config>(config).rules, config_sources(kRules).rules);
+  const auto text = docs_as_markdown(config->rules, config_sources(kRules).rules);
   EXPECT_NE(text.find("5 per 1m, of responses with status 401, 500 to 599, unknown"), text.npos)
       << text;
   EXPECT_NE(text.find("20 under way at once"), text.npos) << text;

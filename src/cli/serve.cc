@@ -13,7 +13,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/duration_text.h"
@@ -48,20 +47,19 @@ constexpr Duration kReachMax = std::chrono::seconds(1);
 }
 
 template <typename Value>
-Value value_or_fail(std::variant<Value, StartError> result) {
-  if (const auto* error = std::get_if<StartError>(&result)) fail(error->message);
-  return std::move(std::get<Value>(result));
+Value value_or_fail(Result<Value, Fault> result) {
+  if (!result) fail(result.error().message);
+  return *std::move(result);
 }
 
 // REQUIRES: load() has accepted the values
-Settings settled(const SettingValues& values) { return std::get<Settings>(settle(values)); }
+Settings settled(const SettingValues& values) { return *settle(values); }
 
 // Logs each error.
-std::variant<Config, ConfigErrors> load(const ServeOptions& options) {
+Result<Config, ConfigErrors> load(const ServeOptions& options) {
   auto loaded = load_config_files(options);
-  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
-    for (const auto& error : *errors) spdlog::error("{}", error.to_string());
-  }
+  if (!loaded)
+    for (const auto& error : loaded.error()) spdlog::error("{}", error.to_string());
   return loaded;
 }
 
@@ -72,10 +70,10 @@ class Serve {
       : options_(options),
         settings_(settled(config.settings)),
         files_(describe_config_files(options, config.settings)) {
-    const auto secrets = value_or_fail(read_secrets(options, settings_.values));
+    const auto secrets = value_or_fail(read_secrets(options, *settings_.values));
     has_token_ = secrets.admin_token.has_value();
     node_ = value_or_fail(Node::make(settings_, options.config_file, secrets, std::move(config)));
-    state_.emplace(settings_.values.get<std::string>("state_file"), node_->blocks());
+    state_.emplace(settings_.values->state_file, node_->blocks());
     if (const auto error = state_->load(moment())) fail(error->message);
     watch_files();
   }
@@ -184,7 +182,7 @@ class Serve {
     });
   }
 
-  std::string envoy_files() const { return settings_.values.get<std::string>("envoy.config"); }
+  const std::string& envoy_files() const { return settings_.values->envoy.config; }
 
   std::vector<std::string> watched_files() const {
     auto files = std::vector<std::string>();
@@ -196,7 +194,7 @@ class Serve {
 
   // First watches, then looks, then reads, so that it misses no change.
   void watch_files() {
-    if (!settings_.values.get<bool>("watch") || files_.empty()) return;
+    if (!settings_.values->watch || files_.empty()) return;
     try {
       watch_ = FileWatch(watched_files());
     } catch (const std::system_error& error) {
@@ -236,22 +234,21 @@ class Serve {
   // Reads the files again. Logs what is wrong.
   std::optional<Wanted> read_again() const {
     auto loaded = load(options_);
-    auto* config = std::get_if<Config>(&loaded);
-    if (config == nullptr) return std::nullopt;
-    auto settings = settled(config->settings);
+    if (!loaded) return std::nullopt;
+    auto settings = settled(loaded->settings);
     // The addresses that listen under TLS do so until a restart, and need their certificate.
     if (settings.tls.certificate.empty()) settings.tls = settings_.tls;
     auto in_force = settings;
     in_force.listening = settings_.listening;
     in_force.trusted_proxies = settings_.trusted_proxies;  // as in the doors: until a restart
     auto admission = make_admission(in_force);
-    if (auto* error = std::get_if<StartError>(&admission)) return log_refusal(*error);
+    if (!admission) return log_refusal(admission.error());
     return Wanted{.settings = std::move(settings),
-                  .config = std::move(*config),
-                  .admission = std::get<std::shared_ptr<const Admission>>(std::move(admission))};
+                  .config = *std::move(loaded),
+                  .admission = *std::move(admission)};
   }
 
-  static std::nullopt_t log_refusal(const StartError& error) {
+  static std::nullopt_t log_refusal(const Fault& error) {
     spdlog::error("{}", error.message);
     return std::nullopt;
   }
@@ -296,7 +293,7 @@ class Serve {
       spdlog::warn("second signal: stopping at once");
       std::_Exit(128 + signal);  // as a shell reports a death by this signal
     }
-    const auto patience = settings_.values.get<Duration>("drain_timeout");
+    const auto patience = settings_.values->drain_timeout;
     notify_service_manager(ServiceState::kStopping);
     spdlog::info("stopping, within {}; open connections: {}", format_duration(patience),
                  node_->server().connections().open);
@@ -330,11 +327,9 @@ void serve(const ServeOptions& options) {
   const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
   auto config = load(options);
-  if (std::holds_alternative<ConfigErrors>(config)) {
-    fail("not starting: the configuration has errors");
-  }
+  if (!config) fail("not starting: the configuration has errors");
   const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
-  Serve(options, std::get<Config>(std::move(config))).run(signals);
+  Serve(options, *std::move(config)).run(signals);
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cli/settings.h"
+#include "config/fields/field_value.h"
 
 namespace weir {
 namespace {
@@ -20,8 +20,7 @@ bool is_left_out(const Field& field, const std::string& text) {
 std::string mistake_in(const Field& field, const std::string& text) {
   if (is_left_out(field, text)) return {};
   const auto read = read_setting(field, text);
-  const auto* error = std::get_if<SettingError>(&read);
-  return error == nullptr ? std::string() : error->message;
+  return read ? std::string() : read.error().message;
 }
 
 std::string type_name(const Field& field) {
@@ -44,7 +43,7 @@ void take_list(const std::string& name, std::vector<std::string> texts, SettingV
 
 void take(const Setting& setting, const std::string& text, SettingValues& said) {
   if (is_left_out(setting.field, text)) return;
-  said.set(setting.name, std::get<SettingValue>(read_setting(setting.field, text)));
+  said.set(setting.name, *read_setting(setting.field, text));
 }
 
 // settle() reads addresses, and its errors say more. An operator who gives two wants both.
@@ -93,7 +92,7 @@ CLI::Option* add_option(CLI::App& command, const Setting& setting, SettingValues
 }  // namespace
 
 void add_setting_options(CLI::App& command, SettingValues& said) {
-  for (const auto& setting : settings_of()) {
+  for (const auto& setting : all_settings()) {
     const auto& option = setting.field.option;
     if (option.name.empty()) continue;
     add_option(command, setting, said)->envname(std::string(option.variable));

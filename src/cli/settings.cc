@@ -8,7 +8,6 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
-#include "console/assets.h"
 #include "net/process_limits.h"
 #include "store/redis/fleet/fleet_settings.h"
 
@@ -29,8 +28,6 @@ constexpr SecretKind kAdminToken{.name = "admin token", .variable = "WEIR_ADMIN_
 constexpr SecretKind kRespPassword{.name = "password of Redis clients",
                                    .variable = "WEIR_RESP_PASSWORD"};
 constexpr SecretKind kWebhookToken{.name = "token of the webhook", .variable = nullptr};
-constexpr const char* kWebhook = "unusual_traffic.webhook";
-constexpr const char* kWebhookTokenFile = "unusual_traffic.webhook_token_file";
 
 // Those this process may run on, which may be fewer than the machine has.
 std::size_t available_cores() {
@@ -41,18 +38,18 @@ std::size_t available_cores() {
   return std::clamp<std::size_t>(count, 1, kThreadsMax);
 }
 
-using MaybeSecret = std::variant<std::optional<std::string>, StartError>;
+using MaybeSecret = Result<std::optional<std::string>, Fault>;
 
 MaybeSecret checked_secret(std::string secret, const SecretKind& kind, const std::string& source) {
   if (secret.empty()) {
-    return StartError{"the " + std::string(kind.name) + " in " + source +
-                      " is empty; put one there, or unset it to go without"};
+    return Fault{"the " + std::string(kind.name) + " in " + source +
+                 " is empty; put one there, or unset it to go without"};
   }
   const auto is_visible = [](char c) { return c > ' ' && c < '\x7f'; };
   if (secret.size() < kSecretMin || !std::ranges::all_of(secret, is_visible)) {
-    return StartError{"the " + std::string(kind.name) + " in " + source +
-                      " is not fit; it must be one word of " + std::to_string(kSecretMin) +
-                      " or more visible ASCII characters"};
+    return Fault{"the " + std::string(kind.name) + " in " + source +
+                 " is not fit; it must be one word of " + std::to_string(kSecretMin) +
+                 " or more visible ASCII characters"};
   }
   return std::optional(std::move(secret));
 }
@@ -64,11 +61,11 @@ MaybeSecret read_secret(const SecretKind& kind, const std::string& file) {
     return checked_secret(value, kind, std::string("$") + kind.variable);
   }
   const auto text = read_file(file, kSecretFileMax);
-  if (const auto* error = std::get_if<std::error_code>(&text)) {
-    return StartError{"cannot read the " + std::string(kind.name) + " from " + file + ": " +
-                      error->message()};
+  if (!text) {
+    return Fault{"cannot read the " + std::string(kind.name) + " from " + file + ": " +
+                 text.error().message()};
   }
-  const auto& all = std::get<std::string>(text);
+  const auto& all = *text;
   auto line = all.substr(0, all.find('\n'));
   if (line.ends_with('\r')) line.pop_back();
   return checked_secret(std::move(line), kind, file);
@@ -83,12 +80,11 @@ ProxyProtocol proxy_protocol_of(const std::vector<std::string>& names, std::stri
 }
 
 std::optional<SettingMistake> settle_tls(const SettingValues& values, Settings& settings) {
-  settings.tls = {.certificate = values.get<std::string>("tls.certificate"),
-                  .key = values.get<std::string>("tls.key"),
-                  .client_ca = values.get<std::string>("tls.client_ca")};
+  const auto& [certificate, key, client_ca] = values->tls;
+  settings.tls = {.certificate = certificate, .key = key, .client_ca = client_ca};
   const auto needs = std::ranges::find_if(settings.listening, is_under_tls);
   if (needs == settings.listening.end()) return std::nullopt;
-  if (!settings.tls.certificate.empty() && !settings.tls.key.empty()) return std::nullopt;
+  if (!certificate.empty() && !key.empty()) return std::nullopt;
   return SettingMistake{
       "listen." + std::string(needs->option->name),
       "TLS needs a certificate and its key: give --tls-certificate and --tls-key, or "
@@ -105,31 +101,30 @@ const Listening* listens_there(const Settings& settings, const Address& address)
 }
 
 std::optional<SettingMistake> settle_listening(const SettingValues& values, Settings& settings) {
-  const auto behind_proxy = values.get<std::vector<std::string>>("listen.proxy_protocol");
+  const auto& behind_proxy = values->listen.proxy_protocol;
   for (const auto& option : kListenOptions) {
     const auto name = "listen." + std::string(option.name);
     // HTTP listens in clear by default, unless it listens under TLS.
-    const bool by_default = option.name == "http" && !values.is_set("listen.http_tls");
+    const bool by_default = option.name == "http" && values->listen.http_tls.empty();
     if (!values.is_set(name) && !by_default) continue;
-    auto address = Address::parse(values.get<std::string>(name));
-    if (auto* error = std::get_if<StartError>(&address)) {
-      return SettingMistake{name, std::move(error->message)};
-    }
-    if (const auto* other = listens_there(settings, std::get<Address>(address))) {
-      return SettingMistake{name, std::get<Address>(address).to_string() + " is the address of '" +
+    auto address = Address::parse(values->listen.*option.address);
+    if (!address) return SettingMistake{name, std::move(address.error().message)};
+    if (const auto* other = listens_there(settings, *address)) {
+      return SettingMistake{name, address->to_string() + " is the address of '" +
                                       std::string(other->option->name) +
                                       "' already; give each its own"};
     }
     settings.listening.push_back({.option = &option,
-                                  .address = std::get<Address>(address),
+                                  .address = *address,
                                   .proxy_protocol = proxy_protocol_of(behind_proxy, option.name)});
   }
   // A name that matches no address would leave one open that was meant to be closed.
   for (const auto& name : behind_proxy) {
     const auto is_named = [&](const Listening& place) { return place.option->name == name; };
     if (std::ranges::none_of(settings.listening, is_named)) {
-      return SettingMistake{"listen.proxy_protocol", "proxy_protocol names '" + name +
-                                                         "', but nothing listens under that name"};
+      return SettingMistake{
+          setting_name<&ListenSettings::proxy_protocol>(),
+          "proxy_protocol names '" + name + "', but nothing listens under that name"};
     }
   }
   return settle_tls(values, settings);
@@ -137,29 +132,28 @@ std::optional<SettingMistake> settle_listening(const SettingValues& values, Sett
 
 std::optional<SettingMistake> settle_store(const SettingValues& values, Settings& settings) {
   auto fleet = fleet_settings(values);
-  if (auto* mistake = std::get_if<SettingMistake>(&fleet)) return std::move(*mistake);
-  settings.fleet = std::get<0>(std::move(fleet));
+  if (!fleet) return std::move(fleet.error());
+  settings.fleet = *std::move(fleet);
   return std::nullopt;
 }
 
 // The mistakes do not repeat the URL, which may be secret.
 std::optional<SettingMistake> settle_webhook(const SettingValues& values, Settings& settings) {
-  if (!values.is_set(kWebhook)) {
-    if (!values.is_set(kWebhookTokenFile)) return std::nullopt;
-    return SettingMistake{
-        kWebhookTokenFile,
-        "unusual_traffic.webhook_token_file is for a webhook: add 'webhook', too"};
+  const auto& [learn, webhook, token_file] = values->unusual_traffic;
+  const auto& name = setting_name<&UnusualTrafficSettings::webhook>();
+  if (webhook.empty()) {
+    if (token_file.empty()) return std::nullopt;
+    const auto& token = setting_name<&UnusualTrafficSettings::webhook_token_file>();
+    return SettingMistake{token, token + " is for a webhook: add 'webhook', too"};
   }
-  settings.webhook = HttpUrl::parse(values.get<std::string>(kWebhook));
+  settings.webhook = HttpUrl::parse(webhook);
   if (!settings.webhook) {
-    return SettingMistake{
-        kWebhook,
-        "unusual_traffic.webhook must be http:// or https://, a host and a path, such as "
-        "https://alerts.example.com/weir"};
+    return SettingMistake{name, name +
+                                    " must be http:// or https://, a host and a path, such as "
+                                    "https://alerts.example.com/weir"};
   }
-  if (!values.is_set(kWebhookTokenFile) || settings.webhook->is_private()) return std::nullopt;
-  return SettingMistake{
-      kWebhook, "the token of unusual_traffic.webhook must not travel in clear: use https://"};
+  if (token_file.empty() || settings.webhook->is_private()) return std::nullopt;
+  return SettingMistake{name, "the token of " + name + " must not travel in clear: use https://"};
 }
 
 std::vector<IpPrefix> networks_of(const std::vector<std::string>& texts) {
@@ -182,11 +176,14 @@ std::string shown(const Settings& settings, const Setting& setting) {
   if (setting.field.type == FieldType::kListenAddress) {
     return address_in(settings, setting.field.name);
   }
-  if (setting.name == "store.redis") {  // without its password
+  const auto is = [&](const std::string& name) { return setting.name == name; };
+  if (is(setting_name<&StoreSettings::redis>())) {  // without its password
     return settings.fleet ? settings.fleet->url.to_string() : "off";
   }
-  if (setting.name == "threads") return std::to_string(settings.threads);
-  if (setting.name == "max_buffered") return std::to_string(settings.max_buffered);
+  if (is(setting_name<&ServerSettings::threads>())) return std::to_string(settings.threads);
+  if (is(setting_name<&ServerSettings::max_buffered>())) {
+    return std::to_string(settings.max_buffered);
+  }
   return settings.values.text(setting.name);
 }
 
@@ -206,52 +203,29 @@ Exposure Settings::exposure() const {
                                                              : Exposure::kNetwork;
 }
 
-std::variant<Settings, SettingMistake> settle(const SettingValues& values) {
+Result<Settings, SettingMistake> settle(const SettingValues& values) {
   auto settings = Settings{.values = values};
   if (auto mistake = settle_listening(values, settings)) return std::move(*mistake);
   if (auto mistake = settle_store(values, settings)) return std::move(*mistake);
   if (auto mistake = settle_webhook(values, settings)) return std::move(*mistake);
-  if (values.is_set("trusted_proxies")) {
-    settings.trusted_proxies =
-        TrustedProxies(networks_of(values.get<std::vector<std::string>>("trusted_proxies")));
+  if (values->trusted_proxies) {
+    settings.trusted_proxies = TrustedProxies(networks_of(*values->trusted_proxies));
   }
-  settings.threads = values.is_set("threads")
-                         ? static_cast<std::size_t>(values.get<std::int64_t>("threads"))
-                         : available_cores();
-  settings.max_buffered = values.is_set("max_buffered")
-                              ? static_cast<std::uint64_t>(values.get<std::int64_t>("max_buffered"))
-                              : default_buffered_max(memory_limit());
+  settings.threads = values->threads ? *values->threads : available_cores();
+  settings.max_buffered =
+      values->max_buffered ? *values->max_buffered : default_buffered_max(memory_limit());
   return settings;
-}
-
-ConsoleOptions console_options(const SettingValues& values) {
-  using Use = ConsoleOptions::Use;
-  const auto said = values.get<std::string>("console");
-  const Use use = said == "off" ? Use::kOff : said == "public" ? Use::kPublic : Use::kOn;
-  return {.use = use, .assets = console_assets()};
-}
-
-AdaptiveThresholds adaptive_thresholds(const SettingValues& values) {
-  const auto number = [&](std::string_view name) {
-    return values.get<double>("adaptive." + std::string(name));
-  };
-  return {.burst_ratio = number("burst_ratio"),
-          .burst_ratio_leave = number("burst_ratio_leave"),
-          .denied_share = number("denied_share"),
-          .denied_share_leave = number("denied_share_leave"),
-          .rate_min = number("rate_min"),
-          .rate_leave = number("rate_leave"),
-          .dwell = values.get<Duration>("adaptive.dwell")};
 }
 
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted) {
   auto sentences = std::vector<std::string>();
-  for (const auto& setting : settings_of()) {
+  for (const auto& setting : all_settings()) {
     if (setting.field.change != Field::Change::kByRestart) continue;
     const auto is = shown(running, setting);
     const auto to = shown(wanted, setting);
     if (is == to) continue;
-    const bool is_short = setting.field.type == FieldType::kTextList || setting.name == kWebhook;
+    const bool is_short = setting.field.type == FieldType::kTextList ||
+                          setting.name == setting_name<&UnusualTrafficSettings::webhook>();
     sentences.push_back(is_short
                             ? setting.name + " has changed and needs a restart; it stays as it was"
                             : setting.name + " " + to + " needs a restart; it stays " + is);
@@ -259,23 +233,21 @@ std::vector<std::string> needs_restart(const Settings& running, const Settings& 
   return sentences;
 }
 
-std::variant<std::optional<std::string>, StartError> read_webhook_token(
-    const SettingValues& settings) {
-  const auto file = settings.get<std::string>(kWebhookTokenFile);
+Result<std::optional<std::string>, Fault> read_webhook_token(const ServerSettings& settings) {
+  const auto& file = settings.unusual_traffic.webhook_token_file;
   return file.empty() ? MaybeSecret(std::nullopt) : read_secret(kWebhookToken, file);
 }
 
-std::variant<Secrets, StartError> read_secrets(const ServeOptions& options,
-                                               const SettingValues& settings) {
+Result<Secrets, Fault> read_secrets(const ServeOptions& options, const ServerSettings& settings) {
   auto token = read_secret(kAdminToken, options.admin_token_file);
-  if (auto* error = std::get_if<StartError>(&token)) return std::move(*error);
+  if (!token) return std::move(token.error());
   auto password = read_secret(kRespPassword, options.resp_password_file);
-  if (auto* error = std::get_if<StartError>(&password)) return std::move(*error);
+  if (!password) return std::move(password.error());
   auto webhook = read_webhook_token(settings);
-  if (auto* error = std::get_if<StartError>(&webhook)) return std::move(*error);
-  return Secrets{.admin_token = std::get<0>(std::move(token)),
-                 .resp_password = std::get<0>(std::move(password)),
-                 .webhook_token = std::get<0>(std::move(webhook))};
+  if (!webhook) return std::move(webhook.error());
+  return Secrets{.admin_token = *std::move(token),
+                 .resp_password = *std::move(password),
+                 .webhook_token = *std::move(webhook)};
 }
 
 }  // namespace weir

@@ -9,12 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "cli/http_url.h"
 #include "config/setting_values.h"
-#include "engine/adaptive/adaptive_switch.h"
 #include "net/doorway.h"
 #include "net/sockets/address.h"
 #include "net/tls/tls_context.h"
@@ -22,6 +21,7 @@
 #include "rules/request/client_address.h"
 #include "server/http/http_node.h"
 #include "store/redis/fleet/redis_fleet.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 namespace CLI {
@@ -34,19 +34,32 @@ namespace weir {
 enum class Door : std::uint8_t { kHttp, kGrpc, kResp };
 
 struct ListenOption {
-  std::string_view name;    // "http_tls" is --http-tls
+  std::string_view name;  // "http_tls" is --http-tls
+  std::string ListenSettings::*address;
   std::string_view scheme;  // of the URL in the log
   Door door;
   Security security = Security::kClear;
 };
 
 inline constexpr ListenOption kListenOptions[] = {
-    {.name = "http", .scheme = "http", .door = Door::kHttp},
-    {.name = "grpc", .scheme = "grpc", .door = Door::kGrpc},
-    {.name = "resp", .scheme = "redis", .door = Door::kResp},
-    {.name = "http_tls", .scheme = "https", .door = Door::kHttp, .security = Security::kTls},
-    {.name = "grpc_tls", .scheme = "grpcs", .door = Door::kGrpc, .security = Security::kTls},
-    {.name = "resp_tls", .scheme = "rediss", .door = Door::kResp, .security = Security::kTls},
+    {.name = "http", .address = &ListenSettings::http, .scheme = "http", .door = Door::kHttp},
+    {.name = "grpc", .address = &ListenSettings::grpc, .scheme = "grpc", .door = Door::kGrpc},
+    {.name = "resp", .address = &ListenSettings::resp, .scheme = "redis", .door = Door::kResp},
+    {.name = "http_tls",
+     .address = &ListenSettings::http_tls,
+     .scheme = "https",
+     .door = Door::kHttp,
+     .security = Security::kTls},
+    {.name = "grpc_tls",
+     .address = &ListenSettings::grpc_tls,
+     .scheme = "grpcs",
+     .door = Door::kGrpc,
+     .security = Security::kTls},
+    {.name = "resp_tls",
+     .address = &ListenSettings::resp_tls,
+     .scheme = "rediss",
+     .door = Door::kResp,
+     .security = Security::kTls},
 };
 
 // What the command line and the environment say.
@@ -86,13 +99,7 @@ struct Settings {
 };
 
 // Makes what a node needs from the values. The mistake says which of them do not go together.
-std::variant<Settings, SettingMistake> settle(const SettingValues& values);
-
-// What `console:` says, and the console's files.
-ConsoleOptions console_options(const SettingValues& values);
-
-// What `adaptive:` says.
-AdaptiveThresholds adaptive_thresholds(const SettingValues& values);
+Result<Settings, SettingMistake> settle(const SettingValues& values);
 
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);
@@ -105,12 +112,10 @@ struct Secrets {
 };
 
 // None if no setting names its file.
-std::variant<std::optional<std::string>, StartError> read_webhook_token(
-    const SettingValues& settings);
+Result<std::optional<std::string>, Fault> read_webhook_token(const ServerSettings& settings);
 
 // Each from its file, else from the environment, else none. The file of the webhook's token is
 // named by `settings`.
-std::variant<Secrets, StartError> read_secrets(const ServeOptions& options,
-                                               const SettingValues& settings);
+Result<Secrets, Fault> read_secrets(const ServeOptions& options, const ServerSettings& settings);
 
 }  // namespace weir

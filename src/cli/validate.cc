@@ -42,8 +42,8 @@ void print_bound(const Rule& rule) {
 
 std::size_t count_rules_in(const ValidateOptions& options) {
   if (options.envoy) {
-    const auto rules =
-        value_or_refuse(load_envoy_config(options.file, envoy_algorithm({})), std::cout);
+    const auto rules = value_or_refuse(
+        load_envoy_config(options.file, SettingValues()->envoy.algorithm), std::cout);
     const auto limits = [](const Rule& rule) { return rule.effect != Rule::Effect::kExempt; };
     return static_cast<std::size_t>(std::ranges::count_if(rules, limits));
   }

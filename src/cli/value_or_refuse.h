@@ -7,9 +7,9 @@
 #include <CLI/Error.hpp>
 #include <ostream>
 #include <utility>
-#include <variant>
 
 #include "config/config.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -19,9 +19,9 @@ namespace weir {
 }
 
 template <typename Value>
-Value value_or_refuse(std::variant<Value, ConfigErrors> result, std::ostream& out) {
-  if (const auto* errors = std::get_if<ConfigErrors>(&result)) refuse(*errors, out);
-  return std::get<Value>(std::move(result));
+Value value_or_refuse(Result<Value, ConfigErrors> result, std::ostream& out) {
+  if (!result) refuse(result.error(), out);
+  return *std::move(result);
 }
 
 }  // namespace weir

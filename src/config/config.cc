@@ -4,8 +4,8 @@
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
+#include "config/fields/section_reader.h"
 #include "config/rules/rule_config.h"
-#include "config/section_reader.h"
 #include "config/yaml/yaml_document.h"
 
 namespace weir {
@@ -38,87 +38,94 @@ void add_file_mistake(const TextPlace& place, const std::string& path, const std
 
 // Reads the file that tokens are verified with.
 void load_token_key(Config& config, Mistakes& mistakes) {
-  if (!config.verifies_tokens()) return;
-  const bool is_secret = config.settings.is_set("jwt.secret_file");
-  const auto* const name = is_secret ? "jwt.secret_file" : "jwt.public_key_file";
-  const auto path = config.settings.get<std::string>(name);
+  const auto& [header, secret_file, public_key_file] = config.settings->jwt;
+  const bool is_secret = !secret_file.empty();
+  const std::string& path = is_secret ? secret_file : public_key_file;
+  if (path.empty()) return;
+  const auto& name = is_secret ? setting_name<&JwtSettings::secret_file>()
+                               : setting_name<&JwtSettings::public_key_file>();
   const auto mistake = [&](const std::string& text) {
     add_file_mistake(config.settings.place_of(name), path, text, mistakes);
   };
   auto text = read_config_file(path);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
-    return mistake(errors->front().message);
-  }
-  std::string& key_text = std::get<std::string>(text);
+  if (!text) return mistake(text.error().front().message);
+  std::string& key_text = *text;
   while (is_secret && key_text.ends_with('\n')) key_text.pop_back();
   auto key = is_secret ? TokenKey::hs256(std::move(key_text)) : TokenKey::rs256(key_text);
-  if (const auto* error = std::get_if<std::string>(&key)) return mistake(*error);
-  config.sources.token_key = std::make_shared<const TokenKey>(std::get<TokenKey>(std::move(key)));
+  if (!key) return mistake(key.error().message);
+  config.sources.token_key = std::make_shared<const TokenKey>(*std::move(key));
 }
 
 void load_country_database(Config& config, Mistakes& mistakes) {
-  const auto& settings = config.settings;
-  if (!settings.is_set("country_database")) return;
-  const auto path = settings.get<std::string>("country_database");
+  const std::string& path = config.settings->country_database;
+  if (path.empty()) return;
   auto opened = CountryDatabase::open(path);
-  if (const auto* error = std::get_if<std::string>(&opened)) {
-    return add_file_mistake(settings.place_of("country_database"), path, *error, mistakes);
+  if (!opened) {
+    const auto place = config.settings.place_of(setting_name<&ServerSettings::country_database>());
+    return add_file_mistake(place, path, opened.error().message, mistakes);
   }
-  config.sources.country_database = std::get<CountryDatabase::Ptr>(std::move(opened));
+  config.sources.country_database = *std::move(opened);
 }
 
 // A threshold to leave above the one to enter would switch there and back, on and on. The place
 // is that of the one that the file sets.
-void check_thresholds(const SectionReader& reader, const SettingValues& settings) {
-  for (const std::string_view name : {"burst_ratio", "denied_share", "rate"}) {
-    const auto enter = "adaptive." + std::string(name) + (name == "rate" ? "_min" : "");
-    const auto leave = "adaptive." + std::string(name) + "_leave";
-    const auto highest = settings.get<double>(enter);
-    if (settings.get<double>(leave) <= highest) continue;
-    const auto set = settings.is_set(leave) ? leave : enter;
-    reader.mistake(settings.place_of(set), leave + " is " + settings.text(leave) + ", above " +
-                                               enter + ", which is " + settings.text(enter) +
-                                               "; set " + leave + " to " + settings.text(enter) +
-                                               " or less");
-  }
+template <auto kEnter, auto kLeave>
+void check_threshold(const SectionReader& reader, const SettingValues& settings) {
+  if (settings->adaptive.*kLeave <= settings->adaptive.*kEnter) return;
+  const auto& enter = setting_name<kEnter>();
+  const auto& leave = setting_name<kLeave>();
+  const auto highest = settings.text(enter);
+  reader.mistake(settings.place_of(settings.is_set(leave) ? leave : enter),
+                 leave + " is " + settings.text(leave) + ", above " + enter + ", which is " +
+                     highest + "; set " + leave + " to " + highest + " or less");
+}
+
+// What the fields of rules mean by these settings.
+RuleContext context_of(const SettingValues& settings, ServedBy served_by) {
+  RuleContext context{.served_by = served_by};
+  context.knows_countries =
+      !settings->country_header.empty() || !settings->country_database.empty();
+  context.verifies_tokens =
+      !settings->jwt.secret_file.empty() || !settings->jwt.public_key_file.empty();
+  if (!settings->store.redis.empty()) context.shared_mode = settings->store.mode;
+  return context;
 }
 
 void read_config(const SectionReader& reader, Config& config) {
   auto& settings = config.settings;
   read_settings(reader, kConfigSection, "", settings);
-  if (settings.is_set("jwt.secret_file") && settings.is_set("jwt.public_key_file")) {
-    reader.mistake(settings.place_of("jwt.public_key_file"),
+  if (!settings->jwt.secret_file.empty() && !settings->jwt.public_key_file.empty()) {
+    reader.mistake(settings.place_of(setting_name<&JwtSettings::public_key_file>()),
                    "tokens are signed by HS256 or by RS256; remove 'secret_file' or "
                    "'public_key_file'");
   }
   for (const YamlNode* text : reader.texts("trusted_proxies")) {
     if (!IpPrefix::parse(text->text)) reader.mistake(text->place, not_a_network(*text));
   }
-  check_thresholds(reader, settings);
-  config.sources.country_header = settings.get<std::string>("country_header");
-  config.sources.token_header = settings.get<std::string>("jwt.header");
-  read_rules(reader, config);
+  using Adaptive = AdaptiveThresholds;
+  check_threshold<&Adaptive::burst_ratio, &Adaptive::burst_ratio_leave>(reader, settings);
+  check_threshold<&Adaptive::denied_share, &Adaptive::denied_share_leave>(reader, settings);
+  check_threshold<&Adaptive::rate_min, &Adaptive::rate_leave>(reader, settings);
+  config.sources.country_header = settings->country_header;
+  config.sources.token_header = settings->jwt.header;
+  auto read = read_rules(reader, context_of(settings, config.served_by));
+  config.rules = std::move(read.rules);
+  config.rule_places = std::move(read.places);
 }
 
 }  // namespace
 
-std::string ConfigError::to_string() const {
-  if (file.empty()) return message;
-  if (line == 0) return file + ": " + message;
-  return file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + message;
-}
-
-std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
-                                                ServedBy served_by) {
+Result<Config, ConfigErrors> parse_config(std::string_view text, const std::string& file,
+                                          ServedBy served_by) {
   Mistakes mistakes(file);
-  auto config = Config{.text = std::string(text), .served_by = served_by};
+  Config config{.text = std::string(text), .served_by = served_by};
   auto parsed = YamlDocument::parse(text);
-  if (auto* error = std::get_if<YamlError>(&parsed)) {
-    mistakes.add(error->place, std::move(error->message));
+  if (!parsed) {
+    mistakes.add(parsed.error().place, std::move(parsed.error().message));
     return mistakes.take();
   }
 
-  const YamlNode* root = std::get<YamlDocument>(parsed).root();
+  const YamlNode* root = parsed->root();
   const bool empty = root == nullptr || root->kind == YamlNode::Kind::kEmpty;
   if (!empty && root->kind != YamlNode::Kind::kMap) {
     mistakes.add(root->place,
@@ -132,15 +139,15 @@ std::variant<Config, ConfigErrors> parse_config(std::string_view text, const std
   return config;
 }
 
-std::variant<Config, ConfigErrors> load_config(const std::string& path, ServedBy served_by) {
+Result<Config, ConfigErrors> load_config(const std::string& path, ServedBy served_by) {
   auto text = read_config_file(path);
-  if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
-  if (std::get<std::string>(text).empty()) return ConfigErrors{{.file = path, .message = kNoText}};
-  auto parsed = parse_config(std::get<std::string>(text), path, served_by);
-  if (auto* config = std::get_if<Config>(&parsed)) {
+  if (!text) return std::move(text.error());
+  if (text->empty()) return ConfigErrors{{.file = path, .message = kNoText}};
+  auto parsed = parse_config(*text, path, served_by);
+  if (parsed) {
     Mistakes mistakes(path);
-    load_token_key(*config, mistakes);
-    load_country_database(*config, mistakes);
+    load_token_key(*parsed, mistakes);
+    load_country_database(*parsed, mistakes);
     if (!mistakes.empty()) return mistakes.take();
   }
   return parsed;

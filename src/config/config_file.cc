@@ -47,8 +47,7 @@ std::error_code last_error() { return {errno, std::generic_category()}; }
 
 }  // namespace
 
-std::variant<std::string, std::error_code> read_file(const std::string& path,
-                                                     std::size_t bytes_max) {
+Result<std::string, std::error_code> read_file(const std::string& path, std::size_t bytes_max) {
   constexpr std::size_t kPiece = std::size_t{64} << 10;
   OpenFile file(path);
   if (!file.is_open()) return last_error();
@@ -64,12 +63,12 @@ std::variant<std::string, std::error_code> read_file(const std::string& path,
   return text;
 }
 
-std::variant<std::string, ConfigErrors> read_config_file(const std::string& path) {
+Result<std::string, ConfigErrors> read_config_file(const std::string& path) {
   auto text = read_file(path, kYamlBytesMax);
-  if (const auto* error = std::get_if<std::error_code>(&text)) {
-    return ConfigErrors{{.file = path, .message = "cannot be read: " + error->message()}};
+  if (!text) {
+    return ConfigErrors{{.file = path, .message = "cannot be read: " + text.error().message()}};
   }
-  return std::get<std::string>(std::move(text));
+  return *std::move(text);
 }
 
 }  // namespace weir

@@ -1,4 +1,4 @@
-// The JSON Schema of the configuration, made from the table in config_fields.h.
+// The JSON Schema of the configuration, made from the table in setting_fields.cc.
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -12,7 +12,7 @@
 
 #include "base/decimal.h"
 #include "config/config.h"
-#include "config/config_fields.h"
+#include "config/fields/fields.h"
 
 namespace weir {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::string_view kDurationPattern =
 
 constexpr std::string_view kNamePattern = "^[A-Za-z0-9_.:-]{1,64}$";
 
-// Close to config/listen_address.h: the loader checks the inside of an IP address.
+// Close to base/listen_address.h: the loader checks the inside of an IP address.
 constexpr std::string_view kListenAddressPattern =
     "^((\\[[0-9A-Fa-f:.]+\\]|[0-9.]+|localhost)"
     ":(0|[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"

@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <string>
-#include <variant>
 
 #include "config/config.h"
 #include "config/config_file.h"
@@ -12,9 +11,8 @@
 int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const auto text = weir::read_config_file(argv[i]);
-    const bool accepted = std::holds_alternative<std::string>(text) &&
-                          std::holds_alternative<weir::Config>(weir::parse_config(
-                              std::get<std::string>(text), argv[i], weir::ServedBy::kEither));
+    const bool accepted =
+        text.has_value() && weir::parse_config(*text, argv[i], weir::ServedBy::kEither).has_value();
     std::printf("%s %s\n", accepted ? "accepted" : "refused", argv[i]);
   }
   return 0;

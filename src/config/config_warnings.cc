@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "config/fields/section_reader.h"
 #include "config/rules/match_cover.h"
 #include "config/rules/rule_config.h"
-#include "config/section_reader.h"
 #include "rules/mode.h"
 #include "rules/request/request_path.h"
 
@@ -37,13 +37,23 @@ struct Choice {
   std::string name;
 };
 
+std::string name_of(const KeyPart& part) {
+  std::string name;
+  append_name(part, name);
+  return printable(name);
+}
+
+double rate(const Quota& quota) {
+  return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
+}
+
 class Warnings {
  public:
   // Without the name of a file, rules have no lines.
   explicit Warnings(const Config& config, std::int64_t steps_max = MatchCover::kStepsMax,
                     const std::string& file = {})
       : config_(config),
-        trusted_headers_(config.settings.get<std::vector<std::string>>("trusted_headers")),
+        trusted_headers_(config.settings->trusted_headers),
         has_lines_(!file.empty()),
         found_(file),
         cover_(steps_max) {}
@@ -228,9 +238,7 @@ class Warnings {
     return id + " (line " + std::to_string(config_.rule_places[index].rule.line) + ")";
   }
 
-  Mode mode_of(const Rule& rule) const {
-    return rule.mode.value_or(*mode_from_name(config_.settings.get<std::string>("store.mode")));
-  }
+  Mode mode_of(const Rule& rule) const { return rule.mode.value_or(config_.settings->store.mode); }
 
   // A condition that anybody can meet, on a rule that allows more than the one that would
   // apply otherwise.
@@ -269,10 +277,6 @@ class Warnings {
       }
     }
     return std::nullopt;
-  }
-
-  static double rate(const Quota& quota) {
-    return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
   }
 
   void warn_of_key(const Rule& rule, const RulePlaces& places) {
@@ -334,12 +338,6 @@ class Warnings {
     return false;
   }
 
-  static std::string name_of(const KeyPart& part) {
-    std::string name;
-    append_name(part, name);
-    return printable(name);
-  }
-
   // A key of the first part that is there begins with its name.
   void warn_of_unnamed_parts(const Rule& rule, const RulePlaces& places) {
     if (rule.key_form != Rule::KeyForm::kFirst) return;
@@ -389,7 +387,7 @@ class Warnings {
   }
 
   const Config& config_;
-  const std::vector<std::string> trusted_headers_;
+  const Texts& trusted_headers_;
   const bool has_lines_;
   Mistakes found_;
   MatchCover cover_;

@@ -1,23 +1,55 @@
 #include "config/setting_values.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/duration_text.h"
+#include "config/fields/field_value.h"
 
 namespace weir {
 namespace {
 
-const Field& field_of(std::string_view name) {
-  const auto dot = name.find('.');
-  const Field* field = kConfigSection.find(name.substr(0, dot));
-  if (dot != std::string_view::npos && field != nullptr && field->section != nullptr) {
-    field = field->section->find(name.substr(dot + 1));
+template <typename Is>
+const Setting& setting_that(Is is) {
+  const auto found = std::ranges::find_if(all_settings(), is);
+  WEIR_ASSERT(found != all_settings().end());
+  return *found;
+}
+
+const Setting& setting_named(std::string_view name) {
+  return setting_that([&](const Setting& setting) { return setting.name == name; });
+}
+
+void fill(ServerSettings& settings, const Setting& setting, const SettingValue& value) {
+  void* owner = &settings;
+  if (setting.section != nullptr) owner = setting.section->member.inner(owner);
+  setting.field.member.fill(owner, setting.field, value);
+}
+
+ServerSettings defaults() {
+  ServerSettings settings;
+  for (const Setting& setting : all_settings()) {
+    if (const auto value = default_of(setting.field)) fill(settings, setting, *value);
   }
-  WEIR_ASSERT(field != nullptr && field->section == nullptr);
-  return *field;
+  return settings;
+}
+
+std::vector<Setting> list_settings() {
+  std::vector<Setting> settings;
+  for (const Field& field : kConfigSection.fields) {
+    if (field.type == FieldType::kSectionList) continue;
+    if (field.type != FieldType::kSection) {
+      settings.push_back({std::string(field.name), field, nullptr});
+      continue;
+    }
+    for (const Field& inner : field.section->fields) {
+      settings.push_back({std::string(field.name) + "." + std::string(inner.name), inner, &field});
+    }
+  }
+  return settings;
 }
 
 std::string text_of(const SettingValue& value) {
@@ -40,68 +72,37 @@ std::string text_of(const SettingValue& value) {
   return std::visit(Text(), value);
 }
 
-struct ToSetting {
-  std::optional<SettingValue> operator()(std::monostate) const { return std::nullopt; }
-  std::optional<SettingValue> operator()(const YamlNode* list) const {
-    std::vector<std::string> texts;
-    for (const YamlNode* text : texts_of(*list)) texts.push_back(text->text);
-    return texts;
-  }
-  std::optional<SettingValue> operator()(const auto& plain) const { return plain; }
-};
-
 }  // namespace
 
-std::vector<Setting> settings_of(const Section& section) {
-  std::vector<Setting> settings;
-  for (const Field& field : section.fields) {
-    if (field.type == FieldType::kSectionList) continue;
-    if (field.type != FieldType::kSection) {
-      settings.push_back({std::string(field.name), field});
-      continue;
-    }
-    for (auto& inner : settings_of(*field.section)) {
-      settings.push_back({std::string(field.name) + "." + inner.name, inner.field});
-    }
-  }
-  return settings;
+const std::vector<Setting>& all_settings() {
+  static const std::vector<Setting> kAll = list_settings();
+  return kAll;
 }
 
-std::optional<SettingValue> setting_value(const FieldValue& value) {
-  return std::visit(ToSetting(), value);
+const std::string& setting_name(const Member& member) {
+  return setting_that([&](const Setting& setting) { return setting.field.member == member; }).name;
 }
 
-std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text) {
-  using Style = YamlNode::Style;
-  const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kNumber &&
-                       field.type != FieldType::kBoolean;
-  const YamlNode node{.kind = YamlNode::Kind::kText,
-                      .style = is_text ? Style::kQuoted : Style::kPlain,
-                      .text = text};
-  auto checked = check_value(field, node);
-  if (!checked.mistake.empty()) return SettingError{std::move(checked.mistake)};
-  return *setting_value(checked.value);
+SettingValues::SettingValues() {
+  static const ServerSettings kDefaults = defaults();
+  settings_ = kDefaults;
 }
 
 void SettingValues::set(std::string_view name, SettingValue value, TextPlace place) {
-  field_of(name);
+  fill(settings_, setting_named(name), value);
   values_.insert_or_assign(std::string(name), Placed{std::move(value), place});
 }
 
-std::optional<SettingValue> SettingValues::find(std::string_view name) const {
-  const Field& field = field_of(name);
-  if (const auto found = values_.find(name); found != values_.end()) return found->second.value;
-  if (field.default_text.empty()) return std::nullopt;
-  return std::get<SettingValue>(read_setting(field, std::string(field.default_text)));
-}
-
 std::string SettingValues::text(std::string_view name) const {
-  const auto value = find(name);
+  if (const auto found = values_.find(name); found != values_.end()) {
+    return text_of(found->second.value);
+  }
+  const auto value = default_of(setting_named(name).field);
   return value ? text_of(*value) : "off";
 }
 
 void SettingValues::override_with(const SettingValues& other) {
-  for (const auto& [name, placed] : other.values_) values_.insert_or_assign(name, placed);
+  for (const auto& [name, placed] : other.values_) set(name, placed.value, placed.place);
 }
 
 }  // namespace weir

@@ -1,47 +1,46 @@
-// SettingValues: what a file or a command line sets, by full names such as "store.deadline".
+// SettingValues: what a file or a command line sets, with its place in the file, and the same with
+// all defaults as a struct.
 //
-// The table of fields (config_fields.h) lists the settings: every field outside of `rules`.
-// A name that the table lacks is a bug, and stops the program.
+//   values->store.deadline                       the value, or the default
+//   values.is_set<&StoreSettings::mode>()        whether somebody has set it
+//
+// The table of fields (setting_fields.cc) lists the settings: every field outside of `rules`. By
+// full names such as "store.deadline" go those who work on all of them; a name that the table
+// lacks is a bug, and stops the program.
 //
 // Thread rule: a value. Tested by setting_values_test.cc.
 
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "config/config_fields.h"
-#include "config/field_value.h"
+#include "config/fields/fields.h"
+#include "config/settings.h"
 #include "config/yaml/yaml_text.h"
-#include "weir/time.h"
 
 namespace weir {
 
 struct Setting {
   std::string name;  // with its section: "store.deadline"
   const Field& field;
+  const Field* section;  // that it is in; null: none
 };
 
 // In the order of the table.
-std::vector<Setting> settings_of(const Section& section = kConfigSection);
+const std::vector<Setting>& all_settings();
 
-using SettingValue =
-    std::variant<std::int64_t, double, bool, std::string, Duration, std::vector<std::string>>;
+// REQUIRES: a row has it
+const std::string& setting_name(const Member& member);
 
-// Nothing if the value is not set, or no setting's.
-std::optional<SettingValue> setting_value(const FieldValue& value);
-
-// Reads a command line's text, or a default's. An error is the sentence about it.
-struct SettingError {
-  std::string message;
-};
-std::variant<SettingValue, SettingError> read_setting(const Field& field, const std::string& text);
+// The full name of the setting that fills this member.
+template <auto kPointer>
+const std::string& setting_name() {
+  return setting_name(member_of<kPointer>());
+}
 
 // A setting, by its full name, and its mistake.
 struct SettingMistake {
@@ -51,15 +50,18 @@ struct SettingMistake {
 
 class SettingValues {
  public:
-  void set(std::string_view name, SettingValue value, TextPlace place = {});
-  bool is_set(std::string_view name) const { return values_.contains(name); }
+  SettingValues();
 
-  // The value that is set, else the table's default, else T().
-  // REQUIRES: T is what SettingValue holds for the type of the setting
-  template <typename T>
-  T get(std::string_view name) const {
-    const auto value = find(name);
-    return value ? std::get<T>(*value) : T();
+  const ServerSettings& operator*() const { return settings_; }
+  const ServerSettings* operator->() const { return &settings_; }
+
+  // REQUIRES: `value` is of the type of the setting
+  void set(std::string_view name, SettingValue value, TextPlace place = {});
+
+  bool is_set(std::string_view name) const { return values_.contains(name); }
+  template <auto kPointer>
+  bool is_set() const {
+    return is_set(setting_name<kPointer>());
   }
 
   // Where the value stands in the file. REQUIRES: the file sets it
@@ -77,9 +79,8 @@ class SettingValues {
     TextPlace place;
   };
 
-  std::optional<SettingValue> find(std::string_view name) const;
-
   std::map<std::string, Placed, std::less<>> values_;
+  ServerSettings settings_;
 };
 
 }  // namespace weir

@@ -17,14 +17,15 @@ RateLimitStyle::Fields fields_named(std::string_view name) {
 
 }  // namespace
 
-RateLimitStyle header_settings(const SettingValues& values) {
-  const bool is_epoch = values.get<std::string>("x_reset") == "epoch";
+RateLimitStyle header_settings(const ServerSettings& settings) {
+  const bool is_epoch = settings.x_reset == "epoch";
   RateLimitStyle style{
-      .fields = fields_named(values.get<std::string>("headers")),
+      .fields = fields_named(settings.headers),
       .reset = is_epoch ? RateLimitStyle::Reset::kEpoch : RateLimitStyle::Reset::kSeconds};
-  if (!values.is_set("x_headers")) return style;
-  const auto wanted = values.get<std::vector<std::string>>("x_headers");
-  const auto wants = [&](std::string_view name) { return std::ranges::count(wanted, name) > 0; };
+  if (!settings.x_headers) return style;
+  const auto wants = [&](std::string_view name) {
+    return std::ranges::count(*settings.x_headers, name) > 0;
+  };
   style.x_limit = wants("limit");
   style.x_remaining = wants("remaining");
   style.x_reset = wants("reset");

@@ -4,11 +4,11 @@
 
 #pragma once
 
-#include "config/setting_values.h"
+#include "config/settings.h"
 #include "proto/http/rate_limit_headers.h"
 
 namespace weir {
 
-RateLimitStyle header_settings(const SettingValues& values);
+RateLimitStyle header_settings(const ServerSettings& settings);
 
 }  // namespace weir

@@ -18,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "base/unique_fd.h"
 #include "net/sockets/address.h"
@@ -85,7 +84,7 @@ class TestFactory final : public SessionFactory {
 
 inline Address address_of(std::string_view text) {
   auto parsed = Address::parse(text);
-  return std::get<Address>(parsed);
+  return *parsed;
 }
 
 class TestClient {

@@ -29,7 +29,7 @@ class ProxyTest : public testing::Test {
                              .proxy_protocol = ProxyProtocol::kRequired};
     auto shared = std::make_shared<const Admission>(std::move(admission));
     auto opened = Server::open({endpoint}, {.admission = shared}, clock_);
-    server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+    server_ = std::move(*opened);
     server_->start();
     server_->open_doors();
   }
@@ -142,7 +142,7 @@ TEST_F(ProxyTest, TheHeaderComesBeforeTls) {
   std::signal(SIGPIPE, SIG_IGN);
   auto certificates = TestCertificates();
   auto context = TlsContext::load(certificates.make("server"));
-  start({.tls = std::get<std::shared_ptr<const TlsContext>>(context)}, Security::kTls);
+  start({.tls = *context}, Security::kTls);
   auto peer = TlsClient(server_->address(0));
   ASSERT_TRUE(peer.socket().send(kHeader2));
   ASSERT_TRUE(peer.handshake());

@@ -25,8 +25,9 @@ std::string alpn_list(const std::vector<std::string>& protocols) {
 
 }  // namespace
 
-std::variant<std::unique_ptr<Server>, StartError> Server::open(
-    const std::vector<Endpoint>& endpoints, const ServerOptions& options, const Clock& clock) {
+Result<std::unique_ptr<Server>, Fault> Server::open(const std::vector<Endpoint>& endpoints,
+                                                    const ServerOptions& options,
+                                                    const Clock& clock) {
   WEIR_ASSERT(!endpoints.empty() && !endpoints.front().factories.empty());
   auto server =
       std::unique_ptr<Server>(new Server(endpoints.front().factories.size(), options, clock));
@@ -48,11 +49,11 @@ Server::Server(std::size_t cores, const ServerOptions& options, const Clock& clo
   }
 }
 
-std::optional<StartError> Server::listen(const Endpoint& endpoint) {
+std::optional<Fault> Server::listen(const Endpoint& endpoint) {
   WEIR_ASSERT(endpoint.factories.size() == cores_.size());
   auto opened = listen_on(endpoint.address, cores_.size());
-  if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
-  auto& listening = std::get<ListeningSockets>(opened);
+  if (!opened) return std::move(opened.error());
+  auto& listening = *opened;
   for (std::size_t i = 0; i < cores_.size(); ++i) {
     auto doorway = Doorway{.factory = endpoint.factories[i],
                            .security = endpoint.security,
@@ -60,7 +61,7 @@ std::optional<StartError> Server::listen(const Endpoint& endpoint) {
                            .alpn = alpn_list(endpoint.alpn),
                            .admission = &admission_};
     if (!cores_[i]->listen(std::move(listening.sockets[i]), std::move(doorway))) {
-      return StartError{"the system has no room for another watched socket"};
+      return Fault{"the system has no room for another watched socket"};
     }
   }
   addresses_.push_back(listening.address);

@@ -17,9 +17,9 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "net/connection_budget.h"
 #include "net/core.h"
 #include "net/doorway.h"
@@ -31,6 +31,7 @@
 #include "proto/reactor.h"
 #include "proto/session.h"
 #include "weir/clock.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -69,8 +70,9 @@ class Server {
   // Binds and listens on all addresses; clients may connect and wait until open_doors().
   // There are as many cores as factories. REQUIRES: each endpoint has the same number,
   // at least one. `clock` must outlive the server.
-  static std::variant<std::unique_ptr<Server>, StartError> open(
-      const std::vector<Endpoint>& endpoints, const ServerOptions& options, const Clock& clock);
+  static Result<std::unique_ptr<Server>, Fault> open(const std::vector<Endpoint>& endpoints,
+                                                     const ServerOptions& options,
+                                                     const Clock& clock);
 
   // Cuts off whoever is still connected. A server that has been started and is to be kind
   // to its clients is drained first.
@@ -120,7 +122,7 @@ class Server {
 
  private:
   Server(std::size_t cores, const ServerOptions& options, const Clock& clock);
-  std::optional<StartError> listen(const Endpoint& endpoint);
+  std::optional<Fault> listen(const Endpoint& endpoint);
   void run_core(std::size_t core);
   void shed();
 

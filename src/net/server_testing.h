@@ -5,7 +5,6 @@
 #include <future>
 #include <memory>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "net/net_testing.h"
@@ -21,8 +20,8 @@ class ServerTest : public testing::Test {
     auto endpoint = Endpoint{.address = address_of("127.0.0.1:0"),
                              .factories = std::vector<SessionFactory*>(cores, &factory_)};
     auto opened = Server::open({endpoint}, options, clock_);
-    ASSERT_TRUE(std::holds_alternative<std::unique_ptr<Server>>(opened));
-    server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+    ASSERT_TRUE(opened.has_value());
+    server_ = std::move(*opened);
     server_->start();
     if (opens_doors_) server_->open_doors();
   }

@@ -120,7 +120,7 @@ class SocketDialer::Attempt final : public EventLoop::Watcher {
 
   void add_address(const Destination& destination) {
     const auto parsed = Address::parse(destination.to_string());
-    if (const auto* address = std::get_if<Address>(&parsed)) addresses_.push_back(*address);
+    if (parsed) addresses_.push_back(*parsed);
   }
 
   // Each address that is left gets the same share of the time that is left.

@@ -77,7 +77,7 @@ class Echo {
                                    .factories = {&factory_},
                                    .security = admission ? Security::kTls : Security::kClear};
     auto opened = Server::open({endpoint}, {.admission = admission}, clock_);
-    server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+    server_ = std::move(*opened);
     server_->start();
     server_->open_doors();
   }
@@ -147,7 +147,7 @@ class TlsDialer : public testing::Test {
   std::uint16_t serve(const std::string& name) {
     auto loaded = TlsContext::load(certificates_.make(name));
     auto admission = std::make_shared<Admission>();
-    admission->tls = std::get<std::shared_ptr<const TlsContext>>(loaded);
+    admission->tls = *loaded;
     echo_.emplace("127.0.0.1:0", admission);
     return echo_->port();
   }
@@ -155,7 +155,7 @@ class TlsDialer : public testing::Test {
   std::string call(const std::string& host, std::uint16_t port, const TlsTrustFiles& files) {
     const auto loaded = TlsTrust::load(files);
     Caller caller;
-    caller.dialer.use_tls(std::get<std::shared_ptr<const TlsTrust>>(loaded));
+    caller.dialer.use_tls(*loaded);
     return caller.call({.host = host, .port = port, .encryption = Encryption::kTls});
   }
 
@@ -183,7 +183,7 @@ TEST_F(TlsDialer, SaysWhatItCannotUse) {
                 {.host = "127.0.0.1", .port = serve("localhost"), .encryption = Encryption::kTls}),
             "TLS is not set up");
   const auto missing = TlsTrust::load({.authorities = "/nowhere/ca.pem"});
-  EXPECT_EQ(std::get<StartError>(missing).message,
+  EXPECT_EQ(missing.error().message,
             "the authorities' file /nowhere/ca.pem cannot be used: No such file or directory");
   const Echo clear("127.0.0.1:0");
   EXPECT_THAT(call("localhost", closed_port(), {}), HasSubstr("refused"));
@@ -197,7 +197,7 @@ TEST(SocketDialer, GivesUpWhenTheDeadlineHasPassed) {
   ASSERT_EQ(::listen(silent.get(), 1), 0);
   const auto loaded = TlsTrust::load({.verification = TlsTrustFiles::Verification::kNone});
   Caller caller;
-  caller.dialer.use_tls(std::get<std::shared_ptr<const TlsTrust>>(loaded));
+  caller.dialer.use_tls(*loaded);
   const auto outcome = caller.call({.host = "127.0.0.1",
                                     .port = Address::of_socket(silent.get()).port(),
                                     .encryption = Encryption::kTls},

@@ -19,9 +19,8 @@ using testing::HasSubstr;
 
 std::shared_ptr<const TlsContext> loaded(const TlsFiles& files) {
   auto result = TlsContext::load(files);
-  const auto* error = std::get_if<StartError>(&result);
-  EXPECT_EQ(error, nullptr) << error->message;
-  return std::get<std::shared_ptr<const TlsContext>>(result);
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  return *result;
 }
 
 class TlsTest : public testing::Test {
@@ -42,7 +41,7 @@ class TlsTest : public testing::Test {
                              .security = Security::kTls,
                              .alpn = std::move(alpn)};
     auto opened = Server::open({endpoint}, {.admission = admission(files)}, clock_);
-    server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+    server_ = std::move(*opened);
     server_->start();
     server_->open_doors();
   }
@@ -282,7 +281,7 @@ TEST_F(TlsTest, DrainLetsAHandshakeAndItsFirstRequestPass) {
 
 struct TlsFilesTest : TlsTest {
   static std::string refusal(const TlsFiles& files) {
-    return std::get<StartError>(TlsContext::load(files)).message;
+    return TlsContext::load(files).error().message;
   }
 };
 

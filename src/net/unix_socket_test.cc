@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 using std::chrono::seconds;
-using Opened = std::variant<std::unique_ptr<Server>, StartError>;
+using Opened = Result<std::unique_ptr<Server>, Fault>;
 
 class UnixSocketTest : public testing::Test {
  protected:
@@ -30,12 +30,12 @@ class UnixSocketTest : public testing::Test {
     return Server::open({endpoint}, {}, clock_);
   }
   std::unique_ptr<Server> start(std::size_t cores = 1) {
-    auto server = std::move(std::get<std::unique_ptr<Server>>(open(cores)));
+    auto server = std::move(*open(cores));
     server->start();
     server->open_doors();
     return server;
   }
-  std::string refusal() { return std::get<StartError>(open()).message; }
+  std::string refusal() { return open().error().message; }
   Address address() const { return address_of("unix:" + path_); }
   TestClient client() const { return TestClient(address()); }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
-#include <variant>
 
 #include "config/config_warnings.h"
 #include "config/rules/rule_sources.h"
@@ -34,10 +33,8 @@ RuleSetPtr ChangedRules::compile(std::vector<Rule> rules) {
   if (sets_.empty()) return world_.gateway.sets().front();
   for (Rule& rule : rules) rule.number = world_.ids.known(rule.id);
   auto made = world_.gateway.sets_of(std::move(rules));
-  if (auto* mistake = std::get_if<std::string>(&made)) {
-    throw RuleRefusal{409, std::move(*mistake)};
-  }
-  next_ = std::get<0>(std::move(made));
+  if (!made) throw RuleRefusal{409, std::move(made.error().message)};
+  next_ = *std::move(made);
   return next_.front();
 }
 

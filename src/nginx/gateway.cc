@@ -28,12 +28,10 @@ Gateway::Sentences sentences_of(const ConfigErrors& errors) {
 
 // A setting of `weir serve` that changes what a request is answered, and that workers lack.
 Gateway::Sentences mistakes_in(const Config& config, const std::string& file) {
-  constexpr std::string_view kEnvoy = "envoy.config";
   Gateway::Sentences mistakes;
-  if (config.settings.is_set(kEnvoy)) {
-    refuse(file, config.settings.place_of(kEnvoy),
-           "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it", mistakes);
-  }
+  if (!config.settings.is_set<&EnvoySettings::config>()) return mistakes;
+  refuse(file, config.settings.place_of(setting_name<&EnvoySettings::config>()),
+         "'config' of 'envoy' is for weir serve: nginx has no descriptors; remove it", mistakes);
   return mistakes;
 }
 
@@ -53,18 +51,18 @@ RuleNumber RuleIds::known(const std::string& id) const {
   return found == numbers_.end() ? kNoRuleNumber : found->second;
 }
 
-std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
-                                                                         RuleIds& ids) {
+Result<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const std::string& file,
+                                                                   RuleIds& ids) {
   auto loaded = load_config(file, ServedBy::kGateway);
-  if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) return sentences_of(*errors);
-  auto& config = std::get<Config>(loaded);
+  if (!loaded) return sentences_of(loaded.error());
+  auto& config = *loaded;
   if (auto mistakes = mistakes_in(config, file); !mistakes.empty()) return mistakes;
 
   auto gateway = std::unique_ptr<Gateway>(new Gateway());
   if (auto mistakes = gateway->read_store(config, file); !mistakes.empty()) return mistakes;
   gateway->version_ = ids.next_version();
   gateway->texts_ = config_sources(config.text);
-  gateway->headers_ = header_settings(config.settings);
+  gateway->headers_ = header_settings(*config.settings);
   gateway->warnings_ = sentences_of(config_warnings(config, file));
   for (Rule& rule : config.rules) rule.number = ids.number_of(rule.id);
   gateway->sets_.push_back(std::make_shared<const RuleSet>(config.rules, config.sources));
@@ -76,44 +74,46 @@ std::variant<std::unique_ptr<Gateway>, Gateway::Sentences> Gateway::load(const s
 Gateway::Sentences Gateway::read_store(const Config& config, const std::string& file) {
   Sentences mistakes;
   auto settings = fleet_settings(config.settings);
-  if (const auto* mistake = std::get_if<SettingMistake>(&settings)) {
-    refuse(file, config.settings.place_of(mistake->setting), mistake->message, mistakes);
+  if (!settings) {
+    const auto& mistake = settings.error();
+    refuse(file, config.settings.place_of(mistake.setting), mistake.message, mistakes);
     return mistakes;
   }
-  fleet_ = std::get<0>(std::move(settings));
+  fleet_ = *std::move(settings);
   if (!fleet_) return mistakes;
   auto trust = TlsTrust::load(fleet_->url.tls);
-  if (const auto* error = std::get_if<StartError>(&trust)) {
-    refuse(file, config.settings.place_of("store.redis"), error->message, mistakes);
+  if (!trust) {
+    refuse(file, config.settings.place_of(setting_name<&StoreSettings::redis>()),
+           trust.error().message, mistakes);
     return mistakes;
   }
-  trust_ = std::get<0>(std::move(trust));
+  trust_ = *std::move(trust);
   return mistakes;
 }
 
-std::variant<std::size_t, std::string> Gateway::choose(std::span<const std::string_view> names) {
+Result<std::size_t, Fault> Gateway::choose(std::span<const std::string_view> names) {
   std::vector<std::string> key(names.begin(), names.end());
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
   auto rules = chosen_among(config_.rules, key);
-  if (auto* mistake = std::get_if<std::string>(&rules)) return std::move(*mistake);
-  sets_.push_back(std::make_shared<const RuleSet>(std::get<0>(std::move(rules)), config_.sources));
+  if (!rules) return std::move(rules.error());
+  sets_.push_back(std::make_shared<const RuleSet>(*std::move(rules), config_.sources));
   chosen_.emplace(std::move(key), sets_.size() - 1);
   return sets_.size() - 1;
 }
 
-std::variant<std::vector<RuleSetPtr>, std::string> Gateway::sets_of(std::vector<Rule> rules) const {
+Result<std::vector<RuleSetPtr>, Fault> Gateway::sets_of(std::vector<Rule> rules) const {
   std::vector<RuleSetPtr> sets(sets_.size());
   for (const auto& [names, number] : chosen_) {
     auto chosen = chosen_among(rules, names);
-    if (auto* mistake = std::get_if<std::string>(&chosen)) return "weir_rules: " + *mistake;
-    sets[number] = std::make_shared<const RuleSet>(std::get<0>(std::move(chosen)), config_.sources);
+    if (!chosen) return Fault{"weir_rules: " + chosen.error().message};
+    sets[number] = std::make_shared<const RuleSet>(*std::move(chosen), config_.sources);
   }
   sets.front() = std::make_shared<const RuleSet>(std::move(rules), config_.sources);
   return sets;
 }
 
-std::variant<std::vector<Rule>, std::string> Gateway::chosen_among(
-    const std::vector<Rule>& all, std::span<const std::string> names) {
+Result<std::vector<Rule>, Fault> Gateway::chosen_among(const std::vector<Rule>& all,
+                                                       std::span<const std::string> names) {
   std::vector<std::string_view> unknown(names.begin(), names.end());
   std::vector<Rule> rules;
   for (const Rule& rule : all) {
@@ -133,13 +133,14 @@ std::variant<std::vector<Rule>, std::string> Gateway::chosen_among(
     std::vector<std::string_view> ids;
     for (const Rule& rule : all) ids.push_back(rule.id);
     const std::string_view near = nearest_name(unknown.front(), ids);
-    return "no rule or group is named '" + std::string(unknown.front()) + "'" +
-           (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?");
+    return Fault{"no rule or group is named '" + std::string(unknown.front()) + "'" +
+                 (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?")};
   }
   std::set<std::string_view> groups;
   for (const Rule& rule : rules) groups.insert(rule.group);
   if (groups.size() > kGroupsMax) {
-    return "no more than " + std::to_string(kGroupsMax) + " rules or groups can apply at once";
+    return Fault{"no more than " + std::to_string(kGroupsMax) +
+                 " rules or groups can apply at once"};
   }
   return rules;
 }

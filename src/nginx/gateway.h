@@ -18,9 +18,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/text_hash.h"
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
@@ -29,6 +29,7 @@
 #include "rules/rule.h"
 #include "rules/rule_set.h"
 #include "store/redis/fleet/redis_fleet.h"
+#include "weir/result.h"
 
 namespace weir::nginx {
 
@@ -55,16 +56,14 @@ class Gateway {
   // Sentences with file, line and column.
   using Sentences = std::vector<std::string>;
 
-  static std::variant<std::unique_ptr<Gateway>, Sentences> load(const std::string& file,
-                                                                RuleIds& ids);
+  static Result<std::unique_ptr<Gateway>, Sentences> load(const std::string& file, RuleIds& ids);
 
   // What the file says and probably does not mean.
   const Sentences& warnings() const { return warnings_; }
 
   // The number of the set of these rules, and of all rules of these groups. One that is named by
-  // its id applies even if it matches no requests: to all, for each client. The error is a
-  // sentence.
-  std::variant<std::size_t, std::string> choose(std::span<const std::string_view> names);
+  // its id applies even if it matches no requests: to all, for each client.
+  Result<std::size_t, Fault> choose(std::span<const std::string_view> names);
 
   std::uint64_t version() const { return version_; }
   // The file, and its rules as they stand in it.
@@ -80,15 +79,15 @@ class Gateway {
 
   // By number.
   const std::vector<RuleSetPtr>& sets() const { return sets_; }
-  // What they would be with these rules instead of the file's. The error is a sentence.
-  std::variant<std::vector<RuleSetPtr>, std::string> sets_of(std::vector<Rule> rules) const;
+  // What they would be with these rules instead of the file's.
+  Result<std::vector<RuleSetPtr>, Fault> sets_of(std::vector<Rule> rules) const;
 
  private:
   Gateway() = default;
 
   Sentences read_store(const Config& config, const std::string& file);
-  static std::variant<std::vector<Rule>, std::string> chosen_among(
-      const std::vector<Rule>& all, std::span<const std::string> names);
+  static Result<std::vector<Rule>, Fault> chosen_among(const std::vector<Rule>& all,
+                                                       std::span<const std::string> names);
 
   std::uint64_t version_ = 0;
   Config config_;

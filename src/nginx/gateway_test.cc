@@ -6,7 +6,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "config/config_warnings.h"
@@ -46,9 +45,7 @@ class Choices : public testing::Test {
  protected:
   using Names = std::vector<std::string_view>;
 
-  std::variant<std::size_t, std::string> choose(const Names& names) {
-    return loaded_.gateway->choose(names);
-  }
+  Result<std::size_t, Fault> choose(const Names& names) { return loaded_.gateway->choose(names); }
 
   RuleIds ids_;
   LoadedText loaded_{kRules, ids_};
@@ -56,14 +53,14 @@ class Choices : public testing::Test {
 
 TEST_F(Choices, AreRulesAndGroupsByName) {
   ASSERT_NE(loaded_.gateway, nullptr) << loaded_.mistakes;
-  EXPECT_EQ(std::get<std::size_t>(choose({"heavy", "login"})), 1u);
-  EXPECT_EQ(std::get<std::size_t>(choose({"site"})), 2u);
-  EXPECT_EQ(std::get<std::size_t>(choose({"heavy", "login"})), 1u) << "the same again";
+  EXPECT_EQ(*choose({"heavy", "login"}), 1u);
+  EXPECT_EQ(*choose({"site"}), 2u);
+  EXPECT_EQ(*choose({"heavy", "login"}), 1u) << "the same again";
   EXPECT_EQ(ids_of(*loaded_.gateway->sets()[1]), (std::vector<std::string>{"login", "search"}));
 }
 
 TEST_F(Choices, OfANamedRuleApplyEvenWithoutAMatch) {
-  choose({"login"});
+  EXPECT_TRUE(choose({"login"}).has_value());
   Request request{.method = "GET", .path = "/anything"};
   MatchScratch scratch;
   EXPECT_EQ(loaded_.gateway->sets()[1]->match(request, scratch, Instant{}).size(), 1u);
@@ -73,7 +70,7 @@ TEST_F(Choices, OfANamedRuleApplyEvenWithoutAMatch) {
 }
 
 TEST_F(Choices, OfAnUnknownNameSayWhichWasPerhapsMeant) {
-  EXPECT_EQ(std::get<std::string>(choose({"site", "lgoin"})),
+  EXPECT_EQ(choose({"site", "lgoin"}).error().message,
             "no rule or group is named 'lgoin'; did you mean 'login'?");
 }
 
@@ -177,7 +174,7 @@ TEST(Gateway, IsWarnedOfCostsThatNobodyKnowsBefore) {
         "rules: [{id: a, limit: 100, window: 1m, match: {}, cost: 'response:C'" + reserve + "}]\n",
         "weir.yaml", ServedBy::kGateway);
     std::string lines;
-    for (const auto& warning : config_warnings(std::get<Config>(parsed), "weir.yaml")) {
+    for (const auto& warning : config_warnings(*parsed, "weir.yaml")) {
       lines += warning.to_string() + "\n";
     }
     return lines;

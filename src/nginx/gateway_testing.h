@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "nginx/gateway.h"
 
@@ -25,9 +24,10 @@ struct LoadedText {
     std::ofstream(file) << text;
     auto loaded = Gateway::load(file, ids);
     std::filesystem::remove(file);
-    if (auto* found = std::get_if<std::unique_ptr<Gateway>>(&loaded)) gateway = std::move(*found);
-    if (auto* found = std::get_if<Gateway::Sentences>(&loaded)) {
-      for (const std::string& mistake : *found) {
+    if (loaded) {
+      gateway = *std::move(loaded);
+    } else {
+      for (const std::string& mistake : loaded.error()) {
         mistakes += mistake.substr(mistake.find(".yaml:") + 6) + "\n";  // without the file
       }
     }

@@ -47,7 +47,7 @@ class Workers : public testing::Test {
   static constexpr std::size_t kFigureBytes = kPlaces * sizeof(CoreTraffic);
 
   Workers() : Workers(kRules) {
-    named_ = std::get<std::size_t>(loaded_.gateway->choose(std::array{std::string_view("named")}));
+    named_ = *loaded_.gateway->choose(std::array{std::string_view("named")});
   }
   explicit Workers(std::string_view rules)
       : loaded_(rules, ids_), zone_(pages(kBytes)), figures_(pages(kFigureBytes)) {

@@ -126,7 +126,7 @@ Asks::Progress RateLimitCall::decide(Instant now) {
   }
   if (const auto error = find_limits()) return refuse(*error);
   if (any_replaces_) drop_replaced();
-  const bool together = service_->options().all_or_nothing;
+  const bool together = service_->options().envoy.all_or_nothing;
   const auto error = ask(Group::kEnforced, together ? Operation::kSpendAll : Operation::kSpendEach);
   if (error) return refuse(*error);
   asks_->decide(now);
@@ -198,7 +198,7 @@ std::optional<ServiceError> RateLimitCall::take_inline(const Descriptor& descrip
   if (!quota) return kNoUnit;
   limit.kind = Kind::kCounted;
   limit.ask.quota = *quota;
-  if (!service_->options().all_or_nothing) limit.ask.counting = Ask::Counting::kAlways;
+  if (!service_->options().envoy.all_or_nothing) limit.ask.counting = Ask::Counting::kAlways;
   limit.ask.bucket = descriptor.domain;
   limit.ask.key = joined_entries(descriptor.entries, key_room(limit));
   return std::nullopt;
@@ -213,7 +213,7 @@ void RateLimitCall::take_rule(const Descriptor& descriptor, const Rule& rule, Li
     return;
   }
   limit.kind = Kind::kCounted;
-  if (service_->options().all_or_nothing) {
+  if (service_->options().envoy.all_or_nothing) {
     if (rule.policy.quota_mode) limit.group = Group::kOther;
     // A denial is to charge nothing, unless the rule says otherwise.
     const bool is_said = rule.overdraft == Rule::Overdraft::kAll;
@@ -272,7 +272,7 @@ bool RateLimitCall::has_others() const {
 void RateLimitCall::write_response(Instant now) {
   if (any_details_) count_details();
   write_statuses(now);
-  const RlsOptions& options = service_->options();
+  const EnvoySettings& options = service_->options().envoy;
   response.set_overall_code(is_over() && !options.shadow_mode ? Response::OVER_LIMIT
                                                               : Response::OK);
   if (options.response_headers) write_headers();
@@ -357,7 +357,7 @@ void RateLimitCall::write_headers() {
     header.set_key(name);
     header.set_value(std::move(value));
   };
-  const auto& names = service_->options();
+  const auto& names = service_->options().envoy;
   add(names.limit_header, std::to_string(tightest->current_limit().requests_per_unit()));
   add(names.remaining_header, std::to_string(tightest->limit_remaining()));
   add(names.reset_header, std::to_string(tightest->duration_until_reset().seconds()));

@@ -15,7 +15,7 @@ RateLimitService::RateLimitService(Engine& engine, BlockList& blocks, RuleSetPtr
 
 void RateLimitService::use_rules(RuleSetPtr rules) {
   asks_.use_rules(std::move(rules));
-  if (!options_.response_metadata) return;
+  if (!options_.envoy.response_metadata) return;
   auto metadata_of_rules = std::make_shared<Metadata>();
   for (const Rule& rule : asks_.rules()->rules()) {
     google::protobuf::Struct metadata;

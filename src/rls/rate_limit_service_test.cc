@@ -228,7 +228,7 @@ TEST(RateLimitService, TenLooksAndChargesOfSevenAgainstTenLetTwoThrough) {
 TEST(RateLimitService, AllOrNothingChargesNothingUnlessTheRuleSaysSo) {
   Rule always = rule("always", 10, {"always"});
   always.overdraft = Rule::Overdraft::kAll;
-  World world({as_read(rule("r", 10, {"user"})), always}, {.all_or_nothing = true});
+  World world({as_read(rule("r", 10, {"user"})), always}, {.envoy = {.all_or_nothing = true}});
   EXPECT_EQ(world.told({with_hits(of({{"user", "a"}}), 12)}), "OVER over:0");
   EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK 9");
   EXPECT_EQ(world.told({with_hits(of({{"always", ""}}), 12)}), "OVER over:0");
@@ -247,7 +247,7 @@ TEST(RateLimitService, NegativeHitsAreGivenBack) {
 TEST(RateLimitService, AllOrNothingByOption) {
   World world(
       {rule("one", 1, {"one"}), rule("many", 9, {"many"}), shadow(rule("quiet", 9, {"quiet"}))},
-      {.all_or_nothing = true});
+      {.envoy = {.all_or_nothing = true}});
   const Descriptors all = {of({{"one", ""}}), of({{"many", ""}}), of({{"quiet", ""}})};
   EXPECT_EQ(world.told(all), "OK 0 8 8");
   EXPECT_EQ(world.told(all), "OVER over:0 8 8");
@@ -258,7 +258,7 @@ TEST(RateLimitService, AllOrNothingByOption) {
 
 TEST(RateLimitService, AShadowThatIsOverKeepsNobodyFromPaying) {
   World world({rule("many", 9, {"many"}), shadow(rule("quiet", 0, {"quiet"}))},
-              {.all_or_nothing = true});
+              {.envoy = {.all_or_nothing = true}});
   const Descriptors both = {of({{"many", ""}}), of({{"quiet", ""}})};
   EXPECT_EQ(world.told(both), "OK 8 0");
   EXPECT_EQ(world.told(both), "OK 7 0");
@@ -310,7 +310,7 @@ TEST(RateLimitService, UnlimitedSaysSoAndCountsNothing) {
 }
 
 TEST(RateLimitService, InShadowModeOnlyTheWholeIsOk) {
-  World world({rule("r", 0, {"user"})}, {.shadow_mode = true});
+  World world({rule("r", 0, {"user"})}, {.envoy = {.shadow_mode = true}});
   EXPECT_EQ(world.told({of({{"user", "a"}})}), "OK over:0");
 }
 
@@ -340,7 +340,7 @@ TEST(RateLimitService, RulesThatReplaceEachOtherAreBothDropped) {
 TEST(RateLimitService, HeadersTellOfTheTightestLimit) {
   World world(
       {rule("wide", 100, {"wide"}), rule("tight", 2, {"tight"}, 1h), rule("none", 0, {"none"})},
-      {.response_headers = true});
+      {.envoy = {.response_headers = true}});
   const auto headers = [&](const Descriptors& descriptors) {
     std::string text;
     for (const auto& header : world.ask(descriptors).response_headers_to_add()) {
@@ -356,7 +356,7 @@ TEST(RateLimitService, HeadersTellOfTheTightestLimit) {
 }
 
 TEST(RateLimitService, HeadersSayThatANodeDecidedAlone) {
-  World world({rule("a", 2, {"a"})}, {.response_headers = true});
+  World world({rule("a", 2, {"a"})}, {.envoy = {.response_headers = true}});
   const auto last_header = [&] {
     const auto& headers = world.ask({of({{"a", ""}})}).response_headers_to_add();
     return headers.empty() ? std::string() : headers[headers.size() - 1].key();
@@ -390,7 +390,7 @@ TEST(RateLimitService, MetadataOfWhatPassed) {
   passes.policy.metadata_json = R"({"plan":"gold"})";
   Rule denied = rule("denied", 0, {"b"});
   denied.policy.metadata_json = R"({"never":true})";
-  World world({passes, denied}, {.response_metadata = true});
+  World world({passes, denied}, {.envoy = {.response_metadata = true}});
   const auto& metadata = world.ask({of({{"a", ""}}), of({{"b", ""}})}).dynamic_metadata();
   ASSERT_EQ(metadata.fields_size(), 1);
   EXPECT_EQ(metadata.fields().at("plan").string_value(), "gold");

@@ -291,17 +291,14 @@ RuleHistory Rulebook::history() const {
 
 bool Rulebook::file_has_changed() const {
   const auto text = read_config_file(file_);
-  const auto* found = std::get_if<std::string>(&text);
-  return found == nullptr || *found != state_.text;
+  return !text || *text != state_.text;
 }
 
 // The rule by itself.
 RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
   const RuleProbe probe(state_.in_file.others, text);
   const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    throw Refusal{400, describe_mistakes(probe.as_written(*errors))};
-  }
+  if (!parsed) throw Refusal{400, describe_mistakes(probe.as_written(parsed.error()))};
   auto read = config_sources(probe.text());
   if (read.rules.size() != 1 || read.others != state_.in_file.others) {
     throw Refusal{400, "The body must be one rule."};
@@ -327,10 +324,8 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
 Rulebook::Checked Rulebook::checked(const Draft& draft) const {
   auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft.rules}),
                              "rules", state_.served_by);
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    throw Refusal{409, describe_conflicts(*errors, draft.rules)};
-  }
-  auto& config = std::get<Config>(parsed);
+  if (!parsed) throw Refusal{409, describe_conflicts(parsed.error(), draft.rules)};
+  auto& config = *parsed;
   auto checked = Checked{.rules = {}, .warnings = warnings_about(draft, config)};
   checked.rules = std::move(config.rules);
   const auto ids = texts_by_id(draft.rules);
@@ -356,17 +351,15 @@ ConfigErrors Rulebook::warnings_about(const Draft& draft, Config& config) {
 void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
   if (file_.empty()) throw Refusal{409, "there is no configuration file"};
   const auto text = read_config_file(file_);
-  if (const auto* errors = std::get_if<ConfigErrors>(&text)) {
-    throw Refusal{409, errors->front().to_string()};
-  }
-  if (std::get<std::string>(text) != state_.text) {
+  if (!text) throw Refusal{409, text.error().front().to_string()};
+  if (*text != state_.text) {
     throw Refusal{409, file_ + " has changed since it was read; reload it first"};
   }
   auto edited = edit_rule(state_.text, edit);
-  if (const auto* refused = std::get_if<EditRefusal>(&edited)) {
-    throw Refusal{409, file_ + " was not written: " + refused->reason + "; edit it there"};
+  if (!edited) {
+    throw Refusal{409, file_ + " was not written: " + edited.error().message + "; edit it there"};
   }
-  next.text = std::get<std::string>(std::move(edited));
+  next.text = *std::move(edited);
   next.in_file = config_sources(next.text);
 }
 
@@ -416,11 +409,11 @@ std::vector<std::string> Rulebook::changes_by(const Sources& rules,
 void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
   const RuleProbe probe(state_.in_file.others, trial.text);
   const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return add_findings(probe.as_written(*errors), RuleFinding::Weight::kMistake, verdict);
+  if (!parsed) {
+    return add_findings(probe.as_written(parsed.error()), RuleFinding::Weight::kMistake, verdict);
   }
   auto draft = draft_of({.kind = Kind::kPut, .id = trial.id, .text = trial.text});
-  draft.places = std::get<Config>(parsed).rule_places.front();
+  draft.places = parsed->rule_places.front();
   auto together = checked(draft);
   for (auto& warning : draft.warnings) {
     together.warnings.push_back({.file = {}, .message = std::move(warning)});
@@ -434,10 +427,8 @@ void Rulebook::judge_rule(const RuleTrial& trial, RuleVerdict& verdict) const {
 // Files that the file names are not read.
 void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
   auto parsed = parse_config(trial.text, "file", state_.served_by);
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    return add_findings(*errors, RuleFinding::Weight::kMistake, verdict);
-  }
-  auto& config = std::get<Config>(parsed);
+  if (!parsed) return add_findings(parsed.error(), RuleFinding::Weight::kMistake, verdict);
+  auto& config = *parsed;
   add_findings(config_warnings(config, "file"), RuleFinding::Weight::kWarning, verdict);
   auto rules = std::move(config.rules);
   rules.insert(rules.end(), state_.envoy->begin(), state_.envoy->end());

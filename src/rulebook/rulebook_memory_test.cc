@@ -10,7 +10,6 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "base/allocation_testing.h"
 #include "config/config.h"
@@ -33,9 +32,7 @@ class RulebookMemoryTest : public testing::Test {
 
   ~RulebookMemoryTest() override { std::filesystem::remove(path_); }
 
-  static Config config_of(const char* text) {
-    return std::get<Config>(parse_config(text, "weir.yaml"));
-  }
+  static Config config_of(const char* text) { return *parse_config(text, "weir.yaml"); }
   std::string file() const {
     std::ifstream stream(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};

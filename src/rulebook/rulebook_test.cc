@@ -53,7 +53,7 @@ class RulebookTest : public testing::Test {
   // As a reload does it.
   Rulebook::Loaded load(const std::string& text) {
     std::ofstream(path_, std::ios::binary) << text;
-    auto config = std::get<Config>(parse_config(text, "weir.yaml"));
+    auto config = *parse_config(text, "weir.yaml");
     config.rules.push_back(envoy_rule());
     return book_.load(std::move(config), kNow);
   }

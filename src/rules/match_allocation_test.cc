@@ -45,7 +45,7 @@ CountryDatabase::Ptr german_database() {
   std::ofstream(path, std::ios::binary) << country_file(kNetworks);
   const auto opened = CountryDatabase::open(path.string());
   std::filesystem::remove(path);
-  return std::get<CountryDatabase::Ptr>(opened);
+  return *opened;
 }
 
 std::size_t allocations_of_matching(std::string_view path, std::size_t expected) {

@@ -5,12 +5,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "weir/store.h"
@@ -31,17 +31,10 @@ constexpr std::string_view mode_name(Mode mode) {
   return kModeNames[static_cast<std::size_t>(mode)];
 }
 
-template <typename Choice>
-constexpr std::optional<Choice> choice_from_name(std::span<const std::string_view> names,
-                                                 std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<Choice>(i);
-  }
-  return std::nullopt;
-}
-
 constexpr std::optional<Mode> mode_from_name(std::string_view name) {
-  return choice_from_name<Mode>(kModeNames, name);
+  const auto found = std::ranges::find(kModeNames, name);
+  return found == kModeNames.end() ? std::nullopt
+                                   : std::optional(static_cast<Mode>(found - kModeNames.begin()));
 }
 
 // Some modes, in their order: those that decide in memory come first.
@@ -77,14 +70,6 @@ enum class OnStoreFailure : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> kOnStoreFailureNames = {"local", "allow", "deny"};
 
-constexpr std::optional<OnStoreFailure> store_failure_from_name(std::string_view name) {
-  return choice_from_name<OnStoreFailure>(kOnStoreFailureNames, name);
-}
-
 inline constexpr std::array<std::string_view, 2> kOnFullNames = {"allow", "deny"};
-
-constexpr std::optional<OnFull> on_full_from_name(std::string_view name) {
-  return choice_from_name<OnFull>(kOnFullNames, name);
-}
 
 }  // namespace weir

@@ -57,9 +57,7 @@ bool all_headers_are_there(const std::vector<PropertyMatch>& wanted,
 }
 
 bool client_matches(const std::vector<IpPrefix>& clients, const std::optional<IpAddress>& client) {
-  if (clients.empty()) return true;
-  return client && std::ranges::any_of(
-                       clients, [&](const IpPrefix& prefix) { return prefix.contains(*client); });
+  return clients.empty() || (client && contain(clients, *client));
 }
 
 bool country_matches(const std::vector<std::string>& countries, std::string_view country) {

@@ -19,6 +19,7 @@
 
 #include "base/ip_address.h"
 #include "rules/request/request.h"
+#include "rules/text/path_regexes.h"
 #include "rules/text/text_pattern.h"
 
 namespace weir {
@@ -28,13 +29,8 @@ inline constexpr std::size_t kMatchDepthMax = 4;
 // A header, parameter, cookie or claim that has to be there.
 struct PropertyMatch {
   std::string name;
-  TextPattern value;  // "*": any value, but not none; a list in a header as joined_values() has it
-};
-
-// An expression of RE2 for the whole path.
-struct PathRegex {
-  std::string pattern;
-  int index = -1;  // in the PathRegexes of its rule set, which sets it
+  TextPattern value{
+      "*"};  // "*": any value, but not none; a list in a header as joined_values() has it
 };
 
 // How `paths` of a match are compared with a request's path. Patterns of any case are in small

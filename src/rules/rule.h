@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -30,8 +31,8 @@
 #include "base/ip_address.h"
 #include "base/text_hash.h"
 #include "observe/rule_counts.h"
-#include "rules/key_part.h"
 #include "rules/mode.h"
+#include "rules/request/key_part.h"
 #include "rules/request_match.h"
 #include "rules/response_count.h"
 #include "rules/schedule.h"
@@ -71,6 +72,16 @@ struct DescriptorPolicy {
   bool value_to_metric = false;
   std::string metadata_json{};  // an object; empty: none
 };
+
+// What becomes of a request that lacks a part of its key: rules/rule_key.h.
+enum class MissingPart : std::uint8_t {
+  kClient,  // its address stands in for the part
+  kShared,  // all such requests have one counter
+  kDeny,
+  kSkip,  // the rule does not apply
+};
+inline constexpr std::array<std::string_view, 4> kMissingPartNames = {"client", "shared", "deny",
+                                                                      "skip"};
 
 // Named keys, and networks of addresses.
 struct KeyList {

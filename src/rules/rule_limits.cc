@@ -1,16 +1,11 @@
 // Which limits of a rule are for whom.
 
-#include <algorithm>
-
 #include "rules/rule.h"
 
 namespace weir {
 
 bool KeyList::holds(std::string_view key, const std::optional<IpAddress>& address) const {
-  return keys.contains(key) ||
-         (address && std::ranges::any_of(networks, [&](const IpPrefix& network) {
-            return network.contains(*address);
-          }));
+  return keys.contains(key) || (address && contain(networks, *address));
 }
 
 std::span<const Quota> Rule::limits_for(std::string_view key, std::string_view tier_name) const {

@@ -19,7 +19,7 @@
 
 #include "rules/descriptor_tree.h"
 #include "rules/request/request.h"
-#include "rules/request/request_facts.h"
+#include "rules/request_facts.h"
 #include "rules/rule.h"
 #include "rules/traffic_rules.h"
 #include "weir/time.h"
@@ -60,7 +60,7 @@ class RuleSet {
 
   const RequestNeeds& needs() const { return facts_.needs(); }
 
-  // A header of the request that must not be repeated, and is: rules/request/request_facts.h.
+  // A header of the request that must not be repeated, and is: rules/request_facts.h.
   std::string_view repeated_header(const Request& request) const {
     return facts_.repeated_header(request);
   }

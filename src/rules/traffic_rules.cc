@@ -22,6 +22,17 @@ bool is_indexed(const RequestMatch& match) {
   });
 }
 
+std::vector<PathRegex*> regexes_of(std::span<Rule> rules) {
+  std::vector<PathRegex*> regexes;
+  for (Rule& rule : rules) {
+    if (!rule.match) continue;
+    for_each_match(*rule.match, [&](RequestMatch& match) {
+      for (PathRegex& regex : match.path_regexes) regexes.push_back(&regex);
+    });
+  }
+  return regexes;
+}
+
 bool applies_to_all(const Rule& rule) {
   return !has_conditions(*rule.match) && !rule.active && rule.missing != MissingPart::kSkip;
 }
@@ -74,7 +85,7 @@ class TrafficRules::Search {
   const std::span<Candidate> best_;  // by group
 };
 
-TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(rules) {
+TrafficRules::TrafficRules(std::span<Rule> rules) : regexes_(regexes_of(rules)) {
   by_regex_.resize(regexes_.size());
   std::unordered_map<std::string_view, std::uint16_t> groups;
   std::uint32_t order = 0;

@@ -55,11 +55,11 @@ class Node final : public RedisListener {
  public:
   explicit Node(const std::string& url, const TlsTrustFiles& trust = {}) {
     const auto trusted = TlsTrust::load(trust);
-    core_.dialer().use_tls(std::get<std::shared_ptr<const TlsTrust>>(trusted));
+    core_.dialer().use_tls(*trusted);
     auto parsed = RedisUrl::parse(url);
-    client_ = make_redis_client(std::get<RedisUrl>(parsed),
-                                {.reactor = core_.loop(), .dialer = core_.dialer(), .seed = 1},
-                                *this, core_.loop().now());
+    client_ =
+        make_redis_client(*parsed, {.reactor = core_.loop(), .dialer = core_.dialer(), .seed = 1},
+                          *this, core_.loop().now());
     thread_ = std::thread([this] { core_.run({}); });
   }
   ~Node() {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 
 #include "net/loop/event_loop.h"
 #include "net/socket_dialer.h"
@@ -73,7 +72,7 @@ class RedisLoop : public ::testing::Test, public RedisListener {
   const SystemClock clock_;
   EventLoop loop_{clock_};
   SocketDialer dialer_{loop_};
-  const RedisUrl url_ = std::get<RedisUrl>(RedisUrl::parse("unix://" + server_.socket_path()));
+  const RedisUrl url_ = *RedisUrl::parse("unix://" + server_.socket_path());
   std::unique_ptr<RedisClient> client_ =
       make_redis_client(url_, {.reactor = loop_, .dialer = dialer_, .seed = 7}, *this, loop_.now());
   std::optional<RedisSender> sender_;

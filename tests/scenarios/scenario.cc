@@ -9,7 +9,7 @@
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
-#include "config/section_reader.h"
+#include "config/fields/section_reader.h"
 #include "config/yaml/yaml_json.h"
 
 namespace weir::scenarios {
@@ -186,10 +186,11 @@ void read_scenario_rules(const SectionReader& reader, Scenario& scenario) {
   text = text.empty() ? "{" : text.substr(0, text.size() - 1) + ",";
   text += "\"rules\":" + (json("rules").empty() ? "[]" : json("rules")) + "}";
   auto parsed = parse_config(text, "the rules");
-  if (auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    for (const ConfigError& error : *errors) reader.mistake(reader.place(), error.to_string());
+  if (!parsed) {
+    for (const ConfigError& error : parsed.error())
+      reader.mistake(reader.place(), error.to_string());
   } else {
-    scenario.rules = std::move(std::get<Config>(parsed).rules);
+    scenario.rules = std::move(parsed->rules);
   }
 }
 
@@ -218,15 +219,15 @@ const Rule& Scenario::rule(const std::string& id) const {
   return *std::ranges::find(rules, id, &Rule::id);
 }
 
-std::variant<std::vector<Scenario>, ConfigErrors> read_scenarios(const std::string& path) {
+Result<std::vector<Scenario>, ConfigErrors> read_scenarios(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto document = YamlDocument::parse(text);
   Mistakes mistakes(path);
   std::vector<Scenario> scenarios;
-  if (const auto* error = std::get_if<YamlError>(&document)) {
-    mistakes.add(error->place, error->message);
-  } else if (const YamlNode* root = std::get<YamlDocument>(document).root();
+  if (!document) {
+    mistakes.add(document.error().place, document.error().message);
+  } else if (const YamlNode* root = document->root();
              root == nullptr || root->kind != YamlNode::Kind::kMap) {
     mistakes.add({1, 1}, "a file of scenarios is a map with 'scenarios:'");
   } else {

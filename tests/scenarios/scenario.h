@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "config/config.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 namespace weir::scenarios {
@@ -72,7 +72,7 @@ struct Scenario {
 };
 
 // Each scenario of the file, or its mistakes. Its rules are reachable.
-std::variant<std::vector<Scenario>, ConfigErrors> read_scenarios(const std::string& path);
+Result<std::vector<Scenario>, ConfigErrors> read_scenarios(const std::string& path);
 
 // Gives a rule that says neither what it matches nor which descriptors both: the path /ID with the
 // header X-Key, and a descriptor {ID: key}.

@@ -82,11 +82,11 @@ TEST(Scenarios, AreAnsweredByAllHosts) {
   for (const auto& entry : std::filesystem::directory_iterator(WEIR_SCENARIOS)) {
     if (entry.path().extension() != ".yaml") continue;
     const auto read = read_scenarios(entry.path());
-    if (const auto* errors = std::get_if<ConfigErrors>(&read)) {
-      for (const ConfigError& error : *errors) ADD_FAILURE() << error.to_string();
+    if (!read) {
+      for (const ConfigError& error : read.error()) ADD_FAILURE() << error.to_string();
       continue;
     }
-    for (const Scenario& scenario : std::get<std::vector<Scenario>>(read)) {
+    for (const Scenario& scenario : *read) {
       const World world(scenario, kStart);
       int hosts = 0;
       for (std::size_t i = 0; i < world.hosts().size(); ++i) {
@@ -169,9 +169,8 @@ TEST(Scenarios, AMistakeIsNamedWithItsPlace) {
                            "    steps:\n" +
                                steps;
     const auto read = read_scenarios(path);
-    const auto* errors = std::get_if<ConfigErrors>(&read);
-    if (errors == nullptr) return std::string();
-    return std::to_string(errors->front().line) + ": " + errors->front().message;
+    if (read) return std::string();
+    return std::to_string(read.error().front().line) + ": " + read.error().front().message;
   };
   EXPECT_EQ(mistakes("      - { hit: a, left: 0 }"), "");
   EXPECT_EQ(mistakes("      - { hit: a }\n      - { hit: a, lfet: 0 }"),

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/percent.h"
 #include "cli/check_answer.h"
 
 namespace weir {
@@ -26,15 +27,14 @@ void AdminClient::add_options(CLI::App& app) {
   app.footer("The server's admin token is taken from the environment, WEIR_ADMIN_TOKEN.");
 }
 
-std::string AdminClient::ask(HttpQuestion question) const try {
+std::string AdminClient::ask(HttpQuestion question) const {
   const char* const token = std::getenv("WEIR_ADMIN_TOKEN");
   question.token = token == nullptr ? "" : token;
   question.url.insert(0, server.ends_with('/') ? server.substr(0, server.size() - 1) : server);
   auto reply = ask_http(question, kPatience);
-  if (reply.status == 200) return std::move(reply.body);
-  fail(read_problem(reply.body).value_or("status " + std::to_string(reply.status)));
-} catch (const HttpClientError& error) {
-  fail("no answer from " + server + ": " + error.what());
+  if (!reply) fail("no answer from " + server + ": " + reply.error().message);
+  if (reply->status == 200) return std::move(reply->body);
+  fail(read_problem(reply->body).value_or("status " + std::to_string(reply->status)));
 }
 
 void AdminClient::show(const HttpQuestion& question,
@@ -59,15 +59,7 @@ void AdminClient::fail(const std::string& message) const {
 }
 
 std::string escaped(std::string_view text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = std::isalnum(byte) != 0;
-    if (is_plain) escaped += c;
-    if (!is_plain) escaped += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return escaped;
+  return percent_encoded(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)); });
 }
 
 std::string right(std::string_view text, std::size_t columns) {

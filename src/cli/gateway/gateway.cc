@@ -18,7 +18,6 @@
 #include <string>
 #include <system_error>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/duration_text.h"
@@ -109,8 +108,8 @@ class Folder {
 
 std::string config_text(const GatewayOptions& options) {
   auto text = nginx_config(options);
-  if (const auto* error = std::get_if<StartError>(&text)) fail(error->message);
-  return std::get<std::string>(std::move(text));
+  if (!text) fail(text.error().message);
+  return *std::move(text);
 }
 
 std::string nginx_file(const GatewayOptions& options) { return options.folder + "/nginx.conf"; }
@@ -122,10 +121,7 @@ void write_nginx_file(const GatewayOptions& options) {
 
 // Trusts the proxies that `weir serve` does: this machine, unless the file says otherwise.
 void use(const Config& config, GatewayOptions& options) {
-  options.trusted_proxies = {"127.0.0.0/8", "::1"};
-  if (config.settings.is_set("trusted_proxies")) {
-    options.trusted_proxies = config.settings.get<std::vector<std::string>>("trusted_proxies");
-  }
+  options.trusted_proxies = config.settings->trusted_proxies.value_or(Texts{"127.0.0.0/8", "::1"});
   options.awaits_responses =
       std::ranges::any_of(config.rules, [](const Rule& rule) { return rule.response.has_value(); });
 }
@@ -185,11 +181,11 @@ class Gateway {
   // nginx reads all again, and keeps what it has if that is wrong; the file's mistakes come first.
   void reload() {
     const auto loaded = load_whole_config(options_.config_file, ServedBy::kGateway);
-    if (const auto* errors = std::get_if<ConfigErrors>(&loaded)) {
-      for (const auto& error : *errors) spdlog::error("{}", error.to_string());
+    if (!loaded) {
+      for (const auto& error : loaded.error()) spdlog::error("{}", error.to_string());
       return spdlog::error("{} not reloaded: the rules in force stay", options_.config_file);
     }
-    use(std::get<Config>(loaded), options_);
+    use(*loaded, options_);
     write_nginx_file(options_);
     spdlog::info("nginx reads {} again", options_.config_file);
     nginx_.signal(SIGHUP);

@@ -49,7 +49,7 @@ class Places {
   }
 
   // `rest` is what is still to fill in.
-  std::variant<std::string, StartError> fill(std::string_view rest) const {
+  Result<std::string, Fault> fill(std::string_view rest) const {
     if (error_) return *error_;
     std::string filled;
     for (bool is_wanted = true; !rest.empty();) {
@@ -79,7 +79,7 @@ class Places {
  private:
   // The first mistake is the one that is reported.
   void refuse(std::string message) {
-    if (!error_) error_ = StartError{std::move(message)};
+    if (!error_) error_ = Fault{std::move(message)};
   }
 
   // An empty text is no value.
@@ -137,10 +137,8 @@ class Places {
   void put_address(std::string_view option, const std::string& text) {
     if (text.empty()) return put(option, "");
     const auto parsed = Address::parse(text);
-    if (const auto* error = std::get_if<StartError>(&parsed)) {
-      return refuse(fmt::format("{}: {}", option, error->message));
-    }
-    const auto& address = std::get<Address>(parsed);
+    if (!parsed) return refuse(fmt::format("{}: {}", option, parsed.error().message));
+    const auto& address = *parsed;
     if (!address.is_unix() && address.port() == 0) {
       refuse(fmt::format("{}: nginx takes no free port; choose one from 1 to 65535", option));
     }
@@ -148,12 +146,12 @@ class Places {
   }
 
   std::map<std::string_view, std::vector<std::string>> values_;
-  std::optional<StartError> error_;
+  std::optional<Fault> error_;
 };
 
 }  // namespace
 
-std::variant<std::string, StartError> nginx_config(const GatewayOptions& options) {
+Result<std::string, Fault> nginx_config(const GatewayOptions& options) {
   return Places(options).fill(kTemplate);
 }
 

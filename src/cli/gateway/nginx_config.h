@@ -11,10 +11,11 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "net/sockets/address.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -40,6 +41,6 @@ struct GatewayOptions {
 };
 
 // The error says which option to mend, and why.
-std::variant<std::string, StartError> nginx_config(const GatewayOptions& options);
+Result<std::string, Fault> nginx_config(const GatewayOptions& options);
 
 }  // namespace weir

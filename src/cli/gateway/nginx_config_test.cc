@@ -27,15 +27,13 @@ GatewayOptions options() {
 
 std::string written(const GatewayOptions& options) {
   const auto result = nginx_config(options);
-  const auto* error = std::get_if<StartError>(&result);
-  EXPECT_EQ(error, nullptr) << error->message;
-  return error == nullptr ? std::get<std::string>(result) : "";
+  EXPECT_TRUE(result.has_value()) << result.error().message;
+  return result ? *result : "";
 }
 
 std::string refusal(const GatewayOptions& options) {
   const auto result = nginx_config(options);
-  const auto* error = std::get_if<StartError>(&result);
-  return error == nullptr ? "" : error->message;
+  return result ? "" : result.error().message;
 }
 
 TEST(NginxConfig, PutsTheModuleInFrontOfTheOrigin) {

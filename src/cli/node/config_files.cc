@@ -69,54 +69,48 @@ std::uint64_t fingerprint(std::span<const std::string> paths) {
   for (const auto& file : files) {
     const auto text = read_file(file, kYamlBytesMax);
     add(file.native());
-    add(std::holds_alternative<std::string>(text) ? std::get<std::string>(text) : "");
+    add(text ? *text : "");
   }
   return hash;
 }
 
-std::variant<Config, ConfigErrors> load_whole_config(const std::string& file, ServedBy served_by) {
+Result<Config, ConfigErrors> load_whole_config(const std::string& file, ServedBy served_by) {
   auto loaded = load_config(file, served_by);
-  const auto* config = std::get_if<Config>(&loaded);
-  if (config == nullptr || !config->settings.is_set("store.redis")) return loaded;
-  const auto url = RedisUrl::parse(config->settings.get<std::string>("store.redis"));
-  const auto* error = std::get_if<RedisUrlError>(&url);
-  if (error == nullptr) return loaded;
-  const auto place = config->settings.place_of("store.redis");
+  if (!loaded || loaded->settings->store.redis.empty()) return loaded;
+  const auto url = RedisUrl::parse(loaded->settings->store.redis);
+  if (url) return loaded;
+  const auto place = loaded->settings.place_of(setting_name<&StoreSettings::redis>());
   return ConfigErrors{{.file = file,
                        .line = place.line,
                        .column = place.column,
-                       .message = "'redis' " + error->message}};
+                       .message = "'redis' " + url.error().message}};
 }
 
-std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
+Result<Config, ConfigErrors> load_config_files(const ServeOptions& options) {
   Config config;
   if (!options.config_file.empty()) {
     auto loaded = load_whole_config(options.config_file);
-    if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
-    config = std::get<Config>(std::move(loaded));
+    if (!loaded) return loaded;
+    config = *std::move(loaded);
   }
   config.settings.override_with(options.settings);
   auto mistakes = placed(setting_mistakes(config.settings), config.settings, options);
   if (!mistakes.empty()) return mistakes;
-  const auto envoy_files = config.settings.get<std::string>("envoy.config");
-  if (envoy_files.empty()) return config;
+  const auto& envoy = config.settings->envoy;
+  if (envoy.config.empty()) return config;
 
-  auto loaded = load_envoy_config(envoy_files, envoy_algorithm(config.settings));
-  if (auto* errors = std::get_if<ConfigErrors>(&loaded)) return std::move(*errors);
-  auto& rules = std::get<std::vector<Rule>>(loaded);
+  auto loaded = load_envoy_config(envoy.config, envoy.algorithm);
+  if (!loaded) return std::move(loaded.error());
+  auto& rules = *loaded;
   std::move(rules.begin(), rules.end(), std::back_inserter(config.rules));
   if (auto conflict = descriptor_conflict(config.rules)) {
-    return ConfigErrors{{.file = envoy_files, .message = std::move(*conflict)}};
+    return ConfigErrors{{.file = envoy.config, .message = std::move(*conflict)}};
   }
   return config;
 }
 
-Algorithm envoy_algorithm(const SettingValues& settings) {
-  return *algorithm_from_name(settings.get<std::string>("envoy.algorithm"));
-}
-
 std::string describe_config_files(const ServeOptions& options, const SettingValues& settings) {
-  const auto envoy_files = settings.get<std::string>("envoy.config");
+  const auto& envoy_files = settings->envoy.config;
   const bool both = !options.config_file.empty() && !envoy_files.empty();
   return options.config_file + (both ? " and " : "") + envoy_files;
 }

@@ -8,23 +8,20 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <variant>
 
 #include "cli/settings.h"
 #include "config/config.h"
+#include "weir/result.h"
 
 namespace weir {
 
 // As load_config(), and checks the URL of the Redis, which src/config cannot.
-std::variant<Config, ConfigErrors> load_whole_config(const std::string& file,
-                                                     ServedBy served_by = ServedBy::kServer);
+Result<Config, ConfigErrors> load_whole_config(const std::string& file,
+                                               ServedBy served_by = ServedBy::kServer);
 
 // The configuration with all rules and settings in it; the command line wins over the file. It
 // has no setting_mistakes().
-std::variant<Config, ConfigErrors> load_config_files(const ServeOptions& options);
-
-// The algorithm of limits in Envoy's files that name none.
-Algorithm envoy_algorithm(const SettingValues& settings);
+Result<Config, ConfigErrors> load_config_files(const ServeOptions& options);
 
 // Changes with the text of any of these files, or of the files in these folders.
 std::uint64_t fingerprint(std::span<const std::string> paths);

@@ -31,11 +31,9 @@ class ConfigFilesTest : public testing::Test {
     return (folder_ / name).string();
   }
 
-  static Config load(const ServeOptions& options) {
-    return std::get<Config>(load_config_files(options));
-  }
+  static Config load(const ServeOptions& options) { return *load_config_files(options); }
   static std::string mistake(const ServeOptions& options) {
-    return std::get<ConfigErrors>(load_config_files(options)).front().to_string();
+    return load_config_files(options).error().front().to_string();
   }
 
   std::filesystem::path folder_;
@@ -68,11 +66,10 @@ TEST_F(ConfigFilesTest, TheCommandLineWins) {
       load({.settings = said({"--envoy-config", write("rl.yaml", kEnvoy), "--envoy-algorithm",
                               "sliding_window", "--envoy-response-headers"}),
             .config_file = write("weir.yaml", "envoy: {config: /nowhere, shadow_mode: true}\n")});
-  const auto is = [&](const char* name) { return config.settings.get<bool>(name); };
   EXPECT_EQ(config.rules.back().quota.algorithm(), Algorithm::kSlidingWindow);
-  EXPECT_TRUE(is("envoy.response_headers"));
-  EXPECT_TRUE(is("envoy.shadow_mode"));
-  EXPECT_FALSE(is("envoy.all_or_nothing"));
+  EXPECT_TRUE(config.settings->envoy.response_headers);
+  EXPECT_TRUE(config.settings->envoy.shadow_mode);
+  EXPECT_FALSE(config.settings->envoy.all_or_nothing);
 }
 
 TEST_F(ConfigFilesTest, SaysWhichFileIsWrong) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/if_memory.h"
+#include "console/assets.h"
 #include "engine/engine.h"
 #include "gate/header_settings.h"
 #include "net/process_limits.h"
@@ -72,7 +73,7 @@ std::string host_name() {
 TrafficGuard::Options guard_options(const Settings& settings, const Secrets& secrets,
                                     const std::string& node) {
   using Scope = TrafficSnapshot::Scope;
-  const auto learn = settings.values.get<Duration>("unusual_traffic.learn");
+  const Duration learn = settings.values->unusual_traffic.learn;
   auto options = TrafficGuard::Options{
       .watch = {.scope = settings.fleet ? Scope::kFleet : Scope::kNode,
                 .learn_s = std::chrono::ceil<std::chrono::seconds>(learn).count()},
@@ -85,22 +86,7 @@ TrafficGuard::Options guard_options(const Settings& settings, const Secrets& sec
 }
 
 KeyTexts key_texts(const Settings& settings) {
-  return settings.values.get<bool>("show_keys") ? KeyTexts::kShown : KeyTexts::kHidden;
-}
-
-std::uint64_t max_keys_of(const Settings& settings) {
-  return static_cast<std::uint64_t>(settings.values.get<std::int64_t>("max_keys"));
-}
-
-RlsOptions rls_options(const SettingValues& values, DetailedCounts& detailed_counts) {
-  return {.all_or_nothing = values.get<bool>("envoy.all_or_nothing"),
-          .shadow_mode = values.get<bool>("envoy.shadow_mode"),
-          .response_headers = values.get<bool>("envoy.response_headers"),
-          .limit_header = values.get<std::string>("envoy.limit_header"),
-          .remaining_header = values.get<std::string>("envoy.remaining_header"),
-          .reset_header = values.get<std::string>("envoy.reset_header"),
-          .response_metadata = values.get<bool>("envoy.response_metadata"),
-          .detailed_counts = &detailed_counts};
+  return settings.values->show_keys ? KeyTexts::kShown : KeyTexts::kHidden;
 }
 
 // No rule has such an id.
@@ -120,7 +106,7 @@ std::string switch_text(const RuleSwitch& to) {
 
 // The seed spreads the times at which doors close; nobody need be unable to guess them.
 Http2Options http2_options(const SettingValues& values, std::uint64_t seed) {
-  return {.age_max = values.get<Duration>("listen.http2_age_max"), .seed = seed};
+  return {.age_max = values->listen.http2_age_max, .seed = seed};
 }
 
 // Sends the HTTP/2 requests of the HTTP door to a core's services.
@@ -153,7 +139,7 @@ struct Node::CoreParts {
         engine(*node.store_, node.hasher_, node.traffic_.add_core()),
         http(*node.http_, engine, node.blocks_, rules),
         grpc(node.grpc_, engine, node.blocks_, rules,
-             rls_options(node.settings_.values, node.detailed_counts_)),
+             {.envoy = node.settings_.values->envoy, .detailed_counts = &node.detailed_counts_}),
         grpc_alone(grpc, http2_options(node.settings_.values, seed)),
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
@@ -194,41 +180,40 @@ struct Node::CoreParts {
   std::unique_ptr<Alarm> seconds;  // the first core's
 };
 
-std::variant<std::shared_ptr<const Admission>, StartError> make_admission(
-    const Settings& settings) {
+Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings) {
   auto admission = Admission{.tls = nullptr, .trusted_proxies = settings.trusted_proxies};
   if (settings.needs_tls()) {
     auto loaded = TlsContext::load(settings.tls);
-    if (auto* error = std::get_if<StartError>(&loaded)) return std::move(*error);
-    admission.tls = std::get<std::shared_ptr<const TlsContext>>(std::move(loaded));
+    if (!loaded) return std::move(loaded.error());
+    admission.tls = *std::move(loaded);
   }
   return std::make_shared<const Admission>(std::move(admission));
 }
 
-std::variant<std::unique_ptr<Node>, StartError> Node::make(const Settings& settings,
-                                                           const std::string& config_file,
-                                                           const Secrets& secrets, Config config) {
+Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
+                                                const std::string& config_file,
+                                                const Secrets& secrets, Config config) {
   try {
     auto node = std::unique_ptr<Node>(new Node(settings, config_file, secrets));
     node->rulebook_.load(std::move(config), node->clock_.now());
     if (auto error = node->listen()) return std::move(*error);
     return node;
   } catch (const std::bad_alloc&) {
-    return StartError{"there is not enough memory for " + settings.values.text("max_keys") +
-                      " keys; lower --max-keys"};
+    return Fault{"there is not enough memory for " + std::to_string(settings.values->max_keys) +
+                 " keys; lower --max-keys"};
   }
 }
 
 Node::Node(const Settings& settings, const std::string& config_file, const Secrets& secrets)
     : settings_(settings),
-      store_(make_memory_store({.max_keys = max_keys_of(settings)}, clock_.now())),
+      store_(make_memory_store({.max_keys = settings.values->max_keys}, clock_.now())),
       secret_(HashSecret::random()),
       name_(node_name()),
       hasher_(secret_),
       blocks_(hasher_),
       fleet_keys_(key_texts(settings)),
       recent_traffic_(traffic_, clock_.now()),
-      switches_(adaptive_thresholds(settings.values), active_algorithms_,
+      switches_(settings.values->adaptive, active_algorithms_,
                 [this](const RuleSwitches::Change& change) {
                   log_switch(change);
                   http_->live().tell("switch", std::string(change.rule), switch_text(change.to));
@@ -248,13 +233,13 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       .info = {.version = std::string(kVersion),
                .started = clock_.now(),
                .threads = static_cast<int>(settings.threads),
-               .max_keys = max_keys_of(settings)},
+               .max_keys = settings.values->max_keys},
       .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
-      .console = console_options(settings.values),
+      .console = {.use = settings.values->console, .assets = console_assets()},
       .chance = chance,
-      .rls = rls_options(settings.values, detailed_counts_),
+      .rls = {.envoy = settings.values->envoy, .detailed_counts = &detailed_counts_},
       .trusted_proxies = settings.trusted_proxies,
-      .headers = header_settings(settings.values),
+      .headers = header_settings(*settings.values),
       .figures = [this] { return figures(); },
       .log = [](const std::string& line) { spdlog::info("{}", line); },
       .logins = &logins_,
@@ -281,9 +266,9 @@ Node::~Node() {
   rule_changer_.stop();  // which posts to the server
 }
 
-std::optional<StartError> Node::listen() {
+std::optional<Fault> Node::listen() {
   auto admission = make_admission(settings_);
-  if (auto* error = std::get_if<StartError>(&admission)) return std::move(*error);
+  if (!admission) return std::move(admission.error());
   const auto seed = static_cast<std::uint64_t>(epoch_us(clock_.now()));
   for (std::size_t i = 0; i < settings_.threads; ++i) {
     cores_.push_back(std::make_unique<CoreParts>(*this, rulebook_.rules(), seed + i));
@@ -298,11 +283,11 @@ std::optional<StartError> Node::listen() {
     for (auto& core : cores_) endpoint.factories.push_back(&core->door(listening.option->door));
   }
   auto options = server_options();
-  options.admission = std::get<std::shared_ptr<const Admission>>(std::move(admission));
+  options.admission = *std::move(admission);
   if (auto error = prepare_fleet(options)) return error;
   auto opened = Server::open(endpoints, options, clock_);
-  if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
-  server_ = std::move(std::get<std::unique_ptr<Server>>(opened));
+  if (!opened) return std::move(opened.error());
+  server_ = std::move(*opened);
   return std::nullopt;
 }
 
@@ -330,7 +315,7 @@ void Node::log_shed(std::size_t count) {
 
 // Those of the second before the last, which no core adds to any more.
 void Node::log_denials(Instant now) const {
-  const auto most = static_cast<std::size_t>(settings_.values.get<std::int64_t>("log_denials"));
+  const auto most = settings_.values->log_denials;
   if (most == 0) return;
   const std::int64_t second = CoreDenials::second_of(now) - 2;
   has_memory_for([&] {
@@ -402,12 +387,12 @@ void Node::end_core(std::size_t core) {
 }
 
 // Each core joins when it begins to serve, and leaves when it has served the last.
-std::optional<StartError> Node::prepare_fleet(ServerOptions& options) {
+std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
   if (!settings_.fleet) return std::nullopt;
   auto fleet = *settings_.fleet;
   auto trust = TlsTrust::load(fleet.url.tls);
-  if (auto* error = std::get_if<StartError>(&trust)) return std::move(*error);
-  options.trust = std::get<std::shared_ptr<const TlsTrust>>(std::move(trust));
+  if (!trust) return std::move(trust.error());
+  options.trust = *std::move(trust);
   fleet.secret = secret_;
   fleet.node = name_;
   fleet_ = std::make_unique<NodeFleet>(

@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "cli/node/rule_changer.h"
 #include "cli/node/traffic_guard.h"
 #include "cli/settings.h"
@@ -40,20 +40,20 @@
 #include "weir/clock.h"
 #include "weir/key.h"
 #include "weir/memory_store.h"
+#include "weir/result.h"
 
 namespace weir {
 
 // Reads the certificate, if a door needs one, and says which clients may connect.
-std::variant<std::shared_ptr<const Admission>, StartError> make_admission(const Settings& settings);
+Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings);
 
 class Node {
  public:
   // Reserves the memory and listens. Nobody is answered until server().open_doors().
   // An empty `config_file`: there is none.
-  static std::variant<std::unique_ptr<Node>, StartError> make(const Settings& settings,
-                                                              const std::string& config_file,
-                                                              const Secrets& secrets,
-                                                              Config config);
+  static Result<std::unique_ptr<Node>, Fault> make(const Settings& settings,
+                                                   const std::string& config_file,
+                                                   const Secrets& secrets, Config config);
 
   ~Node();
   Node(const Node&) = delete;
@@ -95,9 +95,9 @@ class Node {
   void announce_rules() noexcept;
   std::string id_of(RuleNumber rule) const;
   KeyReport busiest_keys(RuleNumber rule, std::string_view id) const;
-  std::optional<StartError> listen();
+  std::optional<Fault> listen();
   ServerOptions server_options();
-  std::optional<StartError> prepare_fleet(ServerOptions& options);
+  std::optional<Fault> prepare_fleet(ServerOptions& options);
   void begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer);
   void end_core(std::size_t core);
   void follow_seconds(CoreParts& parts, EventLoop& loop);

@@ -17,7 +17,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <variant>
 
 #include "config/config_file.h"
 #include "engine/block_bytes.h"
@@ -44,58 +43,58 @@ std::string head_of(std::string_view body) {
 }
 
 // The blocks, or why they cannot be read.
-std::variant<std::vector<Block>, const char*> read_state(std::string_view text) {
-  if (!text.starts_with(kVersion)) return "is damaged, or of another version";
+Result<std::vector<Block>, Fault> read_state(std::string_view text) {
+  if (!text.starts_with(kVersion)) return Fault{"is damaged, or of another version"};
   const auto head = text.substr(0, text.find('\n') + 1);
   const auto body = text.substr(head.size());
-  if (head != head_of(body)) return "is damaged";
+  if (head != head_of(body)) return Fault{"is damaged"};
   auto blocks = blocks_in(body, BlockList::kBlocksMax);
-  if (!blocks) return "is damaged";
+  if (!blocks) return Fault{"is damaged"};
   return *std::move(blocks);
 }
 
-std::optional<StartError> unless_missing(const std::error_code& error, const std::string& path) {
+std::optional<Fault> unless_missing(const std::error_code& error, const std::string& path) {
   if (error == std::errc::no_such_file_or_directory) return std::nullopt;
-  return StartError{"cannot read the state file " + path + ": " + error.message()};
+  return Fault{"cannot read the state file " + path + ": " + error.message()};
 }
 
-StartError not_kept(const std::string& reason) {
+Fault not_kept(const std::string& reason) {
   return {"blocks cannot be kept: " + reason + "; name a file in a folder that weir may write to"};
 }
 
 }  // namespace
 
-std::optional<StartError> StateFile::check(const std::string& path) {
+std::optional<Fault> StateFile::check(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const auto read = read_file(path, kName.size());
-  if (const auto* error = std::get_if<std::error_code>(&read)) {
-    if (auto failure = unless_missing(*error, path)) return failure;
+  if (!read) {
+    if (auto failure = unless_missing(read.error(), path)) return failure;
   } else {
-    const auto& begin = std::get<std::string>(read);
+    const auto& begin = *read;
     // Perhaps the configuration, or a device, by mistake: not to be moved.
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
     if (!is_file || (!begin.empty() && !begin.starts_with(kName))) {
-      return StartError{path + " is not a state file; name another file, or move this one"};
+      return Fault{path + " is not a state file; name another file, or move this one"};
     }
   }
   if (const auto fault = replacing_fault(path)) return not_kept(*fault);
   return std::nullopt;
 }
 
-std::optional<StartError> StateFile::load(const Moment& moment) {
+std::optional<Fault> StateFile::load(const Moment& moment) {
   if (!is_used()) return std::nullopt;
   if (auto error = check(path_)) return error;
   const auto read = read_file(path_, kBytesMax);
-  if (const auto* error = std::get_if<std::error_code>(&read)) {
-    if (auto failure = unless_missing(*error, path_)) return failure;
+  if (!read) {
+    if (auto failure = unless_missing(read.error(), path_)) return failure;
     spdlog::info("{} is not there yet: nobody is blocked", path_);
   } else {
-    auto blocks = read_state(std::get<std::string>(read));
-    if (const auto* reason = std::get_if<const char*>(&blocks)) {
-      if (auto failure = move_aside(*reason)) return failure;
+    auto blocks = read_state(*read);
+    if (!blocks) {
+      if (auto failure = move_aside(blocks.error().message)) return failure;
     } else {
-      add(std::get<std::vector<Block>>(std::move(blocks)), moment);
+      add(*std::move(blocks), moment);
     }
   }
   if (const auto error = write(moment)) return not_kept(*error);
@@ -126,11 +125,11 @@ void StateFile::add(std::vector<Block> blocks, const Moment& moment) {
                count_of(static_cast<std::size_t>(found), "block"), blocks_.size());
 }
 
-std::optional<StartError> StateFile::move_aside(const char* reason) const {
+std::optional<Fault> StateFile::move_aside(const std::string& reason) const {
   const auto aside = path_ + ".broken";
   if (std::rename(path_.c_str(), aside.c_str()) != 0) {
-    return StartError{path_ + " " + reason + ", and cannot be moved to " + aside + ": " +
-                      std::strerror(errno)};
+    return Fault{path_ + " " + reason + ", and cannot be moved to " + aside + ": " +
+                 std::strerror(errno)};
   }
   spdlog::error("{} {}: starting without its blocks; it is now {}", path_, reason, aside);
   return std::nullopt;

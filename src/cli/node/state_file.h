@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fault.h"
 #include "engine/block_list.h"
 #include "net/sockets/address.h"
 #include "weir/time.h"
@@ -43,11 +44,11 @@ class StateFile {
   bool is_used() const { return !path_.empty(); }
 
   // Why blocks could not be kept in this file. Leaves it, and its folder, as they are.
-  static std::optional<StartError> check(const std::string& path);
+  static std::optional<Fault> check(const std::string& path);
 
   // Adds the blocks of the file that have not ended, and writes it anew. Logs what it found.
   // An error says why blocks could not be kept in this file.
-  std::optional<StartError> load(const Moment& moment);
+  std::optional<Fault> load(const Moment& moment);
 
   // If anything has changed since the last time. Logs an error once.
   void save(const Moment& moment);
@@ -55,7 +56,7 @@ class StateFile {
  private:
   std::optional<std::string> write(const Moment& moment);
   void add(std::vector<Block> blocks, const Moment& moment);
-  std::optional<StartError> move_aside(const char* reason) const;
+  std::optional<Fault> move_aside(const std::string& reason) const;
 
   const std::string path_;
   BlockList& blocks_;

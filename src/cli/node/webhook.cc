@@ -75,17 +75,17 @@ bool Webhook::pause(Duration pause) {
   return !wake_.wait_for(lock, pause, [this] { return is_stopping_; });
 }
 
-Webhook::Attempt Webhook::attempt(const std::string& json) try {
+Webhook::Attempt Webhook::attempt(const std::string& json) {
   const HttpQuestion question{.url = options_.url.text,
                               .token = options_.token.value_or(""),
                               .method = "POST",
                               .body = json};
-  const long status = ask_http(question, options_.patience, stop_.get_token()).status;
+  const auto reply = ask_http(question, options_.patience, stop_.get_token());
+  if (!reply) return {.fault = reply.error().message};
+  const long status = reply->status;
   if (status / 100 == 2) return {};
   return {.fault = "it answered " + std::to_string(status),
           .may_try_again = status == 429 || status / 100 == 5};
-} catch (const HttpClientError& error) {
-  return {.fault = error.what()};
 }
 
 }  // namespace weir

@@ -11,7 +11,8 @@
 #include "base/ascii.h"
 #include "config/config_file.h"
 #include "config/envoy/envoy_fields.h"
-#include "config/section_reader.h"
+#include "config/fields/section_reader.h"
+#include "config/rules/rule_config.h"
 #include "config/yaml/yaml_document.h"
 #include "config/yaml/yaml_json.h"
 #include "rules/request/request.h"
@@ -114,18 +115,12 @@ class EnvoyReader {
   }
 
   static DescriptorEntry read_entry(const SectionReader& reader) {
-    DescriptorEntry entry{.key = reader.get<std::string>("key").value_or(""),
-                          .shares = reader.get<bool>("share_threshold").value_or(false)};
+    DescriptorEntry entry = read_descriptor_entry(reader);
     if (reader.is_set("key") && entry.key.empty()) {
       reader.mistake("key", "'key' must not be empty");
     }
     // An empty value is none, as in the reference service.
-    const auto value = reader.get<std::string>("value").value_or("");
-    if (!value.empty()) entry.value = TextPattern(value);
-    if (entry.shares && (!entry.value || entry.value->is_exact)) {
-      reader.mistake("share_threshold",
-                     "'share_threshold' is only for a value with '*' in it; remove one");
-    }
+    if (entry.value && entry.value->text.empty()) entry.value.reset();
     return entry;
   }
 
@@ -136,11 +131,9 @@ class EnvoyReader {
   }
 
   static Rule read_rule(const SectionReader& reader) {
-    Rule rule{.shadow = reader.get<bool>("shadow_mode").value_or(false),
-              .overdraft = read_overdraft(reader)};
-    rule.policy.quota_mode = reader.get<bool>("quota_mode").value_or(false);
-    rule.policy.detailed_metric = reader.get<bool>("detailed_metric").value_or(false);
-    rule.policy.value_to_metric = reader.get<bool>("value_to_metric").value_or(false);
+    Rule rule{.overdraft = read_overdraft(reader)};
+    reader.fill(rule);
+    reader.fill(rule.policy);
     const auto metadata = reader.get<const YamlNode*>("metadata");
     if (!metadata) return rule;
     auto json = to_json(**metadata);
@@ -150,7 +143,7 @@ class EnvoyReader {
   }
 
   void read_limit(const SectionReader& reader, const SectionReader& descriptor, Rule& rule) const {
-    rule.policy.name = reader.get<std::string>("name").value_or("");
+    reader.fill(rule.policy);
     read_replaces(reader, rule.policy);
     if (reader.get<bool>("unlimited").value_or(false)) {
       rule.effect = Rule::Effect::kUnlimited;
@@ -185,12 +178,11 @@ class EnvoyReader {
 
   void make_quota(const SectionReader& limit, const SectionReader& descriptor, Duration window,
                   Rule& rule) const {
-    const auto named = descriptor.get<std::string>("algorithm");
-    const auto quota =
-        Quota::make({.algorithm = named ? *algorithm_from_name(*named) : algorithm_,
-                     .limit = limit.get<std::int64_t>("requests_per_unit").value_or(0),
-                     .window = window,
-                     .burst = descriptor.get<std::int64_t>("burst").value_or(0)});
+    QuotaSpec spec{.algorithm = algorithm_};
+    limit.fill(spec);
+    descriptor.fill(spec);
+    spec.window = window;
+    const auto quota = Quota::make(spec);
     if (quota) {
       rule.quota = *quota;
       return;
@@ -237,26 +229,25 @@ std::vector<std::string> yaml_files(const std::string& folder) {
   return files;
 }
 
-std::variant<std::vector<Rule>, ConfigErrors> load_file(const std::string& path,
-                                                        Algorithm algorithm) {
+Result<std::vector<Rule>, ConfigErrors> load_file(const std::string& path, Algorithm algorithm) {
   auto text = read_config_file(path);
-  if (auto* errors = std::get_if<ConfigErrors>(&text)) return std::move(*errors);
-  return parse_envoy_config(std::get<std::string>(text), path, algorithm);
+  if (!text) return std::move(text.error());
+  return parse_envoy_config(*text, path, algorithm);
 }
 
 }  // namespace
 
-std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text,
-                                                                 const std::string& file,
-                                                                 Algorithm algorithm) {
+Result<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text,
+                                                           const std::string& file,
+                                                           Algorithm algorithm) {
   Mistakes mistakes(file);
   std::vector<Rule> rules;
   auto parsed = YamlDocument::parse(text);
-  if (auto* error = std::get_if<YamlError>(&parsed)) {
-    mistakes.add(error->place, std::move(error->message));
+  if (!parsed) {
+    mistakes.add(parsed.error().place, std::move(parsed.error().message));
     return mistakes.take();
   }
-  const YamlNode* root = std::get<YamlDocument>(parsed).root();
+  const YamlNode* root = parsed->root();
   if (root == nullptr || root->kind != YamlNode::Kind::kMap) {
     mistakes.add(root == nullptr ? TextPlace{} : root->place,
                  "the file must be a map with 'domain' and 'descriptors'");
@@ -267,8 +258,8 @@ std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_vie
   return rules;
 }
 
-std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
-                                                                Algorithm algorithm) {
+Result<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
+                                                          Algorithm algorithm) {
   std::error_code unknown;  // reading it says more
   if (!std::filesystem::is_directory(path, unknown)) return load_file(path, algorithm);
 
@@ -278,8 +269,8 @@ std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::strin
   std::map<std::string, std::string> domains;  // and their files
   for (const std::string& file : files) {
     auto loaded = load_file(file, algorithm);
-    if (std::holds_alternative<ConfigErrors>(loaded)) return loaded;
-    auto& rules = std::get<std::vector<Rule>>(loaded);
+    if (!loaded) return loaded;
+    auto& rules = *loaded;
     const std::string& domain = rules.front().descriptor->domain;
     const auto [first, fresh] = domains.emplace(domain, file);
     if (!fresh) {

@@ -16,23 +16,23 @@
 
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "config/config.h"
 #include "rules/rule.h"
+#include "weir/result.h"
 
 namespace weir {
 
 // One file, which has one domain. `file` is only a name, for the errors. `algorithm` is
 // that of limits that don't name one.
-std::variant<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text,
-                                                                 const std::string& file,
-                                                                 Algorithm algorithm);
+Result<std::vector<Rule>, ConfigErrors> parse_envoy_config(std::string_view text,
+                                                           const std::string& file,
+                                                           Algorithm algorithm);
 
 // A file, or all *.yaml and *.yml files of a folder in the order of their names. A domain
 // in two of them is a mistake.
-std::variant<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
-                                                                Algorithm algorithm);
+Result<std::vector<Rule>, ConfigErrors> load_envoy_config(const std::string& path,
+                                                          Algorithm algorithm);
 
 }  // namespace weir

@@ -54,11 +54,11 @@ descriptors:
 
 std::vector<Rule> load(std::string_view text, Algorithm algorithm = Algorithm::kFixedWindow) {
   auto parsed = parse_envoy_config(text, "rl.yaml", algorithm);
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    ADD_FAILURE() << errors->front().to_string();
+  if (!parsed) {
+    ADD_FAILURE() << parsed.error().front().to_string();
     return {};
   }
-  return std::get<std::vector<Rule>>(std::move(parsed));
+  return *std::move(parsed);
 }
 
 const Rule& rule(const std::vector<Rule>& rules, std::string_view id) {
@@ -158,9 +158,8 @@ TEST(EnvoyConfig, MayNotRepeatADescriptorOfAnotherFile) {
 std::string mistakes(std::string_view text) {
   const auto parsed = parse_envoy_config(text, "rl.yaml", Algorithm::kFixedWindow);
   std::string lines;
-  if (const auto* errors = std::get_if<ConfigErrors>(&parsed)) {
-    for (const ConfigError& error : *errors) lines += error.to_string() + "\n";
-  }
+  if (!parsed)
+    for (const ConfigError& error : parsed.error()) lines += error.to_string() + "\n";
   return lines;
 }
 
@@ -222,16 +221,15 @@ TEST(EnvoyConfig, LoadsFoldersWithOneFileADomain) {
     std::ofstream(folder / name) << text;
   };
   const auto loaded = [&] { return load_envoy_config(folder.string(), Algorithm::kFixedWindow); };
-  EXPECT_THAT(std::get<ConfigErrors>(loaded()).front().to_string(), HasSubstr("holds no *.yaml"));
+  EXPECT_THAT(loaded().error().front().to_string(), HasSubstr("holds no *.yaml"));
   write("b.yaml", "domain: b\n");
   write("a.yml", "domain: a\n");
   write("notes.txt", "not yaml: [");
-  EXPECT_EQ(std::get<std::vector<Rule>>(loaded()).size(), 2u);
+  EXPECT_EQ(loaded()->size(), 2u);
   write("c.yaml", "domain: a\n");
-  EXPECT_THAT(std::get<ConfigErrors>(loaded()).front().to_string(),
-              HasSubstr("the domain 'a' is in"));
+  EXPECT_THAT(loaded().error().front().to_string(), HasSubstr("the domain 'a' is in"));
   std::filesystem::remove_all(folder);
-  EXPECT_THAT(std::get<ConfigErrors>(loaded()).front().to_string(), HasSubstr("cannot be read"));
+  EXPECT_THAT(loaded().error().front().to_string(), HasSubstr("cannot be read"));
 }
 
 TEST(EnvoyConfig, HitsCountAsInTheReferenceUnlessTheLimitSaysOtherwise) {

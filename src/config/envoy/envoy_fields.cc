@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "rules/rule.h"
+
 namespace weir {
 namespace {
 
@@ -15,30 +17,38 @@ constexpr Section kReplace = {"an item of 'replaces'", "A limit that is replaced
 
 constexpr Field kRateLimitFields[] = {
     row::text("unit", kAnyText, "second, minute, hour, day, week, month or year, in any case."),
-    row::integer("requests_per_unit", {0, std::numeric_limits<std::uint32_t>::max()},
-                 "How many requests. 0 denies all."),
+    row::integer<&QuotaSpec::limit>("requests_per_unit",
+                                    {0, std::numeric_limits<std::uint32_t>::max()},
+                                    "How many requests. 0 denies all."),
     row::boolean("unlimited", "Never counts or denies."),
-    row::text("name", kAnyText, "What answers call the limit."),
+    row::text<&DescriptorPolicy::name>("name", kAnyText, "What answers call the limit."),
     row::sections("replaces", kReplace, "The limits that do not count if this one matches."),
 };
 
 constexpr Section kRateLimit = {"'rate_limit'", "A limit.", kRateLimitFields};
 
 constexpr Field kDescriptorFields[] = {
-    row::text("key", kAnyText, "The key of the entry.").required(),
-    row::text("value", kAnyText, "Its value, with '*' for any bytes."),
+    row::text<&DescriptorEntry::key>("key", kAnyText, "The key of the entry.").required(),
+    row::text<&DescriptorEntry::value>("value", kAnyText, "Its value, with '*' for any bytes."),
     row::section("rate_limit", kRateLimit, "The limit of a descriptor that ends here."),
     row::sections("descriptors", kEnvoyDescriptorSection, "The entries that may follow."),
-    row::boolean("shadow_mode", "Counts, never denies."),
-    row::boolean("quota_mode", "Denies only if all of quota_mode do."),
-    row::boolean("detailed_metric", "Metrics show the values of the request."),
-    row::boolean("value_to_metric", "Metrics show the value of this entry."),
-    row::boolean("share_threshold", "All values that match share one counter."),
+    row::boolean<&Rule::shadow>("shadow_mode", "Counts, never denies."),
+    row::boolean<&DescriptorPolicy::quota_mode>("quota_mode",
+                                                "Denies only if all of quota_mode do."),
+    row::boolean<&DescriptorPolicy::detailed_metric>("detailed_metric",
+                                                     "Metrics show the values of the request."),
+    row::boolean<&DescriptorPolicy::value_to_metric>("value_to_metric",
+                                                     "Metrics show the value of this entry."),
+    row::boolean<&DescriptorEntry::shares>("share_threshold",
+                                           "All values that match share one counter."),
     row::tree("metadata", "What answers pass on to Envoy."),
-    row::choice("algorithm", kAlgorithmNames, "Weir's own: how the limit is read."),
-    row::duration("window", kWindowRange, "Weir's own: the window, instead of rate_limit.unit."),
-    row::integer("burst", {1, kLimitMax},
-                 "Weir's own, for token_bucket: the most that can be spent at once."),
+    row::choice<&QuotaSpec::algorithm>("algorithm", kAlgorithmNames,
+                                       "Weir's own: how the limit is read."),
+    row::duration<&QuotaSpec::window>("window", kWindowRange,
+                                      "Weir's own: the window, instead of rate_limit.unit."),
+    row::integer<&QuotaSpec::burst>(
+        "burst", {1, kLimitMax},
+        "Weir's own, for token_bucket: the most that can be spent at once."),
     row::boolean("overdraft",
                  "Weir's own: whether hits count whether or not they fit. Without it, those of a "
                  "fixed window do, and of another algorithm more than one at a time."),

@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "config/config_fields.h"
+#include "config/fields/fields.h"
 
 namespace weir {
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/ascii.h"
@@ -23,14 +22,12 @@ constexpr std::size_t kDenyHeadersMax = 16;
 constexpr std::size_t kBlockLengthsMax = 16;
 
 // Reads the quota of a rule, a tier or an override. Reports one that no algorithm can keep.
-std::optional<Quota> read_quota(const SectionReader& reader, const Config& config,
+std::optional<Quota> read_quota(const SectionReader& reader, const RuleContext& context,
                                 Algorithm inherited) {
-  const auto named = reader.get<std::string>("algorithm");
-  if (named) check_algorithm(reader, config, *algorithm_from_name(*named));
-  const auto quota = Quota::make({.algorithm = named ? *algorithm_from_name(*named) : inherited,
-                                  .limit = reader.get<std::int64_t>("limit").value_or(0),
-                                  .window = reader.get<Duration>("window").value_or(Duration(0)),
-                                  .burst = reader.get<std::int64_t>("burst").value_or(0)});
+  QuotaSpec spec{.algorithm = inherited};
+  reader.fill(spec);
+  if (reader.is_set("algorithm")) check_algorithm(reader, context, spec.algorithm);
+  const auto quota = Quota::make(spec);
   if (quota) return *quota;
   reader.reject(quota.error().field, quota.error().expected);
   return std::nullopt;
@@ -43,16 +40,16 @@ bool has_counter_of(const std::vector<Quota>& limits, const Quota& quota) {
 }
 
 // The limit in the section itself and those in its `more_limits`.
-std::vector<Quota> read_limits(const SectionReader& reader, const Config& config,
+std::vector<Quota> read_limits(const SectionReader& reader, const RuleContext& context,
                                Algorithm inherited) {
   std::vector<Quota> limits;
   if (!reader.valid()) return limits;
-  const auto first = read_quota(reader, config, inherited);
+  const auto first = read_quota(reader, context, inherited);
   if (!first) return limits;
   limits.push_back(*first);
   reader.for_each("more_limits", [&](const SectionReader& item) {
     if (!item.valid()) return;
-    const auto quota = read_quota(item, config, first->algorithm());
+    const auto quota = read_quota(item, context, first->algorithm());
     if (!quota) return;
     if (has_counter_of(limits, *quota)) {
       item.mistake("window",
@@ -68,13 +65,13 @@ std::vector<Quota> read_limits(const SectionReader& reader, const Config& config
 }
 
 // `name_field` is what names an item of the list.
-Rule::LimitsByName read_named_limits(const SectionReader& reader, const Config& config,
+Rule::LimitsByName read_named_limits(const SectionReader& reader, const RuleContext& context,
                                      std::string_view list, std::string_view name_field,
                                      Algorithm inherited) {
   Rule::LimitsByName named;
   reader.for_each(list, [&](const SectionReader& item) {
     const auto name = item.get<std::string>(name_field).value_or("");
-    auto limits = read_limits(item, config, inherited);
+    auto limits = read_limits(item, context, inherited);
     if (limits.empty() || named.emplace(name, std::move(limits)).second) return;
     item.mistake(name_field,
                  "duplicate " + std::string(name_field) + " '" + name + "' in one list");
@@ -131,21 +128,18 @@ void read_blocks(const SectionReader& reader, Denial& denial) {
     if (!reader.is_set(field) || reader.is_set("block")) continue;
     reader.mistake(field, "'" + std::string(field) + "' is only for rules that block; add 'block'");
   }
-  denial.block_after = reader.get<std::int64_t>("block_after").value_or(denial.block_after);
-  denial.block_window = reader.get<Duration>("block_window").value_or(denial.block_window);
-  denial.block_memory = beyond_blocks(
-      reader.get<Duration>("block_memory").value_or(denial.block_memory), denial.blocks);
+  denial.block_memory = beyond_blocks(denial.block_memory, denial.blocks);
 }
 
 std::optional<TextTemplate> read_template(const SectionReader& reader, std::string_view field) {
   const auto text = reader.get<std::string>(field);
   if (!text) return std::nullopt;
   auto parsed = TextTemplate::parse(*text);
-  if (const auto* error = std::get_if<std::string>(&parsed)) {
-    reader.mistake(field, *error);
+  if (!parsed) {
+    reader.mistake(field, parsed.error().message);
     return std::nullopt;
   }
-  return std::get<TextTemplate>(std::move(parsed));
+  return *std::move(parsed);
 }
 
 // The door's own, and those that say where a message ends.
@@ -168,13 +162,6 @@ void read_deny_header(const SectionReader& item, Denial& denial) {
   } else if (value) {
     denial.headers.push_back({.name = name, .value = *std::move(value)});
   }
-}
-
-void read_delay(const SectionReader& reader, Denial& denial) {
-  denial.delay_max = reader.get<Duration>("delay_up_to").value_or(Duration{0});
-  denial.waiting_max = reader.get<std::int64_t>("waiting_max").value_or(denial.waiting_max);
-  if (!reader.is_set("waiting_max") || reader.is_set("delay_up_to")) return;
-  reader.mistake("waiting_max", "'waiting_max' is only for rules that delay; add 'delay_up_to'");
 }
 
 // Clients could break out of places for which there is no escape.
@@ -204,10 +191,11 @@ void reject_unsafe_places(const SectionReader& reader, const Denial& denial) {
 }
 
 void read_denial(const SectionReader& reader, Denial& denial) {
+  reader.fill(denial);
   read_blocks(reader, denial);
-  read_delay(reader, denial);
-  denial.status = static_cast<int>(reader.get<std::int64_t>("status").value_or(0));
-  denial.content_type = reader.get<std::string>("content_type").value_or("");
+  if (reader.is_set("waiting_max") && !reader.is_set("delay_up_to")) {
+    reader.mistake("waiting_max", "'waiting_max' is only for rules that delay; add 'delay_up_to'");
+  }
   denial.body = read_template(reader, "body");
   if (denial.body && denial.content_type.empty()) denial.content_type = "text/plain";
   if (denial.body) reject_unsafe_places(reader, denial);
@@ -223,11 +211,11 @@ std::int64_t percent_in(std::string_view text) {
   return read_decimal<std::int64_t>(text).value_or(100);
 }
 
-void read_tiers(const SectionReader& reader, const Config& config, Rule& rule) {
+void read_tiers(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   const Algorithm inherited = rule.quota.algorithm();
   if (const auto part = reader.get<std::string>("tier")) rule.tier = parse_key_part(*part);
-  rule.tiers = read_named_limits(reader, config, "tiers", "name", inherited);
-  rule.overrides = read_named_limits(reader, config, "overrides", "key", inherited);
+  rule.tiers = read_named_limits(reader, context, "tiers", "name", inherited);
+  rule.overrides = read_named_limits(reader, context, "overrides", "key", inherited);
   if (rule.tier && !reader.get<const YamlNode*>("tiers")) {
     reader.mistake("tier",
                    "'tier' says which of the 'tiers' a request belongs "
@@ -237,27 +225,28 @@ void read_tiers(const SectionReader& reader, const Config& config, Rule& rule) {
 
 // A limit of requests under way stands alone. It has no window that anybody should read.
 std::vector<Quota> read_concurrency(const SectionReader& reader) {
-  return {
-      *Quota::make({.limit = reader.get<std::int64_t>("limit").value_or(0), .window = kWindowMin})};
+  QuotaSpec spec;
+  reader.fill(spec);
+  return {*Quota::make({.limit = spec.limit, .window = kWindowMin})};
 }
 
 }  // namespace
 
-void read_effects(const SectionReader& reader, const Config& config, Rule& rule) {
+void read_effects(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   const bool is_of_concurrency = reader.get<std::string>("of") == "concurrency";
   if (is_of_concurrency) rule.effect = Rule::Effect::kConcurrency;
   auto limits = is_of_concurrency ? read_concurrency(reader)
-                                  : read_limits(reader, config, QuotaSpec().algorithm);
+                                  : read_limits(reader, context, QuotaSpec().algorithm);
   const bool has_limits = !limits.empty();
   if (has_limits) rule.quota = limits.front();
   if (limits.size() > 1) rule.limits = std::move(limits);
-  read_tiers(reader, config, rule);
+  read_tiers(reader, context, rule);
   rule.allow = read_key_list(reader, "allow");
   rule.deny = read_key_list(reader, "deny");
   read_cost(reader, rule);
   if (const auto denial = reader.section("on_deny")) {
     read_denial(*denial, rule.denial);
-    if (rule.denial.delay_max > Duration{0} && has_limits) check_delay(*denial, config, rule);
+    if (rule.denial.delay_max > Duration{0} && has_limits) check_delay(*denial, context, rule);
   }
   if (const auto surge = reader.section("on_surge")) {
     if (const auto part = surge->get<std::string>("limit")) rule.surge_percent = percent_in(*part);

@@ -26,8 +26,8 @@ void needs_gateway(const SectionReader& reader, std::string_view field, std::str
 // Reads fields of one rule for one kind of server.
 class GatewayFields {
  public:
-  GatewayFields(const SectionReader& reader, const Config& config)
-      : reader_(reader), served_by_(config.served_by) {}
+  GatewayFields(const SectionReader& reader, const RuleContext& context)
+      : reader_(reader), served_by_(context.served_by) {}
 
   void read_response_count(Rule& rule) const {
     const auto cost = reader_.get<std::string>("cost");
@@ -149,8 +149,8 @@ std::optional<std::string> against_waiting(const Rule& rule) {
 
 }  // namespace
 
-void check_algorithm(const SectionReader& reader, const Config& config, Algorithm algorithm) {
-  if (config.served_by != ServedBy::kGateway) return;
+void check_algorithm(const SectionReader& reader, const RuleContext& context, Algorithm algorithm) {
+  if (context.served_by != ServedBy::kGateway) return;
   std::string reason;
   if (algorithm == Algorithm::kAdaptive) {
     reason = "nothing in nginx's workers switches algorithms for 'adaptive'";
@@ -164,20 +164,17 @@ void check_algorithm(const SectionReader& reader, const Config& config, Algorith
                                   "exponential_backoff");
 }
 
-void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule) {
-  if (config.served_by == ServedBy::kServer)
+void check_delay(const SectionReader& on_deny, const RuleContext& context, const Rule& rule) {
+  if (context.served_by == ServedBy::kServer)
     needs_gateway(on_deny, "delay_up_to", "delays requests");
   const auto reason = against_waiting(rule);
   if (reason) return on_deny.mistake("delay_up_to", *reason);
-  const auto& settings = config.settings;
-  const bool is_shared = settings.is_set("store.redis");
-  const Mode mode = rule.mode.value_or(*mode_from_name(settings.get<std::string>("store.mode")));
-  if (!is_shared || mode != Mode::kLeased) return;
+  if (!context.shared_mode || rule.mode.value_or(*context.shared_mode) != Mode::kLeased) return;
   on_deny.mistake("delay_up_to", "leases know no turns; give the rule 'mode: strict' or another");
 }
 
-void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule) {
-  const GatewayFields fields(reader, config);
+void read_gateway_effects(const SectionReader& reader, const RuleContext& context, Rule& rule) {
+  const GatewayFields fields(reader, context);
   fields.read_response_count(rule);
   fields.read_concurrency(rule);
   fields.refuse_surge();

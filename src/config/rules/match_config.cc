@@ -20,12 +20,6 @@ constexpr std::string_view kNoTokenKey =
     "no token is believed without a key; add 'jwt' with a 'secret_file' or a 'public_key_file' "
     "at the top level";
 
-std::vector<TextPattern> read_patterns(const SectionReader& reader, std::string_view field) {
-  std::vector<TextPattern> patterns;
-  for (const YamlNode* text : reader.texts(field)) patterns.emplace_back(text->text);
-  return patterns;
-}
-
 // Names the network that 10.1.2.3/8 lies in. An IPv4 address in the form of IPv6 counts its
 // bits from 96; the answer is the IPv4 network.
 std::optional<std::string> network_meant(std::string_view text) {
@@ -43,12 +37,12 @@ std::optional<std::string> network_meant(std::string_view text) {
 // Reads a match after SectionReader has checked its fields.
 class MatchReader {
  public:
-  MatchReader(const Config& config, RegexBudget& regexes) : config_(config), regexes_(regexes) {}
+  MatchReader(const RuleContext& context, RegexBudget& regexes)
+      : context_(context), regexes_(regexes) {}
 
   RequestMatch read(const SectionReader& reader, std::size_t depth) const {
     RequestMatch match;
-    for (const YamlNode* text : reader.texts("method")) match.methods.push_back(text->text);
-    match.hosts = read_patterns(reader, "host");
+    reader.fill(match);
     read_paths(reader, match);
     read_regexes(reader, match);
     read_clients(reader, match);
@@ -60,8 +54,7 @@ class MatchReader {
     match.parameters = read_properties(reader, "query");
     match.cookies = read_properties(reader, "cookie");
     read_claims(reader, match);
-    for (const YamlNode* text : reader.texts("country")) match.countries.push_back(text->text);
-    if (!match.countries.empty() && !config_.knows_countries()) {
+    if (!match.countries.empty() && !context_.knows_countries) {
       reader.mistake("country", std::string(kNoCountry));
     }
     read_inner(reader, match, depth + 1);
@@ -70,17 +63,12 @@ class MatchReader {
 
  private:
   static void read_paths(const SectionReader& reader, RequestMatch& match) {
-    match.paths = read_patterns(reader, "path");
     for (const std::string_view field : {"case", "trailing_slash"}) {
       if (!reader.is_set(field) || reader.is_set("path")) continue;
       reader.mistake(field, "'" + std::string(field) +
                                 "' is only for 'path'; in 'path_regex' write (?i) for any case, "
                                 "and /? for a slash");
     }
-    const auto path_case = reader.get<std::string>("case");
-    const auto slash = reader.get<std::string>("trailing_slash");
-    if (path_case) match.path_case = *choice_from_name<PathCase>(kPathCaseNames, *path_case);
-    if (slash) match.trailing_slash = *choice_from_name<TrailingSlash>(kTrailingSlashNames, *slash);
     if (match.path_case == PathCase::kSensitive) return;
     for (TextPattern& path : match.paths) path.text = to_ascii_lower(path.text);
   }
@@ -107,10 +95,8 @@ class MatchReader {
   static std::vector<PropertyMatch> read_properties(const SectionReader& reader,
                                                     std::string_view field) {
     std::vector<PropertyMatch> properties;
-    reader.for_each(field, [&](const SectionReader& item) {
-      properties.push_back({.name = item.get<std::string>("name").value_or(""),
-                            .value = TextPattern(item.get<std::string>("value").value_or("*"))});
-    });
+    reader.for_each(field,
+                    [&](const SectionReader& item) { item.fill(properties.emplace_back()); });
     return properties;
   }
 
@@ -119,9 +105,8 @@ class MatchReader {
       if (!item.valid()) return;
       const bool unverified = item.get<bool>("unverified").value_or(false);
       auto& claims = unverified ? match.unverified_claims : match.claims;
-      claims.push_back({.name = *item.get<std::string>("claim"),
-                        .value = TextPattern(item.get<std::string>("value").value_or("*"))});
-      if (unverified || config_.verifies_tokens()) return;
+      item.fill(claims.emplace_back());
+      if (unverified || context_.verifies_tokens) return;
       item.mistake("claim", std::string(kNoTokenKey) + ", or 'unverified: true' here");
     });
   }
@@ -151,14 +136,15 @@ class MatchReader {
     return true;
   }
 
-  const Config& config_;
+  const RuleContext& context_;
   RegexBudget& regexes_;
 };
 
 }  // namespace
 
-RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes) {
-  return MatchReader(config, regexes).read(reader, 0);
+RequestMatch read_match(const SectionReader& reader, const RuleContext& context,
+                        RegexBudget& regexes) {
+  return MatchReader(context, regexes).read(reader, 0);
 }
 
 std::optional<Schedule> read_schedule(const SectionReader& reader) {
@@ -174,7 +160,7 @@ std::optional<Schedule> read_schedule(const SectionReader& reader) {
                    "'from' and 'to' are the same time; for whole days "
                    "leave both out");
   }
-  spec.zone = reader.get<std::string>("zone").value_or(spec.zone);
+  reader.fill(spec);
   auto schedule = Schedule::make(spec);
   if (!schedule) {
     reader.mistake("zone", "there is no time zone '" + spec.zone +
@@ -185,12 +171,12 @@ std::optional<Schedule> read_schedule(const SectionReader& reader) {
 }
 
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
-                  const Config& config) {
+                  const RuleContext& context) {
   using enum KeyPart::Property;
-  if (part.property == kCountry && !config.knows_countries()) {
+  if (part.property == kCountry && !context.knows_countries) {
     reader.mistake(place, std::string(kNoCountry));
   }
-  if (part.property == kClaim && !config.verifies_tokens()) {
+  if (part.property == kClaim && !context.verifies_tokens) {
     reader.mistake(place, std::string(kNoTokenKey));
   }
 }

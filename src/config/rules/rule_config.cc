@@ -76,20 +76,13 @@ class RulesSeen {
 };
 
 DescriptorMatch read_descriptor(const SectionReader& reader) {
-  DescriptorMatch match{.domain = reader.get<std::string>("domain").value_or("")};
+  DescriptorMatch match;
+  reader.fill(match);
   if (reader.is_set("entries") && !reader.get<const YamlNode*>("entries")) {
     reader.mistake("entries", "'entries' is empty");
   }
   reader.for_each("entries", [&](const SectionReader& entry) {
-    DescriptorEntry made{.key = entry.get<std::string>("key").value_or(""),
-                         .shares = entry.get<bool>("share_threshold").value_or(false)};
-    const auto value = entry.get<std::string>("value");
-    if (value) made.value = TextPattern(*value);
-    if (made.shares && (!made.value || made.value->is_exact)) {
-      entry.mistake("share_threshold",
-                    "'share_threshold' is only for a value with '*' in it; remove one");
-    }
-    match.entries.push_back(std::move(made));
+    match.entries.push_back(read_descriptor_entry(entry));
   });
   if (match.entries.size() > Descriptor::kEntriesMax) {
     reader.mistake("entries", "more than " + std::to_string(Descriptor::kEntriesMax) + " entries");
@@ -103,15 +96,13 @@ bool takes_first(std::span<const KeyPart> parts) {
   return std::ranges::all_of(parts.first(parts.size() - 1), &KeyPart::may_be_missing);
 }
 
-void read_key(const SectionReader& reader, const Config& config, Rule& rule) {
+void read_key(const SectionReader& reader, const RuleContext& context, Rule& rule) {
   for (const YamlNode* text : reader.texts("key")) {
     rule.key_parts.push_back(*parse_key_part(text->text));  // its form has been checked
-    check_source(rule.key_parts.back(), reader, text->place, config);
+    check_source(rule.key_parts.back(), reader, text->place, context);
   }
   if (takes_first(rule.key_parts)) rule.key_form = Rule::KeyForm::kFirst;
-  const auto missing = reader.get<std::string>("missing");
-  if (!missing || !reader.valid()) return;
-  rule.missing = *choice_from_name<MissingPart>(kMissingPartNames, *missing);
+  if (!reader.is_set("missing") || !reader.valid()) return;
   const bool may_be_missing = std::ranges::any_of(rule.key_parts, &KeyPart::may_be_missing);
   if (may_be_missing && rule.key_form == Rule::KeyForm::kAll) return;
   reader.mistake("missing", may_be_missing
@@ -121,14 +112,14 @@ void read_key(const SectionReader& reader, const Config& config, Rule& rule) {
                                   "jwt in it; remove it");
 }
 
-void read_applications(const SectionReader& reader, const Config& config, Rule& rule,
+void read_applications(const SectionReader& reader, const RuleContext& context, Rule& rule,
                        RulesSeen& seen) {
   if (const auto active = reader.section("active")) rule.active = read_schedule(*active);
   if (const auto match = reader.section("match")) {
-    rule.match = read_match(*match, config, seen.regexes());
+    rule.match = read_match(*match, context, seen.regexes());
     seen.check_group(rule.group, reader.place_of(rule.group.empty() ? "match" : "group"));
   }
-  read_key(reader, config, rule);
+  read_key(reader, context, rule);
   if (const auto descriptor = reader.section("descriptor")) {
     rule.descriptor = read_descriptor(*descriptor);
     seen.check_descriptor(*rule.descriptor, reader.place_of("descriptor"));
@@ -141,26 +132,16 @@ void read_applications(const SectionReader& reader, const Config& config, Rule& 
   }
 }
 
-Rule read_rule(const SectionReader& reader, const Config& config, RulesSeen& seen) {
-  const auto id = reader.get<std::string>("id");
-  if (id) seen.check_id(*id, reader.place_of("id"));
-
-  Rule rule{.id = id.value_or(""),
-            .enabled = reader.get<bool>("enabled").value_or(true),
-            .shadow = reader.get<bool>("shadow").value_or(false),
-            .mode = mode_from_name(reader.get<std::string>("mode").value_or("")),
-            .on_store_failure = *store_failure_from_name(
-                reader.get<std::string>("on_store_failure").value_or("local")),
-            .on_full = *on_full_from_name(reader.get<std::string>("on_full").value_or("allow")),
-            .overdraft = reader.get<bool>("overdraft").value_or(false) ? Rule::Overdraft::kAll
-                                                                       : Rule::Overdraft::kNone,
-            .name = reader.get<std::string>("name").value_or(""),
-            .group = reader.get<std::string>("group").value_or("")};
-  read_applications(reader, config, rule, seen);
-  read_effects(reader, config, rule);
-  read_gateway_effects(reader, config, rule);
-  if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), config);
-  if (rule.cost_from) check_source(*rule.cost_from, reader, reader.place_of("cost"), config);
+Rule read_rule(const SectionReader& reader, const RuleContext& context, RulesSeen& seen) {
+  Rule rule;
+  reader.fill(rule);
+  if (!rule.id.empty()) seen.check_id(rule.id, reader.place_of("id"));
+  if (reader.get<bool>("overdraft").value_or(false)) rule.overdraft = Rule::Overdraft::kAll;
+  read_applications(reader, context, rule, seen);
+  read_effects(reader, context, rule);
+  read_gateway_effects(reader, context, rule);
+  if (rule.tier) check_source(*rule.tier, reader, reader.place_of("tier"), context);
+  if (rule.cost_from) check_source(*rule.cost_from, reader, reader.place_of("cost"), context);
   if (rule.match && !rule.shadow) seen.check_limits(rule, reader.place_of("match"));
   return rule;
 }
@@ -175,12 +156,24 @@ RulePlaces places_in(const SectionReader& reader) {
 
 }  // namespace
 
-void read_rules(const SectionReader& file, Config& config) {
+DescriptorEntry read_descriptor_entry(const SectionReader& reader) {
+  DescriptorEntry entry;
+  reader.fill(entry);
+  if (entry.shares && (!entry.value || entry.value->is_exact)) {
+    reader.mistake("share_threshold",
+                   "'share_threshold' is only for a value with '*' in it; remove one");
+  }
+  return entry;
+}
+
+ReadRules read_rules(const SectionReader& file, const RuleContext& context) {
+  ReadRules read;
   RulesSeen seen(file);
   file.for_each("rules", [&](const SectionReader& reader) {
-    config.rules.push_back(read_rule(reader, config, seen));
-    config.rule_places.push_back(places_in(reader));
+    read.rules.push_back(read_rule(reader, context, seen));
+    read.places.push_back(places_in(reader));
   });
+  return read;
 }
 
 }  // namespace weir

@@ -8,33 +8,44 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "config/section_reader.h"
+#include "config/fields/section_reader.h"
+#include "config/rules/rule_context.h"
 #include "rules/rule.h"
 #include "rules/text/path_regexes.h"
 
 namespace weir {
 
-// Adds those without a mistake, and where they stand, to `config`, which holds what the file
-// says beside the rules. `file` reads the whole file.
-void read_rules(const SectionReader& file, Config& config);
+struct ReadRules {
+  std::vector<Rule> rules;
+  std::vector<RulePlaces> places;  // parallel to `rules`
+};
+
+// `file` reads the whole file.
+ReadRules read_rules(const SectionReader& file, const RuleContext& context);
 
 // Parts of a rule; each reads its own section. match_config.cc: what the rule applies to.
-RequestMatch read_match(const SectionReader& reader, const Config& config, RegexBudget& regexes);
+RequestMatch read_match(const SectionReader& reader, const RuleContext& context,
+                        RegexBudget& regexes);
 std::optional<Schedule> read_schedule(const SectionReader& reader);
 
+// An entry of a descriptor, also in Envoy's files: its key, its value, and whether all values that
+// match share one counter.
+DescriptorEntry read_descriptor_entry(const SectionReader& reader);
+
 // effect_config.cc: limits, tiers, lists, cost and denials, of a rule's own section.
-void read_effects(const SectionReader& reader, const Config& config, Rule& rule);
+void read_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
 // gateway_config.cc: what only a gateway can do, or cannot, of a rule's own section. Refuses each
 // for those who cannot.
-void read_gateway_effects(const SectionReader& reader, const Config& config, Rule& rule);
+void read_gateway_effects(const SectionReader& reader, const RuleContext& context, Rule& rule);
 
 // That nginx's workers can count by the algorithm that the section names, if they are to.
-void check_algorithm(const SectionReader& reader, const Config& config, Algorithm algorithm);
+void check_algorithm(const SectionReader& reader, const RuleContext& context, Algorithm algorithm);
 
 // That the rule can delay as its `on_deny` says.
-void check_delay(const SectionReader& on_deny, const Config& config, const Rule& rule);
+void check_delay(const SectionReader& on_deny, const RuleContext& context, const Rule& rule);
 
 // Calls `look` with the limits of the rule itself, and of each of its tiers and overrides.
 template <typename Look>
@@ -54,7 +65,7 @@ inline constexpr std::string_view kOfResponse = "response:";
 
 // Reports a mistake at `place` if the file does not say where that property comes from.
 void check_source(const KeyPart& part, const SectionReader& reader, const TextPlace& place,
-                  const Config& config);
+                  const RuleContext& context);
 
 // "'10.1.2.3/8' is no network; ..."
 std::string not_a_network(const YamlNode& text);

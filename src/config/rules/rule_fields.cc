@@ -1,10 +1,12 @@
-// The fields of a rule: the part of the table in config_fields.h that is about what rules
+// The fields of a rule: the part of the table in config/fields/fields.h that is about what rules
 // match, count and do.
 
-#include "config/config_fields.h"
-#include "rules/key_part.h"
+#include "config/fields/fields.h"
 #include "rules/mode.h"
+#include "rules/request/key_part.h"
 #include "rules/request_match.h"
+#include "rules/rule.h"
+#include "rules/schedule.h"
 
 namespace weir {
 namespace {
@@ -12,8 +14,7 @@ namespace {
 constexpr TextForm kMethod = {"^[A-Z][A-Z0-9_-]*$", "a method in capital letters, such as GET"};
 constexpr TextForm kHost = {
     "^[a-z0-9_.*-]+$",
-    "a host name in small letters without a port, such as www.example.com or "
-    "*.example.com"};
+    "a host name in small letters without a port, such as www.example.com or *.example.com"};
 constexpr TextForm kPath = {
     "^[/*][^?#]*$",
     "a path that begins with '/' or '*' and has no query, such as /login or /api/*"};
@@ -28,11 +29,14 @@ constexpr TextForm kTimeOfDay = {"^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
 constexpr TextForm kZone = {"^[A-Za-z0-9_+/-]+$", "the name of a time zone, such as Europe/Berlin"};
 
 constexpr Field kValue =
-    row::text("value", kAnyText, "Its value; '*' stands for any bytes. Without it, any value.")
+    row::text<&PropertyMatch::value>("value", kAnyText,
+                                     "Its value; '*' stands for any bytes. Without it, any value.")
         .defaults_to("*");
 
 constexpr Field kHeaderMatchFields[] = {
-    row::text("name", &kHeaderNameForm, "The name of the header, in any case.").required(),
+    row::text<&PropertyMatch::name>("name", &kHeaderNameForm,
+                                    "The name of the header, in any case.")
+        .required(),
     kValue,
 };
 
@@ -40,7 +44,7 @@ constexpr Section kHeaderMatch = {"a header of 'match'", "A header that the requ
                                   kHeaderMatchFields};
 
 constexpr Field kNamedMatchFields[] = {
-    row::text("name", &kPropertyName, "The name, as it is.").required(),
+    row::text<&PropertyMatch::name>("name", &kPropertyName, "The name, as it is.").required(),
     kValue,
 };
 
@@ -49,32 +53,37 @@ constexpr Section kNamedMatch = {"a parameter or cookie of 'match'",
                                  kNamedMatchFields};
 
 constexpr Field kClaimMatchFields[] = {
-    row::text("claim", &kPropertyName, "The name of the claim.").required(),
-    row::text("value", kAnyText,
-              "Its value, or of a list one of its items; '*' stands for any bytes. "
-              "Without it, any value.")
+    row::text<&PropertyMatch::name>("claim", &kPropertyName, "The name of the claim.").required(),
+    row::text<&PropertyMatch::value>(
+        "value", kAnyText,
+        "Its value, or of a list one of its items; '*' stands for any bytes. Without it, any "
+        "value.")
         .defaults_to("*"),
     row::boolean("unverified",
-                 "Whether the claim counts without the token being verified. Then anybody "
-                 "can make one that says so."),
+                 "Whether the claim counts without the token being verified. Then anybody can make "
+                 "one that says so."),
 };
 
 constexpr Section kClaimMatch = {"a claim of 'match'",
                                  "A claim that the request's token must make.", kClaimMatchFields};
 
 constexpr Field kMatchFields[] = {
-    row::texts("method", &kMethod, "The method, or several of which one must fit."),
-    row::texts("host", &kHost, "The host, or several; '*' stands for any bytes."),
-    row::texts("path", &kPath,
-               "The path without its query, or several; '*' stands for any bytes, "
-               "slashes included."),
-    row::choice("case", kPathCaseNames,
-                "Whether 'path' is compared in the case that it is written in, or in any: as "
-                "origins do that answer /Login as /login.")
+    row::texts<&RequestMatch::methods>("method", &kMethod,
+                                       "The method, or several of which one must fit."),
+    row::texts<&RequestMatch::hosts>("host", &kHost,
+                                     "The host, or several; '*' stands for any bytes."),
+    row::texts<&RequestMatch::paths>(
+        "path", &kPath,
+        "The path without its query, or several; '*' stands for any bytes, slashes included."),
+    row::choice<&RequestMatch::path_case>(
+        "case", kPathCaseNames,
+        "Whether 'path' is compared in the case that it is written in, or in any: as origins do "
+        "that answer /Login as /login.")
         .defaults_to("sensitive"),
-    row::choice("trailing_slash", kTrailingSlashNames,
-                "Whether a path with a slash at its end is another one for 'path', or the same: "
-                "as for origins that answer /login/ as /login.")
+    row::choice<&RequestMatch::trailing_slash>(
+        "trailing_slash", kTrailingSlashNames,
+        "Whether a path with a slash at its end is another one for 'path', or the same: as for "
+        "origins that answer /login/ as /login.")
         .defaults_to("distinct"),
     row::texts("path_regex", &kRegex,
                "An expression in the syntax of RE2 for the whole path, or several."),
@@ -83,9 +92,9 @@ constexpr Field kMatchFields[] = {
     row::sections("header", kHeaderMatch, "Headers that must all be there."),
     row::sections("cookie", kNamedMatch, "Cookies that must all be there."),
     row::sections("jwt", kClaimMatch, "Claims that the request's token must all make."),
-    row::texts("country", &kCountry,
-               "The country of the client, or several. Needs country_header or "
-               "country_database."),
+    row::texts<&RequestMatch::countries>(
+        "country", &kCountry,
+        "The country of the client, or several. Needs country_header or country_database."),
     row::texts("client", &kNetworkForm,
                "The networks of which one must hold the client's address."),
     row::sections("all", kMatchSection, "Maps like this one, all of which must hold."),
@@ -95,11 +104,10 @@ constexpr Field kMatchFields[] = {
 
 }  // namespace
 
-constexpr Section kMatchSection = {
-    "'match'",
-    "How a request must look. All fields must hold; without any, the match holds "
-    "for every request.",
-    kMatchFields};
+constexpr Section kMatchSection = {"'match'",
+                                   "How a request must look. All fields must hold; without any, "
+                                   "the match holds for every request.",
+                                   kMatchFields};
 
 namespace {
 
@@ -109,25 +117,27 @@ constexpr Field kActiveFields[] = {
     row::text("to", &kTimeOfDay,
               "When it ends, in quotes; if that is before 'from', on the next day.")
         .defaults_to("24:00"),
-    row::text("zone", &kZone, "The time zone, such as Europe/Berlin.").defaults_to("UTC"),
+    row::text<&Schedule::Spec::zone>("zone", &kZone, "The time zone, such as Europe/Berlin.")
+        .defaults_to("UTC"),
 };
 
 constexpr Section kActive = {"'active'", "Hours of the week, by the clocks of a time zone.",
                              kActiveFields};
 
-constexpr Field kAlgorithm = row::choice("algorithm", kAlgorithmNames,
-                                         "How limit and window are read. Without it, as the "
-                                         "rule's own.");
+constexpr Field kAlgorithm = row::choice<&QuotaSpec::algorithm>(
+    "algorithm", kAlgorithmNames, "How limit and window are read. Without it, as the rule's own.");
 
-constexpr Field kLimit =
-    row::integer("limit", {0, kLimitMax}, "How many units a key may spend in a window.").required();
+constexpr Field kLimit = row::integer<&QuotaSpec::limit>(
+                             "limit", {0, kLimitMax}, "How many units a key may spend in a window.")
+                             .required();
 
 constexpr Field kWindow =
-    row::duration("window", kWindowRange, "The length of the window.").required();
+    row::duration<&QuotaSpec::window>("window", kWindowRange, "The length of the window.")
+        .required();
 
-constexpr Field kBurst = row::integer("burst", {1, kLimitMax},
-                                      "Only for token_bucket: the most that can be spent at "
-                                      "once. Without it, the limit.");
+constexpr Field kBurst = row::integer<&QuotaSpec::burst>(
+    "burst", {1, kLimitMax},
+    "Only for token_bucket: the most that can be spent at once. Without it, the limit.");
 
 constexpr Field kMoreLimitsFields[] = {kLimit, kWindow, kAlgorithm, kBurst};
 
@@ -174,32 +184,36 @@ constexpr FieldRange kDelayRange = {1'000, 3'600'000'000};
 
 constexpr Field kOnDenyFields[] = {
     row::texts("block", kAnyText,
-               "How long a key that is denied is blocked: then it is denied without being "
-               "counted. Several durations: the first block, the second, and so on."),
-    row::integer("block_after", {1, 1000}, "How many denials within block_window lead to a block.")
+               "How long a key that is denied is blocked: then it is denied without being counted. "
+               "Several durations: the first block, the second, and so on."),
+    row::integer<&Denial::block_after>("block_after", {1, 1000},
+                                       "How many denials within block_window lead to a block.")
         .defaults_to("1"),
-    row::duration("block_window", kWindowRange,
-                  "The time in which denials are counted for block_after.")
+    row::duration<&Denial::block_window>("block_window", kWindowRange,
+                                         "The time in which denials are counted for block_after.")
         .defaults_to("1m"),
-    row::duration("block_memory", kWindowRange,
-                  "How long a block that has ended counts for the length of the next, at "
-                  "least.")
+    row::duration<&Denial::block_memory>(
+        "block_memory", kWindowRange,
+        "How long a block that has ended counts for the length of the next, at least.")
         .defaults_to("1d"),
-    row::duration("delay_up_to", kDelayRange,
-                  "Only for nginx with Weir in it, and token_bucket: a request that would be "
-                  "denied waits for its turn instead, so long at most, at most a window."),
-    row::integer("waiting_max", {1, 100'000},
-                 "How many requests of the rule wait at once in one nginx; more are denied.")
+    row::duration<&Denial::delay_max>(
+        "delay_up_to", kDelayRange,
+        "Only for nginx with Weir in it, and token_bucket: a request that would be denied waits "
+        "for its turn instead, so long at most, at most a window."),
+    row::integer<&Denial::waiting_max>(
+        "waiting_max", {1, 100'000},
+        "How many requests of the rule wait at once in one nginx; more are denied.")
         .defaults_to("100"),
-    row::integer("status", {400, 499},
-                 "The status of the answer, where the door is HTTP and its proxy does not "
-                 "want another. Without it, 429. Not 5xx, which proxies take for no answer and "
-                 "let pass."),
-    row::text("content_type", &kHeaderText,
-              "The content type of the body: says how what is filled in is escaped."),
+    row::integer<&Denial::status>(
+        "status", {400, 499},
+        "The status of the answer, where the door is HTTP and its proxy does not want another. "
+        "Without it, 429. Not 5xx, which proxies take for no answer and let pass."),
+    row::text<&Denial::content_type>(
+        "content_type", &kHeaderText,
+        "The content type of the body: says how what is filled in is escaped."),
     row::text("body", kAnyText,
-              "The body of the answer; {{key}}, {{retry_after}} and the like stand for "
-              "what the denial is about."),
+              "The body of the answer; {{key}}, {{retry_after}} and the like stand for what the "
+              "denial is about."),
     row::sections("header", kDenyHeader, "Headers of the answer beside those about the limit."),
 };
 
@@ -222,9 +236,9 @@ constexpr Section kCountIf = {"'count_if'", "Which responses count.", kCountIfFi
 constexpr TextForm kSurgeLimit = {"^[1-9][0-9]?%$", "a part of the limits from 1% to 99%"};
 
 constexpr Field kOnSurgeFields[] = {
-    row::text("limit", &kSurgeLimit,
-              "The part of each limit, and burst, that holds while the traffic is unusual: "
-              "50%, for one.")
+    row::text(
+        "limit", &kSurgeLimit,
+        "The part of each limit, and burst, that holds while the traffic is unusual: 50%, for one.")
         .required(),
 };
 
@@ -232,26 +246,29 @@ constexpr Section kOnSurge = {"'on_surge'", "What unusual traffic of the rule br
                               kOnSurgeFields};
 
 constexpr TextForm kKeyPart = {
-    "^(client(/([0-9]|[12][0-9]|3[0-2])/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?"
-    "|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-    "|(query|cookie|jwt):[!-~]+)$",
-    "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, "
-    "host, path, country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM"};
+    "^(client(/([0-9]|[12][0-9]|3[0-2])/"
+    "([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))?|method|host|path|country|header:[A-Za-z0-9!#$%&'*+.^_`"
+    "|~-]+|(query|cookie|jwt):[!-~]+)$",
+    "client, client/24/48 (the bits that count of IPv4 and IPv6 addresses), method, host, path, "
+    "country, header:NAME, query:NAME, cookie:NAME or jwt:CLAIM"};
 
 constexpr Field kDescriptorEntryFields[] = {
-    row::text("key", &kNotEmpty, "The key of the entry.").required(),
-    row::text("value", kAnyText,
-              "Its value; '*' stands for any bytes. Without it, any value. A value that "
-              "is left open is part of the counter's key."),
-    row::boolean("share_threshold",
-                 "Only for a value with '*': all values that match share one counter."),
+    row::text<&DescriptorEntry::key>("key", &kNotEmpty, "The key of the entry.").required(),
+    row::text<&DescriptorEntry::value>(
+        "value", kAnyText,
+        "Its value; '*' stands for any bytes. Without it, any value. A value that is left "
+        "open is part of the counter's key."),
+    row::boolean<&DescriptorEntry::shares>(
+        "share_threshold", "Only for a value with '*': all values that match share one counter."),
 };
 
 constexpr Section kDescriptorEntry = {"an entry of 'descriptor'",
                                       "One entry of Envoy's descriptor.", kDescriptorEntryFields};
 
 constexpr Field kDescriptorMatchFields[] = {
-    row::text("domain", &kNotEmpty, "The domain of Envoy's rate limit filter.").required(),
+    row::text<&DescriptorMatch::domain>("domain", &kNotEmpty,
+                                        "The domain of Envoy's rate limit filter.")
+        .required(),
     row::sections("entries", kDescriptorEntry,
                   "The entries of the descriptor, all of them and in this order.")
         .required(),
@@ -269,81 +286,88 @@ constexpr Condition kOfRequests = {"of", "requests"};
 constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
 
 constexpr Field kRuleFields[] = {
-    row::id("id",
-            "The name of the rule, by which requests, metrics and logs refer to it. "
-            "Unique in the file. Counters belong to it: a renamed rule starts anew.")
+    row::id<&Rule::id>("id",
+                       "The name of the rule, by which requests, metrics and logs refer to it. "
+                       "Unique in the file. Counters belong to it: a renamed rule starts anew.")
         .required(),
-    row::text("name", &kRuleName, "What people call the rule, on pages and in documents."),
+    row::text<&Rule::name>("name", &kRuleName,
+                           "What people call the rule, on pages and in documents."),
     row::choice("of", kLimited,
                 "What the limit is of: requests in a window; or concurrency, only for nginx with "
                 "Weir in it: requests under way at once, each until its response has been sent.")
         .defaults_to("requests"),
-    row::choice("algorithm", kAlgorithmNames, "How limit and window are read.")
+    row::choice<&QuotaSpec::algorithm>("algorithm", kAlgorithmNames,
+                                       "How limit and window are read.")
         .defaults_to("sliding_window")
         .only_if(kOfRequests),
-    row::integer("limit", {0, kLimitMax},
-                 "How many units a key may spend in a window, or requests it may have under way. "
-                 "0 denies everything.")
+    row::integer<&QuotaSpec::limit>("limit", {0, kLimitMax},
+                                    "How many units a key may spend in a window, or requests it "
+                                    "may have under way. 0 denies everything.")
         .required(),
-    row::duration("window", kWindowRange,
-                  "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or "
-                  "1h30m, or a number of seconds with up to six decimals.")
+    row::duration<&QuotaSpec::window>(
+        "window", kWindowRange,
+        "The length of the window, 1ms to 366d: a duration such as 500ms, 90s or 1h30m, or a "
+        "number of seconds with up to six decimals.")
         .required()
         .only_if(kOfRequests),
-    row::integer("burst", {1, kLimitMax},
-                 "Only for token_bucket: the most a key can spend at once. Without it, the "
-                 "limit. At most what is refilled in 4 times 366 days.")
+    row::integer<&QuotaSpec::burst>(
+        "burst", {1, kLimitMax},
+        "Only for token_bucket: the most a key can spend at once. Without it, the limit. At most "
+        "what is refilled in 4 times 366 days.")
         .only_if({"algorithm", "token_bucket"}),
-    row::boolean("enabled",
-                 "A disabled rule is checked like any other, but allows everything and "
-                 "counts nothing.")
+    row::boolean<&Rule::enabled>(
+        "enabled",
+        "A disabled rule is checked like any other, but allows everything and counts nothing.")
         .defaults_to("true"),
-    row::boolean("shadow",
-                 "Whether the rule only counts and reports, but never denies a request or "
-                 "descriptor that it has matched."),
-    row::choice(
+    row::boolean<&Rule::shadow>("shadow",
+                                "Whether the rule only counts and reports, but never denies a "
+                                "request or descriptor that it has matched."),
+    row::choice<&Rule::mode>(
         "mode", kModeNames,
-        "How the nodes that share a store agree: local (each counts for itself), "
-        "async (each counts and tells the others), leased (each spends what "
-        "the store has charged ahead) or strict (the store decides). Without it, the node's mode. "
-        "Without a store, every rule is local.")
+        "How the nodes that share a store agree: local (each counts for itself), async (each "
+        "counts and tells the others), leased (each spends what the store has charged ahead) or "
+        "strict (the store decides). Without it, the node's mode. Without a store, every rule is "
+        "local.")
         .only_if(kOfRequests),
-    row::choice("on_store_failure", kOnStoreFailureNames,
-                "What happens while the shared store does not answer: local (this node "
-                "decides by its share of the limit), allow or deny.")
+    row::choice<&Rule::on_store_failure>(
+        "on_store_failure", kOnStoreFailureNames,
+        "What happens while the shared store does not answer: local (this node decides by its "
+        "share of the limit), allow or deny.")
         .defaults_to("local")
         .only_if(kOfRequests),
-    row::choice("on_full", kOnFullNames,
-                "What happens to a new key when memory could count it only by forgetting a "
-                "key that has nothing left of its limit: allow (the new key is counted in "
-                "its place) or deny (the new key is denied, and nobody is forgotten).")
+    row::choice<&Rule::on_full>(
+        "on_full", kOnFullNames,
+        "What happens to a new key when memory could count it only by forgetting a key that has "
+        "nothing left of its limit: allow (the new key is counted in its place) or deny (the new "
+        "key is denied, and nobody is forgotten).")
         .defaults_to("allow"),
     row::boolean("overdraft",
                  "Whether costs count whether or not they fit: for work whose cost is known when "
                  "it is done. A key that goes beyond its limit is denied until the debt is paid, "
                  "and owes twice its limit at most; denials count, too.")
         .only_if(kOfRequests),
-    row::id("group",
-            "In each group, the first rule that matches a request applies. "
-            "Without it, the group of all rules that have none. At most 16 groups."),
+    row::id<&Rule::group>("group",
+                          "In each group, the first rule that matches a request applies. Without "
+                          "it, the group of all rules that have none. At most 16 groups."),
     row::section("active", kActive,
-                 "The hours of the week in which the rule is in force. Without it, always. "
-                 "Outside of them it is as if disabled."),
+                 "The hours of the week in which the rule is in force. Without it, always. Outside "
+                 "of them it is as if disabled."),
     row::section("match", kMatchSection,
                  "Which requests of proxies (/auth) the rule is for. Without it, and without "
                  "'descriptor', the rule applies where it is named. {} is every request."),
-    row::texts("key", &kKeyPart,
-               "What of a matched request has its own counter: client, method, host, path, "
-               "header:NAME, or several. client/24/48 counts IPv4 addresses by their "
-               "first 24 bits and IPv6 addresses by 48; client alone is client/32/64. "
-               "Several make one key together; headers, parameters, cookies and claims with "
-               "client behind them are tried in turn, and the first that is there counts. "
-               "Without it, all requests share one counter."),
-    row::choice("missing", kMissingPartNames,
-                "What becomes of a request that lacks a header, parameter, cookie or claim of "
-                "the key, or whose token does not count: its client's address stands in for it "
-                "(client), all such requests share one counter (shared), they are denied "
-                "(deny), or the rule does not apply to them (skip).")
+    row::texts(
+        "key", &kKeyPart,
+        "What of a matched request has its own counter: client, method, host, path, header:NAME, "
+        "or several. client/24/48 counts IPv4 addresses by their first 24 bits and IPv6 addresses "
+        "by 48; client alone is client/32/64. Several make one key together; headers, parameters, "
+        "cookies and claims with client behind them are tried in turn, and the first that is there "
+        "counts. Without it, all requests share one counter."),
+    row::choice<&Rule::missing>(
+        "missing", kMissingPartNames,
+        "What becomes of a request that lacks a header, parameter, cookie or claim of the key, or "
+        "whose token does not count: its client's address stands in for it (client), all such "
+        "requests share one counter (shared), they are denied (deny), or the rule does not apply "
+        "to them (skip).")
         .defaults_to("client"),
     row::section("descriptor", kDescriptorMatch,
                  "Which descriptors of Envoy's rate limit filter the rule is for.")
@@ -355,26 +379,26 @@ constexpr Field kRuleFields[] = {
     row::text("tier", &kKeyPart,
               "What of a matched request names its tier: header:X-Plan, for one.")
         .only_if(kOfRequests),
-    row::sections("tiers", kTier,
-                  "Limits of tiers, instead of the rule's own. Keys of no tier have the "
-                  "rule's own.")
+    row::sections(
+        "tiers", kTier,
+        "Limits of tiers, instead of the rule's own. Keys of no tier have the rule's own.")
         .only_if(kOfRequests),
     row::sections("overrides", kOverride, "Limits of named keys, instead of all others.")
         .only_if(kOfRequests),
     row::texts("allow", kAnyText,
                "Keys, and networks of clients, that pass without being counted."),
-    row::texts("deny", kAnyText,
-               "Keys, and networks of clients, that are denied without being counted. "
-               "Wins over 'allow'."),
+    row::texts(
+        "deny", kAnyText,
+        "Keys, and networks of clients, that are denied without being counted. Wins over 'allow'."),
     row::text("cost", kAnyText,
-              "The units that a matched request spends: a number, or a property that "
-              "holds one, such as header:X-Cost; 1 where it holds none. For nginx with Weir in "
-              "it also response:NAME, a header of the response.")
+              "The units that a matched request spends: a number, or a property that holds one, "
+              "such as header:X-Cost; 1 where it holds none. For nginx with Weir in it also "
+              "response:NAME, a header of the response.")
         .defaults_to("1")
         .only_if(kOfRequests),
     row::section("count_if", kCountIf,
-                 "Only for nginx with Weir in it: a request is counted when its response is "
-                 "known, and only if the response is one of these.")
+                 "Only for nginx with Weir in it: a request is counted when its response is known, "
+                 "and only if the response is one of these.")
         .only_if(kOfRequests),
     row::text("reserve", kAnyText,
               "Only for what is counted by the response: how many units a request under way takes "

@@ -119,13 +119,13 @@ std::string joined(std::span<const std::string_view> lines) {
   return text;
 }
 
-EditRefusal not_one_below_the_other() {
+Fault not_one_below_the_other() {
   return {"the rules in the file are not a list with one rule below the other"};
 }
 
 // The edit without looking whether it does what it should.
-std::variant<std::string, EditRefusal> edited(std::string_view text, const RuleEdit& edit,
-                                              const YamlNode* root) {
+Result<std::string, Fault> edited(std::string_view text, const RuleEdit& edit,
+                                  const YamlNode* root) {
   const auto lines = lines_of(text);
   const YamlNode* const list = root == nullptr ? nullptr : value_of(*root, "rules");
   if (list == nullptr || list->kind == YamlNode::Kind::kEmpty) {
@@ -141,7 +141,7 @@ std::variant<std::string, EditRefusal> edited(std::string_view text, const RuleE
   const auto end = is_new ? first : item->end;
   const auto old_lines = std::span(lines).subspan(first, end - first);
   if (std::ranges::any_of(old_lines, may_have_comment)) {
-    return EditRefusal{"the rule's lines in the file have comments, which would be lost"};
+    return Fault{"the rule's lines in the file have comments, which would be lost"};
   }
   std::string before = joined(std::span(lines).first(first));
   if (!before.empty() && !before.ends_with('\n')) before += '\n';
@@ -164,10 +164,10 @@ void apply(const RuleEdit& edit, std::vector<RuleSource>& rules) {
 
 ConfigSources config_sources(std::string_view text) {
   const auto parsed = YamlDocument::parse(text);
-  const auto* const document = std::get_if<YamlDocument>(&parsed);
-  if (document == nullptr || document->root() == nullptr) return {};
-  ConfigSources sources{.others = others_of(*document->root()), .rules = {}};
-  const YamlNode* const list = value_of(*document->root(), "rules");
+  const YamlNode* const root = parsed ? parsed->root() : nullptr;
+  if (root == nullptr) return {};
+  ConfigSources sources{.others = others_of(*root), .rules = {}};
+  const YamlNode* const list = value_of(*root, "rules");
   if (list == nullptr) return sources;
   for (const YamlNode* rule : list->items) {
     if (auto rule_json = to_json(*rule)) {
@@ -187,19 +187,17 @@ std::string config_text(const ConfigSources& sources) {
   return text + "]}";
 }
 
-std::variant<std::string, EditRefusal> edit_rule(std::string_view text, const RuleEdit& edit) {
+Result<std::string, Fault> edit_rule(std::string_view text, const RuleEdit& edit) {
   const auto parsed = YamlDocument::parse(text);
-  const auto* const document = std::get_if<YamlDocument>(&parsed);
-  if (document == nullptr) return EditRefusal{"the file is not YAML"};
-  auto result = edited(text, edit, document->root());
-  auto* const changed = std::get_if<std::string>(&result);
-  if (changed == nullptr) return result;
+  if (!parsed) return Fault{"the file is not YAML"};
+  auto result = edited(text, edit, parsed->root());
+  if (!result) return result;
   // Anchors, odd indentation: whatever the lines are, the file must now say just this.
   ConfigSources expected = config_sources(text);
   apply(edit, expected.rules);
-  const ConfigSources now = config_sources(*changed);
+  const ConfigSources now = config_sources(*result);
   if (now.others != expected.others || now.rules != expected.rules) {
-    return EditRefusal{"the rule's lines in the file cannot be replaced by themselves"};
+    return Fault{"the rule's lines in the file cannot be replaced by themselves"};
   }
   return result;
 }

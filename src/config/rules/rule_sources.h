@@ -15,10 +15,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "config/config.h"
+#include "base/fault.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -47,9 +47,6 @@ struct RuleEdit {
   std::string id;
   std::optional<std::string> json{};
 };
-struct EditRefusal {
-  std::string reason;  // a sentence
-};
-std::variant<std::string, EditRefusal> edit_rule(std::string_view text, const RuleEdit& edit);
+Result<std::string, Fault> edit_rule(std::string_view text, const RuleEdit& edit);
 
 }  // namespace weir

@@ -35,8 +35,8 @@ TEST(RuleSources, AreAConfigurationWithARuleALine) {
 
 std::string edit(std::string_view text, const RuleEdit& wanted) {
   const auto result = edit_rule(text, wanted);
-  if (const auto* refusal = std::get_if<EditRefusal>(&result)) return "refused: " + refusal->reason;
-  return std::get<std::string>(result);
+  if (!result) return "refused: " + result.error().message;
+  return *result;
 }
 
 constexpr std::string_view kFile =

@@ -171,7 +171,7 @@ void parse_into(YamlTreeBuilder& builder, std::string_view text) {
 
 }  // namespace
 
-std::variant<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
+Result<YamlDocument, YamlError> YamlDocument::parse(std::string_view text) {
   if (auto error = check_yaml_text(text)) return *std::move(error);
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
 

@@ -15,10 +15,10 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "config/yaml/yaml_text.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -48,7 +48,7 @@ struct YamlNode {
 class YamlDocument {
  public:
   // An error is the first thing that is not YAML as described above.
-  static std::variant<YamlDocument, YamlError> parse(std::string_view text);
+  static Result<YamlDocument, YamlError> parse(std::string_view text);
 
   // Null if the file holds nothing but comments. Valid as long as the document, also
   // after a move of it.

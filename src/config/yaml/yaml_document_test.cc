@@ -11,17 +11,15 @@ namespace {
 
 YamlDocument parse(std::string_view text) {
   auto parsed = YamlDocument::parse(text);
-  const auto* error = std::get_if<YamlError>(&parsed);
-  EXPECT_EQ(error, nullptr) << (error != nullptr ? error->message : "");
-  return error != nullptr ? YamlDocument() : std::get<YamlDocument>(std::move(parsed));
+  EXPECT_TRUE(parsed.has_value()) << (!parsed ? parsed.error().message : "");
+  return parsed ? *std::move(parsed) : YamlDocument();
 }
 
 std::string error_of(std::string_view text) {
   const auto parsed = YamlDocument::parse(text);
-  const auto* error = std::get_if<YamlError>(&parsed);
-  if (error == nullptr) return "";
-  return std::to_string(error->place.line) + ":" + std::to_string(error->place.column) + " " +
-         error->message;
+  if (parsed) return "";
+  return std::to_string(parsed.error().place.line) + ":" +
+         std::to_string(parsed.error().place.column) + " " + parsed.error().message;
 }
 
 TEST(YamlDocument, IsATreeWithPlaces) {

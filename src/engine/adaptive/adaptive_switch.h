@@ -21,23 +21,11 @@
 #include <span>
 #include <string>
 
+#include "rules/adaptive_thresholds.h"
 #include "weir/quota.h"
 #include "weir/time.h"
 
 namespace weir {
-
-// `adaptive:` of the configuration, which says what each means (config/config_fields.cc).
-struct AdaptiveThresholds {
-  double burst_ratio = 3;
-  double burst_ratio_leave = 2;
-  double denied_share = 0.5;
-  double denied_share_leave = 0.3;
-  double rate_min = 20;  // requests a second
-  double rate_leave = 10;
-  Duration dwell = std::chrono::seconds(5);
-
-  friend bool operator==(const AdaptiveThresholds&, const AdaptiveThresholds&) = default;
-};
 
 // The requests of one rule in the last ten whole seconds.
 struct RecentRequests {

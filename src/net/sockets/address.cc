@@ -7,14 +7,14 @@
 #include <cstring>
 
 #include "base/assert.h"
-#include "base/decimal.h"
+#include "base/listen_address.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kUnixScheme = "unix:";
 
-StartError bad_address(std::string_view text) {
+Fault bad_address(std::string_view text) {
   return {"'" + std::string(text) +
           "' is no address to listen on; write HOST:PORT with an IP address or localhost, "
           "as in 127.0.0.1:8080 or [::1]:8080, or unix:/absolute/path"};
@@ -37,42 +37,28 @@ std::optional<IpAddress> ip_address_of(const sockaddr* place) {
   }
 }
 
-std::variant<Address, StartError> Address::parse(std::string_view text) {
-  if (text.starts_with(kUnixScheme)) return parse_path(text.substr(kUnixScheme.size()));
-  const auto colon = text.rfind(':');
-  if (colon == std::string_view::npos) return bad_address(text);
-  const auto port = read_port(text.substr(colon + 1));
-  auto host = std::string(text.substr(0, colon));
-  if (!port) return bad_address(text);
-
+Result<Address, Fault> Address::parse(std::string_view text) {
+  const auto read = ListenAddress::parse(text);
+  if (!read) return bad_address(text);
   auto address = Address();
-  if (host == "localhost") host = "127.0.0.1";
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-    address.storage_.v6.sin6_family = AF_INET6;
-    address.storage_.v6.sin6_port = htons(*port);
-    if (::inet_pton(AF_INET6, host.c_str(), &address.storage_.v6.sin6_addr) == 1) return address;
-    return bad_address(text);
+  auto& to = address.storage_;
+  const auto& bytes = read->host.bytes();
+  if (read->path.size() > kUnixPathMax) {
+    return Fault{"the path of a Unix socket is " + std::to_string(read->path.size()) +
+                 " bytes long; the system takes at most " + std::to_string(kUnixPathMax)};
   }
-  address.storage_.v4.sin_family = AF_INET;
-  address.storage_.v4.sin_port = htons(*port);
-  if (::inet_pton(AF_INET, host.c_str(), &address.storage_.v4.sin_addr) == 1) return address;
-  return bad_address(text);
-}
-
-std::variant<Address, StartError> Address::parse_path(std::string_view path) {
-  auto address = Address();
-  auto& place = address.storage_.unix_path;
-  const bool is_file =
-      path.starts_with('/') && !path.ends_with('/') && path.find('\0') == std::string_view::npos;
-  if (!is_file) return bad_address(std::string(kUnixScheme).append(path));
-  if (path.size() >= sizeof(place.sun_path)) {
-    return StartError{"the path of a Unix socket is " + std::to_string(path.size()) +
-                      " bytes long; the system takes at most " +
-                      std::to_string(sizeof(place.sun_path) - 1)};
+  if (!read->path.empty()) {
+    to.unix_path.sun_family = AF_UNIX;
+    std::ranges::copy(read->path, to.unix_path.sun_path);  // its end is zero already
+  } else if (read->is_v6) {
+    to.v6.sin6_family = AF_INET6;
+    to.v6.sin6_port = htons(read->port);
+    std::ranges::copy(bytes, to.v6.sin6_addr.s6_addr);
+  } else {
+    to.v4.sin_family = AF_INET;
+    to.v4.sin_port = htons(read->port);
+    std::memcpy(&to.v4.sin_addr, bytes.data() + bytes.size() - sizeof(in_addr), sizeof(in_addr));
   }
-  place.sun_family = AF_UNIX;
-  std::ranges::copy(path, place.sun_path);  // its end is zero already
   return address;
 }
 

@@ -20,16 +20,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
+#include "base/fault.h"
 #include "base/ip_address.h"
+#include "weir/result.h"
 
 namespace weir {
-
-// What was wrong with a start, in a sentence for the operator.
-struct StartError {
-  std::string message;
-};
 
 // None for a Unix socket.
 std::optional<IpAddress> ip_address_of(const sockaddr* place);
@@ -37,7 +33,7 @@ std::optional<IpAddress> ip_address_of(const sockaddr* place);
 class Address {
  public:
   // HOST:PORT or unix:PATH as above.
-  static std::variant<Address, StartError> parse(std::string_view text);
+  static Result<Address, Fault> parse(std::string_view text);
 
   // The address that `socket` is bound to. REQUIRES: it is a bound TCP or Unix socket.
   static Address of_socket(int socket);
@@ -55,7 +51,6 @@ class Address {
 
  private:
   Address() = default;
-  static std::variant<Address, StartError> parse_path(std::string_view path);
 
   union {
     sockaddr generic;

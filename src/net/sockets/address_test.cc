@@ -8,49 +8,31 @@ namespace {
 
 std::string parsed(std::string_view text) {
   const auto address = Address::parse(text);
-  if (const auto* error = std::get_if<StartError>(&address)) return error->message;
-  return std::get<Address>(address).to_string();
+  if (!address) return address.error().message;
+  return address->to_string();
 }
 
-bool is_local(std::string_view text) { return std::get<Address>(Address::parse(text)).is_local(); }
+bool is_local(std::string_view text) { return Address::parse(text)->is_local(); }
 
 TEST(Address, ReadsWhatItWrites) {
-  for (const auto* text : {"127.0.0.1:8080", "0.0.0.0:80", "[::1]:8080", "[::]:0",
-                           "[2001:db8::1]:65535", "10.1.2.3:1", "unix:/run/weir.sock"}) {
+  for (const auto* text :
+       {"127.0.0.1:8080", "0.0.0.0:80", "[::1]:8080", "[::]:0", "[2001:db8::1]:65535",
+        "[::ffff:192.0.2.1]:80", "10.1.2.3:1", "unix:/run/weir.sock"}) {
     EXPECT_EQ(parsed(text), text);
   }
   EXPECT_EQ(parsed("localhost:8080"), "127.0.0.1:8080");
 }
 
+// base/listen_address_test.cc has all that is none.
 TEST(Address, RefusesEverythingElseAndShowsAnExample) {
-  for (const auto* text : {"",
-                           ":",
-                           "8080",
-                           ":8080",
-                           "127.0.0.1",
-                           "127.0.0.1:",
-                           "127.0.0.1:x",
-                           "127.0.0.1:8080x",
-                           "127.0.0.1:65536",
-                           "127.0.0.1:080",
-                           "127.0.0.1:-1",
-                           "127.0.0.1: 80",
-                           "::1:8080",
-                           "[::1]",
-                           "[]:1",
-                           "[:1",
-                           "[127.0.0.1]:1",
-                           "example.com:80",
-                           "256.0.0.1:80",
-                           "http://127.0.0.1:80"}) {
-    EXPECT_THAT(parsed(text), testing::HasSubstr("write HOST:PORT")) << text;
+  for (const auto* text : {"", "127.0.0.1:65536", "example.com:80", "unix:run/weir.sock"}) {
+    EXPECT_THAT(parsed(text), testing::AllOf(testing::HasSubstr("write HOST:PORT"),
+                                             testing::HasSubstr("unix:/absolute/path")));
   }
 }
 
-TEST(Address, RefusesPathsThatAreNone) {
-  for (const auto* text : {"unix:", "unix:/", "unix:run/weir.sock", "unix:/run/"}) {
-    EXPECT_THAT(parsed(text), testing::HasSubstr("unix:/absolute/path")) << text;
-  }
+TEST(Address, TakesAPathThatTheKernelHasRoomFor) {
+  EXPECT_EQ(parsed("unix:/" + std::string(106, 'x')), "unix:/" + std::string(106, 'x'));
   EXPECT_THAT(parsed("unix:/" + std::string(107, 'x')),
               testing::HasSubstr("108 bytes long; the system takes at most 107"));
 }

@@ -18,7 +18,7 @@ constexpr int kBacklog = 4'096;
 
 constexpr mode_t kSocketFileMode = 0660;
 
-StartError listen_error(const Address& address, int error) {
+Fault listen_error(const Address& address, int error) {
   const auto where = address.to_string();
   const bool is_any_port = !address.is_unix() && address.port() == 0;
   switch (error) {
@@ -51,7 +51,7 @@ bool bind_to(const UniqueFd& socket, const Address& address) {
   return socket.is_open() && ::bind(socket.get(), address.data(), address.size()) == 0;
 }
 
-std::variant<UniqueFd, StartError> listen_tcp(const Address& address) {
+Result<UniqueFd, Fault> listen_tcp(const Address& address) {
   auto socket = make_socket(address);
   if (socket.is_open()) {
     switch_on(socket.get(), SOL_SOCKET, SO_REUSEPORT);
@@ -64,8 +64,7 @@ std::variant<UniqueFd, StartError> listen_tcp(const Address& address) {
   return socket;
 }
 
-std::variant<ListeningSockets, StartError> listen_on_port(const Address& address,
-                                                          std::size_t count) {
+Result<ListeningSockets, Fault> listen_on_port(const Address& address, std::size_t count) {
   if (address.port() != 0) {
     const auto probe = make_socket(address);
     if (!bind_to(probe, address)) return listen_error(address, errno);
@@ -73,19 +72,19 @@ std::variant<ListeningSockets, StartError> listen_on_port(const Address& address
   auto listening = ListeningSockets{.address = address, .sockets = {}, .file = {}};
   for (std::size_t i = 0; i < count; ++i) {
     auto opened = listen_tcp(listening.address);
-    if (auto* error = std::get_if<StartError>(&opened)) return std::move(*error);
-    auto& socket = listening.sockets.emplace_back(std::move(std::get<UniqueFd>(opened)));
+    if (!opened) return std::move(opened.error());
+    auto& socket = listening.sockets.emplace_back(std::move(*opened));
     listening.address = Address::of_socket(socket.get());  // what the others share
   }
   return listening;
 }
 
 // Makes room for a socket file at the path of `address`.
-std::optional<StartError> remove_stale_file(const Address& address) {
+std::optional<Fault> remove_stale_file(const Address& address) {
   struct stat file {};
   if (::lstat(address.path().c_str(), &file) != 0) return std::nullopt;
   if (!S_ISSOCK(file.st_mode)) {
-    return StartError{address.to_string() + ": there is a file of another kind; move it away"};
+    return Fault{address.to_string() + ": there is a file of another kind; move it away"};
   }
   const auto probe = make_socket(address);
   const bool is_dead = probe.is_open() &&
@@ -96,8 +95,7 @@ std::optional<StartError> remove_stale_file(const Address& address) {
   return std::nullopt;
 }
 
-std::variant<ListeningSockets, StartError> listen_on_path(const Address& address,
-                                                          std::size_t count) {
+Result<ListeningSockets, Fault> listen_on_path(const Address& address, std::size_t count) {
   if (auto error = remove_stale_file(address)) return std::move(*error);
   auto first = make_socket(address);
   // The mode that the file is born with: never one that lets others in. The process's mask
@@ -125,7 +123,7 @@ SocketFile::~SocketFile() {
   if (!path_.empty()) ::unlink(path_.c_str());
 }
 
-std::variant<ListeningSockets, StartError> listen_on(const Address& address, std::size_t count) {
+Result<ListeningSockets, Fault> listen_on(const Address& address, std::size_t count) {
   return address.is_unix() ? listen_on_path(address, count) : listen_on_port(address, count);
 }
 

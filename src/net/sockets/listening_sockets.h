@@ -17,11 +17,12 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/unique_fd.h"
 #include "net/sockets/address.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -48,6 +49,6 @@ struct ListeningSockets {
 };
 
 // REQUIRES: count > 0. The error names the address and what to do.
-std::variant<ListeningSockets, StartError> listen_on(const Address& address, std::size_t count);
+Result<ListeningSockets, Fault> listen_on(const Address& address, std::size_t count);
 
 }  // namespace weir

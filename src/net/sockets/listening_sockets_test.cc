@@ -30,11 +30,11 @@ TEST(ListeningSockets, SayThatTheSystemHasNoPortLeft) {
     if (!has_network) return;
     const auto anywhere = address_of("0.0.0.0:0");
     const auto last = listen_on(anywhere, 1);
-    ASSERT_TRUE(std::holds_alternative<ListeningSockets>(last));
-    EXPECT_EQ(std::get<ListeningSockets>(last).address.port(), 40000);
+    ASSERT_TRUE(last.has_value());
+    EXPECT_EQ(last->address.port(), 40000);
     const auto none = listen_on(anywhere, 1);
-    ASSERT_TRUE(std::holds_alternative<StartError>(none));
-    EXPECT_EQ(std::get<StartError>(none).message,
+    ASSERT_FALSE(none.has_value());
+    EXPECT_EQ(none.error().message,
               "0.0.0.0:0: the system has no port left to choose from; free some, widen "
               "net.ipv4.ip_local_port_range, or name a port");
   }).join();

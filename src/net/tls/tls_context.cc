@@ -36,7 +36,7 @@ SslContext make_context(const SSL_METHOD* method) {
 }
 
 // "the key FILE cannot be used: ...", with what OpenSSL says last.
-StartError tls_error(const std::string& what, const std::string& file) {
+Fault tls_error(const std::string& what, const std::string& file) {
   const auto first = ERR_peek_error();  // the system's, of which the last says nothing
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   auto message = what + " " + file + " cannot be used";
@@ -49,8 +49,8 @@ StartError tls_error(const std::string& what, const std::string& file) {
   return {std::move(message)};
 }
 
-std::optional<StartError> use_certificate(SSL_CTX* context, const std::string& certificate,
-                                          const std::string& key) {
+std::optional<Fault> use_certificate(SSL_CTX* context, const std::string& certificate,
+                                     const std::string& key) {
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1) {
     return tls_error("the certificate", certificate);
   }
@@ -98,8 +98,7 @@ std::unique_ptr<TlsStream> make_stream(SSL* ssl, int socket) {
 
 void SslContextDeleter::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
 
-std::variant<std::shared_ptr<const TlsContext>, StartError> TlsContext::load(
-    const TlsFiles& files) {
+Result<std::shared_ptr<const TlsContext>, Fault> TlsContext::load(const TlsFiles& files) {
   auto made = make_context(TLS_server_method());
   auto* context = made.get();
   set_server_rules(context);
@@ -119,8 +118,7 @@ std::unique_ptr<TlsStream> TlsContext::accept(int socket, const std::string& alp
   return stream;
 }
 
-std::variant<std::shared_ptr<const TlsTrust>, StartError> TlsTrust::load(
-    const TlsTrustFiles& files) {
+Result<std::shared_ptr<const TlsTrust>, Fault> TlsTrust::load(const TlsTrustFiles& files) {
   auto made = make_context(TLS_client_method());
   auto* context = made.get();
   const bool verifies = files.verification == TlsTrustFiles::Verification::kFull;

@@ -12,11 +12,12 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <variant>
 
+#include "base/fault.h"
 #include "net/sockets/address.h"
 #include "net/tls/tls_stream.h"
 #include "proto/dialer.h"
+#include "weir/result.h"
 
 struct ssl_ctx_st;
 
@@ -40,7 +41,7 @@ struct TlsFiles {
 class TlsContext {
  public:
   // The error names the file. It never repeats what is in a key.
-  static std::variant<std::shared_ptr<const TlsContext>, StartError> load(const TlsFiles& files);
+  static Result<std::shared_ptr<const TlsContext>, Fault> load(const TlsFiles& files);
 
   explicit TlsContext(SslContext context) : context_(std::move(context)) {}
 
@@ -58,7 +59,7 @@ class TlsContext {
 class TlsTrust {
  public:
   // As TlsContext::load().
-  static std::variant<std::shared_ptr<const TlsTrust>, StartError> load(const TlsTrustFiles& files);
+  static Result<std::shared_ptr<const TlsTrust>, Fault> load(const TlsTrustFiles& files);
 
   TlsTrust(SslContext context, TlsTrustFiles::Verification verification)
       : context_(std::move(context)), verification_(verification) {}

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "nginx/module/admin_request.h"
@@ -128,13 +127,13 @@ char* read_config(ngx_conf_t* conf, MainSettings& settings) {
   ngx_str_t path = words(conf)[1];
   if (ngx_conf_full_name(conf->cycle, &path, 1) != NGX_OK) return kFailed;
   auto loaded = Gateway::load(std::string(view_of(path)), rule_ids());
-  if (const auto* mistakes = std::get_if<Gateway::Sentences>(&loaded)) {
-    for (const std::string& mistake : *mistakes) refuse(conf, mistake);
+  if (!loaded) {
+    for (const std::string& mistake : loaded.error()) refuse(conf, mistake);
     return kFailed;
   }
   auto* const cleanup = ngx_pool_cleanup_add(conf->pool, 0);
   if (cleanup == nullptr) return kFailed;
-  settings.gateway = std::get<0>(std::move(loaded)).release();
+  settings.gateway = std::move(loaded)->release();
   cleanup->handler = delete_gateway;
   cleanup->data = settings.gateway;
   for (const std::string& warning : settings.gateway->warnings()) {
@@ -275,10 +274,8 @@ char* choose_rules(ngx_conf_t* conf, PlaceSettings& place) {
     names.push_back(view_of(name));
   }
   const auto chosen = main.gateway->choose(names);
-  if (const auto* error = std::get_if<std::string>(&chosen)) {
-    return refuse(conf, "weir_rules: " + *error);
-  }
-  place.rules = std::get<std::size_t>(chosen);
+  if (!chosen) return refuse(conf, "weir_rules: " + chosen.error().message);
+  place.rules = *chosen;
   return kOk;
 }
 

@@ -190,8 +190,7 @@ constexpr auto kTemplate = [](auto& io, auto& text) {
       text, [](const TextTemplate& it) { return it.text(); },
       [](std::string_view written) {
         auto made = TextTemplate::parse(written);
-        auto* const right = std::get_if<TextTemplate>(&made);
-        return right == nullptr ? std::nullopt : std::optional(std::move(*right));
+        return made ? std::optional(*std::move(made)) : std::nullopt;
       });
 };
 

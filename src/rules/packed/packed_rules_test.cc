@@ -5,7 +5,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace weir {
@@ -19,9 +18,7 @@ Quota quota(std::int64_t limit, Algorithm algorithm = Algorithm::kSlidingWindow,
       {.algorithm = algorithm, .limit = limit, .window = minutes(1), .burst = burst});
 }
 
-TextTemplate text(std::string_view written) {
-  return std::get<TextTemplate>(TextTemplate::parse(written));
-}
+TextTemplate text(std::string_view written) { return *TextTemplate::parse(written); }
 
 PropertyMatch property(std::string name, std::string value) {
   return {.name = std::move(name), .value = TextPattern(std::move(value))};

@@ -87,8 +87,7 @@ TrustedProxies::TrustedProxies()
     : networks_({*IpPrefix::parse("127.0.0.0/8"), *IpPrefix::parse("::1")}) {}
 
 bool TrustedProxies::trusts(const std::optional<IpAddress>& peer) const {
-  return !peer || std::ranges::any_of(
-                      networks_, [&](const IpPrefix& network) { return network.contains(*peer); });
+  return !peer || contain(networks_, *peer);
 }
 
 std::optional<ClientHeader> client_header_from_name(std::string_view name) {

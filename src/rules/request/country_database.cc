@@ -62,19 +62,19 @@ CountryDatabase::CountryDatabase(std::unique_ptr<File> file) : file_(std::move(f
 
 CountryDatabase::~CountryDatabase() = default;
 
-std::variant<CountryDatabase::Ptr, std::string> CountryDatabase::open(const std::string& path) {
+Result<CountryDatabase::Ptr, Fault> CountryDatabase::open(const std::string& path) {
   auto file = std::make_unique<File>();
   file->status = MMDB_open(path.c_str(), MMDB_MODE_MMAP, &file->database);
-  if (file->status == MMDB_FILE_OPEN_ERROR) return "it cannot be opened";
+  if (file->status == MMDB_FILE_OPEN_ERROR) return Fault{"it cannot be opened"};
   if (file->status != MMDB_SUCCESS) {
-    return std::string("it is no database in MaxMind's format, or not all of one (") +
-           MMDB_strerror(file->status) + ")";
+    return Fault{std::string("it is no database in MaxMind's format, or not all of one (") +
+                 MMDB_strerror(file->status) + ")"};
   }
   const std::string type = file->database.metadata.database_type;
   const Ptr opened(new CountryDatabase(std::move(file)));
   if (!opened->knows_countries()) {
-    return "no country is in it, since it is of the type '" + type +
-           "'; take one such as GeoLite2-Country";
+    return Fault{"no country is in it, since it is of the type '" + type +
+                 "'; take one such as GeoLite2-Country"};
   }
   return opened;
 }

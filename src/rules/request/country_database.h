@@ -12,9 +12,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 
+#include "base/fault.h"
 #include "base/ip_address.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -22,8 +23,7 @@ class CountryDatabase {
  public:
   using Ptr = std::shared_ptr<const CountryDatabase>;
 
-  // The text says what is wrong.
-  static std::variant<Ptr, std::string> open(const std::string& path);
+  static Result<Ptr, Fault> open(const std::string& path);
 
   CountryDatabase(const CountryDatabase&) = delete;
   CountryDatabase& operator=(const CountryDatabase&) = delete;

@@ -121,22 +121,25 @@ TokenScratch::TokenScratch() : parser(std::make_unique<json::parser>(kTokenMax))
 
 TokenScratch::~TokenScratch() = default;
 
-std::variant<TokenKey, std::string> TokenKey::hs256(std::string secret) {
-  if (secret.size() < kSecretMin) return "the secret is shorter than 32 bytes";
+Result<TokenKey, Fault> TokenKey::hs256(std::string secret) {
+  if (secret.size() < kSecretMin) return Fault{"the secret is shorter than 32 bytes"};
   TokenKey key;
   key.secret_ = std::move(secret);
   return key;
 }
 
-std::variant<TokenKey, std::string> TokenKey::rs256(const std::string& public_key_pem) {
+Result<TokenKey, Fault> TokenKey::rs256(const std::string& public_key_pem) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> memory(
       BIO_new_mem_buf(public_key_pem.data(), static_cast<int>(public_key_pem.size())), &BIO_free);
   TokenKey key;
   key.rsa_ = {PEM_read_bio_PUBKEY(memory.get(), nullptr, nullptr, nullptr), &EVP_PKEY_free};
-  if (key.rsa_ == nullptr) return "it holds no public key in PEM form (-----BEGIN PUBLIC KEY-----)";
-  if (EVP_PKEY_get_base_id(key.rsa_.get()) != EVP_PKEY_RSA) return "its key is not an RSA key";
+  if (key.rsa_ == nullptr) {
+    return Fault{"it holds no public key in PEM form (-----BEGIN PUBLIC KEY-----)"};
+  }
+  if (EVP_PKEY_get_base_id(key.rsa_.get()) != EVP_PKEY_RSA)
+    return Fault{"its key is not an RSA key"};
   if (EVP_PKEY_get_bits(key.rsa_.get()) < kRsaBitsMin) {
-    return "its key has less than 2048 bits";
+    return Fault{"its key has less than 2048 bits"};
   }
   return key;
 }

@@ -16,12 +16,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "base/name_value.h"
 #include "base/text_hash.h"
 #include "rules/request/token_verdict.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 struct evp_pkey_st;
@@ -36,9 +37,8 @@ inline constexpr std::size_t kTokenMax = 8192;  // bytes; longer ones are bad
 
 class TokenKey {
  public:
-  // The text says what is wrong.
-  static std::variant<TokenKey, std::string> hs256(std::string secret);
-  static std::variant<TokenKey, std::string> rs256(const std::string& public_key_pem);
+  static Result<TokenKey, Fault> hs256(std::string secret);
+  static Result<TokenKey, Fault> rs256(const std::string& public_key_pem);
 
   std::string_view algorithm() const { return rsa_ == nullptr ? "HS256" : "RS256"; }
   bool verifies(std::string_view text, std::string_view signature) const;

@@ -7,7 +7,6 @@
 #include <map>
 
 #include "base/assert.h"
-#include "rules/rule.h"
 
 namespace weir {
 namespace {
@@ -66,21 +65,16 @@ PathRegexes::PathRegexes(PathRegexes&&) noexcept = default;
 PathRegexes& PathRegexes::operator=(PathRegexes&&) noexcept = default;
 PathRegexes::~PathRegexes() = default;
 
-PathRegexes::PathRegexes(std::span<Rule> rules) {
+PathRegexes::PathRegexes(std::span<PathRegex* const> regexes) {
   auto set = std::make_unique<Set>(options_with(kRegexesMemoryMax), re2::RE2::ANCHOR_BOTH);
   std::map<std::string, int, std::less<>> numbers;
-  const auto number = [&](PathRegex& regex) {
-    const auto [known, fresh] = numbers.emplace(regex.pattern, static_cast<int>(numbers.size()));
-    regex.index = known->second;
-    if (!fresh) return;
-    regexes_.push_back(std::make_unique<re2::RE2>(regex.pattern, options_with(kRegexMemoryMax)));
-    const int in_set = set->Add(piece(regex.pattern), nullptr);
-    WEIR_ASSERT(in_set == regex.index);
-  };
-  for (Rule& rule : rules) {
-    if (!rule.match) continue;
-    for_each_match(*rule.match,
-                   [&](RequestMatch& match) { std::ranges::for_each(match.path_regexes, number); });
+  for (PathRegex* regex : regexes) {
+    const auto [known, fresh] = numbers.emplace(regex->pattern, static_cast<int>(numbers.size()));
+    regex->index = known->second;
+    if (!fresh) continue;
+    regexes_.push_back(std::make_unique<re2::RE2>(regex->pattern, options_with(kRegexMemoryMax)));
+    const int in_set = set->Add(piece(regex->pattern), nullptr);
+    WEIR_ASSERT(in_set == regex->index);
   }
   if (!regexes_.empty() && set->Compile()) set_ = std::move(set);
 }

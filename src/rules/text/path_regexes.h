@@ -27,8 +27,6 @@ class RE2;
 
 namespace weir {
 
-struct Rule;
-
 inline constexpr std::int64_t kRegexMemoryMax = std::int64_t{256} << 10;   // bytes, of one
 inline constexpr std::int64_t kRegexesMemoryMax = std::int64_t{64} << 20;  // of all
 inline constexpr int kRegexesStepsMax = 1 << 19;  // RE2's instructions of all, 16 bytes each
@@ -61,11 +59,17 @@ class SingleRegex {
   std::unique_ptr<re2::RE2> regex_;
 };
 
+// An expression of RE2 for the whole path.
+struct PathRegex {
+  std::string pattern;
+  int index = -1;  // in the PathRegexes of its rule set, which sets it
+};
+
 class PathRegexes {
  public:
   PathRegexes();
-  // Numbers the expressions of the rules. REQUIRES: RegexBudget finds no mistake.
-  explicit PathRegexes(std::span<Rule> rules);
+  // Numbers them, equal ones alike. REQUIRES: RegexBudget finds no mistake.
+  explicit PathRegexes(std::span<PathRegex* const> regexes);
   PathRegexes(PathRegexes&&) noexcept;
   PathRegexes& operator=(PathRegexes&&) noexcept;
   ~PathRegexes();

@@ -6,21 +6,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/rule.h"
-
 namespace weir {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<Rule> rules_for(const std::vector<std::string>& patterns) {
-  std::vector<Rule> rules;
-  for (const std::string& pattern : patterns) {
-    rules.emplace_back().match.emplace().path_regexes = {{.pattern = pattern}};
+// Expressions with their numbers.
+struct Numbered {
+  explicit Numbered(const std::vector<std::string>& patterns) {
+    for (const std::string& pattern : patterns) all.push_back({.pattern = pattern});
+    std::vector<PathRegex*> each;
+    for (PathRegex& regex : all) each.push_back(&regex);
+    regexes = PathRegexes(each);
   }
-  return rules;
-}
+
+  std::vector<PathRegex> all;
+  PathRegexes regexes;
+};
 
 std::vector<int> matches(const PathRegexes& regexes, std::string_view path) {
   std::vector<int> found = {99};
@@ -29,8 +32,8 @@ std::vector<int> matches(const PathRegexes& regexes, std::string_view path) {
 }
 
 TEST(PathRegexes, SayWhichMatchTheWholePath) {
-  auto rules = rules_for({"/users/[0-9]+", "/users/.*", "(?i)/ADMIN", "/a|/b"});
-  const PathRegexes regexes(rules);
+  const PathRegexes regexes =
+      std::move(Numbered({"/users/[0-9]+", "/users/.*", "(?i)/ADMIN", "/a|/b"}).regexes);
   EXPECT_THAT(matches(regexes, "/users/42"), ElementsAre(0, 1));
   EXPECT_THAT(matches(regexes, "/users/me"), ElementsAre(1));
   EXPECT_THAT(matches(regexes, "/users/42/posts"), ElementsAre(1));
@@ -43,20 +46,18 @@ TEST(PathRegexes, SayWhichMatchTheWholePath) {
 }
 
 TEST(PathRegexes, AreNumberedOncePerPattern) {
-  auto rules = rules_for({"/a", "/b", "/a"});
-  rules[1].match->none_of.emplace_back().path_regexes = {{.pattern = "/c"}};
-  EXPECT_EQ(PathRegexes(rules).size(), 3u);
-  EXPECT_EQ(rules[0].match->path_regexes[0].index, 0);
-  EXPECT_EQ(rules[1].match->path_regexes[0].index, 1);
-  EXPECT_EQ(rules[1].match->none_of[0].path_regexes[0].index, 2);
-  EXPECT_EQ(rules[2].match->path_regexes[0].index, 0);
+  const Numbered numbered({"/a", "/b", "/c", "/a"});
+  EXPECT_EQ(numbered.regexes.size(), 3u);
+  EXPECT_EQ(numbered.all[0].index, 0);
+  EXPECT_EQ(numbered.all[1].index, 1);
+  EXPECT_EQ(numbered.all[2].index, 2);
+  EXPECT_EQ(numbered.all[3].index, 0);
 }
 
 TEST(PathRegexes, AreTriedOneByOneIfTogetherTheyAreTooLarge) {
   std::vector<std::string> patterns;
   for (int i = 0; i < 400; ++i) patterns.push_back("/.*[ab]{900}x{900}" + std::to_string(i));
-  auto rules = rules_for(patterns);
-  const PathRegexes regexes(rules);
+  const PathRegexes regexes = std::move(Numbered(patterns).regexes);
   const std::string path = "/" + std::string(900, 'a') + std::string(900, 'x');
   EXPECT_THAT(matches(regexes, path + "7"), ElementsAre(7));
   EXPECT_THAT(matches(regexes, path + "400"), ElementsAre());

@@ -140,7 +140,7 @@ std::string TextTemplate::danger_in_json() const {
   return {};
 }
 
-std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view text) {
+Result<TextTemplate, Fault> TextTemplate::parse(std::string_view text) {
   TextTemplate made;
   made.text_ = text;
   while (!text.empty()) {
@@ -150,14 +150,14 @@ std::variant<TextTemplate, std::string> TextTemplate::parse(std::string_view tex
     if (open == std::string_view::npos) break;
     text.remove_prefix(open + kOpen.size());
     const auto close = text.find(kClose);
-    if (close == std::string_view::npos) return "'{{' without '}}'";
+    if (close == std::string_view::npos) return Fault{"'{{' without '}}'"};
     const std::string_view name = text.substr(0, close);
     piece.place = place_named(name);
     if (!piece.place) {
-      return "'{{" + std::string(name.substr(0, 64)) +
-             "}}' is no place; there are rule, key, limit, remaining, count, retry_after, "
-             "reset_after, client, method, host, path, country, header:NAME, query:NAME, "
-             "cookie:NAME and jwt:CLAIM";
+      return Fault{"'{{" + std::string(name.substr(0, 64)) +
+                   "}}' is no place; there are rule, key, limit, remaining, count, retry_after, "
+                   "reset_after, client, method, host, path, country, header:NAME, query:NAME, "
+                   "cookie:NAME and jwt:CLAIM"};
     }
     text.remove_prefix(close + kClose.size());
   }

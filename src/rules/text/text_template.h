@@ -19,9 +19,11 @@
 #include <variant>
 #include <vector>
 
-#include "rules/key_part.h"
+#include "base/fault.h"
+#include "rules/request/key_part.h"
 #include "rules/request/request.h"
 #include "weir/decision.h"
+#include "weir/result.h"
 
 namespace weir {
 
@@ -48,8 +50,7 @@ struct TemplateValues {
 
 class TextTemplate {
  public:
-  // The error says what is wrong and what would be right.
-  static std::variant<TextTemplate, std::string> parse(std::string_view text);
+  static Result<TextTemplate, Fault> parse(std::string_view text);
 
   // The properties of requests that have a place in it.
   template <typename Visit>

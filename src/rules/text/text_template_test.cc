@@ -22,10 +22,10 @@ std::string rendered(std::string_view text, Escape escape, std::string_view key 
                           .retry_after = 1500ms,
                           .reset_after = 60s};
   auto parsed = TextTemplate::parse(text);
-  if (const auto* error = std::get_if<std::string>(&parsed)) return "error: " + *error;
+  if (!parsed) return "error: " + parsed.error().message;
   std::string out;
-  std::get<TextTemplate>(parsed).append(
-      {.rule = "login", .key = key, .decision = decision, .request = request}, escape, out);
+  parsed->append({.rule = "login", .key = key, .decision = decision, .request = request}, escape,
+                 out);
   return out;
 }
 
@@ -76,7 +76,7 @@ TEST(TextTemplate, EscapesByContentType) {
 // Outside of quotes the escape of a string let clients add members.
 TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
   const auto danger = [](std::string_view text) {
-    return std::get<TextTemplate>(TextTemplate::parse(text)).danger_in_json();
+    return TextTemplate::parse(text)->danger_in_json();
   };
   for (const char* safe : {R"({"key":"{{key}}"})", R"({"{{key}}":1})", R"({"n":{{limit}}})",
                            R"([{{remaining}},{{count}},{{retry_after}},{{reset_after}}])",
@@ -97,7 +97,7 @@ TEST(TextTemplate, KnowsWhereInJsonATextWouldBeMore) {
 // What a client sends was escaped as HTML there, and run all the same.
 TEST(TextTemplate, KnowsWhereInHtmlATextWouldBeCode) {
   const auto danger = [](std::string_view text) {
-    return std::get<TextTemplate>(TextTemplate::parse(text)).danger_in_html();
+    return TextTemplate::parse(text)->danger_in_html();
   };
   for (const char* safe : {"{{key}}",
                            "<p class=x>{{key}}</p>",
@@ -169,7 +169,7 @@ TEST(TextTemplate, KnowsScriptsAndWhetherItHasTexts) {
   }
   EXPECT_FALSE(is_script("application/json"));
   const auto has_texts = [](std::string_view text) {
-    return std::get<TextTemplate>(TextTemplate::parse(text)).has_texts();
+    return TextTemplate::parse(text)->has_texts();
   };
   EXPECT_FALSE(has_texts("retry({{retry_after}}, {{limit}}, {{count}})"));
   EXPECT_TRUE(has_texts("{{limit}} {{key}}"));

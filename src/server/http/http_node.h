@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/settings.h"
 #include "console/assets.h"
 #include "engine/login_guard.h"
 #include "observe/keys/fleet_keys.h"
@@ -80,11 +81,7 @@ struct HttpAccess {
 
 // The console: a page in the browser. Its files are constants.
 struct ConsoleOptions {
-  enum class Use : std::uint8_t {
-    kOff,
-    kOn,      // for those who may use the admin routes
-    kPublic,  // the figures for everybody, the rest for those
-  };
+  using Use = ConsoleUse;
   Use use = Use::kOff;
   std::span<const ConsoleAsset> assets{};
 

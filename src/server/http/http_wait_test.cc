@@ -5,7 +5,6 @@
 
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "engine/testing/late_store.h"
@@ -47,8 +46,7 @@ std::vector<Rule> rules() {
              .quota = quota,
              .match = RequestMatch(),
              .key_parts = {{.property = KeyPart::Property::kClient}}};
-  login.denial.body =
-      std::get<TextTemplate>(TextTemplate::parse("{{key}} at {{path}}, again in {{retry_after}}"));
+  login.denial.body = *TextTemplate::parse("{{key}} at {{path}}, again in {{retry_after}}");
   Rule shadow = login;
   shadow.id = "shadow";
   shadow.shadow = true;

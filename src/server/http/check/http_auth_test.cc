@@ -202,10 +202,8 @@ TEST(ForwardAuth, ADenialIsAnsweredAsItsRuleSays) {
   Rule rule = per_client("login", at_path("/login"), 0);
   rule.denial.status = 403;
   rule.denial.content_type = "application/json";
-  rule.denial.body =
-      std::get<TextTemplate>(TextTemplate::parse(R"({"error":"no","to":"{{header:x-name}}"})"));
-  rule.denial.headers.push_back(
-      {.name = "IP", .value = std::get<TextTemplate>(TextTemplate::parse("{{client}}"))});
+  rule.denial.body = *TextTemplate::parse(R"({"error":"no","to":"{{header:x-name}}"})");
+  rule.denial.headers.push_back({.name = "IP", .value = *TextTemplate::parse("{{client}}")});
   TestDoor door({.rules = {rule}, .access = {}});
   Fields fields = kForwarded;
   fields["X-Name"] = R"("}<b>)";

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 class ClientsOutOfMemory : public testing::Test {
  protected:
   void use(const std::string& url) {
-    client_ = make_redis_client(std::get<RedisUrl>(RedisUrl::parse(url)),
+    client_ = make_redis_client(*RedisUrl::parse(url),
                                 {.reactor = reactor_, .dialer = dialer_, .seed = 3}, states_,
                                 reactor_.now());
   }

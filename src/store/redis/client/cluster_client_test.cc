@@ -12,7 +12,7 @@ using Phase = LinkState::Phase;
 class ClusterClientTest : public testing::Test {
  protected:
   ClusterClientTest() {
-    auto url = std::get<RedisUrl>(RedisUrl::parse("redis-cluster://seed:1"));
+    auto url = *RedisUrl::parse("redis-cluster://seed:1");
     client = make_redis_client(url, {.reactor = reactor, .dialer = dialer, .seed = 3}, states,
                                reactor.now());
   }

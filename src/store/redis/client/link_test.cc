@@ -164,7 +164,7 @@ TEST(LinkLife, FailsWhatWaitsWhenItGoes) {
   FakeReactor reactor;
   FakeDialer dialer(reactor);
   NotedStates states;
-  auto url = std::get<RedisUrl>(RedisUrl::parse("redis://a:1"));
+  auto url = *RedisUrl::parse("redis://a:1");
   auto client = make_redis_client(url, {.reactor = reactor, .dialer = dialer, .seed = 1}, states,
                                   reactor.now());
   Server server(dialer.accept("a:1"), reactor);

@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 using Topology = RedisUrl::Topology;
-using Fault = std::optional<std::string>;
+using Mistake = std::optional<std::string>;
 
 struct Scheme {
   std::string_view name;
@@ -71,7 +71,7 @@ Parts parts_of(std::string_view text) {
   return parts;
 }
 
-Fault read_login(const Parts& parts, RedisCredentials& credentials) {
+Mistake read_login(const Parts& parts, RedisCredentials& credentials) {
   if (!parts.has_login) return {};
   const auto [user, password] = split(parts.login, ':');
   const auto decoded_user = unencoded(user);
@@ -94,7 +94,7 @@ bool is_host_name(std::string_view text) {
 }
 
 // Nothing of it is repeated: a password with a bare / or @ in it may have ended up here.
-Fault read_host(std::string_view text, const Scheme& scheme, std::vector<Destination>& hosts) {
+Mistake read_host(std::string_view text, const Scheme& scheme, std::vector<Destination>& hosts) {
   Destination host{.port = scheme.port, .encryption = scheme.encryption};
   std::string_view port;
   if (text.starts_with('[')) {
@@ -123,7 +123,7 @@ Fault read_host(std::string_view text, const Scheme& scheme, std::vector<Destina
   return {};
 }
 
-Fault read_hosts(std::string_view text, const Scheme& scheme, std::vector<Destination>& hosts) {
+Mistake read_hosts(std::string_view text, const Scheme& scheme, std::vector<Destination>& hosts) {
   const auto count = static_cast<std::size_t>(std::ranges::count(text, ',')) + 1;
   if (count > 1 && scheme.topology == Topology::kSingle) {
     return "several hosts need redis-sentinel:// or redis-cluster://";
@@ -131,13 +131,13 @@ Fault read_hosts(std::string_view text, const Scheme& scheme, std::vector<Destin
   if (count > RedisUrl::kHostsMax) return "there may be 32 hosts; the others are found by asking";
   for (std::size_t i = 0; i < count; ++i) {
     const auto [host, rest] = split(text, ',');
-    if (auto fault = read_host(host, scheme, hosts)) return fault;
+    if (auto mistake = read_host(host, scheme, hosts)) return mistake;
     text = rest;
   }
   return {};
 }
 
-Fault read_database(std::string_view text, int& database) {
+Mistake read_database(std::string_view text, int& database) {
   if (text.empty()) return {};
   const auto number = read_decimal<int>(text).value_or(-1);
   if (number < 0 || number > RedisUrl::kDatabaseMax) {
@@ -147,7 +147,7 @@ Fault read_database(std::string_view text, int& database) {
   return {};
 }
 
-Fault read_path(std::string_view path, const Scheme& scheme, RedisUrl& url) {
+Mistake read_path(std::string_view path, const Scheme& scheme, RedisUrl& url) {
   if (scheme.port == 0) {
     const auto decoded = unencoded(path);
     if (!decoded || decoded->size() < 2 || decoded->size() > kPathMax) {
@@ -187,8 +187,8 @@ std::string* place_of(std::string_view name, const Scheme& scheme, RedisUrl& url
   return nullptr;
 }
 
-Fault read_parameter(std::string_view name, const std::string& value, const Scheme& scheme,
-                     RedisUrl& url) {
+Mistake read_parameter(std::string_view name, const std::string& value, const Scheme& scheme,
+                       RedisUrl& url) {
   if (name == "db" && scheme.port == 0) return read_database(value, url.database);
   if (name == "verify" && scheme.encryption == Encryption::kTls) {
     if (value != "none") return "verify= takes only none; certificates are verified otherwise";
@@ -203,13 +203,13 @@ Fault read_parameter(std::string_view name, const std::string& value, const Sche
          "verify=none (TLS), sentinel_user= and sentinel_password= (sentinels)";
 }
 
-Fault read_query(std::string_view query, const Scheme& scheme, RedisUrl& url) {
+Mistake read_query(std::string_view query, const Scheme& scheme, RedisUrl& url) {
   while (!query.empty()) {
     const auto [parameter, rest] = split(query, '&');
     const auto [name, value] = split(parameter, '=');
     const auto decoded = unencoded(value);
     if (!decoded) return "a % in a parameter is written %25";
-    if (auto fault = read_parameter(name, *decoded, scheme, url)) return fault;
+    if (auto mistake = read_parameter(name, *decoded, scheme, url)) return mistake;
     query = rest;
   }
   if (url.tls.certificate.empty() != url.tls.key.empty()) {
@@ -221,7 +221,7 @@ Fault read_query(std::string_view query, const Scheme& scheme, RedisUrl& url) {
   return {};
 }
 
-Fault read_url(std::string_view text, RedisUrl& url) {
+Mistake read_url(std::string_view text, RedisUrl& url) {
   const auto end = text.find("://");
   const auto* const scheme = std::ranges::find(kSchemes, text.substr(0, end), &Scheme::name);
   if (end == std::string_view::npos || scheme == kSchemes.end()) {
@@ -230,13 +230,13 @@ Fault read_url(std::string_view text, RedisUrl& url) {
   }
   url.topology = scheme->topology;
   const Parts parts = parts_of(text.substr(end + 3));
-  if (auto fault = read_login(parts, url.credentials)) return fault;
+  if (auto mistake = read_login(parts, url.credentials)) return mistake;
   if (scheme->port != 0) {
-    if (auto fault = read_hosts(parts.hosts, *scheme, url.destinations)) return fault;
+    if (auto mistake = read_hosts(parts.hosts, *scheme, url.destinations)) return mistake;
   } else if (!parts.hosts.empty()) {
     return "a Unix socket has an absolute path and no host: unix:///run/redis.sock";
   }
-  if (auto fault = read_path(parts.path, *scheme, url)) return fault;
+  if (auto mistake = read_path(parts.path, *scheme, url)) return mistake;
   return read_query(parts.query, *scheme, url);
 }
 
@@ -251,13 +251,13 @@ std::string_view scheme_of(const RedisUrl& url) {
 
 }  // namespace
 
-std::variant<RedisUrl, RedisUrlError> RedisUrl::parse(std::string_view text) {
-  if (text.size() > kTextMax) return RedisUrlError{"the URL is longer than 4096 bytes"};
+Result<RedisUrl, Fault> RedisUrl::parse(std::string_view text) {
+  if (text.size() > kTextMax) return Fault{"the URL is longer than 4096 bytes"};
   const bool has_space = std::ranges::any_of(
       text, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; });
-  if (has_space) return RedisUrlError{"a URL has no spaces: they are written %20"};
+  if (has_space) return Fault{"a URL has no spaces: they are written %20"};
   RedisUrl url;
-  if (auto fault = read_url(text, url)) return RedisUrlError{*fault};
+  if (auto mistake = read_url(text, url)) return Fault{*std::move(mistake)};
   return url;
 }
 

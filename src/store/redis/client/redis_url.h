@@ -19,16 +19,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "base/fault.h"
 #include "proto/dialer.h"
+#include "weir/result.h"
 
 namespace weir {
-
-struct RedisUrlError {
-  std::string message;  // what is wrong and what would be right; never a password
-};
 
 struct RedisCredentials {
   std::string user;  // empty: the user "default"
@@ -44,7 +41,8 @@ struct RedisUrl {
   static constexpr std::size_t kHostsMax = 32;
   static constexpr int kDatabaseMax = 1'000'000;
 
-  static std::variant<RedisUrl, RedisUrlError> parse(std::string_view text);
+  // The fault never repeats a password.
+  static Result<RedisUrl, Fault> parse(std::string_view text);
 
   // For people: everything but passwords.
   std::string to_string() const;

@@ -13,7 +13,7 @@ using Phase = LinkState::Phase;
 class SentinelClientTest : public testing::Test {
  protected:
   SentinelClientTest() {
-    auto url = std::get<RedisUrl>(RedisUrl::parse("redis-sentinel://s:1,t:2/m"));
+    auto url = *RedisUrl::parse("redis-sentinel://s:1,t:2/m");
     client = make_redis_client(url, {.reactor = reactor, .dialer = dialer, .seed = 3}, states,
                                reactor.now());
   }

@@ -5,15 +5,15 @@
 #pragma once
 
 #include <optional>
-#include <variant>
 
 #include "config/setting_values.h"
 #include "store/redis/fleet/redis_fleet.h"
+#include "weir/result.h"
 
 namespace weir {
 
 // Nothing: it is alone. Neither its name nor its secret is among the settings.
-std::variant<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
+Result<std::optional<RedisFleetOptions>, SettingMistake> fleet_settings(
     const SettingValues& values);
 
 }  // namespace weir

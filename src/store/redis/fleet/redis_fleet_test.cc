@@ -40,7 +40,7 @@ class RedisFleetTest : public ::testing::Test {
  protected:
   RedisFleetOptions options() {
     RedisFleetOptions options;
-    options.url = std::get<RedisUrl>(RedisUrl::parse("redis://a:1"));
+    options.url = *RedisUrl::parse("redis://a:1");
     options.node = "me";
     return options;
   }

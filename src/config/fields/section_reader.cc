@@ -1,4 +1,4 @@
-#include "config/section_reader.h"
+#include "config/fields/section_reader.h"
 
 #include <algorithm>
 #include <utility>
@@ -153,6 +153,16 @@ void SectionReader::check_conditions() {
                                      "', but the " + std::string(condition.field) + " is " +
                                      std::string(choice(condition.field)) +
                                      "; remove one or change the other");
+  }
+}
+
+void SectionReader::fill(void* target, const void* tag) const {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Field& field = section_.fields[i];
+    if (field.member.owner != tag || field.member.fill == nullptr) continue;
+    auto value = setting_value(slots_[i].value);
+    if (!value) value = default_of(field);
+    if (value) field.member.fill(target, field, *value);
   }
 }
 

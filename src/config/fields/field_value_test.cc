@@ -1,4 +1,4 @@
-#include "config/field_value.h"
+#include "config/fields/field_value.h"
 
 #include <string>
 #include <string_view>

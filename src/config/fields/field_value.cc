@@ -1,4 +1,4 @@
-#include "config/field_value.h"
+#include "config/fields/field_value.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,8 +11,8 @@
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
+#include "base/listen_address.h"
 #include "base/nearest_name.h"
-#include "config/listen_address.h"
 
 namespace weir {
 namespace {
@@ -164,9 +164,9 @@ CheckedValue check_duration(const Field& field, const YamlNode& node) {
   return {*duration, {}};
 }
 
-CheckedValue check_listen_address(const Field& field, const YamlNode& node) {
-  if (!is_listen_address(node.text)) return wrong(field, node);
-  return {node.text, {}};
+bool is_listen_address(std::string_view text) {
+  const auto address = ListenAddress::parse(text);
+  return address && address->path.size() <= kUnixPathMax;
 }
 
 // Numbers and booleans are texts only where any text will do.
@@ -179,9 +179,8 @@ bool fits_form(const Field& field, const YamlNode& node) {
              node.text, re2::StringPiece(field.form->pattern.data(), field.form->pattern.size()));
 }
 
-CheckedValue check_any_text(const Field& field, const YamlNode& node) {
-  if (!fits_form(field, node)) return wrong(field, node);
-  return {node.text, {}};
+CheckedValue text_if(bool is_right, const Field& field, const YamlNode& node) {
+  return is_right ? CheckedValue{node.text} : wrong(field, node);
 }
 
 CheckedValue check_text_list(const Field& field, const YamlNode& node) {
@@ -209,8 +208,8 @@ CheckedValue check_text(const Field& field, const YamlNode& node) {
     case FieldType::kChoice: return check_choice(field, node);
     case FieldType::kName: return check_name(field, node);
     case FieldType::kDuration: return check_duration(field, node);
-    case FieldType::kListenAddress: return check_listen_address(field, node);
-    case FieldType::kText: return check_any_text(field, node);
+    case FieldType::kListenAddress: return text_if(is_listen_address(node.text), field, node);
+    case FieldType::kText: return text_if(fits_form(field, node), field, node);
     case FieldType::kSection:
     case FieldType::kSectionList:
     case FieldType::kTextList:
@@ -238,6 +237,16 @@ std::string_view form_text(const Field& field) {
   return field.form == kAnyText ? "a text" : field.form->expected;
 }
 
+struct ToSetting {
+  std::optional<SettingValue> operator()(std::monostate) const { return std::nullopt; }
+  std::optional<SettingValue> operator()(const YamlNode* list) const {
+    std::vector<std::string> texts;
+    for (const YamlNode* text : texts_of(*list)) texts.push_back(text->text);
+    return texts;
+  }
+  std::optional<SettingValue> operator()(const auto& plain) const { return plain; }
+};
+
 }  // namespace
 
 CheckedValue check_value(const Field& field, const YamlNode& node) {
@@ -249,6 +258,27 @@ CheckedValue check_value(const Field& field, const YamlNode& node) {
     return check_collection(field, node, YamlNode::Kind::kList);
   }
   return node.kind == YamlNode::Kind::kText ? check_text(field, node) : wrong(field, node);
+}
+
+std::optional<SettingValue> setting_value(const FieldValue& value) {
+  return std::visit(ToSetting(), value);
+}
+
+Result<SettingValue, Fault> read_setting(const Field& field, const std::string& text) {
+  using Style = YamlNode::Style;
+  const bool is_text = field.type != FieldType::kInteger && field.type != FieldType::kNumber &&
+                       field.type != FieldType::kBoolean;
+  const YamlNode node{.kind = YamlNode::Kind::kText,
+                      .style = is_text ? Style::kQuoted : Style::kPlain,
+                      .text = text};
+  auto checked = check_value(field, node);
+  if (!checked.mistake.empty()) return Fault{std::move(checked.mistake)};
+  return *setting_value(checked.value);
+}
+
+std::optional<SettingValue> default_of(const Field& field) {
+  if (field.default_text.empty()) return std::nullopt;
+  return *read_setting(field, std::string(field.default_text));
 }
 
 std::vector<const YamlNode*> texts_of(const YamlNode& node) {

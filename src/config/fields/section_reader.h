@@ -1,9 +1,10 @@
 // Reads one section of a configuration file: which fields it sets, and every mistake in it.
 //
 //   const SectionReader rule(kRuleSection, node, mistakes);
-//   if (rule.valid()) use(rule.get<std::int64_t>("limit"));
+//   rule.fill(quota);  // the members that rows name
+//   if (rule.valid()) use(rule.get<std::int64_t>("cost"));
 //
-// Thread rule: one thread. Tested by config_test.cc.
+// Thread rule: one thread. Tested by src/config/config_test.cc.
 
 #pragma once
 
@@ -13,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/config.h"
-#include "config/config_fields.h"
-#include "config/field_value.h"
+#include "config/fields/config_error.h"
+#include "config/fields/field_value.h"
+#include "config/fields/fields.h"
 #include "config/yaml/yaml_document.h"
 
 namespace weir {
@@ -60,6 +61,13 @@ class SectionReader {
     return found == nullptr ? std::nullopt : std::optional<T>(*found);
   }
 
+  // The members of `target` that rows of the section name: what the file sets, else the row's
+  // default, else what is there.
+  template <typename Struct>
+  void fill(Struct& target) const {
+    fill(&target, &kStructTag<Struct>);
+  }
+
   // The texts of a kTextList, in order; none if the file does not set it.
   std::vector<const YamlNode*> texts(std::string_view field) const;
 
@@ -94,6 +102,7 @@ class SectionReader {
     FieldValue value;
   };
 
+  void fill(void* target, const void* tag) const;
   std::size_t index_of(std::string_view field) const;
   const Slot& slot(std::string_view field) const { return slots_[index_of(field)]; }
   std::optional<SectionReader> item_of(std::string_view field, std::size_t index) const;

@@ -8,12 +8,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "config/config_fields.h"
+#include "base/fault.h"
+#include "config/fields/fields.h"
 #include "config/yaml/yaml_document.h"
+#include "weir/result.h"
 #include "weir/time.h"
 
 namespace weir {
@@ -31,6 +34,15 @@ struct CheckedValue {
 };
 
 CheckedValue check_value(const Field& field, const YamlNode& node);
+
+// Nothing if there is no value. REQUIRES: it is no section, list of sections, or tree
+std::optional<SettingValue> setting_value(const FieldValue& value);
+
+// Reads a command line's text.
+Result<SettingValue, Fault> read_setting(const Field& field, const std::string& text);
+
+// Nothing if the field has none.
+std::optional<SettingValue> default_of(const Field& field);
 
 // The texts of a text list that has been checked.
 std::vector<const YamlNode*> texts_of(const YamlNode& node);

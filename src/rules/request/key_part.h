@@ -1,7 +1,7 @@
 // KeyPart: a property of a request, as text: what keys are made of, and tiers, costs and
 // the answers to denials.
 //
-// Thread rule: values. Tested by traffic_rules_test.cc.
+// Thread rule: values. Tested by src/rules/traffic_rules_test.cc.
 
 #pragma once
 
@@ -44,16 +44,6 @@ struct KeyPart {
     return property == kHeader || property == kQuery || property == kCookie || property == kClaim;
   }
 };
-
-// What becomes of a request that lacks a part of its key: rules/rule_key.h.
-enum class MissingPart : std::uint8_t {
-  kClient,  // its address stands in for the part
-  kShared,  // all such requests have one counter
-  kDeny,
-  kSkip,  // the rule does not apply
-};
-inline constexpr std::array<std::string_view, 4> kMissingPartNames = {"client", "shared", "deny",
-                                                                      "skip"};
 
 // "client", "client/24/48", "method", "host", "path", "country", "header:NAME", "query:NAME",
 // "cookie:NAME", "jwt:CLAIM".

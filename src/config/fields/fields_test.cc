@@ -1,4 +1,4 @@
-#include "config/config_fields.h"
+#include "config/fields/fields.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "config/field_value.h"
+#include "config/fields/field_value.h"
 #include "weir/quota.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "rules/request/request_facts.h"
+#include "rules/request_facts.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "rules/request/request_facts.h"
+#include "rules/request_facts.h"
 
 #include <filesystem>
 #include <fstream>
@@ -96,7 +96,7 @@ TEST(RequestFacts, NeedWhatKeysAndTextsAreMadeOf) {
   EXPECT_EQ(needs_of_key(kClaim), "headers ");
   EXPECT_EQ(needs_of_key(kCountry), "headers ");
   Rule rule;
-  rule.denial.body = std::get<TextTemplate>(TextTemplate::parse("{{host}}"));
+  rule.denial.body = *TextTemplate::parse("{{host}}");
   EXPECT_EQ(needs_of(rule), "host ");
 }
 
@@ -192,7 +192,7 @@ CountryDatabase::Ptr japanese_database() {
   std::ofstream(path, std::ios::binary) << country_file(kNetworks);
   const auto opened = CountryDatabase::open(path.string());
   std::filesystem::remove(path);
-  return std::get<CountryDatabase::Ptr>(opened);
+  return *opened;
 }
 
 TEST(RequestFacts, AskTheDatabaseWhereNoHeaderSaysTheCountry) {

@@ -1,0 +1,299 @@
+// The fields of a configuration file, in one table.
+//
+// A row is a whole setting: the loader's checks and messages, the JSON Schema, the option
+// of `weir serve`, the environment variable, the default, the warning that only a restart
+// changes it, and the table in docs/reference/settings.md come from it. To add one: add its row,
+// and the member that it fills (config/settings.h), refresh both documents with
+// WEIR_UPDATE_EXPECTED=1 config_test, and read the member where it is used. A row whose member
+// has another type does not compile. The fields of rules have rows alike (rules/rule_fields.cc).
+//
+//   row::duration<&StoreSettings::deadline>("deadline", {1'000, 10'000'000}, "How long ...")
+//       .defaults_to("20ms")
+//       .set_by({"--redis-deadline", "How long a check may wait for the Redis"})
+//       .needs_restart(),
+//
+// Thread rule: constants. Tested by fields_test.cc and src/config/config_schema_test.py.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "rules/text/text_pattern.h"
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+enum class FieldType : std::uint8_t {
+  kSection,      // a map with fields of its own
+  kSectionList,  // a list of such maps
+  kInteger,      // min to max
+  kNumber,       // min to max, with or without decimals
+  kBoolean,
+  kChoice,    // one of `choices`
+  kName,      // 1 to 64 of letters, digits and _ . : -
+  kDuration,  // min to max, in microseconds
+  kListenAddress,
+  kText,      // of the field's form; without one any text, number or boolean
+  kTextList,  // one such text, or a list of them
+  kTree,      // any map
+};
+
+// What a text must look like.
+struct TextForm {
+  std::string_view pattern;   // of the whole; means the same to RE2 and to JSON Schema
+  std::string_view expected;  // "a path that begins with '/'"
+};
+
+inline constexpr TextForm kNotEmpty = {"^[^\\x00]+$", "a text that is not empty"};
+inline constexpr TextForm kHeaderNameForm = {"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",  // RFC 9110, 5.6.2
+                                             "the name of a header, such as X-Api-Key"};
+inline constexpr TextForm kNetworkForm = {
+    "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$",
+    "a network such as 192.0.2.0/24 or 2001:db8::/32, or an address"};  // of IpPrefix
+inline constexpr const TextForm* kAnyText = nullptr;
+inline constexpr std::size_t kTextMax = 1024;     // bytes
+inline constexpr std::size_t kTextListMax = 256;  // texts
+
+// In the order of weir::Algorithm.
+inline constexpr std::array<std::string_view, kAlgorithmCount> kAlgorithmNames = {
+    "fixed_window", "sliding_log",         "sliding_window",
+    "token_bucket", "exponential_backoff", "adaptive"};
+
+struct Section;
+
+// Another field of the same section and the value it must have.
+struct Condition {
+  std::string_view field;  // a kChoice; empty: there is no condition
+  std::string_view value;
+};
+
+// How `weir serve` takes a setting beside the file.
+struct Option {
+  std::string_view name;  // "--sync-interval"; empty: the file alone has it
+  std::string_view help;
+  std::string_view variable{};  // of the environment; the option wins over it
+};
+
+using TextPatterns = std::vector<TextPattern>;
+
+// The value of a field that is no section and no tree.
+using SettingValue =
+    std::variant<std::int64_t, double, bool, std::string, Duration, std::vector<std::string>>;
+
+struct FieldRange {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+inline constexpr FieldRange kWindowRange = {kWindowMin.count(), kWindowMax.count()};
+
+struct Field;
+
+// Its address stands for the struct.
+template <typename Struct>
+inline constexpr char kStructTag = 0;
+
+// The member of a struct that a row fills.
+struct Member {
+  const void* owner = nullptr;  // the struct's tag; null: none, whoever reads the section asks
+  void (*fill)(void* owner, const Field& field, const SettingValue& value) = nullptr;
+  void* (*inner)(void* owner) = nullptr;  // of a kSection: the struct of its fields
+
+  friend constexpr bool operator==(const Member&, const Member&) = default;
+};
+
+// A row of the table. Those below make one; its functions return it with something changed.
+struct Field {
+  enum class Presence : std::uint8_t { kOptional, kRequired };
+  enum class Change : std::uint8_t { kByReload, kByRestart };
+
+  std::string_view name;
+  FieldType type;
+  std::string_view description;
+  FieldRange range{};
+  std::span<const std::string_view> choices{};
+  const Section* section = nullptr;
+  const TextForm* form = kAnyText;
+  Presence presence = Presence::kOptional;
+  Condition condition{};
+  // As it would stand in the file. Empty: required, or decided elsewhere.
+  std::string_view default_text{};
+  Option option{};
+  Change change = Change::kByReload;
+  Member member{};
+
+  // First, as clang 16 must have its body where a constant needs it.
+  template <typename T>
+  constexpr Field with(T Field::*part, const T& value) const {
+    Field field = *this;
+    field.*part = value;
+    return field;
+  }
+
+  constexpr Field required() const { return with(&Field::presence, Presence::kRequired); }
+  constexpr Field only_if(const Condition& value) const { return with(&Field::condition, value); }
+  constexpr Field defaults_to(std::string_view text) const {
+    return with(&Field::default_text, text);
+  }
+  constexpr Field set_by(const Option& value) const { return with(&Field::option, value); }
+  constexpr Field needs_restart() const { return with(&Field::change, Change::kByRestart); }
+};
+
+struct Section {
+  std::string_view name;  // as messages call it: "a rule"
+  std::string_view description;
+  std::span<const Field> fields;
+
+  // Null if there is none.
+  const Field* find(std::string_view field_name) const {
+    const auto found = std::ranges::find(fields, field_name, &Field::name);
+    return found == fields.end() ? nullptr : &*found;
+  }
+  std::vector<std::string_view> field_names() const {
+    std::vector<std::string_view> names;
+    for (const Field& field : fields) names.push_back(field.name);
+    return names;
+  }
+};
+
+extern const Section kConfigSection;  // the whole file
+extern const Section kRuleSection;
+extern const Section kMatchSection;
+
+// Of a pointer to a member: the struct, and the type of the member's value, which it may lack.
+template <typename S, typename T>
+std::type_identity<S> struct_in(T S::*);
+template <typename S, typename T>
+std::type_identity<T> value_in(T S::*);
+template <typename S, typename T>
+std::type_identity<T> value_in(std::optional<T> S::*);
+template <auto kPointer>
+using StructOf = typename decltype(struct_in(kPointer))::type;
+template <auto kPointer>
+using ValueOf = typename decltype(value_in(kPointer))::type;
+
+// Whether a member for such a value is one for such a field.
+template <typename Value>
+constexpr bool takes(FieldType type) {
+  const auto is = [&](std::initializer_list<FieldType> types) {
+    return std::ranges::find(types, type) != types.end();
+  };
+  using enum FieldType;
+  if (std::is_same_v<Value, std::string>) return is({kText, kName, kListenAddress, kChoice});
+  if (std::is_same_v<Value, TextPattern>) return is({kText});
+  if (std::is_same_v<Value, std::vector<std::string>> || std::is_same_v<Value, TextPatterns>)
+    return is({kTextList});
+  if (std::is_same_v<Value, Duration>) return is({kDuration});
+  if (std::is_same_v<Value, bool>) return is({kBoolean});
+  if (std::is_same_v<Value, double>) return is({kNumber});
+  if (std::is_enum_v<Value>) return is({kChoice});
+  return is({std::is_integral_v<Value> ? kInteger : kSection});
+}
+
+template <auto kPointer>
+void fill_member(void* owner, const Field& field, const SettingValue& value) {
+  using Value = ValueOf<kPointer>;
+  auto& member = static_cast<StructOf<kPointer>*>(owner)->*kPointer;
+  if constexpr (std::is_enum_v<Value>) {  // in the order of the choices
+    const auto choice = std::ranges::find(field.choices, std::get<std::string>(value));
+    member = static_cast<Value>(choice - field.choices.begin());
+  } else if constexpr (takes<Value>(FieldType::kInteger)) {
+    member = static_cast<Value>(std::get<std::int64_t>(value));
+  } else if constexpr (std::is_same_v<Value, TextPattern>) {
+    member = TextPattern(std::get<std::string>(value));
+  } else if constexpr (std::is_same_v<Value, TextPatterns>) {
+    member.clear();
+    for (const auto& text : std::get<std::vector<std::string>>(value)) member.emplace_back(text);
+  } else {
+    member = std::get<Value>(value);
+  }
+}
+
+template <auto kPointer>
+constexpr Member member_of() {
+  using Struct = StructOf<kPointer>;
+  if constexpr (takes<ValueOf<kPointer>>(FieldType::kSection)) {
+    return {&kStructTag<Struct>, nullptr,
+            [](void* owner) -> void* { return &(static_cast<Struct*>(owner)->*kPointer); }};
+  } else {
+    return {&kStructTag<Struct>, &fill_member<kPointer>};
+  }
+}
+
+// Each row may name the member of a struct that it fills.
+namespace row {
+
+using Text = std::string_view;
+
+template <FieldType kType, auto kPointer>
+constexpr Field of(Text name, Text description, FieldRange range = {},
+                   const Section* section = nullptr) {
+  Field field{name, kType, description, range, {}, section};
+  if constexpr (!std::is_null_pointer_v<decltype(kPointer)>) {
+    static_assert(takes<ValueOf<kPointer>>(kType), "the member is of another type");
+    field.member = member_of<kPointer>();
+  }
+  return field;
+}
+
+template <auto kPointer = nullptr>
+constexpr Field section(Text name, const Section& inner, Text description) {
+  return of<FieldType::kSection, kPointer>(name, description, {}, &inner);
+}
+constexpr Field sections(Text name, const Section& item, Text description) {
+  return of<FieldType::kSectionList, nullptr>(name, description, {}, &item);
+}
+template <auto kPointer = nullptr>
+constexpr Field integer(Text name, FieldRange range, Text description) {
+  return of<FieldType::kInteger, kPointer>(name, description, range);
+}
+template <auto kPointer = nullptr>
+constexpr Field number(Text name, FieldRange range, Text description) {
+  return of<FieldType::kNumber, kPointer>(name, description, range);
+}
+template <auto kPointer = nullptr>
+constexpr Field duration(Text name, FieldRange range_us, Text description) {
+  return of<FieldType::kDuration, kPointer>(name, description, range_us);
+}
+template <auto kPointer = nullptr>
+constexpr Field boolean(Text name, Text description) {
+  return of<FieldType::kBoolean, kPointer>(name, description).defaults_to("false");
+}
+template <auto kPointer = nullptr>
+constexpr Field choice(Text name, std::span<const Text> choices, Text description) {
+  return of<FieldType::kChoice, kPointer>(name, description).with(&Field::choices, choices);
+}
+template <auto kPointer = nullptr>
+constexpr Field id(Text name, Text description) {
+  return of<FieldType::kName, kPointer>(name, description);
+}
+template <auto kPointer = nullptr>
+constexpr Field address(Text name, Text description) {
+  return of<FieldType::kListenAddress, kPointer>(name, description);
+}
+template <auto kPointer = nullptr>
+constexpr Field text(Text name, const TextForm* form, Text description) {
+  return of<FieldType::kText, kPointer>(name, description).with(&Field::form, form);
+}
+template <auto kPointer = nullptr>
+constexpr Field texts(Text name, const TextForm* form, Text description) {
+  return of<FieldType::kTextList, kPointer>(name, description).with(&Field::form, form);
+}
+constexpr Field tree(Text name, Text description) {
+  return of<FieldType::kTree, nullptr>(name, description);
+}
+
+}  // namespace row
+
+}  // namespace weir

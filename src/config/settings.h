@@ -1,0 +1,103 @@
+// What a file and a command line may set beside rules: a struct for each section, filled from the
+// rows of setting_fields.cc.
+//
+// An empty text is not set, since no setting is an empty text. What a file may leave out without a
+// default is optional.
+//
+// Thread rule: values. Tested by setting_values_test.cc.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/adaptive_thresholds.h"
+#include "rules/mode.h"
+#include "weir/quota.h"
+#include "weir/time.h"
+
+namespace weir {
+
+using Texts = std::vector<std::string>;
+
+struct ListenSettings {
+  std::string http, grpc, resp;
+  std::string http_tls, grpc_tls, resp_tls;
+  Duration http2_age_max{};
+  Texts proxy_protocol;
+};
+
+struct TlsSettings {
+  std::string certificate, key, client_ca;
+};
+
+struct JwtSettings {
+  std::string header;
+  std::string secret_file, public_key_file;
+};
+
+struct StoreSettings {
+  std::string redis;
+  Mode mode{};
+  Duration deadline{}, sync_interval{};
+  std::string prefix;
+};
+
+struct UnusualTrafficSettings {
+  Duration learn{};
+  std::string webhook, webhook_token_file;
+};
+
+// How Envoy's rate limit service behaves, where its users differ.
+struct EnvoySettings {
+  std::string config{};
+  Algorithm algorithm = Algorithm::kFixedWindow;
+  // A denied descriptor keeps all others of its request from being charged. Otherwise
+  // each is charged on its own, as by the reference service.
+  bool all_or_nothing = false;
+  // Answers ask Envoy to add these to its response, about the limit nearest to its end.
+  bool response_headers = false;
+  std::string limit_header = "RateLimit-Limit";
+  std::string remaining_header = "RateLimit-Remaining";
+  std::string reset_header = "RateLimit-Reset";  // seconds from now
+  // Answers carry the `metadata` of the rules that matched.
+  bool response_metadata = false;
+  // Every request is OK, whatever its descriptors are.
+  bool shadow_mode = false;
+};
+
+enum class ConsoleUse : std::uint8_t {
+  kOn,      // for those who may use the admin routes
+  kPublic,  // the figures for everybody, the rest for those
+  kOff,
+};
+
+struct ServerSettings {
+  ListenSettings listen;
+  TlsSettings tls;
+  std::optional<std::size_t> threads;
+  std::uint64_t max_keys = 0;
+  std::optional<std::uint64_t> max_buffered;
+  StoreSettings store;
+  AdaptiveThresholds adaptive;
+  std::string state_file;
+  bool show_keys = false;
+  std::size_t log_denials = 0;
+  ConsoleUse console{};
+  bool watch = false;
+  Duration drain_timeout{};
+  std::optional<Texts> trusted_proxies;
+  std::string headers;
+  std::optional<Texts> x_headers;
+  std::string x_reset;
+  Texts trusted_headers;
+  std::string country_header, country_database;
+  JwtSettings jwt;
+  UnusualTrafficSettings unusual_traffic;
+  EnvoySettings envoy;
+};
+
+}  // namespace weir
