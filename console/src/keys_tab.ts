@@ -153,7 +153,7 @@ export class KeysTab extends Tab {
     const chosen = this.chosen();
     if (!chosen) return;
     const { ok, problem } = await ask("/v1/reset", { body: chosen });
-    this.say(ok ? "good" : "bad", ok ? `${chosen.key} begins anew.` : problem);
+    this.say(ok ? "good" : "bad", ok ? `${chosen.key} starts at 0.` : problem);
   }
 
   private async block(): Promise<void> {

@@ -114,10 +114,10 @@ WORDS_MAX = {
     "docs/reference/admin-api.md": 1400,
     "docs/reference/envoy.md": 900,
     "docs/reference/http.md": 1650,
-    "docs/reference/metrics.md": 1700,
+    "docs/reference/metrics.md": 1550,
     "docs/reference/nginx-directives.md": 1400,
     "docs/reference/rules.md": 2750,
-    "docs/reference/settings.md": 2500,
+    "docs/reference/settings.md": 2350,
 }
 GENERATED = re.compile(
     r"^<!-- (settings|the table of \S+ begins) -->\n.*?^<!-- .*? -->", re.MULTILINE | re.DOTALL)

@@ -309,7 +309,7 @@ TEST(Config, StopsReportingAfterAHundredMistakes) {
   EXPECT_THAT(mistakes_of(text), SizeIs(100));
   const auto lines = mistakes_of(text + "y: 1\nz: 1\n");
   EXPECT_THAT(lines, SizeIs(101));
-  EXPECT_EQ(lines.back(), "weir.yaml:101:1: more mistakes follow; mend the ones above first");
+  EXPECT_EQ(lines.back(), "weir.yaml:101:1: more mistakes follow; fix these first");
 }
 
 TEST(Config, ReportsAMistakeBehindAnAliasWhereItStands) {
@@ -337,8 +337,8 @@ std::string value_cell(const Field& field) {
 }
 
 std::string default_cell(const Field& field) {
-  if (field.presence == Field::Presence::kRequired) return "required in its section";
-  return field.default_text.empty() ? "none" : in_code(field.default_text);
+  if (field.presence == Field::Presence::kRequired) return "required";
+  return field.default_text.empty() ? "" : in_code(field.default_text);
 }
 
 std::string option_cell(const Option& option) {
@@ -348,13 +348,13 @@ std::string option_cell(const Option& option) {
 
 std::string settings_table() {
   std::string table =
-      "| setting | value | default | option, variable | changed by | meaning |\n"
+      "| setting | value | default | option, variable | by a reload | meaning |\n"
       "|---|---|---|---|---|---|\n";
   for (const auto& [name, field, section] : all_settings()) {
     const bool by_restart = field.change == Field::Change::kByRestart;
     for (const auto& cell :
          {in_code(name), value_cell(field), default_cell(field), option_cell(field.option),
-          std::string(by_restart ? "restart" : "reload"), std::string(field.description)}) {
+          std::string(by_restart ? "" : "yes"), std::string(field.description)}) {
       table += "| " + cell + " ";
     }
     table += "|\n";

@@ -62,7 +62,7 @@ const TextPlace& place_of_value(const YamlNode& key, const YamlNode& value) {
 void Mistakes::add(const TextPlace& place, std::string message) {
   if (full_) return;
   full_ = errors_.size() == kConfigErrorsMax;
-  if (full_) message = "more mistakes follow; mend the ones above first";
+  if (full_) message = "more mistakes follow; fix these first";
   errors_.push_back({file_, place.line, place.column, std::move(message)});
 }
 

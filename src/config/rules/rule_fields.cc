@@ -141,8 +141,7 @@ constexpr Field kBurst = row::integer<&QuotaSpec::burst>(
 
 constexpr Field kMoreLimitsFields[] = {kLimit, kWindow, kAlgorithm, kBurst};
 
-constexpr Section kMoreLimits = {"an item of 'more_limits'", "A limit beside the first.",
-                                 kMoreLimitsFields};
+constexpr Section kMoreLimits = {"an item of 'more_limits'", "A further limit.", kMoreLimitsFields};
 
 constexpr Field kTierFields[] = {
     row::text("name", kAnyText, "The name of the tier, as the property has it.").required(),
@@ -212,12 +211,18 @@ constexpr Field kOnDenyFields[] = {
         "content_type", &kHeaderText,
         "The content type of the body: says how what is filled in is escaped."),
     row::text("body", kAnyText,
+<<<<<<< Updated upstream
               "The body of the answer; {{key}}, {{retry_after}} and the like stand for what the "
               "denial is about."),
     row::sections("header", kDenyHeader, "Headers of the answer beside those about the limit."),
+=======
+              "The body of the answer; {{key}}, {{retry_after}} and the like stand for "
+              "what the denial is about."),
+    row::sections("header", kDenyHeader, "Further headers of the answer."),
+>>>>>>> Stashed changes
 };
 
-constexpr Section kOnDeny = {"'on_deny'", "What a denial brings beside itself.", kOnDenyFields};
+constexpr Section kOnDeny = {"'on_deny'", "What a denial brings.", kOnDenyFields};
 
 constexpr std::string_view kCountOrSkip[] = {"count", "skip"};
 
@@ -286,9 +291,15 @@ constexpr Condition kOfRequests = {"of", "requests"};
 constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
 
 constexpr Field kRuleFields[] = {
+<<<<<<< Updated upstream
     row::id<&Rule::id>("id",
                        "The name of the rule, by which requests, metrics and logs refer to it. "
                        "Unique in the file. Counters belong to it: a renamed rule starts anew.")
+=======
+    row::id("id",
+            "The name of the rule, by which requests, metrics and logs refer to it. "
+            "Unique in the file. Counters belong to it: a renamed rule starts at 0.")
+>>>>>>> Stashed changes
         .required(),
     row::text<&Rule::name>("name", &kRuleName,
                            "What people call the rule, on pages and in documents."),
@@ -406,8 +417,7 @@ constexpr Field kRuleFields[] = {
               "true: 1; false: none, and as many pass as come at once.")
         .defaults_to("true")
         .only_if(kOfRequests),
-    row::section("on_deny", kOnDeny,
-                 "What a denial brings beside itself: blocks, and the answer of HTTP doors."),
+    row::section("on_deny", kOnDeny, "What a denial brings: blocks, and the answer of HTTP doors."),
     row::section("on_surge", kOnSurge,
                  "What holds while the rule's traffic is unusual, as "
                  "docs/reference/unusual-traffic.md says when it is. Without it, the limits stay.")

@@ -257,7 +257,7 @@ constexpr Metric kRows[] = {
      store<&MemoryStoreStats::bytes>},
     {"weir_evictions_total", "Live keys that the store dropped to make room.", "store.evictions",
      store<&MemoryStoreStats::evictions>},
-    {"weir_freed_keys_total", "Evicted keys that had nothing left of their limit, and start anew.",
+    {"weir_freed_keys_total", "Evicted keys that had nothing left of their limit, and start at 0.",
      "store.freed_keys", store<&MemoryStoreStats::freed>},
     {"weir_refused_keys_total",
      "New keys that rules with on_full: deny denied because the store was full.",

@@ -48,11 +48,10 @@ std::string labels_in_docs(const Metric& metric) {
 
 std::string table_in_docs() {
   std::string table =
-      "| metric | type | labels | in `/admin/stats` | |\n"
-      "|---|---|---|---|---|\n";
+      "| metric | labels | in `/admin/stats` | |\n"
+      "|---|---|---|---|\n";
   for (const Metric& metric : metrics()) {
     table += "| `" + std::string(metric.name) + "` | ";
-    table += metric.is_counter() ? "counter | " : "gauge | ";
     table += labels_in_docs(metric) + " | ";
     if (!metric.json.empty()) table += "`" + std::string(metric.json) + "`";
     table += " | " + std::string(metric.help) + " |\n";

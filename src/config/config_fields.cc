@@ -1,0 +1,339 @@
+#include "config/config_fields.h"
+
+#include "rules/mode.h"
+
+namespace weir {
+namespace {
+
+constexpr TextForm kListenName = {
+    "^(http|grpc|resp)(_tls)?$",
+    "the name of an address in this section, such as http or http_tls"};
+
+constexpr Field kListenFields[] = {
+    row::address("http",
+                 "Address of the HTTP door: HOST:PORT with an IP address or localhost, or "
+                 "unix:/absolute/path. Port 0 takes any free one. Put an IPv6 address in "
+                 "quotes: \"[::1]:8080\".")
+        .defaults_to("127.0.0.1:8080")
+        .set_by(
+            {"--http", "Listen for HTTP on HOST:PORT (port 0 takes any free one) or unix:/path"})
+        .needs_restart(),
+    row::address("grpc", "Address for gRPC alone. The HTTP door speaks gRPC, too.")
+        .set_by({"--grpc", "Listen for gRPC, likewise"})
+        .needs_restart(),
+    row::address("resp", "Address for Redis clients.")
+        .set_by({"--resp", "Listen for Redis clients, likewise"})
+        .needs_restart(),
+    row::address("http_tls",
+                 "Address for HTTP under TLS. Without 'http', it is the only one for HTTP.")
+        .set_by({"--http-tls", "Listen for HTTP under TLS, likewise"})
+        .needs_restart(),
+    row::address("grpc_tls", "Address for gRPC under TLS.")
+        .set_by({"--grpc-tls", "Listen for gRPC under TLS, likewise"})
+        .needs_restart(),
+    row::address("resp_tls", "Address for Redis clients under TLS.")
+        .set_by({"--resp-tls", "Listen for Redis clients under TLS, likewise"})
+        .needs_restart(),
+    row::duration("http2_age_max", {1'000'000, kWindowMax.count()},
+                  "How old a connection of HTTP/2 may get, a tenth more or less. Then its client "
+                  "has to connect again, and may find other nodes.")
+        .defaults_to("1d")
+        .needs_restart(),
+    row::texts("proxy_protocol", &kListenName,
+               "At which of these addresses connections begin with a header of the PROXY "
+               "protocol, version 1 or 2. There it is required, and only trusted_proxies "
+               "may connect.")
+        .set_by({"--proxy-protocol",
+                 "Addresses where connections begin with a PROXY header, as in http,http-tls"})
+        .needs_restart(),
+};
+
+constexpr Section kListen = {"'listen'", "The addresses to listen on.", kListenFields};
+
+constexpr TextForm kPath = {"^.+$", "the path of a file"};
+
+constexpr Field kTlsFields[] = {
+    row::text("certificate", &kPath,
+              "PEM file of the certificate, and behind it those between it and its "
+              "authority.")
+        .required()
+        .set_by({"--tls-certificate", "PEM file of the certificate of the addresses under TLS"}),
+    row::text("key", &kPath, "PEM file of the certificate's key, without a pass phrase.")
+        .required()
+        .set_by({"--tls-key", "PEM file of its key"}),
+    row::text("client_ca", &kPath,
+              "PEM file of authorities. With it, clients have to show a certificate that "
+              "one of them has signed.")
+        .set_by({"--tls-client-ca",
+                 "PEM file of authorities; clients then need a certificate by one of them"}),
+};
+
+constexpr Section kTls = {"'tls'", "What the addresses under TLS use.", kTlsFields};
+
+constexpr Field kJwtFields[] = {
+    row::text("header", &kHeaderNameForm, "The header with the token, after 'Bearer ' or alone.")
+        .defaults_to("Authorization"),
+    row::text("secret_file", &kPath,
+              "File with the secret of tokens signed by HS256: at least 32 bytes. A line "
+              "break at its end does not count."),
+    row::text("public_key_file", &kPath, "PEM file of the public key of tokens signed by RS256."),
+};
+
+constexpr Section kJwt = {
+    "'jwt'", "JSON Web Tokens: where they are, and what they are verified with.", kJwtFields};
+
+constexpr TextForm kPrefix = {"^[^{}\\x00-\\x20\\x7f]{1,64}$",
+                              "up to 64 characters without spaces and braces"};
+
+constexpr Field kStoreFields[] = {
+    row::text("redis", &kNotEmpty,
+              "Where the Redis is: redis://, rediss://, redis-sentinel://, "
+              "redis-cluster:// or unix:// (docs/reference/redis.md).")
+        .required()
+        .set_by({"--redis",
+                 "Share limits through this Redis: redis://, rediss://, redis-sentinel://, "
+                 "redis-cluster:// or unix://",
+                 "WEIR_REDIS_URL"})
+        .needs_restart(),
+    row::choice("mode", kModeNames, "The mode of rules and calls that name none.")
+        .defaults_to("strict")
+        .set_by({"--mode", "The mode of rules and calls that name none"})
+        .needs_restart(),
+    row::duration("deadline", {1'000, 10'000'000},
+                  "How long a check may wait for the Redis before it counts as failed.")
+        .defaults_to("20ms")
+        .set_by({"--redis-deadline", "How long a check may wait for the Redis"})
+        .needs_restart(),
+    row::duration("sync_interval", {10'000, 10'000'000},
+                  "How often nodes exchange blocks and the counts of mode async.")
+        .defaults_to("100ms")
+        .set_by({"--sync-interval", "How often async counts and blocks are exchanged"})
+        .needs_restart(),
+    row::text("prefix", &kPrefix,
+              "What the names of all keys in the Redis begin with. Nodes with the same "
+              "prefix share their limits.")
+        .defaults_to("weir:")
+        .set_by({"--redis-prefix", "What the names of all keys in the Redis begin with"})
+        .needs_restart(),
+};
+
+constexpr Section kStore = {"'store'", "The Redis through which nodes share their limits.",
+                            kStoreFields};
+
+constexpr Field kUnusualTrafficFields[] = {
+    row::duration("learn", {1'000'000, 86'400'000'000},
+                  "How long a rule's traffic is watched before any of it can be unusual.")
+        .defaults_to("10m")
+        .needs_restart(),
+    row::text("webhook", &kNotEmpty,
+              "An http:// or https:// URL to which each event is posted as JSON.")
+        .needs_restart(),
+    row::text("webhook_token_file", &kPath,
+              "File with a word that goes along as 'Authorization: Bearer', so that the receiver "
+              "knows the sender.")
+        .needs_restart(),
+};
+
+constexpr Section kUnusualTraffic = {"'unusual_traffic'",
+                                     "How events of unusual traffic are found and told.",
+                                     kUnusualTrafficFields};
+
+// The settings of the reference service, as Weir has them.
+constexpr Field kEnvoyFields[] = {
+    row::text("config", kAnyText,
+              "A file, or a folder of files, in the YAML of Envoy's reference rate limit "
+              "service. They are read as they are.")
+        .set_by({"--envoy-config",
+                 "File or folder in the YAML of Envoy's reference rate limit service"}),
+    row::choice("algorithm", kAlgorithmNames, "What their limits mean where they don't say.")
+        .defaults_to("fixed_window")
+        .set_by({"--envoy-algorithm", "What its limits mean where they don't say"}),
+    row::boolean("all_or_nothing",
+                 "Whether one denied descriptor keeps all others of its request from being "
+                 "charged.")
+        .set_by({"--envoy-all-or-nothing",
+                 "A denied descriptor keeps the others of its request from being charged"})
+        .needs_restart(),
+    row::boolean("response_headers",
+                 "Whether answers ask Envoy to add headers about the limit to the response.")
+        .set_by({"--envoy-response-headers", "Ask Envoy to add RateLimit-* to the response"})
+        .needs_restart(),
+    row::text("limit_header", &kHeaderNameForm, "The name of the header for the limit.")
+        .defaults_to("RateLimit-Limit")
+        .needs_restart(),
+    row::text("remaining_header", &kHeaderNameForm,
+              "The name of the header for what remains of it.")
+        .defaults_to("RateLimit-Remaining")
+        .needs_restart(),
+    row::text("reset_header", &kHeaderNameForm,
+              "The name of the header for the seconds until it is reset.")
+        .defaults_to("RateLimit-Reset")
+        .needs_restart(),
+    row::boolean("response_metadata",
+                 "Whether answers carry the 'metadata' of the rules that matched, as dynamic "
+                 "metadata for Envoy.")
+        .needs_restart(),
+    row::boolean("shadow_mode", "Whether every answer is OK, whatever was decided.")
+        .set_by({"--envoy-shadow-mode", "Answer OK to Envoy, whatever was decided"})
+        .needs_restart(),
+};
+
+constexpr Section kEnvoy = {"'envoy'", "Envoy's rate limit service.", kEnvoyFields};
+
+constexpr FieldRange kRates = {0, 1'000'000'000};
+
+constexpr Field kAdaptiveFields[] = {
+    row::number("burst_ratio", {0, 5},
+                "Above it, a rule follows token_bucket: the rate of the last two seconds, as a "
+                "multiple of the rate of the last ten. 5 is the most it can be, after idleness; "
+                "so 5 never selects token_bucket.")
+        .defaults_to("3")
+        .needs_restart(),
+    row::number("burst_ratio_leave", {0, 5}, "Below it, a rule leaves token_bucket.")
+        .defaults_to("2")
+        .needs_restart(),
+    row::number("denied_share", {0, 1},
+                "Above it, a rule follows exponential_backoff: the share of the last ten seconds' "
+                "requests that were denied. 1 never selects exponential_backoff.")
+        .defaults_to("0.5")
+        .needs_restart(),
+    row::number("denied_share_leave", {0, 1}, "Below it, a rule leaves exponential_backoff.")
+        .defaults_to("0.3")
+        .needs_restart(),
+    row::number("rate_min", kRates,
+                "Requests a second, of the whole fleet, above which a rule follows token_bucket "
+                "(in the last two seconds) or exponential_backoff (in the last ten).")
+        .defaults_to("20")
+        .needs_restart(),
+    row::number("rate_leave", kRates, "Requests a second below which it leaves them.")
+        .defaults_to("10")
+        .needs_restart(),
+    row::duration("dwell", {1'000'000, 3'600'000'000}, "A rule switches at most once in so long.")
+        .defaults_to("5s")
+        .needs_restart(),
+};
+
+constexpr Section kAdaptive = {
+    "'adaptive'", "When rules whose algorithm is adaptive switch, and to what.", kAdaptiveFields};
+
+constexpr std::string_view kHeaderForms[] = {"none", "draft-6", "draft-7", "draft-10"};
+constexpr std::string_view kResetForms[] = {"seconds", "epoch"};
+constexpr TextForm kXHeaderName = {"^(limit|remaining|reset)$", "limit, remaining or reset"};
+
+constexpr std::string_view kConsoleUses[] = {"on", "public", "off"};
+
+constexpr Field kConfigFields[] = {
+    row::section("listen", kListen, "The addresses to listen on."),
+    row::section("tls", kTls,
+                 "What the addresses under TLS use. The files are read again by a reload."),
+    row::integer("threads", {1, 256},
+                 "How many threads serve requests. Without it, one for each core.")
+        .set_by({"--threads", "Threads that serve [one a core]"})
+        .needs_restart(),
+    row::integer("max_keys", {1024, std::int64_t{1} << 32},
+                 "How many keys the memory store has room for. The memory is reserved at "
+                 "the start.")
+        .defaults_to("1048576")
+        .set_by({"--max-keys", "Keys to reserve memory for"})
+        .needs_restart(),
+    row::integer("max_buffered", {1 << 20, std::int64_t{1} << 46},
+                 "Bytes of input, output and requests under way that all connections "
+                 "together may hold; beyond it those that hold most are reset. Without it, "
+                 "an eighth of the memory of the machine or its cgroup, from 64 MiB to 4 GiB.")
+        .set_by({"--max-buffered", "Bytes that connections may hold [an eighth of the memory]"})
+        .needs_restart(),
+    row::section("store", kStore,
+                 "Where limits are shared with other nodes. Without it, this node is alone."),
+    row::section("adaptive", kAdaptive,
+                 "When rules whose algorithm is adaptive switch. All nodes of a fleet should say "
+                 "the same."),
+    row::text("state_file", &kPath,
+              "File in which blocks are kept over a restart. Keys are in it in clear. "
+              "Without it, a restart forgets blocks.")
+        .set_by({"--state-file", "File in which blocks are kept over a restart"})
+        .needs_restart(),
+    row::boolean("show_keys",
+                 "Whether busiest keys, denials and events show keys, up to 64 bytes of each, and "
+                 "not only hashes; the log and the webhook, too. With a store, the busiest are in "
+                 "the Redis in clear.")
+        .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
+        .needs_restart(),
+    row::integer("log_denials", {0, 1'000},
+                 "How many denials a second the log names at most. /admin/denials has them in any "
+                 "case.")
+        .defaults_to("0")
+        .set_by({"--log-denials", "Denials a second that the log names at most"})
+        .needs_restart(),
+    row::choice("console", kConsoleUses,
+                "The console, a page at / of the HTTP door: on, for those who may use the admin "
+                "routes; public, its figures for everybody (docs/reference/console.md); or off.")
+        .defaults_to("on")
+        .set_by({"--console", "The console at / of the HTTP door: on, public or off"})
+        .needs_restart(),
+    row::boolean("watch", "Whether this file, and Envoy's, are read again as soon as they change.")
+        .set_by({"--watch", "Read the configuration again as soon as its files change"})
+        .needs_restart(),
+    row::sections("rules", kRuleSection,
+                  "The rules. Where several match a request, their order counts: of each "
+                  "group the first applies."),
+    row::duration("drain_timeout", {0, kWindowMax.count()},
+                  "How long a stop waits for requests under way.")
+        .defaults_to("10s")
+        .set_by({"--drain-timeout", "At SIGTERM, how long to wait for requests under way"})
+        .needs_restart(),
+    row::texts("trusted_proxies", &kNetworkForm,
+               "The proxies that say who a client is. Without it, those on the same machine "
+               "(127.0.0.0/8 and ::1); a Unix socket is always trusted. An empty list trusts "
+               "nobody.")
+        .needs_restart(),
+    row::choice("headers", kHeaderForms,
+                "By which draft of the IETF's RateLimit header fields answers tell their limits.")
+        .defaults_to("draft-10")
+        .needs_restart(),
+    row::texts("x_headers", &kXHeaderName,
+               "Which of X-RateLimit-Limit, -Remaining and -Reset answers carry. Without it all, "
+               "with an empty list none.")
+        .needs_restart(),
+    row::choice("x_reset", kResetForms,
+                "What X-RateLimit-Reset says: the seconds until the limit is as new, or the second "
+                "since 1970.")
+        .defaults_to("seconds")
+        .needs_restart(),
+    row::texts("trusted_headers", &kHeaderNameForm,
+               "Headers that a proxy sets or checks, so that rules may rely on them. "
+               "weir validate warns of keys, tiers and costs from other headers."),
+    row::text("country_header", &kHeaderNameForm,
+              "The header in which a proxy says which country a client is in, such as "
+              "CF-IPCountry. Clients must not be able to send it themselves."),
+    row::text("country_database", &kPath,
+              "File in MaxMind's format (.mmdb) that says which country an address is in, "
+              "where country_header does not. It is read again by a reload."),
+    row::section("jwt", kJwt,
+                 "Where tokens are, and what they are verified with. The file is read again "
+                 "by a reload."),
+    row::section("unusual_traffic", kUnusualTraffic,
+                 "How long traffic is learned, and who hears when it is unusual "
+                 "(docs/reference/unusual-traffic.md)."),
+    row::section("envoy", kEnvoy, "Envoy's rate limit service."),
+};
+
+}  // namespace
+
+constexpr Section kConfigSection = {
+    "the top level", "Configuration of weir, a distributed rate limiter.", kConfigFields};
+
+const Field* Section::find(std::string_view field_name) const {
+  for (const Field& field : fields) {
+    if (field.name == field_name) return &field;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> Section::field_names() const {
+  std::vector<std::string_view> names;
+  names.reserve(fields.size());
+  for (const Field& field : fields) names.push_back(field.name);
+  return names;
+}
+
+}  // namespace weir
