@@ -20,30 +20,26 @@ constexpr Field kListenFields[] = {
             {"--http", "Listen for HTTP on HOST:PORT (port 0 takes any free one) or unix:/path"})
         .needs_restart(),
     row::address<&ListenSettings::grpc>("grpc",
-                                        "Address of a door for gRPC alone, written likewise. The "
-                                        "HTTP door speaks gRPC, too. Without it, none.")
+                                        "Address for gRPC alone. The HTTP door speaks gRPC, too.")
         .set_by({"--grpc", "Listen for gRPC, likewise"})
         .needs_restart(),
-    row::address<&ListenSettings::resp>(
-        "resp", "Address of the door for Redis clients, written likewise. Without it, none.")
+    row::address<&ListenSettings::resp>("resp", "Address for Redis clients.")
         .set_by({"--resp", "Listen for Redis clients, likewise"})
         .needs_restart(),
     row::address<&ListenSettings::http_tls>(
-        "http_tls", "Address of the HTTP door under TLS. Without 'http', it is the only one.")
+        "http_tls", "Address for HTTP under TLS. Without 'http', it is the only one for HTTP.")
         .set_by({"--http-tls", "Listen for HTTP under TLS, likewise"})
         .needs_restart(),
-    row::address<&ListenSettings::grpc_tls>("grpc_tls",
-                                            "Address of the gRPC door under TLS. Without it, none.")
+    row::address<&ListenSettings::grpc_tls>("grpc_tls", "Address for gRPC under TLS.")
         .set_by({"--grpc-tls", "Listen for gRPC under TLS, likewise"})
         .needs_restart(),
-    row::address<&ListenSettings::resp_tls>(
-        "resp_tls", "Address of the door for Redis clients under TLS. Without it, none.")
+    row::address<&ListenSettings::resp_tls>("resp_tls", "Address for Redis clients under TLS.")
         .set_by({"--resp-tls", "Listen for Redis clients under TLS, likewise"})
         .needs_restart(),
     row::duration<&ListenSettings::http2_age_max>(
         "http2_age_max", {1'000'000, kWindowMax.count()},
-        "How old a connection of HTTP/2 may get, a tenth more or less, before its server asks its "
-        "client to connect again, so that it finds other nodes.")
+        "How old a connection of HTTP/2 may get, a tenth more or less. Then its client has to "
+        "connect again, and may find other nodes.")
         .defaults_to("1d")
         .needs_restart(),
     row::texts<&ListenSettings::proxy_protocol>(
@@ -105,9 +101,8 @@ constexpr Field kStoreFields[] = {
                  "redis-cluster:// or unix://",
                  "WEIR_REDIS_URL"})
         .needs_restart(),
-    row::choice<&StoreSettings::mode>(
-        "mode", kModeNames,
-        "The mode of rules and calls that name none: local, async, leased or strict.")
+    row::choice<&StoreSettings::mode>("mode", kModeNames,
+                                      "The mode of rules and calls that name none.")
         .defaults_to("strict")
         .set_by({"--mode", "The mode of rules and calls that name none"})
         .needs_restart(),
@@ -141,8 +136,7 @@ constexpr Field kUnusualTrafficFields[] = {
         .defaults_to("10m")
         .needs_restart(),
     row::text<&UnusualTrafficSettings::webhook>(
-        "webhook", &kNotEmpty,
-        "An http:// or https:// URL to which each event is posted as JSON. Without it, none.")
+        "webhook", &kNotEmpty, "An http:// or https:// URL to which each event is posted as JSON.")
         .needs_restart(),
     row::text<&UnusualTrafficSettings::webhook_token_file>(
         "webhook_token_file", &kPath,
@@ -163,8 +157,7 @@ constexpr Field kEnvoyFields[] = {
         .set_by({"--envoy-config",
                  "File or folder in the YAML of Envoy's reference rate limit service"}),
     row::choice<&EnvoySettings::algorithm>("algorithm", kAlgorithmNames,
-                                           "What their limits mean where they don't say: "
-                                           "fixed_window is what the reference service does.")
+                                           "What their limits mean where they don't say.")
         .defaults_to("fixed_window")
         .set_by({"--envoy-algorithm", "What its limits mean where they don't say"}),
     row::boolean<&EnvoySettings::all_or_nothing>(
@@ -287,15 +280,14 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::boolean<&ServerSettings::show_keys>(
         "show_keys",
-        "Whether /admin/busiest and /admin/denials show keys themselves, up to 64 bytes of each, "
-        "and not only their hashes. Then events of unusual traffic show them, too, with the log "
-        "and the webhook, and with a store the busiest are in the Redis in clear.")
+        "Whether busiest keys, denials and events show keys, up to 64 bytes of each, and not only "
+        "hashes; the log and the webhook, too. With a store, the busiest are in the Redis in "
+        "clear.")
         .set_by({"--show-keys", "Show the busiest keys in clear at /admin/busiest"})
         .needs_restart(),
     row::integer<&ServerSettings::log_denials>(
         "log_denials", {0, 1'000},
-        "How many denials a second the log names at most, by the hashes of their keys, or with "
-        "show_keys by the keys. 0: none; /admin/denials has them in any case.")
+        "How many denials a second the log names at most. /admin/denials has them in any case.")
         .defaults_to("0")
         .set_by({"--log-denials", "Denials a second that the log names at most"})
         .needs_restart(),
@@ -320,20 +312,18 @@ constexpr Field kConfigFields[] = {
         .needs_restart(),
     row::texts<&ServerSettings::trusted_proxies>(
         "trusted_proxies", &kNetworkForm,
-        "The proxies that say who a client is: networks in CIDR notation. Without it, 127.0.0.0/8 "
-        "and ::1, which is the proxy on the same machine; a Unix socket is always trusted. An "
-        "empty list trusts nobody.")
+        "The proxies that say who a client is. Without it, those on the same machine (127.0.0.0/8 "
+        "and ::1); a Unix socket is always trusted. An empty list trusts nobody.")
         .needs_restart(),
     row::choice<&ServerSettings::headers>(
         "headers", kHeaderForms,
-        "In which form answers tell their limits: as draft 10, 7 or 6 of the IETF's RateLimit "
-        "header fields has them, or not.")
+        "By which draft of the IETF's RateLimit header fields answers tell their limits.")
         .defaults_to("draft-10")
         .needs_restart(),
     row::texts<&ServerSettings::x_headers>(
         "x_headers", &kXHeaderName,
-        "Which of X-RateLimit-Limit, -Remaining and -Reset answers carry: a list of limit, "
-        "remaining and reset. Without it all, with an empty list none.")
+        "Which of X-RateLimit-Limit, -Remaining and -Reset answers carry. Without it all, with an "
+        "empty list none.")
         .needs_restart(),
     row::choice<&ServerSettings::x_reset>("x_reset", kResetForms,
                                           "What X-RateLimit-Reset says: the seconds until the "

@@ -211,15 +211,9 @@ constexpr Field kOnDenyFields[] = {
         "content_type", &kHeaderText,
         "The content type of the body: says how what is filled in is escaped."),
     row::text("body", kAnyText,
-<<<<<<< Updated upstream
               "The body of the answer; {{key}}, {{retry_after}} and the like stand for what the "
               "denial is about."),
-    row::sections("header", kDenyHeader, "Headers of the answer beside those about the limit."),
-=======
-              "The body of the answer; {{key}}, {{retry_after}} and the like stand for "
-              "what the denial is about."),
     row::sections("header", kDenyHeader, "Further headers of the answer."),
->>>>>>> Stashed changes
 };
 
 constexpr Section kOnDeny = {"'on_deny'", "What a denial brings.", kOnDenyFields};
@@ -291,15 +285,9 @@ constexpr Condition kOfRequests = {"of", "requests"};
 constexpr TextForm kRuleName = {"^[^\\x00-\\x1f\\x7f]{1,100}$", "1 to 100 characters in one line"};
 
 constexpr Field kRuleFields[] = {
-<<<<<<< Updated upstream
     row::id<&Rule::id>("id",
                        "The name of the rule, by which requests, metrics and logs refer to it. "
-                       "Unique in the file. Counters belong to it: a renamed rule starts anew.")
-=======
-    row::id("id",
-            "The name of the rule, by which requests, metrics and logs refer to it. "
-            "Unique in the file. Counters belong to it: a renamed rule starts at 0.")
->>>>>>> Stashed changes
+                       "Unique in the file. Counters belong to it: a renamed rule starts at 0.")
         .required(),
     row::text<&Rule::name>("name", &kRuleName,
                            "What people call the rule, on pages and in documents."),
