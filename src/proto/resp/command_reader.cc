@@ -1,5 +1,7 @@
 #include "proto/resp/command_reader.h"
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "base/percent.h"
@@ -17,6 +19,7 @@ struct NumberLine {
   std::size_t size = 0;  // with its CR LF
 };
 
+bool is_line_end(const char* at) { return std::memcmp(at, "\r\n", 2) == 0; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // "-1" and "10", but not "", "+1", "01" or "-0".
@@ -35,7 +38,7 @@ std::optional<std::int64_t> strict_number(std::string_view text) {
 }
 
 // The rest of a line behind its first character.
-NumberLine any_number_line(std::string_view text) {
+NumberLine number_line(std::string_view text) {
   std::size_t end = 0;
   while (end < text.size() && end < kNumberLineMax && text[end] != '\r') ++end;
   if (end == kNumberLineMax) return {.status = LineStatus::kBroken};
@@ -43,19 +46,6 @@ NumberLine any_number_line(std::string_view text) {
   const auto number = strict_number(text.substr(0, end));
   if (!number || text[end + 1] != '\n') return {.status = LineStatus::kBroken};
   return {.status = LineStatus::kNumber, .number = *number, .size = end + 2};
-}
-
-// The same. Nearly all lines have one digit or two, and are read at a glance.
-inline NumberLine number_line(std::string_view text) {
-  if (text.size() < 4 || !is_digit(text[0])) return any_number_line(text);
-  const std::int64_t first = text[0] - '0';
-  if (text[1] == '\r' && text[2] == '\n') {
-    return {.status = LineStatus::kNumber, .number = first, .size = 3};
-  }
-  if (first != 0 && is_digit(text[1]) && text[2] == '\r' && text[3] == '\n') {
-    return {.status = LineStatus::kNumber, .number = 10 * first + (text[1] - '0'), .size = 4};
-  }
-  return any_number_line(text);
 }
 
 std::string wrong_type(char got) {
@@ -200,6 +190,7 @@ CommandReader::Status CommandReader::read_array(std::string_view input, const Co
     const Status status = read_count(input, limits);
     if (status != Status::kCommand) return status;
   }
+  read_short_arguments(input, room);
   while (read_ < expected_) {
     const Status status = read_argument(input, limits, room);
     if (status != Status::kCommand) return status;
@@ -223,6 +214,26 @@ CommandReader::Status CommandReader::read_count(std::string_view input,
   expected_ = static_cast<std::size_t>(line.number);
   at_ = 1 + line.size;
   return Status::kCommand;
+}
+
+// In one pass; leaves off at the first argument that is not all there, or not of this form.
+void CommandReader::read_short_arguments(std::string_view input, Arguments& room) {
+  const char* at = input.data() + at_;
+  const char* const end = input.data() + std::min(input.size(), kCommandMax);
+  std::size_t read = read_;
+  for (; read < expected_ && end - at > 5; ++read) {
+    const auto first = static_cast<unsigned>(at[1] - '0');
+    const auto second = static_cast<unsigned>(at[2] - '0');
+    const bool has_two = second <= 9;
+    const char* const text = at + 4 + (has_two ? 1 : 0);
+    const std::ptrdiff_t size = has_two ? 10 * first + second : first;
+    if (at[0] != '$' || first > 9 || (has_two && first == 0) || !is_line_end(text - 2)) break;
+    if (end - text < size + 2 || !is_line_end(text + size)) break;
+    room[read] = {text, static_cast<std::size_t>(size)};
+    at = text + size + 2;
+  }
+  read_ = read;
+  at_ = static_cast<std::size_t>(at - input.data());
 }
 
 CommandReader::Status CommandReader::read_argument(std::string_view input,

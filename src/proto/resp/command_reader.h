@@ -76,6 +76,8 @@ class CommandReader {
   // kCommand: the count, or one more argument, has been read.
   Status read_count(std::string_view input, const CommandLimits& limits);
   Status read_argument(std::string_view input, const CommandLimits& limits, Arguments& room);
+  // Reads arguments of at most 99 bytes, which nearly all are.
+  void read_short_arguments(std::string_view input, Arguments& room);
   Status complete(Status status, std::span<const std::string_view> arguments, std::size_t size);
   Status refuse(std::string_view why);
 

@@ -9,6 +9,15 @@ namespace {
 
 constexpr std::size_t kNumberLineMax = 1 + kNumberTextMax + 2;  // type, number, CR LF
 
+// Most numbers have one digit.
+void put_number(TextWriter& writer, std::int64_t number) {
+  if (number >= 0 && number <= 9) {
+    writer.character(':').character(static_cast<char>('0' + number)).put("\r\n");
+  } else {
+    writer.character(':').number(number).put("\r\n");
+  }
+}
+
 }  // namespace
 
 void ReplyWriter::line(char type, std::string_view text) {
@@ -71,7 +80,7 @@ void ReplyWriter::integers(std::span<const std::int64_t> numbers) {
   const std::size_t room = kNumberLineMax * (1 + numbers.size());
   TextWriter writer(out_.reserve(room), room);
   writer.character('*').number(numbers.size()).put("\r\n");
-  for (const std::int64_t number : numbers) writer.character(':').number(number).put("\r\n");
+  for (const std::int64_t number : numbers) put_number(writer, number);
   out_.commit(writer.end());
 }
 

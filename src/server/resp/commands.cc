@@ -157,6 +157,18 @@ std::optional<std::string> refusal(RespCore& core, const RespRequest& request,
 }
 
 bool read_integer(std::string_view text, std::int64_t& number) {
+  constexpr std::size_t kPlainMax = 18;  // digits that always fit
+  std::int64_t plain = 0;
+  bool is_plain = !text.empty() && text.size() <= kPlainMax;
+  for (std::size_t i = 0; is_plain && i < text.size(); ++i) {
+    const auto digit = static_cast<unsigned>(text[i] - '0');
+    is_plain = digit <= 9;
+    plain = 10 * plain + digit;
+  }
+  if (is_plain) {
+    number = plain;
+    return true;
+  }
   const bool has_plus = text.starts_with('+');
   if (has_plus) text.remove_prefix(1);
   if (has_plus && text.starts_with('-')) return false;

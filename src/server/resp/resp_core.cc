@@ -78,18 +78,27 @@ void RespCore::use_rules(RuleSetPtr rules) {
   asks_.use_rules(std::move(rules));
 }
 
-Result<Quota> RespCore::make_quota(const QuotaSpec& spec) {
-  if (spec == last_spec_) return last_quota_;
+Result<const Quota*> RespCore::make_quota(const QuotaSpec& spec) {
+  if (spec == last_spec_) return &last_quota_;
   const auto made = Quota::make(spec);
-  if (made) {
-    last_spec_ = spec;
-    last_quota_ = *made;
+  if (!made) return made.error();
+  last_spec_ = spec;
+  last_quota_ = *made;
+  return &last_quota_;
+}
+
+resp::Lookup RespCore::find_command(const RespRequest& request) {
+  if (request.arguments[0] == last_name_) return {.command = last_command_};
+  const resp::Lookup found = resp::find_command(request.arguments);
+  if (found.command != nullptr && !found.command->has_subcommands && found.container == nullptr) {
+    last_name_ = request.arguments[0];
+    last_command_ = found.command;
   }
-  return made;
+  return found;
 }
 
 bool RespCore::execute(RespRequest& request) {
-  const resp::Lookup found = resp::find_command(request.arguments);
+  const resp::Lookup found = find_command(request);
   const bool is_check = found.command != nullptr && found.command->key_at != 0;
   if (!is_check || request.client.queues() || request.client.failed_logins > 0) {
     flush(request.line, request.now);

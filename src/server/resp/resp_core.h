@@ -55,8 +55,9 @@ struct RespClient {
 class Rehearsal;
 
 namespace resp {
+struct Command;
 struct Lookup;
-}
+}  // namespace resp
 
 // Where the replies of a connection go, in the order of its commands.
 class RespLine {
@@ -106,8 +107,8 @@ class RespCore {
   void use_rules(RuleSetPtr rules);
 
   // As Quota::make. Clients ask with the same numbers again and again, so that the last
-  // quota mostly is the next one, and need not be made.
-  Result<Quota> make_quota(const QuotaSpec& spec);
+  // quota mostly is the next one, and need not be made. Valid until the next call.
+  Result<const Quota*> make_quota(const QuotaSpec& spec);
 
   // Finds the command and carries it out, or queues it behind MULTI. False, and nothing has
   // happened, if it has to wait until those before it are answered: what is no check may change
@@ -153,6 +154,8 @@ class RespCore {
 
  private:
   void execute(RespRequest& request, const resp::Lookup& found);
+  // As resp::find_command. Clients say the same command again and again, in the same letters.
+  resp::Lookup find_command(const RespRequest& request);
 
   RespNode& node_;
   Engine& engine_;
@@ -161,6 +164,8 @@ class RespCore {
   resp::Arguments arguments_;
   QuotaSpec last_spec_;  // at first one that nobody asks with, its window being 0
   Quota last_quota_;
+  std::string last_name_;  // of a command without subcommands; empty: none yet
+  const resp::Command* last_command_ = nullptr;
 
   CheckQueue<ReplyForm> queue_{asks_};
 };

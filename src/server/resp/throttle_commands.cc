@@ -40,7 +40,7 @@ enum class CountName : std::uint8_t { kCount, kCountPerPeriod };
 // The error, if these numbers are beyond what can be enforced.
 std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
                                       const ThrottleNumbers& numbers, CountName name,
-                                      Quota& quota) {
+                                      const Quota*& quota) {
   constexpr std::int64_t kPeriodMaxS = kWindowMax / std::chrono::seconds(1);
   if (numbers.period_s > kPeriodMaxS) return "period: expected at most 366 days";
   // Less than the largest cost, so that a reply can say that a quantity is beyond any bucket.
@@ -58,10 +58,10 @@ std::optional<std::string> make_quota(RespCore& core, std::int64_t capacity,
   return field + ": expected " + std::string(made.error().expected);
 }
 
-void queue_throttle(RespCore& core, const RespRequest& request, const Quota& quota,
+void queue_throttle(RespCore& core, const RespRequest& request, const Quota* quota,
                     std::int64_t quantity, ReplyForm form) {
   core.queue(request,
-             {.quota = quota,
+             {.quota = *quota,
               .key = request.arguments[1],
               .cost = std::clamp(quantity, -kCostMax, kCostMax)},
              form);
@@ -108,7 +108,7 @@ void handle_cl_throttle(RespCore& core, RespRequest& request) {
     return reply_without_bucket(core, request, numbers.max_burst + 1, numbers.quantity);
   }
   const bool overflows = numbers.max_burst >= kCostMax;
-  Quota quota;
+  const Quota* quota = nullptr;
   const auto wrong = make_quota(core, overflows ? kCostMax : numbers.max_burst + 1, numbers,
                                 CountName::kCount, quota);
   if (wrong) return refuse(*wrong);
@@ -135,7 +135,7 @@ void handle_throttle(RespCore& core, RespRequest& request) {
     return refuse("invalid rate limit parameters: " + std::string(kNames[i]) +
                   std::string(kAtLeastOne));
   }
-  Quota quota;
+  const Quota* quota = nullptr;
   const auto wrong =
       make_quota(core, numbers.max_burst, numbers, CountName::kCountPerPeriod, quota);
   if (wrong) return refuse(*wrong);
