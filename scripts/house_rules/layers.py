@@ -18,9 +18,8 @@ ROWS = [
     ["rules"],
     ["config"],
     ["engine", "proto"],
-    ["gate", "rls"],
+    ["gate", "rls", "rulebook"],
     ["net", "server/*", "store/*"],
-    ["rulebook"],
     ["cli", "nginx"],
 ]
 RANKS = {layer: rank for rank, row in enumerate(ROWS) for layer in row}

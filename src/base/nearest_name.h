@@ -21,6 +21,11 @@ namespace weir {
 
 inline constexpr std::size_t kNameLengthMax = 64;
 
+// A name that a request brings, as far as a reply repeats it.
+constexpr std::string_view shown_name(std::string_view name) {
+  return name.size() <= kNameLengthMax ? name : "(a long name)";
+}
+
 // How many letters to change, insert, remove, or swap with the next one (each letter
 // at most once) to make one of the other. Upper and lower case count as the same.
 // REQUIRES: neither is longer than kNameLengthMax.

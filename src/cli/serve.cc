@@ -175,7 +175,7 @@ class Serve {
   // In another thread, so that signals do not wait for thousands of rules.
   void change_rules(RuleChanger::Work work) {
     node_->rule_changer().run(std::move(work), [this](const RuleReply& reply) {
-      if (reply.status < 400) return;
+      if (!is_refusal(reply.outcome)) return;
       if (!reply.detail.empty()) spdlog::error("{}", reply.detail);
       node_->refused_reload();
       log_what_stays();
@@ -256,7 +256,7 @@ class Serve {
   // Runs on the thread that changes rules, as do those above and below.
   RuleReply reload() {
     auto wanted = read_again();
-    if (!wanted) return {.status = 400};
+    if (!wanted) return {.outcome = ChangeOutcome::kMalformed};
     const auto loaded = node_->rulebook().load(std::move(wanted->config), node_->now());
     node_->use_admission(std::move(wanted->admission));  // cannot fail: all is in force, or nothing
     node_->accepted_reload();

@@ -10,6 +10,8 @@
 namespace weir::nginx {
 namespace {
 
+using enum ChangeOutcome;
+
 std::vector<RuleSource> sources_in(const RulesView& view) {
   std::vector<RuleSource> sources;
   for (const RuleView& rule : view.rules) sources.push_back({.id = rule.id, .json = rule.json});
@@ -33,7 +35,7 @@ RuleSetPtr ChangedRules::compile(std::vector<Rule> rules) {
   if (sets_.empty()) return world_.gateway.sets().front();
   for (Rule& rule : rules) rule.number = world_.ids.known(rule.id);
   auto made = world_.gateway.sets_of(std::move(rules));
-  if (!made) throw RuleRefusal{409, std::move(made.error().message)};
+  if (!made) throw RuleRefusal{kConflict, std::move(made.error().message)};
   next_ = *std::move(made);
   return next_.front();
 }
@@ -68,27 +70,27 @@ void ChangedRules::change(RuleChange change, Done done, Instant now) {
   try {
     reply = make(change, now);
   } catch (const std::exception& error) {
-    reply = refusal(503, error.what());
+    reply = refusal(kNotNow, error.what());
   }
   done(std::move(reply));
 }
 
 RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
   if (change.keep == RuleChange::Keep::kInFile) {
-    return refusal(409,
+    return refusal(kConflict,
                    "nginx's workers do not write the file that weir_config names: change it there, "
                    "and reload nginx");
   }
   RuleBoard::Hold hold(world_.board);
   const auto version = hold.read();
-  if (!version) return refusal(503, "nginx has been reloaded: ask again, on a new connection.");
+  if (!version) return refusal(kNotNow, "nginx has been reloaded: ask again, on a new connection.");
   follow(*version, now);
   auto before = sources_in(*view());
   auto reply = book_.change(change, now);
-  if (reply.status >= 400) return reply;
+  if (is_refusal(reply.outcome)) return reply;
   if (!hold.write(config_text({.rules = sources_in(*view())}))) {
     book_.take_over(std::move(before), version->number, now);
-    return refusal(409, "weir_zone has no room for rules of this length; make it larger.");
+    return refusal(kConflict, "weir_zone has no room for rules of this length; make it larger.");
   }
   for (const std::string& line : reply.changes) world_.say("by request: " + line);
   for (const std::string& sentence : reply.warnings) {
@@ -98,11 +100,11 @@ RuleReply ChangedRules::make(const RuleChange& change, Instant now) {
 }
 
 void ChangedRules::judge(RuleTrial, Judged done) {
-  done({.status = 409, .detail = "nginx does not judge rules here: use nginx -t"});
+  done({.outcome = kConflict, .detail = "nginx does not judge rules here: use nginx -t"});
 }
 
-RuleReply ChangedRules::refusal(int status, std::string detail) const {
-  return {.status = status, .detail = std::move(detail), .version = view()->version};
+RuleReply ChangedRules::refusal(ChangeOutcome outcome, std::string detail) const {
+  return {.outcome = outcome, .detail = std::move(detail), .version = view()->version};
 }
 
 }  // namespace weir::nginx

@@ -18,9 +18,9 @@
 
 #include "nginx/gateway.h"
 #include "nginx/zone/rule_board.h"
+#include "rulebook/rule_desk.h"
 #include "rulebook/rulebook.h"
 #include "rules/rule_set.h"
-#include "server/http/admin/rule_desk.h"
 #include "weir/time.h"
 
 namespace weir::nginx {
@@ -57,7 +57,7 @@ class ChangedRules final : public RuleDesk {
   void read_board(Instant now);
   void follow(const RuleBoard::Version& version, Instant now);
   RuleReply make(const RuleChange& change, Instant now);
-  RuleReply refusal(int status, std::string detail) const;
+  RuleReply refusal(ChangeOutcome outcome, std::string detail) const;
 
   const World world_;
   std::vector<RuleSetPtr> sets_;    // in force

@@ -8,18 +8,20 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/nearest_name.h"
 #include "config/config_file.h"
 #include "config/config_warnings.h"
+#include "proto/repeated_name.h"
 #include "rulebook/replace_file.h"
 #include "rulebook/rule_probe.h"
 #include "rulebook/rule_text.h"
 #include "rules/rule_conflicts.h"
-#include "server/http/admin/json_body.h"
 
 namespace weir {
 namespace {
 
 using Kind = RuleChange::Kind;
+using enum ChangeOutcome;
 
 constexpr std::size_t kMistakesMax = 10;  // in one reply
 
@@ -126,12 +128,12 @@ std::string patched(const std::string& rule_json, const std::string& patch_json)
   boost::json::error_code error;
   const auto patch = boost::json::parse(patch_json, error);
   if (error || !patch.is_object() || patch.as_object().empty()) {
-    throw Refusal{400,
+    throw Refusal{kMalformed,
                   "The body must be a JSON object of the fields that change, such as "
                   R"({"limit":20}; null drops a field.)"};
   }
   if (const auto name = repeated_name(patch_json)) {
-    throw Refusal{400, std::string(shown_name(*name)) + ": expected the field only once"};
+    throw Refusal{kMalformed, std::string(shown_name(*name)) + ": expected the field only once"};
   }
   auto rule = boost::json::parse(rule_json);
   merge(rule, patch);
@@ -164,11 +166,11 @@ void refuse_to_disarm(const RuleSource& known, const Replacement& replacement) {
   for (const std::string_view field : kEnforcing) {
     if (!replacement.drops(field)) continue;
     const auto name = std::string(field);
-    throw Refusal{409, "Rule '" + known.id + "' has '" + name +
-                           "' and the body has none: the rule would no longer apply by itself. " +
-                           "Send '" + name + "' along, or PATCH what is to change alone, such as " +
-                           R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name +
-                           "\":null}."};
+    throw Refusal{kConflict,
+                  "Rule '" + known.id + "' has '" + name +
+                      "' and the body has none: the rule would no longer apply by itself. " +
+                      "Send '" + name + "' along, or PATCH what is to change alone, such as " +
+                      R"({"limit":20}. To drop ')" + name + "', PATCH {\"" + name + "\":null}."};
   }
 }
 
@@ -298,24 +300,24 @@ bool Rulebook::file_has_changed() const {
 RuleSource Rulebook::read_rule(const std::string& id, const std::string& text) const {
   const RuleProbe probe(state_.in_file.others, text);
   const auto parsed = parse_config(probe.text(), "rule", state_.served_by);
-  if (!parsed) throw Refusal{400, describe_mistakes(probe.as_written(parsed.error()))};
+  if (!parsed) throw Refusal{kMalformed, describe_mistakes(probe.as_written(parsed.error()))};
   auto read = config_sources(probe.text());
   if (read.rules.size() != 1 || read.others != state_.in_file.others) {
-    throw Refusal{400, "The body must be one rule."};
+    throw Refusal{kMalformed, "The body must be one rule."};
   }
   if (read.rules.front().id != id) {
-    throw Refusal{400, "The rule's id must be the one in the path, '" + id + "'."};
+    throw Refusal{kMalformed, "The rule's id must be the one in the path, '" + id + "'."};
   }
   return std::move(read.rules.front());
 }
 
 RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
   if (std::ranges::count(*state_.envoy, change.id, &Rule::id) > 0) {
-    throw Refusal{409, "This rule is from a file of Envoy's service; change it there."};
+    throw Refusal{kConflict, "This rule is from a file of Envoy's service; change it there."};
   }
   const auto known = find_rule(state_.in_force, change.id);
   if (change.kind == Kind::kPut) return read_rule(change.id, change.text);
-  if (known == state_.in_force.end()) throw Refusal{404, "There is no rule of this id."};
+  if (known == state_.in_force.end()) throw Refusal{kUnknown, "There is no rule of this id."};
   if (change.kind == Kind::kRemove) return *known;
   return read_rule(change.id, patched(known->json, change.text));
 }
@@ -324,18 +326,20 @@ RuleSource Rulebook::wanted_rule(const RuleChange& change) const {
 Rulebook::Checked Rulebook::checked(const Draft& draft) const {
   auto parsed = parse_config(config_text({.others = state_.in_file.others, .rules = draft.rules}),
                              "rules", state_.served_by);
-  if (!parsed) throw Refusal{409, describe_conflicts(parsed.error(), draft.rules)};
+  if (!parsed) throw Refusal{kConflict, describe_conflicts(parsed.error(), draft.rules)};
   auto& config = *parsed;
   auto checked = Checked{.rules = {}, .warnings = warnings_about(draft, config)};
   checked.rules = std::move(config.rules);
   const auto ids = texts_by_id(draft.rules);
   for (const auto& rule : *state_.envoy) {
     if (ids.contains(rule.id)) {
-      throw Refusal{409, "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
+      throw Refusal{kConflict,
+                    "There is a rule '" + rule.id + "' in a file of Envoy's service, too."};
     }
     checked.rules.push_back(rule);
   }
-  if (auto conflict = descriptor_conflict(checked.rules)) throw Refusal{409, *std::move(conflict)};
+  if (auto conflict = descriptor_conflict(checked.rules))
+    throw Refusal{kConflict, *std::move(conflict)};
   return checked;
 }
 
@@ -349,15 +353,16 @@ ConfigErrors Rulebook::warnings_about(const Draft& draft, Config& config) {
 }
 
 void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
-  if (file_.empty()) throw Refusal{409, "there is no configuration file"};
+  if (file_.empty()) throw Refusal{kConflict, "there is no configuration file"};
   const auto text = read_config_file(file_);
-  if (!text) throw Refusal{409, text.error().front().to_string()};
+  if (!text) throw Refusal{kConflict, text.error().front().to_string()};
   if (*text != state_.text) {
-    throw Refusal{409, file_ + " has changed since it was read; reload it first"};
+    throw Refusal{kConflict, file_ + " has changed since it was read; reload it first"};
   }
   auto edited = edit_rule(state_.text, edit);
   if (!edited) {
-    throw Refusal{409, file_ + " was not written: " + edited.error().message + "; edit it there"};
+    throw Refusal{kConflict,
+                  file_ + " was not written: " + edited.error().message + "; edit it there"};
   }
   next.text = *std::move(edited);
   next.in_file = config_sources(next.text);
@@ -366,12 +371,12 @@ void Rulebook::edit_file_in(State& next, const RuleEdit& edit) const {
 // Weir edits files a rule at a time: the order of rules might get lost if it wrote all at once.
 Rulebook::Draft Rulebook::former_rules(const RuleChange& change) const {
   if (change.keep == RuleChange::Keep::kInFile) {
-    throw Refusal{409, "Going back is not written to the file; change its rules one by one."};
+    throw Refusal{kConflict, "Going back is not written to the file; change its rules one by one."};
   }
   const auto all = history();
   const auto found = std::ranges::find_if(
       all, [&](const auto& version) { return version->version == change.back_to; });
-  if (found == all.end()) throw Refusal{404, "This version is not in the history."};
+  if (found == all.end()) throw Refusal{kUnknown, "This version is not in the history."};
   return {.rules = (*found)->rules};
 }
 
@@ -387,7 +392,7 @@ Rulebook::Draft Rulebook::draft_of(const RuleChange& change) const {
   }
   if (place == draft.rules.end()) {
     draft.rules.push_back(rule);
-    draft.status = 201;
+    draft.outcome = kAdded;
     return draft;
   }
   if (change.kind == Kind::kPut) {
@@ -432,7 +437,7 @@ void Rulebook::judge_file(const RuleTrial& trial, RuleVerdict& verdict) const {
   add_findings(config_warnings(config, "file"), RuleFinding::Weight::kWarning, verdict);
   auto rules = std::move(config.rules);
   rules.insert(rules.end(), state_.envoy->begin(), state_.envoy->end());
-  if (auto conflict = descriptor_conflict(rules)) throw Refusal{409, *std::move(conflict)};
+  if (auto conflict = descriptor_conflict(rules)) throw Refusal{kConflict, *std::move(conflict)};
   verdict.changes = changes_by(config_sources(trial.text).rules, std::move(rules));
 }
 
@@ -454,10 +459,11 @@ bool Rulebook::is_there(const RuleChange& change) const {
 
 RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   if (change.if_version.value_or(state_.version) != state_.version) {
-    throw Refusal{412, "The rules are at another version: " + std::to_string(state_.version) + "."};
+    throw Refusal{kOutdated,
+                  "The rules are at another version: " + std::to_string(state_.version) + "."};
   }
   if (change.if_new && is_there(change)) {
-    throw Refusal{412, "There is one already, so it cannot be new."};
+    throw Refusal{kOutdated, "There is one already, so it cannot be new."};
   }
   auto draft = draft_of(change);
   auto together = checked(draft);
@@ -469,16 +475,16 @@ RuleReply Rulebook::change(const RuleChange& change, Instant now) try {
   if (keeps) edit_file_in(next, draft.edit);
   auto changes = finish(next, RuleOrigin::kRequest, now);
   if (keeps) {
-    if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{409, *error};
+    if (auto error = replace_file(file_, next.text, kAsBefore)) throw Refusal{kConflict, *error};
   }
   put_in_force(std::move(next));
-  return {.status = draft.status,
+  return {.outcome = draft.outcome,
           .detail = {},
           .version = state_.version,
           .changes = std::move(changes),
           .warnings = std::move(draft.warnings)};
 } catch (const Refusal& refusal) {
-  return {.status = refusal.status, .detail = refusal.detail, .version = state_.version};
+  return {.outcome = refusal.outcome, .detail = refusal.detail, .version = state_.version};
 }
 
 }  // namespace weir

@@ -25,14 +25,14 @@
 
 #include "config/config.h"
 #include "config/rules/rule_sources.h"
+#include "rulebook/rule_desk.h"
 #include "rules/rule_set.h"
-#include "server/http/admin/rule_desk.h"
 
 namespace weir {
 
-// Why a change is not made: the status of its reply, and sentences.
+// Why a change is not made, and sentences about it.
 struct RuleRefusal {
-  int status;
+  ChangeOutcome outcome;
   std::string detail;
 };
 
@@ -105,7 +105,7 @@ class Rulebook {
   struct Draft {
     Sources rules;
     RuleEdit edit{};
-    int status = 200;
+    ChangeOutcome outcome = ChangeOutcome::kDone;
     std::vector<std::string> warnings{};  // about what the change leaves out
     std::optional<RulePlaces> places{};   // in a text that somebody is writing; else nowhere
   };

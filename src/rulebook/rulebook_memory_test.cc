@@ -18,6 +18,8 @@
 namespace weir {
 namespace {
 
+using enum ChangeOutcome;
+
 constexpr Instant kNow = instant_from_epoch_us(0);
 constexpr auto kFile = "rules:\n  - {id: login, limit: 5, window: 1m}\n";
 constexpr auto kOtherFile = "rules:\n  - {id: login, limit: 7, window: 1m}\n";
@@ -66,7 +68,7 @@ class RulebookMemoryTest : public testing::Test {
     // The book takes the next change.
     const auto reply =
         book.change({.id = "login", .text = R"({"id":"login","limit":9,"window":60})"}, kNow);
-    EXPECT_EQ(reply.status, 200) << reply.detail;
+    EXPECT_EQ(reply.outcome, kDone) << reply.detail;
     return is_done;
   }
 
@@ -88,7 +90,7 @@ TEST_F(RulebookMemoryTest, AChangeInTheFileIsMadeAsAWholeOrNotAtAll) {
   const RuleChange change{.id = "login",
                           .text = R"({"id":"login","limit":6,"window":"1m"})",
                           .keep = RuleChange::Keep::kInFile};
-  try_all([&](Rulebook& book) { return book.change(change, kNow).status == 200; }, 6);
+  try_all([&](Rulebook& book) { return book.change(change, kNow).outcome == kDone; }, 6);
 }
 
 TEST_F(RulebookMemoryTest, ALoadIsDoneAsAWholeOrNotAtAll) {

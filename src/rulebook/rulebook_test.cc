@@ -20,6 +20,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 using enum RuleChange::Kind;
+using enum ChangeOutcome;
 
 constexpr Instant kNow = instant_from_epoch_us(0);
 constexpr auto kFile = R"(# Ours.
@@ -115,14 +116,14 @@ TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
   EXPECT_EQ(put("login", R"({"id":"login","limit":6,"window":"1m"})").version, 2u);
   EXPECT_EQ(limit_of("login"), 6);
   const auto added = put("new", R"({"id":"new","limit":7,"window":"1m"})");
-  EXPECT_EQ(added.status, 201);
+  EXPECT_EQ(added.outcome, kAdded);
   EXPECT_EQ(added.version, 3u);
   EXPECT_EQ(limit_of("new"), 7);
-  EXPECT_EQ(patch("search", R"({"enabled":false})").status, 200);
+  EXPECT_EQ(patch("search", R"({"enabled":false})").outcome, kDone);
   EXPECT_FALSE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(patch("search", R"({"enabled":true})").status, 200);
+  EXPECT_EQ(patch("search", R"({"enabled":true})").outcome, kDone);
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(change({.kind = kRemove, .id = "search"}).status, 200);
+  EXPECT_EQ(change({.kind = kRemove, .id = "search"}).outcome, kDone);
   EXPECT_EQ(limit_of("search"), -1);
   EXPECT_THAT(book_.view()->removed, ElementsAre("search"));
   EXPECT_EQ(limit_of("envoy:edge"), 1);
@@ -132,20 +133,20 @@ TEST_F(RulebookTest, PutsChangesInForceOneVersionAfterTheOther) {
 
 TEST_F(RulebookTest, RefusesWhatIsNoRule) {
   const auto mistake = put("login", R"({"id":"login","limit":-1,"window":"1m"})");
-  EXPECT_EQ(mistake.status, 400);
+  EXPECT_EQ(mistake.outcome, kMalformed);
   EXPECT_THAT(mistake.detail, HasSubstr("rule:1:"));
   EXPECT_THAT(mistake.detail, HasSubstr("'limit' must be from 0 to"));
   for (const char* text : {"", "[]", "{", R"({"id":"other","limit":1,"window":"1m"})",
                            "{\"id\":\"login\",\"limit\":1,\"window\":\"1m\"}\nthreads: 1"}) {
-    EXPECT_EQ(put("login", text).status, 400) << text;
+    EXPECT_EQ(put("login", text).outcome, kMalformed) << text;
   }
   expect_untouched();
 }
 
 TEST_F(RulebookTest, RefusesWhatDoesNotGoWithTheRest) {
-  EXPECT_EQ(change({.kind = kRemove, .id = "none"}).status, 404);
-  EXPECT_EQ(change({.kind = kRemove, .id = "envoy:edge"}).status, 409);
-  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_version = 7}).status, 412);
+  EXPECT_EQ(change({.kind = kRemove, .id = "none"}).outcome, kUnknown);
+  EXPECT_EQ(change({.kind = kRemove, .id = "envoy:edge"}).outcome, kConflict);
+  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_version = 7}).outcome, kOutdated);
   expect_untouched();
 }
 
@@ -156,16 +157,16 @@ TEST_F(RulebookTest, OverwritesNothingThatIsToBeNew) {
                    .text = R"({"id":")" + id + R"(","limit":7,"window":"1m"})",
                    .if_new = true});
   };
-  EXPECT_EQ(put_new("login").status, 412);
-  EXPECT_EQ(put_new("envoy:edge").status, 412);
+  EXPECT_EQ(put_new("login").outcome, kOutdated);
+  EXPECT_EQ(put_new("envoy:edge").outcome, kOutdated);
   EXPECT_EQ(
-      change({.kind = kPatch, .id = "login", .text = R"({"limit":7})", .if_new = true}).status,
-      412);
-  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_new = true}).status, 412);
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_new = true}).status, 412);
+      change({.kind = kPatch, .id = "login", .text = R"({"limit":7})", .if_new = true}).outcome,
+      kOutdated);
+  EXPECT_EQ(change({.kind = kRemove, .id = "login", .if_new = true}).outcome, kOutdated);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_new = true}).outcome, kOutdated);
   expect_untouched();
-  EXPECT_EQ(put_new("new").status, 201);
-  EXPECT_EQ(put_new("new").status, 412);
+  EXPECT_EQ(put_new("new").outcome, kAdded);
+  EXPECT_EQ(put_new("new").outcome, kOutdated);
 }
 
 TEST_F(RulebookTest, WritesToTheFileWhenAskedTo) {
@@ -173,7 +174,7 @@ TEST_F(RulebookTest, WritesToTheFileWhenAskedTo) {
                              .id = "login",
                              .text = R"({"id":"login","limit":6,"window":"1m"})",
                              .keep = RuleChange::Keep::kInFile});
-  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.outcome, kDone) << reply.detail;
   EXPECT_THAT(file(), HasSubstr("# Ours.\n"));
   EXPECT_THAT(file(), HasSubstr("limit: 6\n"));
   EXPECT_FALSE(book_.file_has_changed());
@@ -185,7 +186,7 @@ TEST_F(RulebookTest, DoesNotWriteOverWhatSomebodyElseHasWritten) {
   std::ofstream(path_, std::ios::binary) << theirs;
   EXPECT_TRUE(book_.file_has_changed());
   const auto reply = change({.kind = kRemove, .id = "login", .keep = RuleChange::Keep::kInFile});
-  EXPECT_EQ(reply.status, 409);
+  EXPECT_EQ(reply.outcome, kConflict);
   EXPECT_THAT(reply.detail, HasSubstr("has changed since it was read"));
   EXPECT_EQ(file(), theirs);
   EXPECT_EQ(limit_of("login"), 5);
@@ -233,7 +234,7 @@ TEST_F(RulebookTest, AChangeByRequestThatChangesNothingIsHistory) {
   ASSERT_EQ(book_.history().size(), 2u);
   EXPECT_EQ(book_.history().back()->version, 2u);
   EXPECT_THAT(book_.history().back()->changes, IsEmpty());
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 200);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).outcome, kDone);
 }
 
 TEST_F(RulebookTest, ItsHistoryIsBounded) {
@@ -265,7 +266,7 @@ TEST_F(RulebookTest, GoesBackToAVersionOfItsHistory) {
   put("login", R"({"id":"login","limit":6,"window":"1m"})");
   change({.kind = kRemove, .id = "search"});
   const auto reply = change({.kind = kGoBack, .back_to = 1, .if_version = 3});
-  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.outcome, kDone) << reply.detail;
   EXPECT_EQ(reply.version, 4u);
   EXPECT_EQ(limit_of("login"), 5);
   EXPECT_EQ(limit_of("search"), 10);
@@ -277,9 +278,10 @@ TEST_F(RulebookTest, GoesBackToAVersionOfItsHistory) {
 }
 
 TEST_F(RulebookTest, GoesBackToNothingElse) {
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 404);
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_version = 7}).status, 412);
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .keep = RuleChange::Keep::kInFile}).status, 409);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).outcome, kUnknown);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .if_version = 7}).outcome, kOutdated);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 1, .keep = RuleChange::Keep::kInFile}).outcome,
+            kConflict);
   expect_untouched();
 }
 
@@ -289,7 +291,7 @@ TEST_F(RulebookTest, DoesNotGoBackToAnIdThatEnvoyHasNow) {
   auto rule = envoy_rule();
   rule.id = "envoy:new";
   book_.load({.text = "rules: []", .rules = {rule}, .sources = {}}, kNow);
-  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).status, 409);
+  EXPECT_EQ(change({.kind = kGoBack, .back_to = 2}).outcome, kConflict);
 }
 
 // A core that let go last would have to destroy all of a set.
@@ -304,10 +306,10 @@ TEST_F(RulebookTest, ASetIsDestroyedByTheNextChangeAndNotByACore) {
 }
 
 TEST_F(RulebookTest, SwitchesShadowByItself) {
-  EXPECT_EQ(patch("search", R"({"shadow":true})").status, 200);
+  EXPECT_EQ(patch("search", R"({"shadow":true})").outcome, kDone);
   EXPECT_TRUE(book_.rules()->find("search")->shadow);
   EXPECT_TRUE(book_.rules()->find("search")->enabled);
-  EXPECT_EQ(patch("search", R"({"enabled":false,"shadow":false})").status, 200);
+  EXPECT_EQ(patch("search", R"({"enabled":false,"shadow":false})").outcome, kDone);
   EXPECT_FALSE(book_.rules()->find("search")->shadow);
   EXPECT_FALSE(book_.rules()->find("search")->enabled);
 }
@@ -317,18 +319,19 @@ constexpr auto kMatching =
 
 // It answered 200, and the rule applied to nothing from then on.
 TEST_F(RulebookTest, APutThatForgetsTheMatchOfItsRuleIsRefused) {
-  ASSERT_EQ(put("login", kMatching).status, 200);
+  ASSERT_EQ(put("login", kMatching).outcome, kDone);
   const auto reply = put("login", R"({"id":"login","limit":6,"window":"1m"})");
-  EXPECT_EQ(reply.status, 409);
+  EXPECT_EQ(reply.outcome, kConflict);
   EXPECT_THAT(reply.detail, HasSubstr("Rule 'login' has 'match' and the body has none"));
   EXPECT_THAT(reply.detail, HasSubstr(R"(PATCH {"match":null})"));
-  EXPECT_EQ(put("login", R"({"id":"login","limit":5,"window":"1m","match":null})").status, 409)
+  EXPECT_EQ(put("login", R"({"id":"login","limit":5,"window":"1m","match":null})").outcome,
+            kConflict)
       << "as serializers write a field that is not set";
   EXPECT_EQ(json_of("login"), kMatching);
   const auto verdict =
       book_.judge({.id = "login", .text = R"({"id":"login","limit":6,"window":"1m"})"});
   EXPECT_FALSE(verdict.is_ok());
-  EXPECT_EQ(patch("login", R"({"match":null})").status, 200);
+  EXPECT_EQ(patch("login", R"({"match":null})").outcome, kDone);
   EXPECT_EQ(json_of("login"), R"({"id":"login","limit":5,"window":"1m"})");
 }
 
@@ -366,20 +369,20 @@ TEST_F(RulebookTest, AChangeIsAnsweredWithWhatValidateWarnsOf) {
 }
 
 TEST_F(RulebookTest, APatchChangesWhatItNamesAndNothingElse) {
-  ASSERT_EQ(put("login", kMatching).status, 200);
-  EXPECT_EQ(patch("login", R"({"limit":20})").status, 200);
+  ASSERT_EQ(put("login", kMatching).outcome, kDone);
+  EXPECT_EQ(patch("login", R"({"limit":20})").outcome, kDone);
   EXPECT_EQ(limit_of("login"), 20);
-  EXPECT_EQ(patch("login", R"({"match":{"method":null,"path":["/login","/in"]}})").status, 200);
+  EXPECT_EQ(patch("login", R"({"match":{"method":null,"path":["/login","/in"]}})").outcome, kDone);
   EXPECT_EQ(json_of("login"),
             R"({"id":"login","limit":20,"window":"1m","match":{"path":["/login","/in"]}})");
 }
 
 TEST_F(RulebookTest, APatchThatMakesNoRuleIsRefused) {
-  EXPECT_EQ(patch("none", R"({"limit":20})").status, 404);
+  EXPECT_EQ(patch("none", R"({"limit":20})").outcome, kUnknown);
   for (const char* fields : {"", "{}", "[]", "7", "{", R"({"limit":-1})", R"({"limit":null})",
                              R"({"limt":20})", R"({"enabled":1})", R"({"id":"other"})"}) {
     const auto reply = patch("login", fields);
-    EXPECT_EQ(reply.status, 400) << fields;
+    EXPECT_EQ(reply.outcome, kMalformed) << fields;
     EXPECT_FALSE(reply.detail.empty());
   }
   expect_untouched();
@@ -391,7 +394,7 @@ TEST_F(RulebookTest, AFieldThatComesTwiceIsRefusedByName) {
                              R"({"match":{"path":"/a"},"on_deny":{"limit":1,"limit":1}})",
                              R"({"more_limits":[{"limit":1,"limit":2}]})"}) {
     const auto reply = patch("login", fields);
-    EXPECT_EQ(reply.status, 400) << fields;
+    EXPECT_EQ(reply.outcome, kMalformed) << fields;
     EXPECT_EQ(reply.detail, "limit: expected the field only once") << fields;
   }
   EXPECT_THAT(put("login", R"({"id":"login","limit":1,"window":"1m","limit":2})").detail,
@@ -404,13 +407,13 @@ TEST_F(RulebookTest, APatchIsWrittenToTheFile) {
                              .id = "login",
                              .text = R"({"limit":20})",
                              .keep = RuleChange::Keep::kInFile});
-  EXPECT_EQ(reply.status, 200) << reply.detail;
+  EXPECT_EQ(reply.outcome, kDone) << reply.detail;
   EXPECT_THAT(file(), HasSubstr("# Ours."));
   EXPECT_THAT(file(), HasSubstr("limit: 20"));
 }
 
 TEST_F(RulebookTest, TakesARuleInYaml) {
-  EXPECT_EQ(put("search", "# Ours, too.\nid: search\nlimit: 3\nwindow: 1m\n").status, 200);
+  EXPECT_EQ(put("search", "# Ours, too.\nid: search\nlimit: 3\nwindow: 1m\n").outcome, kDone);
   EXPECT_EQ(limit_of("search"), 3);
 }
 

@@ -33,7 +33,7 @@ void RuleChanger::judge(RuleTrial trial, Judged done) {
         return RuleReply();
       },
       [verdict, done = std::move(done)](const RuleReply& reply) {
-        verdict->status = reply.status;
+        verdict->outcome = reply.outcome;
         verdict->detail = reply.detail;
         done(std::move(*verdict));
       });
@@ -90,7 +90,9 @@ RuleReply RuleChanger::reply_to(const Job& job) const {
 }
 
 RuleReply RuleChanger::refusal(std::string detail) const {
-  return {.status = 503, .detail = std::move(detail), .version = book_.view()->version};
+  return {.outcome = ChangeOutcome::kNotNow,
+          .detail = std::move(detail),
+          .version = book_.view()->version};
 }
 
 }  // namespace weir

@@ -18,8 +18,8 @@
 #include <string>
 #include <thread>
 
+#include "rulebook/rule_desk.h"
 #include "rulebook/rulebook.h"
-#include "server/http/admin/rule_desk.h"
 
 namespace weir {
 

@@ -19,6 +19,8 @@
 namespace weir {
 namespace {
 
+using enum ChangeOutcome;
+
 using testing::Each;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -63,9 +65,9 @@ class RuleChangerTest : public testing::Test {
     const std::scoped_lock lock(mutex_);
     return replies_;
   }
-  static std::vector<int> statuses(const std::vector<RuleReply>& replies) {
-    auto all = std::vector<int>();
-    for (const auto& reply : replies) all.push_back(reply.status);
+  static std::vector<ChangeOutcome> outcomes(const std::vector<RuleReply>& replies) {
+    auto all = std::vector<ChangeOutcome>();
+    for (const auto& reply : replies) all.push_back(reply.outcome);
     return all;
   }
 
@@ -108,16 +110,16 @@ TEST_F(RuleChangerTest, ComparesTheVersionWhenItIsAChangesTurn) {
   put(3, 2);
   wait_until_it_compiles();
   go_on();
-  EXPECT_THAT(statuses(replies()), ElementsAre(201, 412, 200));
+  EXPECT_THAT(outcomes(replies()), ElementsAre(kAdded, kOutdated, kDone));
 }
 
 TEST_F(RuleChangerTest, OfManyWhoSawOneVersionOneChangesIt) {
   auto threads = std::vector<std::thread>();
   for (int i = 0; i < 8; ++i) threads.emplace_back([this, i] { put(i, 1); });
   for (auto& thread : threads) thread.join();
-  const auto all = statuses(replies());
-  EXPECT_EQ(std::ranges::count(all, 201), 1);
-  EXPECT_EQ(std::ranges::count(all, 412), 7);
+  const auto all = outcomes(replies());
+  EXPECT_EQ(std::ranges::count(all, kAdded), 1);
+  EXPECT_EQ(std::ranges::count(all, kOutdated), 7);
 }
 
 TEST_F(RuleChangerTest, WhoLooksDoesNotWaitForAChange) {
@@ -129,7 +131,7 @@ TEST_F(RuleChangerTest, WhoLooksDoesNotWaitForAChange) {
   EXPECT_THAT(changer_.history(), SizeIs(1));
   EXPECT_THAT(book_.rules()->rules(), IsEmpty());
   go_on();
-  EXPECT_THAT(statuses(replies()), ElementsAre(201));
+  EXPECT_THAT(outcomes(replies()), ElementsAre(kAdded));
   EXPECT_EQ(changer_.view()->version, 2u);
   EXPECT_THAT(changer_.history(), SizeIs(2));
 }
@@ -142,7 +144,7 @@ TEST_F(RuleChangerTest, RefusesAtOnceWhatCannotEvenWait) {
   put(3);
   {
     const std::scoped_lock lock(mutex_);
-    EXPECT_THAT(statuses(replies_), ElementsAre(503));
+    EXPECT_THAT(outcomes(replies_), ElementsAre(kNotNow));
     EXPECT_THAT(threads_, ElementsAre(std::this_thread::get_id()));
   }
   go_on();
@@ -162,32 +164,32 @@ TEST_F(RuleChangerTest, AStopEndsOneChangeAndRefusesThoseThatWait) {
               [this](const RuleReply& reply) { is_stopping_ |= reply.detail == kStopping; });
           std::this_thread::yield();
         }
-        return RuleReply{.status = 201};
+        return RuleReply{.outcome = kAdded};
       },
       note());
   wait_until_it_compiles();
   put(1);
   go_on_.release();
   changer_.stop();
-  ASSERT_THAT(statuses(replies_), ElementsAre(201, 503));
+  ASSERT_THAT(outcomes(replies_), ElementsAre(kAdded, kNotNow));
   EXPECT_EQ(replies_.back().detail, kStopping);
   EXPECT_EQ(replies_.back().version, 1u);
   put(2);
-  EXPECT_THAT(statuses(replies_), ElementsAre(201, 503, 503));
+  EXPECT_THAT(outcomes(replies_), ElementsAre(kAdded, kNotNow, kNotNow));
   EXPECT_EQ(book_.rules()->find("login"), nullptr);
 }
 
 TEST_F(RuleChangerTest, SurvivesAChangeThatWantsTooMuchMemory) {
   changer_.run([]() -> RuleReply { throw std::bad_alloc(); }, note());
   put(1);
-  EXPECT_THAT(statuses(replies()), ElementsAre(503, 201));
+  EXPECT_THAT(outcomes(replies()), ElementsAre(kNotNow, kAdded));
 }
 
 // A configuration folder that became a loop of links ended the process.
 TEST_F(RuleChangerTest, SurvivesAChangeThatFailsInAnUnknownWay) {
   changer_.run([]() -> RuleReply { throw std::runtime_error("too many links"); }, note());
   put(1);
-  EXPECT_THAT(statuses(replies()), ElementsAre(503, 201));
+  EXPECT_THAT(outcomes(replies()), ElementsAre(kNotNow, kAdded));
   EXPECT_EQ(replies_.front().detail, "too many links");
 }
 

@@ -3,7 +3,7 @@
 // check/: check_handlers.cc spends, asks and resets, auth_handler.cc answers proxies,
 // json_handler.cc answers for Envoy's rate limit service. admin/: page_handlers.cc describes
 // the node, busiest_handler.cc shows busy keys, explain_handler.cc what rules make of a request,
-// block_handlers.cc shows and changes blocks, rule_handlers.cc rules, trial_handler.cc checks them,
+// block_handlers.cc shows and changes blocks, rule_handlers.cc rules,
 // event_handlers.cc shows
 // unusual traffic, openapi.cc describes the routes. console/: asset_handlers.cc sends the files of
 // the console, session_handlers.cc signs people in,

@@ -19,8 +19,8 @@
 #include "engine/engine.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
+#include "rulebook/rule_desk.h"
 #include "rules/rule_set.h"
-#include "server/http/admin/rule_desk.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
 #include "weir/store.h"
@@ -87,7 +87,7 @@ class FakeDesk final : public RuleDesk {
   RuleTrial last_trial;
   RuleVerdict verdict;
   RuleChange last;
-  RuleReply outcome{.status = 200, .detail = {}, .version = 8};
+  RuleReply outcome{.version = 8};
 };
 
 class TestDoor {

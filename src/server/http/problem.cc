@@ -44,10 +44,6 @@ Problem invalid_field(std::string_view field, std::string_view expected) {
           .expected = std::string(expected)};
 }
 
-std::string_view shown_name(std::string_view name) {
-  return name.size() <= kNameLengthMax ? name : "(a long name)";
-}
-
 Problem unknown_field(std::string_view field, std::string_view name,
                       std::span<const std::string_view> known) {
   Problem problem = invalid_field(field, expected_name(name, known));

@@ -38,8 +38,6 @@ struct Problem {
 
 Problem http_problem(int status, std::string_view detail);
 Problem invalid_field(std::string_view field, std::string_view expected);
-// A name that a request brings, as far as a reply repeats it.
-std::string_view shown_name(std::string_view name);
 // For a name that is none of `known`; `field` says where it stands.
 Problem unknown_field(std::string_view field, std::string_view name,
                       std::span<const std::string_view> known);

@@ -55,7 +55,8 @@ TEST(HttpRules, AreChangedByMethod) {
 // A change of one was answered with about:blank.
 TEST(HttpRules, ThatDoNotExistAreUnknownByEveryMethod) {
   TestDoor door;
-  door.desk.outcome = {.status = 404, .detail = "There is no rule of this id.", .version = 7};
+  door.desk.outcome = {
+      .outcome = ChangeOutcome::kUnknown, .detail = "There is no rule of this id.", .version = 7};
   const std::string shown = door.ask(get("/admin/rules/logni")).body;
   EXPECT_NE(shown.find("urn:weir:problem:unknown-rule"), std::string::npos) << shown;
   for (const std::string_view method : {"PATCH", "DELETE"}) {
@@ -84,7 +85,8 @@ TEST(HttpRules, AreJudgedBeforeTheyAreChanged) {
   door.desk.verdict = {};
   EXPECT_EQ(door.ask(post("/admin/rules/validate", "")).body,
             R"({"ok":true,"problems":[],"changes":[],"json":null})");
-  door.desk.verdict = {.status = 503, .detail = "Too many changes wait for their turn."};
+  door.desk.verdict = {.outcome = ChangeOutcome::kNotNow,
+                       .detail = "Too many changes wait for their turn."};
   EXPECT_EQ(door.ask(post("/admin/rules/validate", "")).status, 503);
   EXPECT_EQ(door.ask(get("/admin/rules/validate")).status, 404) << "a rule may have this id";
 }
@@ -109,7 +111,7 @@ TEST(HttpRules, RefuseWhatMakesNoSense) {
         << field;
   }
   EXPECT_EQ(door.desk.last.id, "");
-  door.desk.outcome = {.status = 409, .detail = "no \xff", .version = 9};
+  door.desk.outcome = {.outcome = ChangeOutcome::kConflict, .detail = "no \xff", .version = 9};
   TestReply reply = door.ask(request("PUT", kPath, "{}", "If-Match: *\r\n"));
   EXPECT_EQ(reply.status, 409);
   EXPECT_NE(reply.body.find("\"detail\":\"no ?\""), std::string::npos) << reply.body;

@@ -1,12 +1,13 @@
 #include "server/http/admin/json_body.h"
 
 #include <algorithm>
-#include <set>
 #include <span>
 #include <utility>
 
-#include <simdjson.h>
 #include <boost/json/parse.hpp>
+
+#include "base/nearest_name.h"
+#include "proto/repeated_name.h"
 
 namespace weir {
 namespace {
@@ -15,33 +16,7 @@ namespace json = boost::json;
 
 json::string_view boost_text(std::string_view text) { return {text.data(), text.size()}; }
 
-// As deep as boost::json reads, which is bounded.
-std::optional<std::string> repeated_in(const simdjson::dom::element& value) {
-  simdjson::dom::array list;
-  simdjson::dom::object object;
-  std::optional<std::string> found;
-  if (!value.get(list)) {
-    for (const auto item : list) {
-      if (!found) found = repeated_in(item);
-    }
-  } else if (!value.get(object)) {
-    std::set<std::string_view> names;
-    for (const auto field : object) {
-      if (found) break;
-      found = names.insert(field.key).second ? repeated_in(field.value) : std::string(field.key);
-    }
-  }
-  return found;
-}
-
 }  // namespace
-
-std::optional<std::string> repeated_name(std::string_view json) {
-  simdjson::dom::parser parser;
-  simdjson::dom::element root;
-  if (parser.parse(json.data(), json.size()).get(root)) return std::nullopt;
-  return repeated_in(root);
-}
 
 JsonBody::JsonBody(const CheckReader::Source& source, Names known) {
   json::error_code error;

@@ -26,10 +26,6 @@
 
 namespace weir {
 
-// A name that an object in there has twice, of which readers of JSON take whichever they like.
-// REQUIRES: JSON
-std::optional<std::string> repeated_name(std::string_view json);
-
 class JsonBody {
  public:
   using Names = std::initializer_list<std::string_view>;

@@ -1,5 +1,5 @@
-// The handlers of /admin/rules and /admin/history: which rules are in force, changing one,
-// what has changed, and going back.
+// The handlers of /admin/rules and /admin/history: which rules are in force, changing one, trying
+// one that somebody is still writing, what has changed, and going back.
 
 #include <algorithm>
 #include <array>
@@ -13,10 +13,10 @@
 #include "base/decimal.h"
 #include "base/name_value.h"
 #include "proto/json_writer.h"
+#include "rulebook/rule_desk.h"
 #include "server/http/admin/adaptive_json.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/late_outcome.h"
-#include "server/http/admin/rule_desk.h"
 #include "server/http/check/check_ask.h"
 #include "server/http/handlers.h"
 #include "server/http/http_core.h"
@@ -25,6 +25,8 @@
 
 namespace weir {
 namespace {
+
+using enum ChangeOutcome;
 
 constexpr std::string_view kOriginNames[] = {"file", "request", "envoy"};
 
@@ -110,40 +112,52 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
   }
 }
 
-void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& outcome) {
+void write_change(JsonWriter& json, const RuleChange& change, const RuleReply& reply) {
   using enum RuleChange::Kind;
   json.begin_object();
   if (change.kind == kGoBack) {
-    json.key("version").number(outcome.version).key("back_to").number(change.back_to);
+    json.key("version").number(reply.version).key("back_to").number(change.back_to);
   } else {
-    json.key("id").string(change.id).key("version").number(outcome.version);
+    json.key("id").string(change.id).key("version").number(reply.version);
     json.key("persisted").boolean(change.keep == RuleChange::Keep::kInFile);
   }
   if (change.kind == kPut || change.kind == kPatch) {
     json.key("warnings").begin_array();
-    for (const std::string& sentence : outcome.warnings) json.string(as_utf8(sentence));
+    for (const std::string& sentence : reply.warnings) json.string(as_utf8(sentence));
     json.end_array();
   }
   json.end_object();
 }
 
-Problem problem_of(const HttpCore& core, const RuleChange& change, const RuleReply& outcome) {
+int status_of(ChangeOutcome outcome) {
+  switch (outcome) {
+    case kDone: break;
+    case kAdded: return 201;
+    case kMalformed: return 400;
+    case kUnknown: return 404;
+    case kConflict: return 409;
+    case kOutdated: return 412;
+    case kNotNow: return 503;
+  }
+  return 200;
+}
+
+Problem problem_of(const HttpCore& core, const RuleChange& change, const RuleReply& reply) {
   const bool is_of_a_rule = change.kind != RuleChange::Kind::kGoBack;
-  if (outcome.status == 404 && is_of_a_rule) return unknown_rule(change.id, core.rules());
-  return http_problem(outcome.status, as_utf8(outcome.detail));
+  const bool is_unknown = reply.outcome == kUnknown;
+  if (is_unknown && is_of_a_rule) return unknown_rule(change.id, core.rules());
+  return http_problem(status_of(reply.outcome), as_utf8(reply.detail));
 }
 
 void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change,
-                   const RuleReply& outcome) {
-  if (outcome.status >= 400) {
-    return core.write_problem(to, problem_of(core, change, outcome),
-                              VersionFields(outcome.version));
+                   const RuleReply& reply) {
+  const VersionFields fields(reply.version);
+  if (is_refusal(reply.outcome)) {
+    return core.write_problem(to, problem_of(core, change, reply), fields);
   }
   JsonWriter json;
-  write_change(json, change, outcome);
-  core.write(
-      to,
-      {.status = outcome.status, .fields = VersionFields(outcome.version), .body = json.text()});
+  write_change(json, change, reply);
+  core.write(to, {.status = status_of(reply.outcome), .fields = fields, .body = json.text()});
 }
 
 void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
@@ -194,6 +208,24 @@ void show_history(HttpCore& core, const Exchange& exchange) {
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
+void write_verdict(JsonWriter& json, const RuleVerdict& verdict) {
+  json.begin_object().key("ok").boolean(verdict.is_ok()).key("problems").begin_array();
+  for (const RuleFinding& finding : verdict.findings) {
+    json.begin_object().key("line").number(finding.line).key("column").number(finding.column);
+    json.key("text").string(as_utf8(finding.text));
+    json.key("warning").boolean(finding.weight == RuleFinding::Weight::kWarning).end_object();
+  }
+  json.end_array().key("changes").begin_array();
+  for (const std::string& line : verdict.changes) json.string(as_utf8(line));
+  json.end_array().key("json");
+  if (verdict.json.empty()) {
+    json.null();
+  } else {
+    json.raw(verdict.json);
+  }
+  json.end_object();
+}
+
 }  // namespace
 
 void handle_rules(HttpCore& core, Exchange& exchange) {
@@ -229,6 +261,25 @@ void handle_history_version(HttpCore& core, Exchange& exchange) {
   JsonWriter json;
   write_rules_of(json, **found, exchange.now);
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+void handle_rule_trial(HttpCore& core, Exchange& exchange) {
+  RuleTrial trial{.id = query_value(exchange.query, "id").value_or(""),
+                  .text = std::string(exchange.body.text, exchange.body.size)};
+  answer_later<RuleVerdict>(
+      core, exchange,
+      [&](RuleDesk::Judged done) {
+        core.node().options().rule_desk->judge(std::move(trial), std::move(done));
+      },
+      [&core](const Recipient& to, const RuleVerdict& verdict) {
+        if (is_refusal(verdict.outcome)) {
+          const int status = status_of(verdict.outcome);
+          return core.write_problem(to, http_problem(status, as_utf8(verdict.detail)));
+        }
+        JsonWriter json;
+        write_verdict(json, verdict);
+        core.write(to, {.fields = kNoStore, .body = json.text()});
+      });
 }
 
 }  // namespace weir

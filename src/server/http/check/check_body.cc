@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/duration_text.h"
+#include "base/nearest_name.h"
 #include "proto/input_buffer.h"
 #include "weir/store.h"
 

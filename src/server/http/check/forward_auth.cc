@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "base/ascii.h"
+#include "base/nearest_name.h"
 #include "proto/http/host.h"
 #include "rules/request/plain_value.h"
 #include "server/http/query.h"

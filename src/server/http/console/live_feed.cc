@@ -4,7 +4,7 @@
 
 #include "observe/unusual/traffic_events.h"
 #include "proto/websocket/frames.h"
-#include "server/http/admin/rule_desk.h"
+#include "rulebook/rule_desk.h"
 #include "server/http/console/live_json.h"
 #include "server/http/http_node.h"
 

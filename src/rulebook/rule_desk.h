@@ -1,4 +1,4 @@
-// RuleDesk: where the admin routes see and change the rules of the node.
+// RuleDesk: where requests see and change the rules of the node.
 //
 // What it keeps are the rules as they were written, in JSON; each change gives the whole
 // set a new version, and goes into a history. A change is checked with all other rules, as
@@ -7,8 +7,8 @@
 // Reading YAML, compiling expressions and writing files take long, so no core does it: one
 // thread makes all changes, one after the other, and cores hear from it.
 //
-// Thread rule: any thread. Implemented by cli/node/rule_changer.h. Tested by http_rules_test.cc and
-// tests/e2e/rules_test.py.
+// Thread rule: any thread. Implemented by cli/node/rule_changer.h and nginx/changed_rules.h. Tested
+// by http_rules_test.cc and tests/e2e/rules_test.py.
 
 #pragma once
 
@@ -59,10 +59,19 @@ struct RuleChange {
   Keep keep = Keep::kUntilReload;
 };
 
+enum class ChangeOutcome : std::uint8_t {
+  kDone,
+  kAdded,      // done: the rule is a new one
+  kMalformed,  // the text is no rule
+  kUnknown,    // there is no rule of this id, or no such version
+  kConflict,   // not with the other rules, or not in the file
+  kOutdated,   // the rules are at another version, or the rule is not new
+  kNotNow,
+};
+constexpr bool is_refusal(ChangeOutcome outcome) { return outcome > ChangeOutcome::kAdded; }
+
 struct RuleReply {
-  // 200, 201 (a new rule); 400 (not a rule), 404 (none of this id or version), 409 (not with the
-  // others, or not in the file), 412 (another version, or not a new rule), 503 (not now).
-  int status = 200;
+  ChangeOutcome outcome = ChangeOutcome::kDone;
   std::string detail{};  // of a refusal: sentences
   std::uint64_t version = 0;
   std::vector<std::string> changes{};   // that were made, a line each
@@ -86,8 +95,8 @@ struct RuleFinding {
 };
 
 struct RuleVerdict {
-  int status = 200;      // 409: not here; 503: not now
-  std::string detail{};  // of a refusal
+  ChangeOutcome outcome = ChangeOutcome::kDone;  // or a refusal to judge: not here, or not now
+  std::string detail{};                          // of a refusal
   std::vector<RuleFinding> findings{};
   std::vector<std::string> changes{};  // what it would change, a line each
   std::string json{};                  // of a rule without mistakes

@@ -1,0 +1,17 @@
+// A name that an object in a JSON text has twice: readers of JSON take whichever they like.
+//
+// Thread rule: pure. Tested by src/server/http/admin/http_blocks_test.cc,
+// src/rulebook/rulebook_test.cc and fuzz/admin_body_fuzz.cc.
+
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+// The first such name. REQUIRES: JSON, which nobody has nested without a bound
+std::optional<std::string> repeated_name(std::string_view json);
+
+}  // namespace weir
