@@ -8,7 +8,7 @@
 #include "cli/check_answer.h"
 #include "cli/check_options.h"
 #include "cli/commands.h"
-#include "cli/http_client.h"
+#include "cli/http/http_client.h"
 
 namespace weir {
 namespace {

@@ -1,6 +1,6 @@
 // Which header fields a configuration wants.
 //
-// Thread rule: pure. Tested by src/cli/settings_test.cc.
+// Thread rule: pure. Tested by src/cli/node/settings_test.cc.
 
 #pragma once
 

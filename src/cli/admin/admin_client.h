@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/http_client.h"
+#include "cli/http/http_client.h"
 
 namespace CLI {
 class App;

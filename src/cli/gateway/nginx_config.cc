@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/http_url.h"
+#include "cli/http/http_url.h"
 #include "weir/version.h"
 
 namespace weir {

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 #include "config/config.h"
 #include "weir/result.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/settings_testing.h"
+#include "cli/node/settings_testing.h"
 #include "net/loop/file_watch.h"
 
 namespace weir {

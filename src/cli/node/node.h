@@ -18,8 +18,8 @@
 
 #include "base/fault.h"
 #include "cli/node/rule_changer.h"
+#include "cli/node/settings.h"
 #include "cli/node/traffic_guard.h"
-#include "cli/settings.h"
 #include "engine/adaptive/active_algorithms.h"
 #include "engine/adaptive/rule_switches.h"
 #include "engine/block_list.h"

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 
 namespace weir {
 

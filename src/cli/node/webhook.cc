@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cli/http_client.h"
+#include "cli/http/http_client.h"
 
 namespace weir {
 

@@ -1,6 +1,6 @@
 // What `store:` says: whether a node shares a Redis with others, and how.
 //
-// Thread rule: values. Tested by src/cli/settings_test.cc and src/nginx/gateway_test.cc.
+// Thread rule: values. Tested by src/cli/node/settings_test.cc and src/nginx/gateway_test.cc.
 
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 #include "config/fields/field_value.h"
 
 namespace weir {

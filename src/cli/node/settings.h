@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/fault.h"
-#include "cli/http_url.h"
+#include "cli/http/http_url.h"
 #include "config/setting_values.h"
 #include "net/doorway.h"
 #include "net/sockets/address.h"

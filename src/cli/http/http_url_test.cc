@@ -1,4 +1,4 @@
-#include "cli/http_url.h"
+#include "cli/http/http_url.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 
 #include <sched.h>
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 
 namespace weir {
 

@@ -1,4 +1,4 @@
-#include "cli/http_client.h"
+#include "cli/http/http_client.h"
 
 #include <curl/curl.h>
 

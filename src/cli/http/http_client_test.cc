@@ -1,6 +1,6 @@
 // The client against servers of one sentence each.
 
-#include "cli/http_client.h"
+#include "cli/http/http_client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/settings.h"
+#include "cli/node/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "cli/settings_testing.h"
+#include "cli/node/settings_testing.h"
 #include "config/config.h"
 #include "gate/header_settings.h"
 
