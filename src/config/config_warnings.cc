@@ -47,6 +47,7 @@ double rate(const Quota& quota) {
   return static_cast<double>(quota.limit()) / static_cast<double>(quota.window().count());
 }
 
+// check:allow(methods): a method for each warning
 class Warnings {
  public:
   // Without the name of a file, rules have no lines.

@@ -52,6 +52,7 @@ struct PipelineLimits {
 };
 
 template <typename Output, typename Sink = Output>
+// check:allow(methods): twelve of Session, and what heirs share
 class PipelinedSession : public Session {
  public:
   PipelinedSession(const PipelineLimits& limits, Instant now)

@@ -44,6 +44,7 @@ namespace weir {
 
 class AsksPool;
 
+// check:allow(methods): the steps of asking share what is under way
 class Asks final : Engine::Asker {
  public:
   static constexpr std::size_t kAsksMax = Round::kItemsMax;

@@ -48,6 +48,7 @@
 
 namespace weir {
 
+// check:allow(methods): one for each callback of nghttp2
 class Http2Session final : public Session {
  public:
   static constexpr std::uint32_t kStreamsMax = 1000;

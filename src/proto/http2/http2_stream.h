@@ -40,6 +40,7 @@ class Http2Session;
 // The name in lower case.
 using Http2Field = NameValue;
 
+// check:allow(methods): half of them read one member
 class Http2Stream final : Waker, public boost::intrusive::list_base_hook<> {
  public:
   // For an answer; far above what any needs.
