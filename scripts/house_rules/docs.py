@@ -104,11 +104,12 @@ SENTENCE_WORDS_MAX = 30
 WORDS_MAX = {
     "README.md": 700,
     "CHANGELOG.md": 600,
+    "npm/README.md": 750,
     "docs/": 400,
     "docs/tutorial/": 600,
     "docs/how-to/": 500,
     "docs/how-to/fleet-sentinel.md": 700,
-    "docs/explanation/": 900,
+    "docs/explanation/": 850,
     "docs/explanation/trust-model.md": 950,
     "docs/reference/": 750,
     "docs/reference/admin-api.md": 1400,
