@@ -42,18 +42,20 @@ void RingView::set(std::size_t index, algo::LogEntry entry) noexcept {
 
 void RingView::clear() noexcept {
   delete[] ring_.entries;
-  budget_.entries -= ring_.capacity;
+  budget_.change(ring_.capacity, 0);
   ring_ = TimeRing{};
 }
 
 // Moves the entries to a ring of another size. REQUIRES: they fit.
 bool RingView::resize(std::size_t capacity) noexcept {
-  if (budget_.entries - ring_.capacity + capacity > budget_.entries_max) return false;
+  if (!budget_.change(ring_.capacity, capacity)) return false;
   auto* entries = new (std::nothrow) algo::LogEntry[capacity];
-  if (entries == nullptr) return false;
+  if (entries == nullptr) {
+    budget_.change(capacity, ring_.capacity);
+    return false;
+  }
   for (std::size_t index = 0; index < size(); ++index) entries[index] = at(index);
   delete[] ring_.entries;
-  budget_.entries += capacity - ring_.capacity;
   ring_.entries = entries;
   ring_.capacity = static_cast<std::uint32_t>(capacity);
   ring_.head = 0;

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,10 +16,19 @@
 
 namespace weir {
 
-// How many entries the rings of one shard may take together.
+// How many entries all rings of a store may take together. Thread rule: any thread; what is counted
+// orders nothing.
 struct RingBudget {
   std::size_t entries_max = 0;
-  std::size_t entries = 0;
+  std::atomic<std::size_t> entries = 0;
+
+  // False if that would be too many. REQUIRES: a ring has `from` of them
+  bool change(std::size_t from, std::size_t to) noexcept {
+    const std::size_t after = entries.fetch_add(to - from, std::memory_order_relaxed) + to - from;
+    if (to <= from || after <= entries_max) return true;
+    entries.fetch_sub(to - from, std::memory_order_relaxed);
+    return false;
+  }
 };
 
 struct TimeRing {

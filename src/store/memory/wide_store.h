@@ -5,8 +5,8 @@
 // record is in one of two sets of eight that the key's hash names. room.h says which record
 // a new key gets, as in the compact table.
 //
-// A sliding log's times are in a ring that grows by doubling, as long as its shard has
-// entries left of its share of `log_entries_max`. When it may not grow it merges its two
+// A sliding log's times are in a ring that grows by doubling, as long as there are
+// entries left of `log_entries_max`. When it may not grow it merges its two
 // oldest entries into the later one: those units then count up to one entry longer than
 // they should, so the log may deny too early but never admits too much.
 //
@@ -82,7 +82,7 @@ class WideStore {
   std::uint64_t evictions() noexcept { return sum_of(&Shard::evictions); }
   std::uint64_t freed() noexcept { return sum_of(&Shard::freed); }
   std::uint64_t refused() noexcept { return sum_of(&Shard::refused); }
-  std::uint64_t log_entries() noexcept;
+  std::uint64_t log_entries() const noexcept { return budget_.entries; }
   std::uint64_t count_live(Instant now) noexcept;
 
  private:
@@ -97,7 +97,6 @@ class WideStore {
 
   struct alignas(64) Shard {
     ShardMutex mutex;  // guards the shard's records and what follows
-    RingBudget budget;
     std::uint64_t evictions = 0;
     std::uint64_t freed = 0;    // those of them that had nothing left of their limit
     std::uint64_t refused = 0;  // new keys that were denied for want of room
@@ -123,7 +122,7 @@ class WideStore {
   Place place_of(KeyHash key) noexcept;
   Record* find(const Place& place, KeyHash key, Instant now) noexcept;
   Record* make_room(const Place& place, OnFull on_full, Instant now) noexcept;
-  void clear(Shard& shard, Record& record) noexcept;
+  void clear(Record& record) noexcept;
 
   // How a cost enters a state.
   enum class Entry : std::uint8_t { kIfItFits, kAlways };
@@ -145,6 +144,7 @@ class WideStore {
   HugeArray<Record> records_;
   std::vector<Shard> own_shards_;  // none: they are shared
   std::span<Shard> shards_;
+  RingBudget budget_;
 };
 
 }  // namespace weir
