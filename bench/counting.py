@@ -56,7 +56,7 @@ def read_costs(path):
     names, costs = {}, collections.Counter()
     for line in path.read_text(errors="replace").splitlines():
         key, _, value = line.partition("=")
-        if line[:1].isdigit() or line[:1] in "+-*":
+        if line[:1].isdigit():
             if not is_callee:
                 costs[function] += int(line.partition(" ")[2] or 0)
             is_callee = False

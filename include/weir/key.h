@@ -66,6 +66,7 @@ class KeyHasher {
 
  private:
   KeyHash hash_text(std::string_view text) const noexcept;
+  KeyHash hash_long_text(std::string_view text) const noexcept;
 
   HashSecret secret_;
   KeyHash no_bucket_;

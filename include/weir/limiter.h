@@ -62,7 +62,9 @@ class Limiter {
 
   // Spends and decides.
   Result<Decision> hit(std::string_view bucket, std::string_view key,
-                       const HitOptions& options = {}) const noexcept;
+                       const HitOptions& options = {}) const noexcept {
+    return ask(Operation::kSpendEach, bucket, key, options);
+  }
 
   // Several charges, all or nothing: if one is denied, none is charged. Decisions are
   // parallel to `hits`. Returns true if all were allowed.
@@ -74,28 +76,41 @@ class Limiter {
   // weir/store.h. A client that looks, works and charges afterwards is stopped by the look that
   // follows the charge which goes beyond the limit, until that debt is paid.
   Result<Decision> charge(std::string_view bucket, std::string_view key,
-                          const HitOptions& options = {}) const noexcept;
+                          const HitOptions& options = {}) const noexcept {
+    return ask(Operation::kCharge, bucket, key, options);
+  }
 
   // Spends and decides, and a cost that does not fit takes what is left: Operation::kDrain of
   // weir/store.h. That is gubernator's DRAIN_OVER_LIMIT; its RESET_REMAINING is reset().
   Result<Decision> drain(std::string_view bucket, std::string_view key,
-                         const HitOptions& options = {}) const noexcept;
+                         const HitOptions& options = {}) const noexcept {
+    return ask(Operation::kDrain, bucket, key, options);
+  }
 
   // What hit() would answer, spending nothing. `remaining` is what is left before it.
   Result<Decision> look(std::string_view bucket, std::string_view key,
-                        const HitOptions& options = {}) const noexcept;
+                        const HitOptions& options = {}) const noexcept {
+    return ask(Operation::kLook, bucket, key, options);
+  }
 
   // Forgets the key, blocks and backoff included. Returns the fresh state.
   Result<Decision> reset(std::string_view bucket, std::string_view key,
-                         const HitOptions& options = {}) const noexcept;
+                         const HitOptions& options = {}) const noexcept {
+    return ask(Operation::kReset, bucket, key, options);
+  }
 
  private:
-  std::optional<Error> find_quota(const HitOptions& options, Quota& quota) const noexcept;
-  QuotaSpec spec_for(const HitOptions& options) const noexcept;
+  Result<Quota> quota_for(const HitOptions& options) const noexcept;
+  Charge charge_for(const KeyName& name, const HitOptions& options,
+                    const Quota& quota) const noexcept;
   Result<Decision> ask(Operation operation, std::string_view bucket, std::string_view key,
                        const HitOptions& options) const noexcept;
+  Result<Decision> ask_with(const HitOptions& options, Operation operation,
+                            const KeyName& name) const noexcept;
+  Result<Decision> decide(Operation operation, const Charge& charge) const noexcept;
 
   Store& store_;
+  const bool store_answers_at_once_;
   const Clock& clock_;
   QuotaSpec defaults_;
   Result<Quota> default_quota_;

@@ -113,6 +113,12 @@ class Store {
   // REQUIRES: charges.size() == decisions.size() <= kChargesMax; |cost| <= kCostMax;
   // on_done is set
   virtual void decide(Batch& batch, Instant now) noexcept = 0;
+
+  // Whether each answer is there before decide() returns, and there is one: then one charge needs
+  // no batch.
+  virtual bool answers_at_once() const noexcept { return false; }
+  // What decide() would, of one charge. REQUIRES: answers_at_once(), and as for decide()
+  virtual Decision decide_one(Operation, const Charge&, Instant /*now*/) noexcept { return {}; }
 };
 
 }  // namespace weir

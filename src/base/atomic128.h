@@ -58,6 +58,28 @@ class alignas(16) Atomic128 {
     return __atomic_load_n(halves + kHighHalf, __ATOMIC_SEQ_CST);
   }
 
+  // Bits of those of eight neighbours whose upper four bytes are these, two for each.
+  static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
+#ifdef WEIR_ATOMIC128_SSE
+    asm volatile("" ::: "memory");  // they are read now, in any order
+    const auto* words = reinterpret_cast<const __m128i*>(&eight->value_);
+    const auto uppers = [](const __m128i* four) {
+      return _mm_unpackhi_epi64(_mm_unpackhi_epi32(four[0], four[1]),
+                                _mm_unpackhi_epi32(four[2], four[3]));
+    };
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(upper));
+    const __m128i found = _mm_packs_epi32(_mm_cmpeq_epi32(uppers(words), wanted),
+                                          _mm_cmpeq_epi32(uppers(words + 4), wanted));
+    return static_cast<unsigned>(_mm_movemask_epi8(found));
+#else
+    unsigned found = 0;
+    for (int at = 0; at < 8; ++at) {
+      if (eight[at].load_high() >> 32 == upper) found |= 3U << 2 * at;
+    }
+    return found;
+#endif
+  }
+
   // Stores `desired` if the value is `expected`; says whether it did.
   bool compare_exchange(Uint128 expected, Uint128 desired) noexcept {
     return __sync_bool_compare_and_swap(&value_, expected, desired);
@@ -68,7 +90,7 @@ class alignas(16) Atomic128 {
   typedef std::uint64_t __attribute__((may_alias)) HalfWord;
   static constexpr int kHighHalf = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
 
-  static const bool kLoadsAreAtomic;
+  [[gnu::visibility("hidden")]] static const bool kLoadsAreAtomic;
 
   Uint128 value_ = 0;
 };

@@ -4,12 +4,17 @@
 
 namespace weir {
 
-KeyHasher::KeyHasher(const HashSecret& secret) noexcept
-    : secret_(secret), no_bucket_(hash_text({})) {}
+// Most names are short: then hashing them needs few registers, and is no call.
+[[gnu::always_inline]] inline KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
+  return text.size() <= 16 ? weir::hash_text(secret_, text) : hash_long_text(text);
+}
 
-KeyHash KeyHasher::hash_text(std::string_view text) const noexcept {
+[[gnu::noinline]] KeyHash KeyHasher::hash_long_text(std::string_view text) const noexcept {
   return weir::hash_text(secret_, text);
 }
+
+KeyHasher::KeyHasher(const HashSecret& secret) noexcept
+    : secret_(secret), no_bucket_(hash_text({})) {}
 
 KeyHash KeyHasher::hash_bucket(std::string_view bucket) const noexcept {
   return bucket.empty() ? no_bucket_ : hash_text(bucket);
@@ -29,8 +34,11 @@ KeyHash KeyHasher::combine_names(const HashedName& name, const Quota& quota) noe
   return combine(scope, name.key);
 }
 
-KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
-  return combine_names(hash_names(name), quota);
+[[gnu::flatten]] KeyHash KeyHasher::hash(const KeyName& name, const Quota& quota) const noexcept {
+  const KeyHash bucket = name.bucket.empty() ? no_bucket_ : hash_text(name.bucket);
+  KeyHash scope = scope_of(bucket, quota);
+  if (!name.rule.empty()) scope = combine(hash_long_text(name.rule), scope);
+  return combine(scope, hash_text(name.key));
 }
 
 }  // namespace weir

@@ -28,17 +28,25 @@ struct Waiter {
 // A batch whose caller waits for it: not at all when the store answers at once, in
 // which case nothing is locked.
 struct AwaitedBatch : Batch {
+  AwaitedBatch(Operation asked, std::span<const Charge> about, std::span<Decision> answers) {
+    operation = asked;
+    charges = about;
+    decisions = answers;
+    on_done = [](Batch& batch) noexcept { static_cast<AwaitedBatch&>(batch).finish(); };
+  }
+
   Waiter& waiter = Waiter::of_this_thread();
   bool done_by_caller = false;
   bool done_elsewhere = false;  // under the waiter's mutex
 
-  void decide_on(Store& store, Instant now) noexcept {
-    context = this;
-    on_done = [](Batch& batch) noexcept { static_cast<AwaitedBatch&>(batch).finish(); };
+  // False if the store could not answer.
+  bool decide_on(Store& store, Instant now) noexcept {
     store.decide(*this, now);
-    if (done_by_caller) return;
-    auto lock = std::unique_lock(waiter.mutex);
-    waiter.answered.wait(lock, [this] { return done_elsewhere; });
+    if (!done_by_caller) {
+      auto lock = std::unique_lock(waiter.mutex);
+      waiter.answered.wait(lock, [this] { return done_elsewhere; });
+    }
+    return error == StoreError::kNone;
   }
 
   void finish() noexcept {
@@ -54,27 +62,24 @@ struct AwaitedBatch : Batch {
   }
 };
 
+bool changes_quota(const HitOptions& options) {
+  return options.algorithm || options.limit || options.window || options.burst;
+}
+bool is_cost(std::int64_t cost) { return cost >= -kCostMax && cost <= kCostMax; }
+
 }  // namespace
 
 Limiter::Limiter(Store& store, const Clock& clock, const QuotaSpec& defaults,
                  const HashSecret& secret)
     : store_(store),
+      store_answers_at_once_(store.answers_at_once()),
       clock_(clock),
       defaults_(defaults),
       default_quota_(Quota::make(defaults)),
       hasher_(secret) {}
 
-// The quota that `options` and the defaults make, put into `quota`.
-std::optional<Error> Limiter::find_quota(const HitOptions& options, Quota& quota) const noexcept {
-  const bool overrides = options.algorithm || options.limit || options.window || options.burst;
-  const Result<Quota> made = overrides ? Quota::make(spec_for(options)) : default_quota_;
-  if (!made) return made.error();
-  if (options.cost < -kCostMax || options.cost > kCostMax) return kCostError;
-  quota = *made;
-  return std::nullopt;
-}
-
-QuotaSpec Limiter::spec_for(const HitOptions& options) const noexcept {
+// The quota that `options` and the defaults make.
+Result<Quota> Limiter::quota_for(const HitOptions& options) const noexcept {
   QuotaSpec spec = defaults_;
   if (options.algorithm) {
     spec.algorithm = *options.algorithm;
@@ -84,52 +89,41 @@ QuotaSpec Limiter::spec_for(const HitOptions& options) const noexcept {
   if (options.limit) spec.limit = *options.limit;
   if (options.window) spec.window = *options.window;
   if (options.burst) spec.burst = *options.burst;
-  return spec;
+  return Quota::make(spec);
+}
+
+inline Charge Limiter::charge_for(const KeyName& name, const HitOptions& options,
+                                  const Quota& quota) const noexcept {
+  return {.key = hasher_.hash(name, quota),
+          .quota = &quota,
+          .cost = options.cost,
+          .on_full = options.on_full};
 }
 
 Result<Decision> Limiter::ask(Operation operation, std::string_view bucket, std::string_view key,
                               const HitOptions& options) const noexcept {
-  Quota quota;
-  if (const auto error = find_quota(options, quota)) return *error;
+  const KeyName name{.rule = options.rule, .bucket = bucket, .key = key};
+  if (changes_quota(options) || !default_quota_) return ask_with(options, operation, name);
+  if (!is_cost(options.cost)) return kCostError;
+  return decide(operation, charge_for(name, options, *default_quota_));
+}
 
-  const Charge charge{
-      .key = hasher_.hash({.rule = options.rule, .bucket = bucket, .key = key}, quota),
-      .quota = &quota,
-      .cost = options.cost,
-      .on_full = options.on_full};
+[[gnu::noinline]] Result<Decision> Limiter::ask_with(const HitOptions& options, Operation operation,
+                                                     const KeyName& name) const noexcept {
+  const Result<Quota> quota = quota_for(options);
+  if (!quota) return quota.error();
+  if (!is_cost(options.cost)) return kCostError;
+  return decide(operation, charge_for(name, options, *quota));
+}
+
+[[gnu::always_inline]] inline Result<Decision> Limiter::decide(
+    Operation operation, const Charge& charge) const noexcept {
+  const Instant now = clock_.now();
+  if (store_answers_at_once_) return store_.decide_one(operation, charge, now);
   Decision decision;
-  AwaitedBatch batch;
-  batch.operation = operation;
-  batch.charges = {&charge, 1};
-  batch.decisions = {&decision, 1};
-  batch.decide_on(store_, clock_.now());
-  if (batch.error != StoreError::kNone) return kStoreUnavailable;
+  AwaitedBatch batch(operation, {&charge, 1}, {&decision, 1});
+  if (!batch.decide_on(store_, now)) return kStoreUnavailable;
   return decision;
-}
-
-Result<Decision> Limiter::hit(std::string_view bucket, std::string_view key,
-                              const HitOptions& options) const noexcept {
-  return ask(Operation::kSpendEach, bucket, key, options);
-}
-
-Result<Decision> Limiter::charge(std::string_view bucket, std::string_view key,
-                                 const HitOptions& options) const noexcept {
-  return ask(Operation::kCharge, bucket, key, options);
-}
-
-Result<Decision> Limiter::drain(std::string_view bucket, std::string_view key,
-                                const HitOptions& options) const noexcept {
-  return ask(Operation::kDrain, bucket, key, options);
-}
-
-Result<Decision> Limiter::look(std::string_view bucket, std::string_view key,
-                               const HitOptions& options) const noexcept {
-  return ask(Operation::kLook, bucket, key, options);
-}
-
-Result<Decision> Limiter::reset(std::string_view bucket, std::string_view key,
-                                const HitOptions& options) const noexcept {
-  return ask(Operation::kReset, bucket, key, options);
 }
 
 Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisions) const noexcept {
@@ -139,19 +133,20 @@ Result<bool> Limiter::hit(std::span<const Hit> hits, std::span<Decision> decisio
   std::array<Charge, Batch::kChargesMax> charges;
   for (std::size_t index = 0; index < hits.size(); ++index) {
     const Hit& hit = hits[index];
-    if (const auto error = find_quota(hit.options, quotas[index])) return *error;
-    const KeyName name{.rule = hit.options.rule, .bucket = hit.bucket, .key = hit.key};
-    charges[index] = {.key = hasher_.hash(name, quotas[index]),
-                      .quota = &quotas[index],
-                      .cost = hit.options.cost,
-                      .on_full = hit.options.on_full};
+    const HitOptions& options = hit.options;
+    const Quota* quota = default_quota_ ? &*default_quota_ : nullptr;
+    if (changes_quota(options) || quota == nullptr) {
+      const Result<Quota> made = quota_for(options);
+      if (!made) return made.error();
+      quota = &(quotas[index] = *made);
+    }
+    if (!is_cost(options.cost)) return kCostError;
+    charges[index] =
+        charge_for({.rule = options.rule, .bucket = hit.bucket, .key = hit.key}, options, *quota);
   }
-  AwaitedBatch batch;
-  batch.operation = Operation::kSpendAll;
-  batch.charges = {charges.data(), hits.size()};
-  batch.decisions = decisions.first(hits.size());
-  batch.decide_on(store_, clock_.now());
-  if (batch.error != StoreError::kNone) return kStoreUnavailable;
+  AwaitedBatch batch(Operation::kSpendAll, {charges.data(), hits.size()},
+                     decisions.first(hits.size()));
+  if (!batch.decide_on(store_, clock_.now())) return kStoreUnavailable;
   for (const Decision& decision : batch.decisions) {
     if (!decision.allowed()) return false;
   }

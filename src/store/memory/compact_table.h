@@ -114,10 +114,8 @@ class CompactTable {
   // 12 takes a function that only prefetches for one without effect and drops the call.
   [[gnu::always_inline]] void prefetch(KeyHash key) const noexcept {
     const Place place = place_of(key);
-    for (const Atomic128* set : {place.first, place.second}) {
-      __builtin_prefetch(set);
-      __builtin_prefetch(set + kSetSlots / 2);
-    }
+    fetch(place.first);
+    fetch(place.second);
   }
 
   // Decides and, if it is allowed, charges. `change`, unless null, gets how to undo it.
@@ -127,22 +125,54 @@ class CompactTable {
 
   // Counts whatever the limit says. REQUIRES: as for spend()
   template <typename State>
-  Decision charge(const Charge& charge, Instant now) noexcept;
+  Decision charge(const Charge& charge, Instant now) noexcept {
+    return apply<State>(place_of(charge.key), charge, now, nullptr, [&](const State& state) {
+      return algo::charge(*charge.quota, state, charge.cost, now);
+    });
+  }
 
   // Notes that something else has found the key denied; in the state, too.
   // REQUIRES: as for spend(), and the quota is adaptive and its backoff active
-  void record_denial(const Charge& charge, Instant now) noexcept;
+  void record_denial(const Charge& charge, Instant now) noexcept {
+    using State = algo::AdaptiveState;
+    apply<State>(place_of(charge.key), charge, now, nullptr, [&](const State& state) {
+      return algo::record_denial(*charge.quota, state, now);
+    });
+  }
   // Notes that something else has found the key denied.
-  void note_denial(KeyHash key, Instant now) noexcept;
+  void note_denial(KeyHash key, Instant now) noexcept {
+    const Place place = place_of(key);
+    const std::size_t candidate = candidate_of(place);
+    if (candidate == kCandidates) return;
+    const SlotWord word = load(place[candidate]);
+    if (word.fingerprint() != place.fingerprint || word.claimed()) return;
+    mark_denied(place, candidate, word, now);
+  }
 
   // The key's state; State{} if it is not here.
   template <typename State>
   State find(KeyHash key, const Quota& quota) const noexcept;
 
   // Takes back a charge exactly, unless the key has been charged since. Says whether it did.
-  bool undo(KeyHash key, const SlotChange& change) noexcept;
+  bool undo(KeyHash key, const SlotChange& change) noexcept {
+    if (change.before == change.after) return true;
+    const Place place = place_of(key);
+    const std::size_t candidate = candidate_of(place);
+    if (candidate == kCandidates) return false;
+    const SlotWord word = load(place[candidate]);
+    const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for denials
+    return untouched && exchange(place[candidate], word, change.before);
+  }
 
-  void erase(KeyHash key) noexcept;
+  void erase(KeyHash key) noexcept {
+    const Place place = place_of(key);
+    for (;;) {
+      const std::size_t candidate = candidate_of(place);
+      if (candidate == kCandidates) return;
+      const SlotWord word = load(place[candidate]);
+      if (word.fingerprint() == place.fingerprint) exchange(place[candidate], word, SlotWord{});
+    }
+  }
 
   std::size_t capacity() const noexcept {
     return static_cast<std::size_t>(static_cast<double>(slots_.size()) * kLoadMax);
@@ -155,7 +185,14 @@ class CompactTable {
   std::uint64_t refused() const noexcept {
     return counts_->refused.load(std::memory_order_relaxed);
   }
-  std::uint64_t count_live(Instant now) const noexcept;
+  std::uint64_t count_live(Instant now) const noexcept {
+    std::uint64_t live = 0;
+    for (const Atomic128& slot : slots_) {
+      const SlotWord word = load(slot);
+      if (!word.empty() && !word.claimed() && !packing_.expired(word, now)) ++live;
+    }
+    return live;
+  }
 
  private:
   static constexpr std::size_t kSetSlots = kSetPlaces;
@@ -168,35 +205,48 @@ class CompactTable {
     Atomic128& operator[](std::size_t candidate) const {
       return candidate < kSetSlots ? first[candidate] : second[candidate - kSetSlots];
     }
+    std::uint32_t upper() const { return static_cast<std::uint32_t>(fingerprint >> 16); }
   };
 
-  static std::size_t sets_for(std::size_t max_keys);
+  static std::size_t sets_for(std::size_t max_keys) {
+    const auto slots = static_cast<std::size_t>(static_cast<double>(max_keys) / kLoadMax) + 1;
+    return (slots + kSetSlots - 1) / kSetSlots + 1;  // at least two, so that a key has two sets
+  }
   Place place_of(KeyHash key) const noexcept;
 
+  [[gnu::always_inline]] static void fetch(const Atomic128* set) noexcept {
+    __builtin_prefetch(set);
+    __builtin_prefetch(set + kSetSlots / 2);
+  }
+  // The first slot that seems to name the key: it has the upper bits of its fingerprint.
+  static Atomic128* likely_slot(const Place& place) noexcept;
   // The first candidate that names the key; kCandidates if none does.
   static std::size_t candidate_of(const Place& place) noexcept;
-  static unsigned slots_naming(const Atomic128* set, std::uint64_t fingerprint) noexcept;
   static SlotWord load(const Atomic128& slot) noexcept { return SlotWord(slot.load()); }
   static bool exchange(Atomic128& slot, SlotWord expected, SlotWord desired) noexcept {
     return slot.compare_exchange(expected.bits(), desired.bits());
   }
 
-  // Whose states are there.
-  enum class Quotas : std::uint8_t { kPlain, kAdaptive };
-  // Changes the key's state as `decide` says, a function of the state to its algo::Step. A state
-  // of an adaptive quota that is not a plain State is charged as the AdaptiveState that it is.
-  template <typename State, Quotas quotas, typename Decide>
-  Decision apply(const Charge& charge, Instant now, SlotChange* change,
-                 const Decide& decide) noexcept;
-  template <typename State, Quotas quotas>
-  Decision spend_as(const Charge& charge, Instant now, SlotChange* change) noexcept {
-    return apply<State, quotas>(charge, now, change, [&](const State& state) {
+  // Changes the key's state as `decide` says, a function of the state to its algo::Step.
+  template <typename State, typename Decide>
+  Decision apply(const Place& place, const Charge& charge, Instant now, SlotChange* change,
+                 Decide decide) noexcept;
+  // For keys whose state mostly is a Plain one, kept as a State.
+  template <typename Plain, typename State>
+  Decision spend_soon(const Charge& charge, Instant now, SlotChange* change) noexcept;
+  template <typename State>
+#ifndef __wasm__  // where it would be larger
+  [[gnu::noinline]]
+#endif
+  Decision
+  spend_later(Place place, const Charge& charge, Instant now, SlotChange* change) noexcept {
+    return apply<State>(place, charge, now, change, [&charge, now](const State& state) {
       return algo::decide(*charge.quota, state, charge.cost, now);
     });
   }
-  template <typename State>
+  template <typename Plain>
   static bool is_plain(SlotWord word) noexcept {
-    return std::is_same_v<State, algo::TokenBucketState> ? word.is_bucket() : word.is_window();
+    return std::is_same_v<Plain, algo::TokenBucketState> ? word.is_bucket() : word.is_window();
   }
 
   // A slot that this call has taken; kCandidates if it has none.
@@ -213,7 +263,12 @@ class CompactTable {
   Rank rank_over_limit(const Place& place, std::size_t candidate, SlotWord word,
                        Instant now) const noexcept;
   Claim claim(const Place& place, OnFull on_full, Instant now) noexcept;
-  static void give_up(const Place& place, Claim& claim) noexcept;
+  // Empties the claimed slot, unless the claim has been settled or evicted.
+  static void give_up(const Place& place, Claim& claim) noexcept {
+    if (claim.candidate == kCandidates) return;
+    exchange(place[claim.candidate], claim.word, SlotWord{});
+    claim = {};
+  }
   bool settle(const Place& place, std::size_t candidate, SlotWord claim, SlotWord first) noexcept;
   void mark_denied(const Place& place, std::size_t candidate, SlotWord word,
                    Instant now) const noexcept;
@@ -229,42 +284,51 @@ template <typename Probe>
 template <typename State>
 Decision CompactTable<Probe>::spend(const Charge& charge, Instant now,
                                     SlotChange* change) noexcept {
-  if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
-    return spend_as<State, Quotas::kPlain>(charge, now, change);
+  if constexpr (kOneThread) {
+    return spend_later<State>(place_of(charge.key), charge, now, change);
+  } else if constexpr (!std::is_same_v<State, algo::AdaptiveState>) {
+    return spend_soon<State, State>(charge, now, change);
   } else {
-    // Most states are those of the active algorithm: then they cost no more than under it alone.
     switch (charge.quota->active()) {
       case Algorithm::kSlidingWindow:
-        return spend_as<algo::SlidingWindowState, Quotas::kAdaptive>(charge, now, change);
+        return spend_soon<algo::SlidingWindowState, State>(charge, now, change);
       case Algorithm::kTokenBucket:
-        return spend_as<algo::TokenBucketState, Quotas::kAdaptive>(charge, now, change);
-      default: return spend_as<State, Quotas::kPlain>(charge, now, change);
+        return spend_soon<algo::TokenBucketState, State>(charge, now, change);
+      default: return spend_later<State>(place_of(charge.key), charge, now, change);
     }
   }
 }
 
+// Most that is spent is spent by a known key, and leaves something (Packing::spend).
 template <typename Probe>
-template <typename State>
-Decision CompactTable<Probe>::charge(const Charge& charge, Instant now) noexcept {
-  return apply<State, Quotas::kPlain>(charge, now, nullptr, [&](const State& state) {
-    return algo::charge(*charge.quota, state, charge.cost, now);
-  });
-}
-
-template <typename Probe>
-void CompactTable<Probe>::record_denial(const Charge& charge, Instant now) noexcept {
-  using State = algo::AdaptiveState;
-  apply<State, Quotas::kPlain>(charge, now, nullptr, [&](const State& state) {
-    return algo::record_denial(*charge.quota, state, now);
-  });
-}
-
-template <typename Probe>
-template <typename State, typename CompactTable<Probe>::Quotas quotas, typename Decide>
-Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChange* change,
-                                    const Decide& decide) noexcept {
-  const Quota& quota = *charge.quota;
+template <typename Plain, typename State>
+[[gnu::flatten]] Decision CompactTable<Probe>::spend_soon(const Charge& charge, Instant now,
+                                                          SlotChange* change) noexcept {
+  Decision decision;
   const Place place = place_of(charge.key);
+  Atomic128* const slot = likely_slot(place);
+  if (slot != nullptr && charge.cost > 0) [[likely]] {
+    const SlotWord word = load(*slot);
+    if (word.fingerprint() == place.fingerprint && is_plain<Plain>(word)) [[likely]] {
+      Plain state;
+      packing_.unpack(*charge.quota, word, state);
+      const SlotWord next = packing_.spend(*charge.quota, word, state, charge.cost, now, decision);
+      Probe::reached(TablePoint::kBeforeUpdate);
+      if (!next.empty() && exchange(*slot, word, next)) [[likely]] {
+        if (change != nullptr) *change = {word, next};
+        return decision;
+      }
+    }
+  }
+  decision = spend_later<State>(place, charge, now, change);
+  return decision;
+}
+
+template <typename Probe>
+template <typename State, typename Decide>
+Decision CompactTable<Probe>::apply(const Place& place, const Charge& charge, Instant now,
+                                    SlotChange* change, Decide decide) noexcept {
+  const Quota& quota = *charge.quota;
   Claim own;
   for (;;) {
     std::size_t candidate = candidate_of(place);
@@ -276,11 +340,6 @@ Decision CompactTable<Probe>::apply(const Charge& charge, Instant now, SlotChang
     }
     State state{};
     const bool known = candidate < kCandidates && !word.claimed();
-    if constexpr (quotas == Quotas::kAdaptive) {
-      if (known && !is_plain<State>(word)) {
-        return spend_as<algo::AdaptiveState, Quotas::kPlain>(charge, now, change);
-      }
-    }
     if (known) packing_.unpack(quota, word, state);
     const algo::Step<State> step = decide(state);
     if (!step.changed) {
@@ -328,54 +387,6 @@ State CompactTable<Probe>::find(KeyHash key, const Quota& quota) const noexcept 
 }
 
 template <typename Probe>
-void CompactTable<Probe>::note_denial(KeyHash key, Instant now) noexcept {
-  const Place place = place_of(key);
-  const std::size_t candidate = candidate_of(place);
-  if (candidate == kCandidates) return;
-  const SlotWord word = load(place[candidate]);
-  if (word.fingerprint() != place.fingerprint || word.claimed()) return;
-  mark_denied(place, candidate, word, now);
-}
-
-template <typename Probe>
-bool CompactTable<Probe>::undo(KeyHash key, const SlotChange& change) noexcept {
-  if (change.before == change.after) return true;
-  const Place place = place_of(key);
-  const std::size_t candidate = candidate_of(place);
-  if (candidate == kCandidates) return false;
-  const SlotWord word = load(place[candidate]);
-  const bool untouched = word.with_rank(change.after.rank()) == change.after;  // but for denials
-  return untouched && exchange(place[candidate], word, change.before);
-}
-
-template <typename Probe>
-void CompactTable<Probe>::erase(KeyHash key) noexcept {
-  const Place place = place_of(key);
-  for (;;) {
-    const std::size_t candidate = candidate_of(place);
-    if (candidate == kCandidates) return;
-    const SlotWord word = load(place[candidate]);
-    if (word.fingerprint() == place.fingerprint) exchange(place[candidate], word, SlotWord{});
-  }
-}
-
-template <typename Probe>
-std::uint64_t CompactTable<Probe>::count_live(Instant now) const noexcept {
-  std::uint64_t live = 0;
-  for (const Atomic128& slot : slots_) {
-    const SlotWord word = load(slot);
-    if (!word.empty() && !word.claimed() && !packing_.expired(word, now)) ++live;
-  }
-  return live;
-}
-
-template <typename Probe>
-std::size_t CompactTable<Probe>::sets_for(std::size_t max_keys) {
-  const auto slots = static_cast<std::size_t>(static_cast<double>(max_keys) / kLoadMax) + 1;
-  return (slots + kSetSlots - 1) / kSetSlots + 1;  // at least two, so that a key has two sets
-}
-
-template <typename Probe>
 auto CompactTable<Probe>::place_of(KeyHash key) const noexcept -> Place {
   // The high 64 bits of hash * count spread evenly over the sets, without a division.
   const auto set_of = [this](std::uint64_t hash) {
@@ -392,28 +403,26 @@ auto CompactTable<Probe>::place_of(KeyHash key) const noexcept -> Place {
 
 template <typename Probe>
 std::size_t CompactTable<Probe>::candidate_of(const Place& place) noexcept {
-  // Both sets are on their way while the first is looked through.
-  __builtin_prefetch(place.second);
-  __builtin_prefetch(place.second + kSetSlots / 2);
-  const unsigned in_first = slots_naming(place.first, place.fingerprint);
-  if (in_first != 0) return static_cast<std::size_t>(std::countr_zero(in_first));
-  const unsigned in_second = slots_naming(place.second, place.fingerprint);
-  if (in_second != 0) return kSetSlots + static_cast<std::size_t>(std::countr_zero(in_second));
+  for (const std::size_t set : {std::size_t{0}, kSetSlots}) {
+    for (unsigned found = Atomic128::find(&place[set], place.upper()); found != 0;
+         found &= found - 1) {
+      const std::size_t slot = set + static_cast<std::size_t>(std::countr_zero(found)) / 2;
+      if (SlotWord::high_half_is(place[slot].load_high(), place.fingerprint)) return slot;
+    }
+  }
   return kCandidates;
 }
 
-// A bit for each slot of the set that names the key. No branches: which slot it is
-// can't be predicted, and a wrong guess costs more than seven comparisons.
+// No branches among the slots of a set: which one it is can't be predicted.
 template <typename Probe>
-unsigned CompactTable<Probe>::slots_naming(const Atomic128* set,
-                                           std::uint64_t fingerprint) noexcept {
-  unsigned found = 0;
-#pragma GCC unroll 8
-  for (std::size_t slot = kSetSlots; slot > 0; --slot) {
-    const bool names = SlotWord::high_half_is(set[slot - 1].load_high(), fingerprint);
-    found = found + found + static_cast<unsigned>(names);  // a compare and an add with carry
+Atomic128* CompactTable<Probe>::likely_slot(const Place& place) noexcept {
+  fetch(place.second);  // both sets are on their way while the first is looked through
+  for (Atomic128* const set : {place.first, place.second}) {
+    const unsigned found = Atomic128::find(set, place.upper());
+    if (found != 0) [[likely]]
+      return set + std::countr_zero(found) / 2U;
   }
-  return found;
+  return nullptr;
 }
 
 template <typename Probe>
@@ -448,14 +457,6 @@ auto CompactTable<Probe>::claim(const Place& place, OnFull on_full, Instant now)
   if (!room.is_free) counts_->evictions.fetch_add(1, std::memory_order_relaxed);
   if (room.frees_somebody()) counts_->freed.fetch_add(1, std::memory_order_relaxed);
   return {.candidate = room.candidate, .word = word};
-}
-
-// Empties the claimed slot, unless the claim has been settled or evicted.
-template <typename Probe>
-void CompactTable<Probe>::give_up(const Place& place, Claim& claim) noexcept {
-  if (claim.candidate == kCandidates) return;
-  exchange(place[claim.candidate], claim.word, SlotWord{});
-  claim = {};
 }
 
 // Turns the claim into the key's first state. False if it must not, or comes too late: look again.

@@ -97,31 +97,34 @@ struct SharedParts {
 class MemoryStoreImpl final : public MemoryStore {
  public:
   MemoryStoreImpl(const MemoryStoreOptions& options, Instant start)
-      : start_(start),
+      : first_(start - kWindowMax),
         table_(options.max_keys, start - kSlackBeforeStart),
         wide_(options.max_wide_keys, options.log_entries_max) {}
 
   explicit MemoryStoreImpl(const SharedParts& shared)
-      : start_(instant_from_epoch_us(shared.head.start_us)),
-        table_(shared.slots, shared.head.counts, start_ - kSlackBeforeStart),
+      : first_(instant_from_epoch_us(shared.head.start_us) - kWindowMax),
+        table_(shared.slots, shared.head.counts, first_ + kWindowMax - kSlackBeforeStart),
         wide_(shared.wide),
         latest_(&shared.head.latest) {}
 
   void decide(Batch& batch, Instant now) noexcept override {
     WEIR_ASSERT(batch.charges.size() == batch.decisions.size());
     WEIR_ASSERT(batch.charges.size() <= Batch::kChargesMax);
-    now = not_late(std::clamp(now, start_ - kWindowMax, start_ + kServiceTime));
+    now = served(now);
     batch.error = StoreError::kNone;
     prefetch(batch);
-    switch (batch.operation) {
-      case Operation::kSpendEach: spend_each(batch, now); break;
-      case Operation::kSpendAll: spend_all(batch, now); break;
-      case Operation::kLook: look_each(batch, now); break;
-      case Operation::kReset: reset_each(batch, now); break;
-      case Operation::kCharge: charge_each(batch, now); break;
-      case Operation::kDrain: drain_each(batch, now); break;
+    if (batch.operation == Operation::kSpendAll && batch.charges.size() > 1) {
+      spend_all(batch, now);
+    } else {
+      decide_each(batch, batch.operation, now);
     }
     batch.on_done(batch);
+  }
+
+  bool answers_at_once() const noexcept override { return true; }
+  [[gnu::flatten]] Decision decide_one(Operation operation, const Charge& charge,
+                                       Instant now) noexcept override {
+    return decide(operation, charge, served(now));
   }
 
   MemoryStoreStats stats() const noexcept override {
@@ -138,6 +141,9 @@ class MemoryStoreImpl final : public MemoryStore {
   }
 
  private:
+  // Times outside of those that slots can hold are moved to their ends.
+  Instant served(Instant now) noexcept { return not_late(std::clamp(now, first_, last_)); }
+
   Instant not_late(Instant now) noexcept {
     // Relaxed: it is a time and tells nothing about other memory.
     std::int64_t latest_us = latest_->us.load(std::memory_order_relaxed);
@@ -194,22 +200,27 @@ class MemoryStoreImpl final : public MemoryStore {
     });
   }
 
-  void spend_each(Batch& batch, Instant now) noexcept {
-    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      batch.decisions[index] = spend(batch.charges[index], now, nullptr);
-    }
+  [[gnu::always_inline]] Decision decide(Operation operation, const Charge& charge,
+                                         Instant now) noexcept {
+    if (is_hit(operation)) return spend(charge, now, nullptr);
+    return decide_rarely(operation, charge, now);
   }
 
   // Out of the way of those that only hit.
-  [[gnu::noinline]] void charge_each(Batch& batch, Instant now) noexcept {
-    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      batch.decisions[index] = charge(batch.charges[index], now);
+  [[gnu::noinline]] Decision decide_rarely(Operation operation, const Charge& charge,
+                                           Instant now) noexcept {
+    if (operation == Operation::kCharge) return this->charge(charge, now);
+    if (operation == Operation::kDrain) return drain(charge, now);
+    if (operation == Operation::kReset) {
+      table_.erase(charge.key);  // in both: its limit may have been another
+      wide_.erase(charge.key);
     }
+    return look(charge, now);
   }
 
-  [[gnu::noinline]] void drain_each(Batch& batch, Instant now) noexcept {
+  void decide_each(Batch& batch, Operation operation, Instant now) noexcept {
     for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      batch.decisions[index] = drain(batch.charges[index], now);
+      batch.decisions[index] = decide(operation, batch.charges[index], now);
     }
   }
 
@@ -226,23 +237,9 @@ class MemoryStoreImpl final : public MemoryStore {
     return spend(charge, now, nullptr);
   }
 
-  void look_each(Batch& batch, Instant now) const noexcept {
-    for (std::size_t index = 0; index < batch.charges.size(); ++index) {
-      batch.decisions[index] = look(batch.charges[index], now);
-    }
-  }
-
-  void reset_each(Batch& batch, Instant now) noexcept {
-    for (const Charge& charge : batch.charges) {
-      table_.erase(charge.key);  // in both: its limit may have been another
-      wide_.erase(charge.key);
-    }
-    look_each(batch, now);
-  }
-
+  // REQUIRES: several charges
   void spend_all(Batch& batch, Instant now) noexcept {
-    if (batch.charges.size() == 1) return spend_each(batch, now);
-    look_each(batch, now);
+    decide_each(batch, Operation::kLook, now);
     if (!std::ranges::all_of(batch.decisions, &Decision::allowed)) return deny_all(batch, now);
 
     std::array<Change, Batch::kChargesMax> changes;
@@ -252,7 +249,7 @@ class MemoryStoreImpl final : public MemoryStore {
         for (std::size_t done = index; done > 0; --done) {
           undo(batch.charges[done - 1], changes[done - 1], now);
         }
-        look_each(batch, now);
+        decide_each(batch, Operation::kLook, now);
         batch.decisions[index] = decision;
         return;
       }
@@ -275,7 +272,9 @@ class MemoryStoreImpl final : public MemoryStore {
     }
   }
 
-  Instant start_;
+  // Of the times that are served.
+  const Instant first_;
+  const Instant last_ = first_ + kWindowMax + kServiceTime;
   CompactTable<> table_;
   mutable WideStore wide_;  // looking takes its locks
   LatestTime own_latest_;

@@ -57,16 +57,16 @@ class Packing {
 
   SlotWord::Payload pack(const Quota& quota, const algo::FixedWindowState& state) const {
     const int shift = shift_of(quota);
-    return {shift, shift, time_of(state.start_us, shift), static_cast<Uint128>(state.count)};
+    return {shift, time_of(state.start_us, shift), static_cast<Uint128>(state.count)};
   }
   SlotWord::Payload pack(const Quota& quota, const algo::SlidingWindowState& state) const {
     const int shift = shift_of(quota);
     const Uint128 counts = (static_cast<Uint128>(state.previous) << half_bits(shift)) |
                            static_cast<Uint128>(state.current);
-    return {shift, shift, time_of(state.start_us, shift), counts};
+    return {shift, time_of(state.start_us, shift), counts};
   }
   SlotWord::Payload pack(const Quota&, const algo::TokenBucketState& state) const {
-    return {0, 0, time_of(state.tat_us, 0), static_cast<Uint128>(state.tat_ticks)};
+    return {0, time_of(state.tat_us, 0), static_cast<Uint128>(state.tat_ticks)};
   }
   SlotWord::Payload pack(const Quota& quota, const algo::AdaptiveState& state) const {
     if (state.is_bucket()) return pack(quota, state.bucket());
@@ -75,18 +75,18 @@ class Packing {
 
   void unpack(const Quota& quota, SlotWord word, algo::FixedWindowState& state) const {
     state.start_us = window_start(quota, word, word.code());
-    state.count = static_cast<std::int64_t>(word.counts(word.code()));
+    state.count = word.last_count(std::min(SlotWord::kCountBits + word.code(), 63));
   }
   void unpack(const Quota& quota, SlotWord word, algo::SlidingWindowState& state) const {
     const int shift = word.code();
     const int half = half_bits(shift);
     state.start_us = window_start(quota, word, shift);
-    state.previous = word.count(half, SlotWord::kCountBits + shift - half);
-    state.current = word.count(0, half);
+    state.previous = word.count_before(half, SlotWord::kCountBits + shift - half);
+    state.current = word.last_count(half);
   }
   void unpack(const Quota&, SlotWord word, algo::TokenBucketState& state) const {
-    state.tat_us = base_us_ + word.time(0);
-    state.tat_ticks = static_cast<std::int64_t>(word.counts(0));
+    state.tat_us = base_us_ + word.time_us(0);
+    state.tat_ticks = word.last_count(SlotWord::kCountBits);
   }
   void unpack(const Quota& quota, SlotWord word, algo::AdaptiveState& state) const {
     if (word.is_bucket()) {
@@ -102,17 +102,67 @@ class Packing {
     }
   }
 
+  // What algo::decide() and pack() would make of a word's state, where something is left and, of a
+  // window, only its last count grows: most of what is spent. The word after it, and the
+  // decision; an empty word if it takes both. REQUIRES: 0 < cost
+  SlotWord spend(const Quota& quota, SlotWord word, const algo::FixedWindowState& state,
+                 std::int64_t cost, Instant now, Decision& decision) const {
+    const Duration elapsed{epoch_us(now) - state.start_us};
+    const std::int64_t left = quota.limit() - state.count - cost;
+    if (elapsed < Duration{0} || elapsed >= quota.window() || left <= 0) return SlotWord();
+    const Duration end = quota.window() - elapsed;
+    decision = {.limit = quota.limit(), .remaining = left, .reset_after = end, .more_after = end};
+    return word.with_rank(Rank::kPlain).plus(cost);
+  }
+  SlotWord spend(const Quota& quota, SlotWord word, const algo::SlidingWindowState& state,
+                 std::int64_t cost, Instant now, Decision& decision) const {
+    const std::int64_t window_us = quota.window().count();
+    const std::int64_t elapsed_us = epoch_us(now) - state.start_us;
+    if (elapsed_us < 0 || elapsed_us >= window_us) return SlotWord();
+    const std::int64_t weight = algo::previous_weight(quota, state, now);
+    const std::int64_t held = state.current + cost + weight;
+    if (held >= quota.limit()) return SlotWord();
+    // The previous window fades first, the current one from its end on.
+    const std::int64_t more_us = weight > 0
+                                     ? algo::faded_at_us(window_us, state.previous, weight - 1)
+                                     : window_us + algo::faded_at_us(window_us, held, held - 1);
+    decision = {.limit = quota.limit(),
+                .remaining = quota.limit() - held,
+                .reset_after = Duration{2 * window_us - elapsed_us},
+                .more_after = Duration{more_us - elapsed_us}};
+    return word.with_rank(Rank::kPlain).plus(cost);
+  }
+  SlotWord spend(const Quota& quota, SlotWord word, const algo::TokenBucketState& state,
+                 std::int64_t cost, Instant now, Decision& decision) const {
+    const std::int64_t ahead_us = std::max<std::int64_t>(-1, state.tat_us - epoch_us(now));
+    std::int64_t full = 0;
+    std::int64_t debt = 0;
+    if (cost > quota.capacity() ||
+        !algo::multiply(quota.capacity(), quota.ticks_per_unit(), &full) ||
+        !algo::multiply(ahead_us + 1, quota.ticks_per_us(), &debt) || debt >= full ||
+        full > algo::kNarrowTicksMax) {
+      return SlotWord();
+    }
+    debt += algo::ticks_of(quota, state) - quota.ticks_per_us();
+    debt = (ahead_us < 0 ? 0 : debt) + cost * quota.ticks_per_unit();
+    if (full - debt < quota.ticks_per_unit()) return SlotWord();
+    const auto step = algo::settle(quota, debt, Verdict::kAllowed, now);
+    decision = step.decision;
+    return SlotWord::make(word.fingerprint(), Rank::kPlain, pack(quota, step.state));
+  }
+
   bool expired(SlotWord word, Instant now) const {
     return word.expiry_us() <= epoch_us(now) - base_us_;
   }
 
  private:
-  static int bits_of(std::int64_t value) {
-    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
+  static bool is_below_bit(std::int64_t value, int bit) { return value >> bit == 0; }
+  // A window is 1 ms at least.
+  static int shift_of(const Quota& quota) {
+    return 63 - __builtin_clzll(static_cast<unsigned long long>(quota.window().count()));
   }
-  static int shift_of(const Quota& quota) { return bits_of(quota.window().count()) - 1; }
   // Bits of each of a sliding window's two counts.
-  static constexpr int half_bits(int shift) { return (SlotWord::kCountBits + shift) / 2; }
+  static constexpr int half_bits(int shift) { return (SlotWord::kCountBits + shift) >> 1; }
 
   [[gnu::noinline, gnu::cold]] SlotWord::Payload pack_penalty(
       const Quota& quota, const algo::AdaptiveState& state) const {
@@ -122,7 +172,7 @@ class Packing {
     Uint128 counts = static_cast<Uint128>(state.previous);
     counts = counts << half | static_cast<Uint128>(state.current);
     counts = counts << PenaltyMark::bits(shift) | PenaltyMark::of(state).number();
-    return {code, shift, time_of(state.time_us, shift), counts};
+    return {code, time_of(state.time_us, shift), counts};
   }
   [[gnu::noinline, gnu::cold]] algo::AdaptiveState unpack_penalty(const Quota& quota,
                                                                   SlotWord word) const {
@@ -143,14 +193,14 @@ class Packing {
 
   std::int64_t time_of(std::int64_t us, int shift) const {
     constexpr std::int64_t kTimeMax = (std::int64_t{1} << SlotWord::kTimeBits) - 1;
-    return std::clamp(us - base_us_, std::int64_t{0}, kTimeMax) >> shift;
+    return std::clamp(us - base_us_, std::int64_t{0}, kTimeMax) & SlotWord::whole_units(shift);
   }
 
   // The one multiple of the window among the 2^shift microseconds that `time` names.
   std::int64_t window_start(const Quota& quota, SlotWord word, int shift) const {
-    const std::int64_t window_us = quota.window().count();
-    const std::int64_t earliest = base_us_ + (word.time(shift) << shift);
-    return (earliest + window_us - 1) / window_us * window_us;
+    const auto window_us = static_cast<std::uint64_t>(quota.window().count());
+    const auto earliest = static_cast<std::uint64_t>(base_us_ + word.time_us(shift));
+    return static_cast<std::int64_t>((earliest + window_us - 1) / window_us * window_us);
   }
 
   std::int64_t base_us_;
@@ -161,11 +211,13 @@ inline bool Packing::fits(const Quota& quota) {
   switch (quota.algorithm()) {
     case Algorithm::kFixedWindow:
       // A window is at least 1 ms, so there are 32 bits at least.
-      return bits_of(quota.limit()) < SlotWord::kCountBits + shift_of(quota);
+      return is_below_bit(quota.limit(), SlotWord::kCountBits + shift_of(quota) - 1);
     case Algorithm::kAdaptive:
-      return bits_of(quota.limit()) < kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] &&
+      return is_below_bit(quota.limit(),
+                          kPenaltyHalfBits[static_cast<std::size_t>(shift_of(quota))] - 1) &&
              quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
-    case Algorithm::kSlidingWindow: return bits_of(quota.limit()) < half_bits(shift_of(quota));
+    case Algorithm::kSlidingWindow:
+      return is_below_bit(quota.limit(), half_bits(shift_of(quota)) - 1);
     case Algorithm::kTokenBucket:
       return quota.ticks_per_us() <= std::int64_t{1} << SlotWord::kCountBits;
     case Algorithm::kSlidingLog:

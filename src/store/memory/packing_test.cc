@@ -95,6 +95,52 @@ RC_GTEST_PROP(Packing, AdaptiveStatesComeBackExactlyAndInTime, ()) {
   }
 }
 
+// Spends in the words of a life as the algorithm does in its states. Returns how often it did so.
+template <typename State>
+int spend_in_words(const Quota& quota, Instant now) {
+  State state{};
+  int spent = 0;
+  for (int move = *rc::gen::inRange(1, 40); move > 0; --move) {
+    const auto window_us = quota.window().count();
+    now += Duration{*rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, window_us / 8),
+                                    rc::gen::inRange<std::int64_t>(-window_us / 8, 3 * window_us))};
+    const auto cost = *rc::gen::oneOf(rc::gen::just<std::int64_t>(1),
+                                      rc::gen::inRange<std::int64_t>(1, quota.capacity() + 2));
+    const SlotWord word = SlotWord::make(0xabcdef, Rank::kOverLimit, kPacking.pack(quota, state));
+    if (!(state == State{})) kPacking.unpack(quota, word, state);  // in years that it can hold
+    Decision decision;
+    const SlotWord next = kPacking.spend(quota, word, state, cost, now, decision);
+    const auto step = algo::decide(quota, state, cost, now);
+    if (!next.empty() && !(state == State{})) {
+      ++spent;
+      RC_ASSERT(step.changed && decision.remaining > 0);
+      RC_ASSERT(decision == step.decision);
+      RC_ASSERT(next == SlotWord::make(0xabcdef, Rank::kPlain, kPacking.pack(quota, step.state)));
+    }
+    const bool charges = *rc::gen::inRange(0, 8) == 0;
+    state = charges ? algo::charge(quota, state, cost, now).state : step.state;
+  }
+  return spent;
+}
+
+RC_GTEST_PROP(Packing, SpendingInAWordIsDecidingOnItsState, ()) {
+  const Instant now = kBase + Duration{*rc::gen::inRange<std::int64_t>(kYearUs, 8 * kYearUs)};
+  const auto limit = *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(0, 20),
+                                     rc::gen::inRange<std::int64_t>(1, 35'000));
+  const Duration window = *windows();
+  const auto burst = *rc::gen::inRange<std::int64_t>(0, 4 * limit + 1);
+  const auto fixed = quota_of({Algorithm::kFixedWindow, limit, window});
+  const auto sliding = quota_of({Algorithm::kSlidingWindow, limit, window});
+  const auto bucket = Quota::make({Algorithm::kTokenBucket, limit, window, burst});
+  int spent = 0;
+  if (Packing::fits(fixed)) spent += spend_in_words<algo::FixedWindowState>(fixed, now);
+  if (Packing::fits(sliding)) spent += spend_in_words<algo::SlidingWindowState>(sliding, now);
+  if (bucket && Packing::fits(*bucket)) {
+    spent += spend_in_words<algo::TokenBucketState>(*bucket, now);
+  }
+  RC_CLASSIFY(spent > 10);
+}
+
 // The most of everything, in the shortest window, the longest, and around powers of two.
 TEST(Packing, ThePenaltyWithTheLongestCooldownComesBackExactly) {
   for (int shift = 10; shift <= 45; ++shift) {

@@ -10,7 +10,8 @@
 // or the TAT of a token bucket, in units of 2^shift microseconds since the table's
 // base. A window's shift is floor(log2 window): one multiple of the window lies in each
 // unit, so the start is found again exactly, and what a coarser time saves is there
-// for larger counts. A token bucket's shift is 0.
+// for larger counts. A token bucket's shift is 0. So the microseconds of `time` are the upper 49
+// bits of the payload whatever the shift is, but for the lowest of them, which are counts.
 //
 // The code says what the state is, and its shift:
 //
@@ -50,9 +51,8 @@ class SlotWord {
   // What a packed state is made of, before it has a key and a rank.
   struct Payload {
     int code;
-    int shift;
-    std::int64_t time;  // 0 <= time < 2^(kTimeBits - shift)
-    Uint128 counts;     // < 2^(kCountBits + shift)
+    std::int64_t time_us;  // since the table's base, a multiple of 2^shift; < 2^kTimeBits
+    Uint128 counts;        // < 2^(kCountBits + shift)
   };
 
   // The code of a window with a penalty whose shift is this or one less.
@@ -60,8 +60,7 @@ class SlotWord {
   static constexpr int penalty_shift(int code) { return kShiftMin + 2 * (code - kPenaltyCode); }
 
   static constexpr SlotWord make(std::uint64_t fingerprint, Rank rank, const Payload& payload) {
-    const Uint128 state =
-        (static_cast<Uint128>(payload.time) << (kCountBits + payload.shift)) | payload.counts;
+    const Uint128 state = (static_cast<Uint128>(payload.time_us) << kCountBits) | payload.counts;
     return SlotWord(head(fingerprint, payload.code, rank) | state);
   }
 
@@ -74,32 +73,44 @@ class SlotWord {
   constexpr Uint128 bits() const { return bits_; }
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool claimed() const { return code() == kClaimCode; }
-  constexpr std::uint64_t fingerprint() const {
-    return static_cast<std::uint64_t>(bits_ >> (kPayloadBits + 8));
-  }
-  constexpr int code() const { return static_cast<int>(bits_ >> (kPayloadBits + 2)) & 63; }
+  constexpr std::uint64_t fingerprint() const { return high_half() >> 16; }
+  constexpr int code() const { return static_cast<int>(high_half() >> 10) & 63; }
   constexpr bool is_bucket() const { return code() == 0; }
   constexpr bool is_window() const { return code() > 0 && code() < kPenaltyCode; }
   constexpr bool has_penalty() const { return code() >= kPenaltyCode && !claimed(); }
-  constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(bits_ >> 72) & 3); }
+  constexpr Rank rank() const { return static_cast<Rank>(static_cast<int>(high_half() >> 8) & 3); }
   constexpr SlotWord with_rank(Rank rank) const {
     const Uint128 others = bits_ & ~(Uint128{3} << kPayloadBits);
     return SlotWord(others | (static_cast<Uint128>(rank) << kPayloadBits));
   }
 
-  // REQUIRES: !claimed(), `shift` is that of the code
-  constexpr std::int64_t time(int shift) const {
-    return static_cast<std::int64_t>(payload() >> (kCountBits + shift));
-  }
-  constexpr Uint128 counts(int shift) const {
-    return payload() & ((Uint128{1} << (kCountBits + shift)) - 1);
+  // Microseconds since the table's base, as far as the shift tells them.
+  // With so much more in the lowest bits.
+  // REQUIRES: units >= 0; the count that is there stays within its bits
+  constexpr SlotWord plus(std::int64_t units) const {
+    return SlotWord(bits_ + static_cast<Uint128>(units));
   }
 
-  // One of several counts: so many bits of the payload from this one on.
-  // REQUIRES: 0 < bits < 64
-  constexpr std::int64_t count(int from, int bits) const {
+  // REQUIRES: !claimed(), `shift` is that of the code
+  constexpr std::int64_t time_us(int shift) const {
+    constexpr std::uint64_t kMask = (std::uint64_t{1} << kTimeBits) - 1;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> kCountBits) & kMask) &
+           whole_units(shift);
+  }
+  static constexpr std::int64_t whole_units(int shift) { return std::int64_t{-1} << shift; }
+  constexpr Uint128 counts(int shift) const {
+    return bits_ & ((Uint128{1} << (kCountBits + shift)) - 1);
+  }
+
+  // The last of the counts, in so many bits. REQUIRES: 0 < bits < 64
+  constexpr std::int64_t last_count(int bits) const {
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> from) & mask);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_) & mask);
+  }
+  // The one before it, in so many bits from this one on. REQUIRES: 16 <= from, from + bits <= 80
+  constexpr std::int64_t count_before(int from, int bits) const {
+    const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(bits_ >> 16) >> (from - 16) & mask);
   }
 
   // Microseconds since the table's base from which the state is surely void: at the
@@ -108,7 +119,7 @@ class SlotWord {
   // TATs (a fraction after `time`) are void earlier. A claim never expires.
   constexpr std::int64_t expiry_us() const {
     const int shift = code();
-    return shift < kPenaltyCode ? (time(shift) + 5) << shift : late_expiry_us();
+    return shift < kPenaltyCode ? time_us(shift) + (std::int64_t{5} << shift) : late_expiry_us();
   }
 
   // The part of the upper half that names the key, to compare without the rest.
@@ -129,15 +140,15 @@ class SlotWord {
     constexpr std::int64_t kCooldownMaxUs = std::int64_t{1} << 25;
     if (claimed()) return INT64_MAX;
     const int shift = penalty_shift(code());
-    return ((time(shift) + 1 + 6 * 4) << shift) + kCooldownMaxUs;
+    return time_us(shift) + (std::int64_t{1 + 6 * 4} << shift) + kCooldownMaxUs;
   }
 
   static constexpr Uint128 head(std::uint64_t fingerprint, int code, Rank rank) {
-    return (static_cast<Uint128>(fingerprint) << (kPayloadBits + 8)) |
-           (static_cast<Uint128>(code) << (kPayloadBits + 2)) |
-           (static_cast<Uint128>(rank) << kPayloadBits);
+    const std::uint64_t high = fingerprint << 16 | static_cast<std::uint64_t>(code) << 10 |
+                               static_cast<std::uint64_t>(rank) << 8;
+    return static_cast<Uint128>(high) << 64;
   }
-  constexpr Uint128 payload() const { return bits_ & ((Uint128{1} << kPayloadBits) - 1); }
+  constexpr std::uint64_t high_half() const { return static_cast<std::uint64_t>(bits_ >> 64); }
 
   Uint128 bits_ = 0;
 };

@@ -35,6 +35,10 @@ class Uint128 {
     return {a.high_ & b.high_, a.low_ & b.low_};
   }
   friend constexpr Uint128 operator~(Uint128 a) { return {~a.high_, ~a.low_}; }
+  friend constexpr Uint128 operator+(Uint128 a, Uint128 b) {
+    const std::uint64_t low = a.low_ + b.low_;
+    return {a.high_ + b.high_ + (low < a.low_ ? 1 : 0), low};
+  }
   friend constexpr Uint128 operator-(Uint128 a, Uint128 b) {
     return {a.high_ - b.high_ - (a.low_ < b.low_ ? 1 : 0), a.low_ - b.low_};
   }
@@ -68,6 +72,14 @@ class alignas(16) Atomic128 {
  public:
   Uint128 load() const noexcept { return value_; }
   std::uint64_t load_high() const noexcept { return value_.high(); }
+  static unsigned find(const Atomic128* eight, std::uint32_t upper) noexcept {
+    unsigned found = 0;
+#pragma clang loop unroll(disable)
+    for (int at = 0; at < 8; ++at) {
+      if (eight[at].load_high() >> 32 == upper) found |= 3U << 2 * at;
+    }
+    return found;
+  }
   // REQUIRES: the value is the expected one, as nobody else can have changed it
   bool compare_exchange(Uint128, Uint128 desired) noexcept {
     value_ = desired;
