@@ -31,6 +31,7 @@ RULES = [
     cpp.check_functions,
     cpp.check_tested_by,
     docs.check_links,
+    docs.check_named_pages,
     docs.check_commands,
     docs.check_lengths,
     limits.check_limits,

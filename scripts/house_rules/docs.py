@@ -39,6 +39,22 @@ def link_fault(tree, path, target):
     return None
 
 
+# In code, configuration and what they print: docs/reference/redis.md, with a heading or without.
+NAMED = re.compile(r"""(?:\bdocs/|[" ])((?:tutorial|how-to|reference|explanation|internals)/"""
+                   r"""[\w/-]+\.md)(#[\w-]+)?""")
+NAMES_PAGES = (".cc", ".h", ".py", ".json", ".yml", ".yaml", ".conf", ".service", "CMakeLists.txt")
+
+
+def check_named_pages(tree):
+    """Pages that code, configuration and error texts name are there, with their headings."""
+    for path in tree.matching(*NAMES_PAGES):
+        text = tree.text(path)
+        for match in NAMED.finditer(text) if path != "tests/scripts/check_test.py" else ():
+            fault = link_fault(tree, path, f"/docs/{match[1]}{match[2] or ''}")
+            if fault:
+                yield Finding(path, line_of(text, match.start()), "link", fault)
+
+
 def headings(text):
     """The names that GitHub gives to the headings of a document."""
     names = []

@@ -170,6 +170,13 @@ class Docs(CheckTest):
         self.expect({"docs/a.md": "# One `two`, three\n[x](#one-two-three)\n"})
         self.expect({"docs/a.md": "# One\n[x](#two)\n"}, ("link", "docs/a.md", 2))
 
+    def test_pages_that_code_names(self):
+        page = {"docs/reference/a.md": "# A\n## Of b\n"}
+        see = HEADER + '// docs/reference/a.md\nconst char* kSee = "reference/a.md#of-{}";\n'
+        self.expect({**page, "src/algo/a.h": see.format("b")})
+        self.expect({**page, "src/algo/a.h": see.format("c")}, ("link", "src/algo/a.h", 4))
+        self.expect({"examples/a.yaml": "# docs/reference/b.md\n"}, ("link", "examples/a.yaml", 1))
+
     def test_verbs_of_dev(self):
         dev = "verbs() {\ncat <<'TABLE'\n  test [args]   test\nTABLE\n}\n"
         self.expect({"dev": dev, "docs/a.md": "```sh\n./dev test\n```\n`./dev test -R x`\n"})
