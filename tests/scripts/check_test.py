@@ -201,6 +201,8 @@ class Docs(CheckTest):
                      "docs/internals/a.md": f"{words}one\n"})
         self.expect({"docs/how-to/a.md": "Word.\n" * 501}, ("words", "docs/how-to/a.md", 1))
         self.expect({"README.md": "Word.\n" * 700})
+        self.expect({"docs/how-to/a.md": "A.\nStart it anew.\n", "docs/internals/a.md": "Anew.\n"},
+                    ("words", "docs/how-to/a.md", 2))
 
     def test_limits(self):
         code = HEADER + "constexpr auto kMax = std::size_t{32} << 10;\n" + (
