@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -40,9 +41,10 @@ constexpr Duration kReportEvery = std::chrono::minutes(1);
 // How long a node that starts waits for its Redis.
 constexpr Duration kReachMax = std::chrono::seconds(1);
 
-// Ends the command: the operator has to do something before it can run.
-[[noreturn]] void fail(const std::string& message) {
-  spdlog::error("{}", message);
+// Ends the command: the operator has to do something before it can run. The page says more.
+[[noreturn]] void fail(const std::string& message,
+                       std::string_view page = "reference/log-messages.md") {
+  spdlog::error("{}; see " WEIR_DOCS "{}", message, page);
   throw CLI::RuntimeError(kExitFailed);
 }
 
@@ -327,7 +329,7 @@ void serve(const ServeOptions& options) {
   const auto waiting = Signals({SIGHUP});  // until the file is read; SIGTERM may end that
   set_up_log();
   auto config = load(options);
-  if (!config) fail("not starting: the configuration has errors");
+  if (!config) fail("not starting: the configuration has errors", "reference/settings.md#mistakes");
   const auto signals = Signals({SIGTERM, SIGINT, SIGHUP});  // before there are threads
   Serve(options, *std::move(config)).run(signals);
 }

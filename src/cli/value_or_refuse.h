@@ -1,6 +1,6 @@
 // value_or_refuse: what a command reads, or its mistakes and the end of the command.
 //
-// Thread rule: main's thread. Tested by tests/e2e/commands_test.py.
+// Thread rule: main's thread. Tested by tests/e2e/refused_settings_test.py.
 
 #pragma once
 
@@ -15,6 +15,7 @@ namespace weir {
 
 [[noreturn]] inline void refuse(const ConfigErrors& errors, std::ostream& out) {
   for (const auto& error : errors) out << error.to_string() << '\n';
+  out << "see " WEIR_DOCS "reference/settings.md#mistakes\n";
   throw CLI::RuntimeError(1);
 }
 

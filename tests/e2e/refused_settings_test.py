@@ -6,7 +6,9 @@ import tempfile
 import unittest
 
 from certificates import Authority
-from weir_server import Weir, run_weir
+from weir_server import ROOT, Weir, run_weir
+
+MISTAKES = "docs/reference/settings.md#mistakes"
 
 # A configuration ({f} is a folder, {c} one with certificates), and what both say, with its place.
 REFUSED = [
@@ -78,8 +80,18 @@ class Refused(unittest.TestCase):
                 code, _, log = run_weir("serve", "--config", path)
                 self.assertEqual(code, 1, log)
                 errors = [line.split(" error ", 1)[1] for line in log.splitlines()]
-                self.assertEqual(errors, validated.splitlines() +
-                                 ["not starting: the configuration has errors"])
+                *mistakes, last = validated.splitlines()
+                self.assertEqual(last, "see " + MISTAKES)
+                self.assertEqual(errors, [
+                    *mistakes, f"not starting: the configuration has errors; {last}"])
+
+    def test_errors_end_with_a_page_that_is_there(self):
+        page, heading = MISTAKES.split("#")
+        self.assertIn(f"\n## {heading}\n", (ROOT / page).read_text(encoding="utf-8").lower())
+        code, _, log = run_weir("serve", "--http", "127.0.0.1:0", "--admin-token-file", "/none")
+        self.assertEqual(code, 1)
+        page = log.strip().rpartition("; see ")[2]
+        self.assertTrue((ROOT / page).is_file(), log)
 
     def test_both_take_what_is_right(self):
         path = self.written(

@@ -49,6 +49,7 @@ done
 zcat $pages/weir-serve.1.gz | grep -q admin.*token.*file
 zcat $pages/weir-bench-http.1.gz | grep -q connections
 zcat $pages/weir.1.gz | grep -q denials
+[ -f "$({ weir validate /none || true; } | sed -n 's/^see \\(.*\\)#.*/\\1/p')" ]
 cd /usr/share/doc/weir
 ls docs/reference/running.md examples/prometheus notices/libcli11-dev
 """
