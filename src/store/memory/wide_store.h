@@ -44,6 +44,7 @@ struct WideChange {
   std::int64_t charged_at_us = 0;  // sliding_log: the time it was entered under
 };
 
+// check:allow(methods): as many as the table beside it has for callers, and steps under one lock
 class WideStore {
  public:
   // So many that no live key has to make room before there are max_keys.
