@@ -22,7 +22,7 @@ COMMENTS = {  # by the end of a name; the rest is C++
 # The parts in the order in which they are asked, each with its folders and the most lines it may
 # have. Tests of all parts are one part.
 PARTS = [
-    ("server", ("src/", "include/"), 47_600),
+    ("server", ("src/", "include/"), 47_740),
     ("laboratory", ("lab/", "bench/"), 4_500),
     ("console", ("console/",), 3_450),
     ("npm and Worker", ("npm/", "worker/", "wasm/"), 4_700),

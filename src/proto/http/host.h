@@ -5,15 +5,24 @@
 
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace weir {
 
+inline constexpr auto kIsNeverOfHost = [] {
+  std::array<bool, 256> is{};
+  for (const char c : std::string_view(" \t\"#,/<>?@\\^`{|}"))
+    is[static_cast<unsigned char>(c)] = true;
+  return is;
+}();
+
 // RFC 9110, 7.2. Names outside ASCII, as some clients send them, pass; empty is right where there
 // is no host. A comma is where a proxy has joined two hosts.
 inline bool is_host(std::string_view text) {
-  constexpr std::string_view kNever = " \t\"#,/<>?@\\^`{|}";
-  return text.find_first_of(kNever) == std::string_view::npos;
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return kIsNeverOfHost[static_cast<unsigned char>(c)]; });
 }
 
 }  // namespace weir

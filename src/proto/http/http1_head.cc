@@ -1,176 +1,243 @@
 #include "proto/http/http1_head.h"
 
-#include <boost/beast/http/basic_parser.hpp>
-
-#include <functional>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "base/ascii.h"
+#include "base/byte_search.h"
+#include "base/decimal.h"
 #include "proto/http/host.h"
 
 namespace weir::http1 {
 namespace {
 
-namespace beast = boost::beast;
-using BeastError = beast::http::error;
-using BeastText = beast::string_view;
-
-// A longer head is parsed when it is all there.
+// A longer head is read when it is all there.
 constexpr std::size_t kEagerMax = 8 << 10;
 
 constexpr Refusal kMalformed{400, "The request is not well-formed HTTP/1.1."};
 constexpr Refusal kTargetTooLong{414, "The request target is longer than 16 KiB."};
 constexpr Refusal kHeadTooLong{431, "The request line and header fields exceed 32 KiB."};
+constexpr Refusal kBadLength{
+    400, "Content-Length or Transfer-Encoding is malformed, repeated, or both are there."};
 
-std::string_view text_of(BeastText text) { return {text.data(), text.size()}; }
+// RFC 9110, 5.6.2: what methods and names of fields are made of.
+constexpr auto kIsOfToken = [] {
+  std::array<bool, 256> is{};
+  for (unsigned char c = '!'; c < 0x7f; ++c) is[c] = true;
+  for (const char c : std::string_view("\"(),/:;<=>?@[\\]{}"))
+    is[static_cast<unsigned char>(c)] = false;
+  return is;
+}();
 
-// Takes from Beast's parser what we want to know, and refuses what it would let pass.
-class HeadParser final : public beast::http::basic_parser<true> {
+const char* token_end(const char* at, const char* end) {
+  // Nearly all names are letters and hyphens.
+  at = find_byte(at, end, [](std::uint64_t word) {
+    return kByteHighs ^
+           (bytes_within(word | kByteOnes * 0x20, 'a', 'z') | bytes_within(word, '-', '-'));
+  });
+  while (at != end && kIsOfToken[static_cast<unsigned char>(*at)]) ++at;
+  return at;
+}
+
+// Where the first byte below kLeast, or a DEL, stands.
+template <unsigned char kLeast>
+const char* find_control(const char* at, const char* end) {
+  return find_byte(at, end, [](std::uint64_t word) {
+    return bytes_below(word, kLeast) | bytes_equal(word, 0x7f);
+  });
+}
+
+// The bytes of a head, line by line. A step that is not complete ends the reading.
+class Lines {
  public:
-  HeadParser(std::string_view arrived, RequestHead& head) : arrived_(arrived), head_(head) {
-    header_limit(2 * kHeadMax);  // the limit is ours, and counts from the first byte
-    body_limit(boost::none);
-  }
+  explicit Lines(std::string_view arrived)
+      : at_(arrived.data()), end_(arrived.data() + arrived.size()) {}
 
+  const char* at() const { return at_; }
   const Refusal& refusal() const { return refusal_; }
 
-  // What remains to be judged when all fields are known.
-  bool accept_framing() {
-    const bool is_1_0 = head_.http_1_0;
-    if (hosts_ > 1) return refuse({400, "There is more than one Host field."});
-    if (hosts_ == 0 && !is_1_0) return refuse({400, "HTTP/1.1 requires a Host field."});
-    if (head_.chunked && is_1_0) return refuse({400, "HTTP/1.0 has no chunked transfer coding."});
-    head_.keep_alive = keep_alive();
-    head_.content_length = content_length().value_or(0);
-    return true;
+  HeadStatus read_request(RequestHead& head) {
+    constexpr std::ptrdiff_t kVersionSize = 8;
+    const char* const method_end = token_end(at_, end_);
+    if (method_end == end_) return HeadStatus::kNeedMore;
+    if (method_end == at_ || *method_end != ' ') return refuse(kMalformed);
+    const char* const target = method_end + 1;
+    const char* const target_end = find_control<' ' + 1>(target, end_);
+    if (target_end == end_) return HeadStatus::kNeedMore;
+    if (target_end == target || *target_end != ' ') return refuse(kMalformed);
+    const char* const version = target_end + 1;
+    if (end_ - version < kVersionSize) return HeadStatus::kNeedMore;
+    head.http_1_0 = std::memcmp(version, "HTTP/1.0", kVersionSize) == 0;
+    const bool is_known = head.http_1_0 || std::memcmp(version, "HTTP/1.1", kVersionSize) == 0;
+    if (!is_known) return refuse_version({version, kVersionSize});
+    if (end_ - version < kVersionSize + 2) return HeadStatus::kNeedMore;
+    head.method_text = {at_, method_end};
+    head.target = {target, target_end};
+    at_ = version + kVersionSize;
+    const HeadStatus line = end_line();
+    if (line != HeadStatus::kComplete) return line;
+    return head.target.size() > kTargetMax ? refuse(kTargetTooLong) : line;
+  }
+
+  bool is_at_end() const { return at_ != end_ && *at_ == '\r'; }
+
+  HeadStatus read_field(NameValue& field) {
+    if (end_ - at_ < 2) return HeadStatus::kNeedMore;
+    const char* const colon = token_end(at_, end_);
+    if (colon == end_) return HeadStatus::kNeedMore;
+    if (colon == at_ || *colon != ':') return refuse(kMalformed);
+    const char* value_end = find_control<' '>(colon + 1, end_);
+    while (value_end != end_ && *value_end == '\t')
+      value_end = find_control<' '>(value_end + 1, end_);
+    field = {.name = {at_, colon}, .value = trim_blanks({colon + 1, value_end})};
+    at_ = value_end;
+    const HeadStatus line = end_line();
+    if (line != HeadStatus::kComplete) return line;
+    if (at_ == end_) return HeadStatus::kNeedMore;
+    const bool is_folded = *at_ == ' ' || *at_ == '\t';
+    return is_folded ? refuse({400, "A header field is folded."}) : line;
+  }
+
+  HeadStatus end_line() {
+    if (at_ == end_) return HeadStatus::kNeedMore;
+    if (*at_ != '\r') return refuse(kMalformed);
+    if (end_ - at_ < 2) return HeadStatus::kNeedMore;
+    if (at_[1] != '\n') return refuse(kMalformed);
+    at_ += 2;
+    return HeadStatus::kComplete;
+  }
+
+  HeadStatus refuse(const Refusal& refusal) {
+    refusal_ = refusal;
+    return HeadStatus::kRefused;
   }
 
  private:
-  using Error = beast::error_code;
-
-  void on_request_impl(beast::http::verb, BeastText method, BeastText target, int version,
-                       Error& error) override {
-    head_.method = method_from_name(text_of(method));
-    head_.method_text = text_of(method);
-    head_.target = text_of(target);
-    head_.http_1_0 = version == 10;
-    if (target.size() > kTargetMax) refuse(kTargetTooLong, error);
+  HeadStatus refuse_version(std::string_view version) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    const bool is_one = version.starts_with("HTTP/") && is_digit(version[5]) && version[6] == '.' &&
+                        is_digit(version[7]);
+    if (!is_one) return refuse(kMalformed);
+    return refuse({505, "The versions we speak here are HTTP/1.0 and HTTP/1.1."});
   }
 
-  void on_field_impl(beast::http::field name, BeastText name_text, BeastText value,
-                     Error& error) override {
-    using beast::http::field;
-    if (is_folded(name_text, value)) return refuse({400, "A header field is folded."}, error);
-    switch (name) {
-      case field::host:
-        ++hosts_;
-        head_.host = text_of(value);
-        if (!is_host(head_.host)) refuse({400, "The Host field names no host."}, error);
-        break;
-      case field::accept: head_.accept = text_of(value); break;
-      case field::authorization:
+  const char* at_;
+  const char* const end_;
+  Refusal refusal_;
+};
+
+// What the fields say, as far as we want to know it.
+class HeadReader {
+ public:
+  HeadReader(std::string_view arrived, RequestHead& head)
+      : arrived_(arrived), head_(head), lines_(arrived) {}
+
+  const Refusal& refusal() const { return lines_.refusal(); }
+
+  HeadStatus read() {
+    HeadStatus status = lines_.read_request(head_);
+    for (NameValue field; status == HeadStatus::kComplete && !lines_.is_at_end();) {
+      status = lines_.read_field(field);
+      if (status == HeadStatus::kComplete) status = take(field.name, field.value);
+    }
+    if (status == HeadStatus::kComplete) status = lines_.end_line();
+    return status == HeadStatus::kComplete ? finish() : status;
+  }
+
+ private:
+  HeadStatus finish() {
+    if (hosts_ > 1) return lines_.refuse({400, "There is more than one Host field."});
+    if (hosts_ == 0 && !head_.http_1_0) {
+      return lines_.refuse({400, "HTTP/1.1 requires a Host field."});
+    }
+    if (head_.chunked && head_.http_1_0) {
+      return lines_.refuse({400, "HTTP/1.0 has no chunked transfer coding."});
+    }
+    head_.keep_alive = head_.http_1_0 ? keeps_alive_ : !closes_;
+    head_.method = method_from_name(head_.method_text);
+    head_.size = static_cast<std::size_t>(lines_.at() - arrived_.data());
+    head_.text = arrived_.substr(0, head_.size);
+    return HeadStatus::kComplete;
+  }
+
+  // Most fields mean nothing to us, which their names' lengths say already.
+  HeadStatus take(std::string_view name, std::string_view value) {
+    const auto is = [name](std::string_view other) { return equal_ignoring_case(name, other); };
+    switch (name.size()) {
+      case 4: return is("Host") ? take_host(value) : HeadStatus::kComplete;
+      case 6:
+        if (is("Accept")) head_.accept = value;
+        if (is("Origin")) head_.origin = value;
+        return is("Expect") ? take_expect(value) : HeadStatus::kComplete;
+      case 10: return is("Connection") ? take_connection(value) : HeadStatus::kComplete;
+      case 13:
+        if (!is("Authorization")) return HeadStatus::kComplete;
         head_.repeats_authorization = ++authorizations_ > 1;
-        head_.authorization = text_of(value);
-        break;
-      case field::origin: head_.origin = text_of(value); break;
-      case field::expect: on_expect(value, error); break;
-      case field::transfer_encoding: on_transfer_encoding(value, error); break;
-      default: break;
+        head_.authorization = value;
+        return HeadStatus::kComplete;
+      case 14: return is("Content-Length") ? take_length(value) : HeadStatus::kComplete;
+      case 16: return is("Proxy-Connection") ? take_connection(value) : HeadStatus::kComplete;
+      case 17: return is("Transfer-Encoding") ? take_coding(value) : HeadStatus::kComplete;
+      default: return HeadStatus::kComplete;
     }
   }
 
-  void on_expect(BeastText value, Error& error) {
-    if (!beast::iequals(value, "100-continue")) {
-      return refuse({417, "The only expectation we can meet is 100-continue."}, error);
+  HeadStatus take_host(std::string_view value) {
+    ++hosts_;
+    head_.host = value;
+    if (!is_host(value)) return lines_.refuse({400, "The Host field names no host."});
+    return HeadStatus::kComplete;
+  }
+
+  HeadStatus take_expect(std::string_view value) {
+    head_.expects_continue = equal_ignoring_case(value, "100-continue");
+    if (head_.expects_continue) return HeadStatus::kComplete;
+    return lines_.refuse({417, "The only expectation we can meet is 100-continue."});
+  }
+
+  // Tokens between commas, of which some may be empty.
+  HeadStatus take_connection(std::string_view value) {
+    while (!value.empty()) {
+      const std::string_view option = trim_blanks(take_until(value, ','));
+      const char* const end = option.data() + option.size();
+      if (token_end(option.data(), end) != end) return lines_.refuse(kMalformed);
+      closes_ = closes_ || equal_ignoring_case(option, "close");
+      keeps_alive_ = keeps_alive_ || equal_ignoring_case(option, "keep-alive");
     }
-    head_.expects_continue = true;
+    return HeadStatus::kComplete;
   }
 
-  void on_transfer_encoding(BeastText value, Error& error) {
-    if (!beast::iequals(value, "chunked")) {
-      return refuse({501, "The only transfer coding we know is chunked."}, error);
+  // The same number, as often as you like, between commas or in fields of its own.
+  HeadStatus take_length(std::string_view value) {
+    if (head_.chunked) return lines_.refuse(kBadLength);
+    for (auto comma = value.find(','); true; comma = value.find(',')) {
+      const auto length = read_decimal<std::uint64_t>(trim_blanks(value.substr(0, comma)));
+      const bool is_same = !has_length_ || length == head_.content_length;
+      if (!length || !is_same) return lines_.refuse(kBadLength);
+      has_length_ = true;
+      head_.content_length = *length;
+      if (comma == std::string_view::npos) return HeadStatus::kComplete;
+      value.remove_prefix(comma + 1);
     }
-    head_.chunked = true;
   }
 
-  // Beast joins folded lines in memory of its own, which is about to go away. But if only one
-  // of them has a text, the value is where it arrived, behind a line's end or before one.
-  bool is_folded(BeastText name, BeastText value) const {
-    if (value.empty()) return goes_on_behind(end_of(name));
-    if (!is_part_of_input(value)) return true;
-    constexpr std::size_t kColonAndSpace = 2;
-    const std::size_t gap = end_of(value) - value.size() - end_of(name);
-    const bool may_hold_line = gap > kColonAndSpace;
-    if (may_hold_line && arrived_.substr(end_of(name), gap).find('\n') != std::string_view::npos) {
-      return true;
-    }
-    return goes_on_behind(end_of(value));
+  HeadStatus take_coding(std::string_view value) {
+    if (head_.chunked || has_length_) return lines_.refuse(kBadLength);
+    head_.chunked = equal_ignoring_case(value, "chunked");
+    if (head_.chunked) return HeadStatus::kComplete;
+    return lines_.refuse({501, "The only transfer coding we know is chunked."});
   }
-
-  // Whether the line behind the one with this place begins with a blank.
-  bool goes_on_behind(std::size_t place) const {
-    const bool is_end = arrived_[place] == '\r';
-    const std::size_t line_end = is_end ? place + 1 : arrived_.find('\n', place);
-    const char next = line_end + 1 < arrived_.size() ? arrived_[line_end + 1] : '\0';
-    return next == ' ' || next == '\t';
-  }
-
-  std::size_t end_of(BeastText value) const {
-    return static_cast<std::size_t>(value.data() + value.size() - arrived_.data());
-  }
-
-  bool is_part_of_input(BeastText value) const {
-    // Unrelated pointers: only std::less orders them by right.
-    const std::less<> before;
-    return !before(value.data(), arrived_.data()) &&
-           !before(arrived_.data() + arrived_.size(), value.data() + value.size());
-  }
-
-  bool refuse(const Refusal& refusal) {
-    refusal_ = refusal;
-    return false;
-  }
-  void refuse(const Refusal& refusal, Error& error) {
-    refusal_ = refusal;
-    error = BeastError::bad_value;
-  }
-
-  // Never reached: we stop where the body begins.
-  void on_response_impl(int, BeastText, int, Error&) override {}
-  void on_header_impl(Error&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, Error&) override {}
-  std::size_t on_body_impl(BeastText, Error&) override { return 0; }
-  void on_chunk_header_impl(std::uint64_t, BeastText, Error&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, BeastText, Error&) override { return 0; }
-  void on_finish_impl(Error&) override {}
 
   std::string_view arrived_;
   RequestHead& head_;
-  Refusal refusal_;
+  Lines lines_;
   int hosts_ = 0;
   int authorizations_ = 0;
+  bool has_length_ = false;
+  bool closes_ = false;
+  bool keeps_alive_ = false;
 };
-
-// Beast calls both an unknown version and a malformed one bad; clients deserve to know.
-Refusal version_refusal(std::string_view request_line) {
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  request_line = request_line.substr(request_line.find(' ') + 1);
-  const std::string_view version = request_line.substr(request_line.find(' ') + 1, 8);
-  const bool well_formed = version.size() == 8 && version.starts_with("HTTP/") &&
-                           digit(version[5]) && version[6] == '.' && digit(version[7]);
-  if (!well_formed || version == "HTTP/1.0" || version == "HTTP/1.1") return kMalformed;
-  return {505, "The versions we speak here are HTTP/1.0 and HTTP/1.1."};
-}
-
-Refusal refusal_of(const beast::error_code& error, std::string_view arrived) {
-  if (error == BeastError::bad_version) return version_refusal(arrived);
-  if (error == BeastError::header_limit) return kHeadTooLong;
-  if (error == BeastError::bad_content_length || error == BeastError::multiple_content_length ||
-      error == BeastError::bad_transfer_encoding) {
-    return {400, "Content-Length or Transfer-Encoding is malformed, repeated, or both are there."};
-  }
-  return kMalformed;
-}
 
 // More than we read, and still no end.
 Refusal too_long(std::string_view arrived) {
@@ -192,24 +259,15 @@ Method method_from_name(std::string_view name) {
 HeadStatus parse_head(std::string_view arrived, RequestHead& head, Refusal& refusal) {
   arrived = arrived.substr(0, kHeadMax);
   head = {};
-  // Each piece of it would be parsed from the beginning.
+  // Each piece of it would be read from the beginning.
   const bool is_long = arrived.size() > kEagerMax && arrived.size() < kHeadMax;
   if (is_long && arrived.find("\r\n\r\n") == std::string_view::npos) return HeadStatus::kNeedMore;
-  HeadParser parser(arrived, head);
-  beast::error_code error;
-  const std::size_t parsed = parser.put({arrived.data(), arrived.size()}, error);
-  if (error == BeastError::need_more) {
-    if (arrived.size() < kHeadMax) return HeadStatus::kNeedMore;
-    refusal = too_long(arrived);
-    return HeadStatus::kRefused;
-  }
-  if (error || !parser.accept_framing()) {
-    refusal = parser.refusal().status != 0 ? parser.refusal() : refusal_of(error, arrived);
-    return HeadStatus::kRefused;
-  }
-  head.size = parsed;
-  head.text = arrived.substr(0, parsed);
-  return HeadStatus::kComplete;
+  HeadReader reader(arrived, head);
+  const HeadStatus status = reader.read();
+  if (status == HeadStatus::kRefused) refusal = reader.refusal();
+  if (status != HeadStatus::kNeedMore || arrived.size() < kHeadMax) return status;
+  refusal = too_long(arrived);
+  return HeadStatus::kRefused;
 }
 
 RequestHead head_of(std::string_view method, std::string_view target,
@@ -226,16 +284,9 @@ RequestHead head_of(std::string_view method, std::string_view target,
 }
 
 void read_header_fields(std::string_view head, std::vector<NameValue>& fields) {
-  constexpr std::string_view kLineEnd = "\r\n";
-  auto line_end = head.find(kLineEnd);  // of the request line
-  while (line_end != std::string_view::npos) {
-    head.remove_prefix(line_end + kLineEnd.size());
-    line_end = head.find(kLineEnd);
-    const std::string_view line = head.substr(0, line_end);
-    const auto colon = line.find(':');
-    if (colon == std::string_view::npos) return;  // the empty line
-    fields.push_back({.name = line.substr(0, colon), .value = trim_blanks(line.substr(colon + 1))});
-  }
+  head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);  // the request line
+  Lines lines(head);
+  for (NameValue field; lines.read_field(field) == HeadStatus::kComplete;) fields.push_back(field);
 }
 
 }  // namespace weir::http1

@@ -1,30 +1,55 @@
 #include "proto/http/http1_head.h"
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "proto/http/beast_head_testing.h"
 
 namespace weir::http1 {
 namespace {
 
-// The status of the refusal; 200 for a complete head; 0 if more is needed.
-int verdict(std::string_view arrived) {
+struct Parsed {
+  HeadStatus status;
   RequestHead head;
   Refusal refusal;
-  switch (parse_head(arrived, head, refusal)) {
-    case HeadStatus::kNeedMore: return 0;
-    case HeadStatus::kComplete: return 200;
-    case HeadStatus::kRefused: break;
+};
+
+// What this file asks of heads, it asks of Beast as well, whose judgement is the same.
+Parsed parse(std::string_view arrived) {
+  Parsed parsed;
+  Parsed judged;
+  parsed.status = parse_head(arrived, parsed.head, parsed.refusal);
+  judged.status = judge_by_beast(arrived.substr(0, kHeadMax), judged.head, judged.refusal);
+  if (parsed.refusal.detail == "A header field is folded.") {
+    EXPECT_NE(judged.status, HeadStatus::kComplete) << arrived;  // Beast waits for the last line
+    return parsed;
   }
-  EXPECT_NE(refusal.detail, "");
-  return refusal.status;
+  EXPECT_EQ(parsed.status, judged.status) << arrived;
+  EXPECT_EQ(parsed.refusal, judged.refusal) << arrived;
+  EXPECT_TRUE(parsed.status != HeadStatus::kComplete || parsed.head == judged.head) << arrived;
+  return parsed;
+}
+
+// The status of the refusal; 200 for a complete head; 0 if more is needed.
+int verdict(std::string_view arrived) {
+  const Parsed parsed = parse(arrived);
+  if (parsed.status == HeadStatus::kNeedMore) return 0;
+  if (parsed.status == HeadStatus::kComplete) return 200;
+  EXPECT_NE(parsed.refusal.detail, "");
+  return parsed.refusal.status;
 }
 
 RequestHead complete(std::string_view arrived) {
-  RequestHead head;
-  Refusal refusal;
-  EXPECT_EQ(parse_head(arrived, head, refusal), HeadStatus::kComplete) << arrived;
-  return head;
+  const Parsed parsed = parse(arrived);
+  EXPECT_EQ(parsed.status, HeadStatus::kComplete) << arrived;
+  return parsed.head;
 }
 
 TEST(Http1Head, SaysWhatTheRequestIs) {
@@ -71,10 +96,7 @@ TEST(Http1Head, KeepsTheConnectionAsTheVersionSays) {
 // Hosts that are none were answered like others.
 TEST(Http1Head, AHostIsAHost) {
   const auto status = [](std::string_view host) {
-    RequestHead head;
-    Refusal refusal;
-    parse_head("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n", head, refusal);
-    return refusal.status;
+    return parse("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n").refusal.status;
   };
   for (const auto* host : {"", "a", "a_b-c.xn--d.example.:80", "[::1]:8080", "b\xC3\xBC.example"}) {
     EXPECT_EQ(status(host), 0) << host;
@@ -207,6 +229,80 @@ std::string fields_of(std::string_view head) {
     text.append(name).append("=").append(value).append("|");
   }
   return text;
+}
+
+// The same, by the plainest reading of a well-formed head.
+std::string plain_fields_of(std::string_view head) {
+  std::string text;
+  for (take_until(head, '\n'); head != "\r\n";) {
+    std::string_view value = take_until(head, '\n');
+    value.remove_suffix(1);
+    const std::string_view name = take_until(value, ':');
+    text.append(name).append("=").append(trim_blanks(value)).append("|");
+  }
+  return text;
+}
+
+// Heads from the fuzzer's seeds, and from clients.
+std::vector<std::string> usual_heads() {
+  std::vector<std::string> heads{
+      "POST /check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n"
+      "Content-Type: application/json\r\nContent-Length: 44\r\n\r\n",
+      "GET /auth?a=%20b HTTP/1.1\r\nhost: a\r\nX-Forwarded-For: 1.2.3.4\r\nConnection: "
+      "Keep-Alive\r\n"
+      "Authorization: Basic YTpi\r\nOrigin: http://a\r\nAccept:\ttext/plain, \t b \r\n\r\n",
+      "GET / HTTP/1.1\r\nConnection: close\r\nProxy-Connection: close\r\nHost: [::1]\r\nUpgrade: "
+      "x\r\n"
+      "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\nX:\r\n\r\n"};
+  for (const auto& file : std::filesystem::directory_iterator("../../fuzz/corpus/http_session")) {
+    std::ifstream in(file.path(), std::ios::binary);
+    heads.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    heads.back().erase(0, 2);  // how the rest is split
+  }
+  return heads;
+}
+
+TEST(Http1Head, AgreesWithBeastOnMutations) {
+  const std::vector<std::string> heads = usual_heads();
+  ASSERT_GT(heads.size(), 10u);
+  constexpr std::string_view kBytes("\0\t\n\r !\",-./059:?@Az~\x7f\x80\xff", 23);
+  constexpr std::array<std::string_view, 14> kPieces = {"\r\n",
+                                                        "\r\n ",
+                                                        "\r\n\r\n",
+                                                        "Host: a\r\n",
+                                                        "\r\nContent-Length: 5",
+                                                        ": ",
+                                                        "\t",
+                                                        " HTTP/1.0",
+                                                        "\r\nConnection: ",
+                                                        "close",
+                                                        "keep-alive",
+                                                        "\r\nTransfer-Encoding: ",
+                                                        "chunked",
+                                                        "\r\nExpect:"};
+  Prng prng(1);
+  int complete = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const auto any = [&](std::size_t size) { return prng.below(static_cast<std::uint32_t>(size)); };
+    std::string head = heads[any(heads.size())];
+    for (std::uint32_t edits = any(4); edits > 0 && !head.empty(); --edits) {
+      const std::size_t at = any(head.size());
+      switch (any(5)) {
+        case 0: head[at] = kBytes[any(kBytes.size())]; break;
+        case 1: head.erase(at, 1 + any(6)); break;
+        case 2: head.insert(at, kPieces[any(kPieces.size())]); break;
+        case 3: head.resize(at); break;
+        default: head.insert(at, std::string(head, any(head.size()), 1 + any(40)));
+      }
+    }
+    const Parsed parsed = parse(head);
+    if (parsed.status == HeadStatus::kComplete) {
+      ++complete;
+      EXPECT_EQ(fields_of(parsed.head.text), plain_fields_of(parsed.head.text));
+    }
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(complete, 5'000);
 }
 
 TEST(HeaderFields, AreReadInOrderWithoutBlanksAroundTheirValues) {
