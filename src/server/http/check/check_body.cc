@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/byte_search.h"
 #include "base/duration_text.h"
 #include "base/nearest_name.h"
 #include "proto/input_buffer.h"
@@ -49,6 +50,13 @@ constexpr std::uint16_t bit(CheckField field) {
   return static_cast<std::uint16_t>(1U << static_cast<unsigned>(field));
 }
 
+// False if it was there before.
+bool mark(CheckField field, CheckSpec& spec) {
+  const bool is_new = !spec.has(field);
+  spec.present = static_cast<std::uint16_t>(spec.present | bit(field));
+  return is_new;
+}
+
 // Which field of a check is named at `raw`, behind the opening quote, if its name stands there
 // without escapes. Unrolled, so that each comparison is one of constants, and none of them
 // needs to know where the name ends: a few instructions instead of a loop and calls. Behind the
@@ -74,22 +82,6 @@ std::optional<std::size_t> find_name(std::string_view name,
   return static_cast<std::size_t>(found - names.begin());
 }
 
-std::optional<Duration> duration_of(od::value value) {
-  od::json_type type;
-  if (value.type().get(type)) return std::nullopt;
-  if (type == od::json_type::string) {
-    std::string_view text;
-    if (value.get_string().get(text)) return std::nullopt;
-    return parse_duration(text);
-  }
-  od::number number;
-  if (type != od::json_type::number || value.get_number().get(number)) return std::nullopt;
-  const bool is_exact =
-      number.is_int64() && number.get_int64() >= 0 && number.get_int64() <= kExactSecondsMax;
-  if (!is_exact) return duration_from_seconds(number.as_double());
-  return std::chrono::seconds(number.get_int64());
-}
-
 std::string syntax_detail(error_code error) {
   switch (error) {
     case simdjson::EMPTY: return "The body is empty; expected a JSON object.";
@@ -102,10 +94,141 @@ std::string syntax_detail(error_code error) {
   }
 }
 
+// What a field is given.
+struct Value {
+  enum class Kind : std::uint8_t { kOther, kText, kInteger, kFraction };
+
+  Kind kind = Kind::kOther;
+  std::string_view text{};  // as it is meant
+  std::string_view json{};  // as it stands in the body
+  std::int64_t integer = 0;
+  double fraction = 0;  // or an integer beyond the other ones
+};
+
 // The token of a string reaches up to the next one; this is the string itself.
 std::string_view without_trailing_space(std::string_view token) {
   const auto last = token.find_last_not_of(" \t\r\n");
   return token.substr(0, last + 1);
+}
+
+Value value_of(od::value value) {
+  od::json_type type;
+  if (value.type().get(type)) return {};
+  if (type == od::json_type::string) {
+    const std::string_view json = without_trailing_space(value.raw_json_token());
+    std::string_view text;
+    if (value.get_string().get(text)) return {};
+    return {.kind = Value::Kind::kText, .text = text, .json = json};
+  }
+  od::number number;
+  if (type != od::json_type::number || value.get_number().get(number)) return {};
+  if (number.is_int64()) return {.kind = Value::Kind::kInteger, .integer = number.get_int64()};
+  return {.kind = Value::Kind::kFraction, .fraction = number.as_double()};
+}
+
+// Each of these says whether the value is one of its field's.
+
+bool set_text(const Value& value, std::size_t least, std::string_view& text) {
+  text = value.text;
+  return value.kind == Value::Kind::kText && text.size() >= least && text.size() <= kKeyMax;
+}
+
+bool set_integer(const Value& value, std::int64_t least, std::int64_t& number) {
+  number = value.integer;
+  return value.kind == Value::Kind::kInteger && number >= least && number <= kLimitMax;
+}
+
+template <typename T>
+bool set_known(std::optional<T> known, auto& field) {
+  if (known) field = *known;
+  return known.has_value();
+}
+
+// Only whether it is a duration at all: which ones make a window, Quota::make knows.
+bool set_window(const Value& value, Duration& window) {
+  switch (value.kind) {
+    case Value::Kind::kText: return set_known(parse_duration(value.text), window);
+    case Value::Kind::kFraction: return set_known(duration_from_seconds(value.fraction), window);
+    case Value::Kind::kOther: return false;
+    case Value::Kind::kInteger: break;
+  }
+  const bool is_exact = value.integer >= 0 && value.integer <= kExactSecondsMax;
+  if (is_exact) window = std::chrono::seconds(value.integer);
+  return is_exact || set_known(duration_from_seconds(static_cast<double>(value.integer)), window);
+}
+
+bool set_charge(const Value& value, CheckSpec& spec) {
+  const std::string_view name = value.text;
+  spec.counting = Ask::Counting::kIfItFits;
+  if (name == "always") spec.counting = Ask::Counting::kAlways;
+  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
+  spec.resets = name == "reset";
+  return spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
+}
+
+bool set_field(CheckField field, const Value& value, CheckSpec& spec) {
+  switch (field) {
+    case CheckField::kKey: spec.key_json = value.json; return set_text(value, 1, spec.key);
+    case CheckField::kLimit: return set_integer(value, 0, spec.limit);
+    case CheckField::kWindow: return set_window(value, spec.window);
+    case CheckField::kBucket: return set_text(value, 0, spec.bucket);
+    case CheckField::kCost: return set_integer(value, -kCostMax, spec.cost);
+    case CheckField::kBurst: return set_integer(value, 1, spec.burst);
+    case CheckField::kAlgorithm: return set_known(algorithm_from_name(value.text), spec.algorithm);
+    case CheckField::kRule: return set_text(value, 1, spec.rule);
+    case CheckField::kTier: return set_text(value, 0, spec.tier);
+    case CheckField::kMode: return set_known(mode_from_name(value.text), spec.mode);
+    case CheckField::kCharge: return set_charge(value, spec);
+  }
+  return false;
+}
+
+// A value without escapes, signs and fractions; what follows it, or nullptr.
+const char* read_plain(const char* at, const char* end, Value& value) {
+  constexpr std::ptrdiff_t kDigitsMax = 15;
+  if (at >= end) return nullptr;
+  if (*at == '"') {
+    const char* const quote = find_byte(at + 1, end, [](std::uint64_t word) {
+      return bytes_below(word, ' ') | bytes_equal(word, '"') | bytes_equal(word, '\\') |
+             (word & kByteHighs);
+    });
+    if (quote == end || *quote != '"') return nullptr;
+    value = {.kind = Value::Kind::kText, .text = {at + 1, quote}, .json = {at, quote + 1}};
+    return quote + 1;
+  }
+  const char* const first = at;
+  std::int64_t number = 0;
+  for (; *at >= '0' && *at <= '9' && at - first < kDigitsMax; ++at)
+    number = 10 * number + (*at - '0');
+  value = {.kind = Value::Kind::kInteger, .integer = number};
+  const bool is_number = at != first && (*first != '0' || at == first + 1);
+  return is_number ? at : nullptr;
+}
+
+// One check as programs write it, with at most a blank between two tokens. False says nothing of
+// it but that simdjson has to read it.
+// REQUIRES: 64 bytes behind the end may be read
+bool read_plain_check(const char* at, const char* end, CheckSpec& spec) {
+  const auto take = [&at](char c) {
+    at += *at == ' ';
+    const bool is_there = *at == c;
+    at += is_there;
+    return is_there;
+  };
+  spec = {};
+  if (*at != '{') return false;
+  ++at;
+  do {
+    if (at >= end || !take('"')) return false;
+    const auto field = field_at(at);
+    if (!field || !mark(*field, spec)) return false;
+    at += kCheckFieldNames[static_cast<std::size_t>(*field)].size() + 1;
+    if (!take(':')) return false;
+    Value value;
+    at = read_plain(at + (*at == ' '), end, value);
+    if (at == nullptr || !set_field(*field, value, spec)) return false;
+  } while (take(','));
+  return take('}') && at == end;
 }
 
 }  // namespace
@@ -114,8 +237,7 @@ struct CheckReader::Parser {
   od::parser parser;
 };
 
-// Reading one body. Every step returns whether to go on; if not, problem_ is set. It has more than
-// 25 methods, as each kind of field has its own, and its own words for what is wrong.
+// Reading one body. Every step returns whether to go on; if not, problem_ is set.
 class CheckReader::Pass {
  public:
   Pass(CheckReader& reader, CheckForm form)
@@ -125,6 +247,8 @@ class CheckReader::Pass {
         problem_(reader.problem_),
         form_(form) {}
 
+  // Nothing is certain about a body that is not plain.
+  bool read_plain(const Source& source);
   bool read(const Source& source);
 
  private:
@@ -139,16 +263,8 @@ class CheckReader::Pass {
   bool read_list_field(std::size_t field, od::value value);
   bool read_checks(od::value value);
   bool read_field(CheckField field, od::value value, CheckSpec& spec);
-  bool read_key(od::value value, CheckSpec& spec);
-  bool read_name(CheckField field, od::value value, std::string_view& text);
-  bool read_integer(CheckField field, od::value value, std::int64_t least, std::int64_t& number);
-  bool read_window(od::value value, Duration& window);
-  bool read_algorithm(od::value value, Algorithm& algorithm);
-  bool read_mode(od::value value, std::optional<Mode>& mode);
-  bool read_charge(od::value value, CheckSpec& spec);
 
   bool next_field(simdjson::simdjson_result<od::field> result, Field& field);
-  bool mark(CheckField field, CheckSpec& spec);
   bool require_all(const CheckSpec& spec);
   bool require(CheckField field, const CheckSpec& spec);
   bool forbid(CheckField field, const CheckSpec& spec);
@@ -172,6 +288,12 @@ class CheckReader::Pass {
   bool has_atomic_ = false;
   std::optional<std::size_t> item_;  // of "checks"; none outside
 };
+
+bool CheckReader::Pass::read_plain(const Source& source) {
+  body_.checks = {specs_.data(), 1};
+  return read_plain_check(source.text, source.text + source.size, specs_[0]) &&
+         require_all(specs_[0]);
+}
 
 bool CheckReader::Pass::read(const Source& source) {
   od::document document;
@@ -201,9 +323,7 @@ bool CheckReader::Pass::read_object(od::object object) {
         return fail(*field.of_check, "nothing: with \"checks\" it is in each");
       }
       is_single_ = true;
-      if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
-        return false;
-      }
+      if (!read_field(*field.of_check, field.value, spec)) return false;
       continue;
     }
     const auto list_field = find_name(field.name, kCheckListFieldNames);
@@ -268,89 +388,14 @@ bool CheckReader::Pass::read_check(od::object object, CheckSpec& spec) {
     Field field;
     if (!next_field(std::move(result), field)) return false;
     if (!field.of_check) return fail_unknown(field.name);
-    if (!mark(*field.of_check, spec) || !read_field(*field.of_check, field.value, spec)) {
-      return false;
-    }
+    if (!read_field(*field.of_check, field.value, spec)) return false;
   }
   return true;
 }
 
 bool CheckReader::Pass::read_field(CheckField field, od::value value, CheckSpec& spec) {
-  switch (field) {
-    case CheckField::kKey: return read_key(value, spec);
-    case CheckField::kLimit: return read_integer(field, value, 0, spec.limit);
-    case CheckField::kWindow: return read_window(value, spec.window);
-    case CheckField::kBucket: return read_name(field, value, spec.bucket);
-    case CheckField::kCost: return read_integer(field, value, -kCostMax, spec.cost);
-    case CheckField::kBurst: return read_integer(field, value, 1, spec.burst);
-    case CheckField::kAlgorithm: return read_algorithm(value, spec.algorithm);
-    case CheckField::kRule: return read_name(field, value, spec.rule);
-    case CheckField::kTier: return read_name(field, value, spec.tier);
-    case CheckField::kMode: return read_mode(value, spec.mode);
-    case CheckField::kCharge: return read_charge(value, spec);
-  }
-  return false;
-}
-
-bool CheckReader::Pass::read_key(od::value value, CheckSpec& spec) {
-  const std::string_view token = value.raw_json_token();
-  const bool is_text = !value.get_string().get(spec.key);
-  if (!is_text || spec.key.empty() || spec.key.size() > kKeyMax) return fail(CheckField::kKey);
-  spec.key_json = without_trailing_space(token);
-  return true;
-}
-
-bool CheckReader::Pass::read_name(CheckField field, od::value value, std::string_view& text) {
-  const bool may_be_empty = field != CheckField::kRule;
-  if (!value.get_string().get(text) && text.size() <= kKeyMax && (may_be_empty || !text.empty())) {
-    return true;
-  }
-  return fail(field);
-}
-
-bool CheckReader::Pass::read_integer(CheckField field, od::value value, std::int64_t least,
-                                     std::int64_t& number) {
-  const bool is_integer = !value.get_int64().get(number);
-  return (is_integer && number >= least && number <= kLimitMax) || fail(field);
-}
-
-// Only whether it is a duration at all: which ones make a window, Quota::make knows.
-bool CheckReader::Pass::read_window(od::value value, Duration& window) {
-  const auto duration = duration_of(value);
-  if (!duration) return fail(CheckField::kWindow);
-  window = *duration;
-  return true;
-}
-
-bool CheckReader::Pass::read_algorithm(od::value value, Algorithm& algorithm) {
-  std::string_view name;
-  std::optional<Algorithm> known;
-  if (!value.get_string().get(name)) known = algorithm_from_name(name);
-  algorithm = known.value_or(algorithm);
-  return known.has_value() || fail(CheckField::kAlgorithm);
-}
-
-bool CheckReader::Pass::read_mode(od::value value, std::optional<Mode>& mode) {
-  std::string_view name;
-  if (!value.get_string().get(name)) mode = mode_from_name(name);
-  return mode.has_value() || fail(CheckField::kMode);
-}
-
-bool CheckReader::Pass::read_charge(od::value value, CheckSpec& spec) {
-  std::string_view name;
-  if (value.get_string().get(name)) return fail(CheckField::kCharge);
-  spec.counting = Ask::Counting::kIfItFits;
-  if (name == "always") spec.counting = Ask::Counting::kAlways;
-  if (name == "drain") spec.counting = Ask::Counting::kOrWhatIsLeft;
-  spec.resets = name == "reset";
-  const bool is_known = spec.resets || name == "fits" || spec.counting != Ask::Counting::kIfItFits;
-  return is_known || fail(CheckField::kCharge);
-}
-
-bool CheckReader::Pass::mark(CheckField field, CheckSpec& spec) {
-  if (spec.has(field)) return fail(field, "the field only once");
-  spec.present = static_cast<std::uint16_t>(spec.present | bit(field));
-  return true;
+  if (!mark(field, spec)) return fail(field, "the field only once");
+  return set_field(field, value_of(value), spec) || fail(field);
 }
 
 // A check brings its quota or the rule that has one, not both.
@@ -427,7 +472,8 @@ bool CheckReader::read(const Source& source, CheckForm form) {
   // bracket perhaps, must not be taken for it.
   char& behind = source.text[source.size];
   const char kept = std::exchange(behind, ' ');
-  const bool ok = Pass(*this, form).read(source);
+  Pass pass(*this, form);
+  const bool ok = pass.read_plain(source) || pass.read(source);
   behind = kept;
   return ok;
 }

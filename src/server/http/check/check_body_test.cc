@@ -1,10 +1,16 @@
 #include "server/http/check/check_body.h"
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/prng.h"
 #include "proto/input_buffer.h"
 
 namespace weir {
@@ -12,6 +18,41 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum CheckForm;
+
+// What a reader says of a body behind which there is `behind`.
+std::string said_of(CheckReader& reader, std::string text, CheckForm form, char behind) {
+  const std::size_t size = text.size();
+  text.append(InputBuffer::kPadding, behind);
+  if (!reader.read({.text = text.data(), .size = size, .readable = text.size()}, form)) {
+    return to_json(reader.problem());
+  }
+  const CheckBody& body = reader.body();
+  std::string said = body.is_list ? "list" : "one";
+  for (const CheckSpec& check : body.checks) {
+    for (const std::string_view part :
+         {check.key, check.key_json, check.bucket, check.rule, check.tier}) {
+      said.append("|").append(part);
+    }
+    for (const std::int64_t part :
+         {check.limit, check.window.count(), check.cost, check.burst,
+          static_cast<std::int64_t>(check.algorithm),
+          check.mode ? static_cast<std::int64_t>(*check.mode) : -1,
+          static_cast<std::int64_t>(check.counting), std::int64_t{check.resets},
+          std::int64_t{check.present}, std::int64_t{body.atomic}}) {
+      said.append("|").append(std::to_string(part));
+    }
+  }
+  return said;
+}
+
+// What this file asks of bodies, it asks of both readers: a line's end in front, which means
+// nothing, leaves a body to simdjson. True if the body is accepted.
+bool expect_agreement(std::string_view text, CheckForm form, char behind = '}') {
+  static CheckReader reader;
+  const std::string by_simdjson = said_of(reader, "\n" + std::string(text), form, behind);
+  EXPECT_EQ(said_of(reader, std::string(text), form, behind), by_simdjson) << text;
+  return by_simdjson.front() != '{';
+}
 
 // A reader with the text and its padding, which the results refer to.
 struct Reading {
@@ -22,6 +63,7 @@ struct Reading {
   explicit Reading(std::string_view text, CheckForm form = kSingle)
       : padded(std::string(text) + std::string(InputBuffer::kPadding, '}')) {
     ok = reader.read({.text = padded.data(), .size = text.size(), .readable = padded.size()}, form);
+    EXPECT_EQ(expect_agreement(text, form), ok);
   }
   const CheckSpec& check() const { return reader.body().checks[0]; }
 };
@@ -141,6 +183,45 @@ TEST(CheckReader, ForgetsTheLastBody) {
   EXPECT_FALSE(reading.reader.body().is_list);
   EXPECT_FALSE(reading.reader.body().atomic);
   EXPECT_FALSE(reading.check().has(CheckField::kRule));
+}
+
+std::vector<std::string> usual_bodies() {
+  std::vector<std::string> bodies{
+      R"({"key":"user_123","limit":100,"window":60,"algorithm":"token_bucket","burst":7})",
+      R"({"key": "a", "rule": "r", "tier": "t", "cost": 2, "charge": "drain", "mode": "local"})",
+      R"({"window":"1h30m","limit":0,"bucket":"","key":"b"})"};
+  for (const auto& file : std::filesystem::directory_iterator("../../../fuzz/corpus/check_body")) {
+    std::ifstream in(file.path(), std::ios::binary);
+    bodies.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return bodies;
+}
+
+TEST(CheckReader, BothReadersAgreeOnMutations) {
+  const std::vector<std::string> bodies = usual_bodies();
+  ASSERT_GT(bodies.size(), 10u);
+  constexpr std::string_view kBytes("\0\t\n !\"',-.0159:[\\]aeklw{}~\x7f\x80\xc3\xff", 30);
+  constexpr std::array<std::string_view, 10> kPieces = {
+      "\"key\":",       ",",       " ",    "\"1m\"", "\"limit\":", "1000000000000",
+      "\"rule\":\"r\"", "\\u0061", "null", "}"};
+  Prng prng(1);
+  int accepted = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const auto any = [&](std::size_t size) { return prng.below(static_cast<std::uint32_t>(size)); };
+    std::string body = bodies[any(bodies.size())];
+    for (std::uint32_t edits = any(4); edits > 0 && !body.empty(); --edits) {
+      const std::size_t at = any(body.size());
+      switch (any(4)) {
+        case 0: body[at] = kBytes[any(kBytes.size())]; break;
+        case 1: body.erase(at, 1 + any(3)); break;
+        case 2: body.insert(at, kPieces[any(kPieces.size())]); break;
+        default: body.insert(at, std::string(body, any(body.size()), 1 + any(12)));
+      }
+    }
+    accepted += expect_agreement(body, any(2) == 0 ? kSingle : kSingleOrList, "}]\",:{0 "[any(8)]);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(accepted, 3'000);
 }
 
 TEST(CheckReader, RefusesWhatIsNotJson) {
