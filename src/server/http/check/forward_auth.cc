@@ -93,9 +93,16 @@ std::optional<Problem> read_parameter(std::string_view name, std::string_view va
   return std::nullopt;
 }
 
-std::string_view header_of(const AuthCall& call, std::string_view name) {
-  return find_header(call.headers, name).value_or(std::string_view());
-}
+// What the proxy told by a field, if the profile names one.
+struct Told {
+  std::string_view name;
+  std::string_view value{};
+  int count = 0;
+
+  void hear(const NameValue& header) {
+    if (equal_ignoring_case(header.name, name) && ++count == 1) value = header.value;
+  }
+};
 
 Problem silent_proxy(std::string_view missing) {
   return http_problem(400, "The proxy did not say which request it means: " + std::string(missing) +
@@ -141,8 +148,14 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
                         "This peer is not trusted to speak for others; if it is a proxy of "
                         "yours, add its network to trusted_proxies.");
   }
-  for (const auto name : {profile.method_header, profile.uri_header, profile.host_header}) {
-    if (!name.empty() && is_repeated(call.headers, name)) return repeated_field(name);
+  std::array told = {Told{profile.method_header}, Told{profile.uri_header},
+                     Told{profile.host_header}};
+  auto& [told_method, told_uri, told_host] = told;
+  for (const NameValue& header : call.headers) {
+    for (Told& field : told) field.hear(header);
+  }
+  for (const Told& field : told) {
+    if (field.count > 1) return repeated_field(field.name);
   }
   for (const NameValue& header : call.headers) {
     if (!is_plain_value(header.value)) return odd_field(header.name);
@@ -150,11 +163,10 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   Request& request = described.request;
   request = {.headers = call.headers,
              .client = client_address(call.peer, call.headers, profile.client_header, trusted)};
-  request.method =
-      profile.method_header.empty() ? call.method : header_of(call, profile.method_header);
+  request.method = profile.method_header.empty() ? call.method : told_method.value;
   if (profile.uri_header.empty()) {
-    const auto host = header_of(call, profile.host_header);
-    if (!set_target(call.path.substr(profile.auth_path.size()), host, described)) {
+    const std::string_view path = call.path.substr(profile.auth_path.size());
+    if (!set_target(path, told_host.value, described)) {
       return ambiguous_path();
     }
     request.query = call.query;
@@ -162,9 +174,9 @@ std::optional<Problem> read_forwarded_request(const AuthCall& call, const ProxyP
   }
 
   if (request.method.empty()) return silent_proxy(profile.method_header);
-  std::string_view uri = header_of(call, profile.uri_header);
+  std::string_view uri = told_uri.value;
   if (uri.empty()) return silent_proxy(profile.uri_header);
-  std::string_view host = header_of(call, profile.host_header);
+  std::string_view host = told_host.value;
   // A client may also send a whole URL, whose host then counts (RFC 9112, 3.2.2).
   const auto scheme_end = uri.starts_with('/') ? std::string_view::npos : uri.find("://");
   if (scheme_end != std::string_view::npos) {
