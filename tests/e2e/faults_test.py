@@ -4,13 +4,29 @@ WEIR_TESTS=long (./dev test --long) loads the nodes harder and longer.
 """
 
 import os
+import time
 import unittest
 
 import faults
 import weir_server
+from redis_world import Behaviour, Proxy, Redis
+from resp_client import RespConnection, command
 
 IS_LONG = os.environ.get("WEIR_TESTS") == "long"
 SIZE = faults.LONG if IS_LONG else faults.SHORT
+
+
+class ProxyTest(unittest.TestCase):
+    def test_keeps_the_order_of_bytes_when_its_delay_shrinks(self):
+        with Redis() as redis, Proxy(redis.port) as proxy, \
+                RespConnection(proxy.port) as connection:
+            connection.ask("PING")
+            proxy.behave(Behaviour.PASS, delay_s=0.2)
+            connection.send(command("ECHO", "first"))
+            time.sleep(0.1)  # the proxy has it
+            proxy.behave(Behaviour.PASS)
+            connection.send(command("ECHO", "second"))
+            self.assertEqual([connection.read(), connection.read()], [b"first", b"second"])
 
 
 class Faults(unittest.TestCase):

@@ -5,6 +5,7 @@ are stopped when their `with` ends, and by the kernel if the test is killed.
 """
 
 import asyncio
+import collections
 import contextlib
 import enum
 import functools
@@ -326,6 +327,7 @@ class _Pipe(asyncio.Protocol):
         self._client = None
         self._server = None
         self._waiting = []  # (to whom, bytes), in order
+        self._delayed = {"server": collections.deque(), "client": collections.deque()}
 
     def connection_made(self, transport):
         self._client = transport
@@ -365,12 +367,21 @@ class _Pipe(asyncio.Protocol):
         self._flush()
 
     def _carry(self, side, data):
+        """Bytes arrive in the order they were sent, also when the delay shrinks."""
         if self._proxy._behaviour is Behaviour.MUTE:
             return
-        if self._proxy._delay_s:
-            self._proxy._loop.call_later(self._proxy._delay_s, self._arrive, side, data)
-        else:
-            self._arrive(side, data)
+        delayed = self._delayed[side]
+        if not self._proxy._delay_s and not delayed:
+            return self._arrive(side, data)
+        loop = self._proxy._loop
+        due = loop.time() + self._proxy._delay_s
+        if delayed:
+            due = max(due, delayed[-1][0])
+        delayed.append((due, data))
+        loop.call_at(due, self._arrive_first, side)
+
+    def _arrive_first(self, side):
+        self._arrive(side, self._delayed[side].popleft()[1])
 
     def _arrive(self, side, data):
         self._waiting.append((side, data))
