@@ -4,7 +4,7 @@ WEIR_TESTS=long (./dev test --long) loads the nodes harder and longer.
 """
 
 import os
-import time
+import threading
 import unittest
 
 import faults
@@ -17,13 +17,22 @@ SIZE = faults.LONG if IS_LONG else faults.SHORT
 
 
 class ProxyTest(unittest.TestCase):
+    has_come = threading.Event()
+
+    def asked(self, _, __):
+        self.has_come.set()
+
+    def answered(self, _, __):
+        pass
+
     def test_keeps_the_order_of_bytes_when_its_delay_shrinks(self):
-        with Redis() as redis, Proxy(redis.port) as proxy, \
+        with Redis() as redis, Proxy(redis.port, self) as proxy, \
                 RespConnection(proxy.port) as connection:
             connection.ask("PING")
+            self.has_come.clear()
             proxy.behave(Behaviour.PASS, delay_s=0.2)
             connection.send(command("ECHO", "first"))
-            time.sleep(0.1)  # the proxy has it
+            self.assertTrue(self.has_come.wait(weir_server.DEADLINE_S))
             proxy.behave(Behaviour.PASS)
             connection.send(command("ECHO", "second"))
             self.assertEqual([connection.read(), connection.read()], [b"first", b"second"])
