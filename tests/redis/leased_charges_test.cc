@@ -1,9 +1,10 @@
-// Charges that always count, on nodes in mode leased of which one comes and goes.
+// Charges on nodes in mode leased of which one comes and goes, or is far from Redis for a while.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <vector>
@@ -88,6 +89,52 @@ void charge_while_one_connects(SimulatedRedis& redis, KeyHash key) {
   RC_ASSERT(owed < quota.limit() || !observer.spend({key, &quota, 1}));
 }
 
+// Two nodes, of which one is far from Redis now and then: its trips take longer than a check waits.
+void spend_while_one_is_far(SimulatedRedis& redis, KeyHash key) {
+  const auto within = [](std::int64_t from, std::int64_t to) {
+    return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::int64_t>(from, to + 1));
+  };
+  constexpr std::array kAlgorithms = {Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+                                      Algorithm::kTokenBucket};
+  redis.now = instant_from_epoch_us(1'700'000'040'000'000);  // far from the end of a year
+  const auto algorithm = kAlgorithms[static_cast<std::size_t>(within(0, 2))];
+  const Quota quota = *Quota::make({algorithm, within(100, 1'000), 24h * 366});
+  LeasingNode far(redis, 0s, 2);
+  LeasingNode near(redis, 0s, 2);
+  std::deque<SimulatedCheck> checks;
+  const auto ask = [&](Store& store, Instant now, std::int64_t cost) {
+    auto& check = checks.emplace_back(std::vector<Charge>{{key, &quota, cost}});
+    store.decide(check.batch, now);
+  };
+  // In the same calls.
+  const Quota plenty = *Quota::make({algorithm, 1'000'000'000, 24h * 366});
+  std::deque<SimulatedCheck> others;
+  for (int step = 0; step < 300; ++step) {
+    far.link.delay = within(0, 9) == 0 ? Duration{within(0, 250'000)} : far.link.delay / 2;
+    redis.now += Duration{within(1'000, 20'000)};
+    for (LeasingNode* const node : {&far, &near}) {
+      node->run();
+      for (std::int64_t i = within(0, 4); i > 0; --i) {
+        ask(node->store, node->now(), 1);
+        auto& other = others.emplace_back(std::vector<Charge>{{{key.high, ~key.low}, &plenty, 1}});
+        node->store.decide(other.batch, node->now());
+      }
+      if (within(0, 9) == 0) ask(node->strict, node->now(), 1);
+      // That is denied, after what is held has gone back.
+      if (within(0, 9) == 0) ask(node->store, node->now(), quota.limit() + 1);
+      node->run();
+    }
+  }
+  far.link.delay = 0ms;
+  redis.now += 1s;
+  far.run();
+  near.run();
+  RC_ASSERT(std::ranges::count_if(checks, &SimulatedCheck::is_allowed) <= quota.limit());
+  RC_ASSERT(std::ranges::all_of(others, [](const SimulatedCheck& other) {
+    return other.is_allowed() || other.has_failed();
+  }));
+}
+
 // The units that another node held took the key over its limit, and went back.
 TEST(LeasedCharges, AreOwedThoughTheKeyIsOverItsLimitAlready) {
   SimulatedRedis redis;
@@ -124,6 +171,15 @@ TEST(LeasedCharges, DebtsOfBothNodesStayWhileOneConnects) {
   EXPECT_TRUE(rc::check("what was charged is owed", [&] {
     ++made;
     charge_while_one_connects(redis, {made, made * 0x9e3779b97f4a7c15});
+  }));
+}
+
+TEST(LeasedCharges, NeverExceedTheLimitWhileRedisIsFarFromOneNode) {
+  SimulatedRedis redis;
+  std::uint64_t made = 0;
+  EXPECT_TRUE(rc::check("no unit is spent twice", [&] {
+    ++made;
+    spend_while_one_is_far(redis, {made, made * 0x9e3779b97f4a7c15});
   }));
 }
 

@@ -63,7 +63,8 @@ class SimulatedLink final : public RedisClient {
     bool moved = false;
     for (std::size_t i = 0; i < flights_.size() && !redis_.is_hanging; ++i) {
       Flight& flight = flights_[i];
-      if (!flight.reply.empty() || flight.due > redis_.now) continue;
+      if (!flight.reply.empty()) continue;
+      if (flight.due > redis_.now) break;  // those behind it cannot overtake
       flight.reply = executed(flight.words);
       flight.due = redis_.now + delay / 2;
       moved = true;
