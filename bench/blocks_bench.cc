@@ -20,6 +20,7 @@
 
 #include "engine/asks/asks.h"
 #include "rls/rate_limit_service.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/memory_store.h"
@@ -124,8 +125,10 @@ void session(benchmark::State& state, World& world, SessionFactory& door, Whom w
 
 void http(benchmark::State& state, Whom whom, auto text_of) {
   World world;
-  HttpNode node({.info = {}, .access = {}}, world.traffic);
+  HttpNode node{HttpNode::Options()};
   HttpDoor door(node, world.engine, world.blocks, world.rules);
+  add_check_routes(door.core(), CheckRoutes::kAll);
+  add_auth_route(door.core());
   session(state, world, door, whom, text_of);
 }
 

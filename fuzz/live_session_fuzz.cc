@@ -21,8 +21,9 @@ namespace {
 constexpr std::size_t kWaitingMax = LiveSession::kAnswersMax + 1024;
 
 struct Console {
-  explicit Console(HttpNode& node)
-      : feed(node), session(feed, consoles, *feed.take_place(), {}, now) {}
+  explicit Console(TestDoor& door)
+      : feed(door.view, door.events, door.desk),
+        session(feed, consoles, *feed.take_place(), {}, now) {}
 
   void tell() { consoles.publish(std::make_shared<const LiveMessage>("{}"), now); }
   void hear(std::string_view bytes) {
@@ -65,11 +66,11 @@ std::string check_frames(std::string_view output) {
 
 void check(std::string_view bytes) {
   static TestDoor door;
-  Console whole(door.node);
+  Console whole(door);
   whole.hear(bytes);
   whole.tell();
   whole.said += drink(whole.session, whole.now);
-  Console pieces(door.node);
+  Console pieces(door);
   for (const char byte : bytes) {
     pieces.tell();
     pieces.hear({&byte, 1});

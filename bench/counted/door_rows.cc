@@ -17,6 +17,7 @@
 #include "proto/http2/http2_door.h"
 #include "rls/rate_limit_call.h"
 #include "server/grpc/grpc_door.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/memory_store.h"
@@ -54,6 +55,8 @@ const char* const kBlocked = "10.30.";
 // Everything behind the doors, and the doors.
 struct World final : Http2Router {
   World() {
+    add_check_routes(http.core(), CheckRoutes::kAll);
+    add_auth_route(http.core());
     for (const std::string& key : addresses(kBlocked)) {
       blocks.add({.rule = "api", .key = key, .since = kStart, .until = kStart + 1h}, kStart);
     }
@@ -76,7 +79,7 @@ struct World final : Http2Router {
   Engine engine{*store, hasher, traffic.add_core()};
   BlockList blocks{hasher};
   RuleSetPtr rules = rule_set(traffic);
-  HttpNode http_node{{.info = {}, .access = {}}, traffic};
+  HttpNode http_node{HttpNode::Options()};
   HttpDoor http{http_node, engine, blocks, rules};
   RespNode resp_node{{}, traffic};
   RespDoor resp{resp_node, engine, blocks, rules};

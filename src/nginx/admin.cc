@@ -6,6 +6,9 @@
 
 #include "base/name_value.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/admin_routes.h"
+#include "server/http/check/check_routes.h"
+#include "server/http/console/console_routes.h"
 #include "server/http/problem.h"
 #include "server/http/query.h"
 #include "weir/version.h"
@@ -56,22 +59,6 @@ std::optional<Problem> refusal(const Admin::Request& request) {
   return http_problem(403, "This page is for clients on the machine of nginx.");
 }
 
-HttpNode::Options options(ChangedRules& rules, const Judge& judge, const FleetMember* fleet,
-                          std::size_t workers, Instant started) {
-  return {.info = {.version = std::string(kVersion),
-                   .started = started,
-                   .threads = static_cast<int>(workers),
-                   .max_keys = judge.store().stats().capacity},
-          .access = {.exposure = Exposure::kLoopback, .admin_token = {}},
-          .figures =
-              [&judge, fleet] {
-                NodeFigures figures{.store = judge.store().stats()};
-                if (fleet != nullptr) figures.shared = fleet->figures();
-                return figures;
-              },
-          .rule_desk = &rules};
-}
-
 }  // namespace
 
 Admin::Admin(const World& world, Instant now)
@@ -83,9 +70,30 @@ Admin::Admin(const World& world, Instant now)
               .use = [this](const std::vector<RuleSetPtr>& sets) { use_rules(sets); },
               .say = world.say},
              now),
-      node_(options(rules_, judge_, world.fleet, world.workers, world.zone.started()),
-            judge_.traffic()),
+      reloads_(world.zone.started()),
+      view_{.info = {.version = std::string(kVersion),
+                     .started = world.zone.started(),
+                     .threads = static_cast<int>(world.workers),
+                     .max_keys = judge_.store().stats().capacity},
+            .traffic = judge_.traffic(),
+            .reloads = reloads_,
+            .figures =
+                [&judge = judge_, fleet = world.fleet] {
+                  NodeFigures figures{.store = judge.store().stats()};
+                  if (fleet != nullptr) figures.shared = fleet->figures();
+                  return figures;
+                }},
       core_(node_, judge_.engine(), judge_.blocks().list(), world.gateway.sets().front()) {
+  add_node_pages(core_, view_);
+  add_check_routes(core_, CheckRoutes::kResets);
+  add_explain_page(core_, nullptr);
+  add_block_page(core_, {});
+  add_busiest_page(core_, view_, nullptr);
+  add_rule_pages(core_, rules_, nullptr);
+  add_event_page(core_, events_);
+  add_denial_page(core_, view_.traffic);
+  add_openapi_page(core_);
+  add_index_route(core_, {});  // of other methods than those that answer() shows it to
   judge_.before_each([this](Instant then) { rules_.catch_up(then); });
 }
 
@@ -108,7 +116,7 @@ void Admin::answer(const Request& request, ReplyLine& line, Instant now) {
   if (const auto problem = refusal(request)) {
     core_.reply_problem(exchange, *problem);
   } else if (is_index(request)) {
-    core_.reply_json(exchange, index_of(request.place));
+    core_.reply(exchange, {.body = index_of(request.place)});
   } else {
     static_cast<void>(core_.answer(exchange));  // nothing before it waits
   }

@@ -27,8 +27,10 @@
 #include "nginx/judge.h"
 #include "nginx/zone/rule_board.h"
 #include "nginx/zone/zone.h"
+#include "observe/unusual/traffic_events.h"
 #include "server/http/http_core.h"
 #include "server/http/http_node.h"
+#include "server/http/node_view.h"
 #include "server/http/reply.h"
 #include "weir/time.h"
 
@@ -57,7 +59,7 @@ class Admin {
     std::string_view place;   // the path of the location, without a '/' at its end: "/weir"
     std::string_view target;  // path and query below that place; begins with '/'
     std::span<const NameValue> fields;
-    CheckReader::Source body;
+    RequestBody body;
     std::optional<IpAddress> client;
   };
   // The reply goes into `line`, or is parked there.
@@ -69,7 +71,10 @@ class Admin {
   Judge& judge_;
   RuleBoard board_;
   ChangedRules rules_;
-  HttpNode node_;
+  const Reloads reloads_;
+  const NodeView view_;
+  const TrafficEvents events_;  // none: nobody watches the traffic
+  HttpNode node_{HttpNode::Options()};
   HttpCore core_;
 };
 

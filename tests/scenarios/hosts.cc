@@ -12,6 +12,7 @@
 #include "base/decimal.h"
 #include "engine/asks/asks.h"
 #include "server/grpc/grpc_test_door.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_door.h"
 #include "server/http/http_test_door.h"
 #include "server/resp/resp_test_door.h"
@@ -405,7 +406,7 @@ struct World::Parts {
   Engine engine{*store, hasher, traffic.add_core()};
   BlockList blocks{hasher, 64};
   RuleSetPtr rules;
-  HttpNode http_node{{.info = {}, .access = {}}, traffic};
+  HttpNode http_node{HttpNode::Options()};
   HttpDoor http{http_node, engine, blocks, rules};
   RespNode resp_node{{}, traffic};
   RespDoor resp{resp_node, engine, blocks, rules};
@@ -416,6 +417,8 @@ struct World::Parts {
 
 World::World(const Scenario& scenario, Instant now)
     : parts_(std::make_unique<Parts>(scenario, now)) {
+  add_check_routes(parts_->http.core(), CheckRoutes::kAll);
+  add_auth_route(parts_->http.core());
   hosts_.push_back(std::make_unique<EngineHost>(parts_->engine, parts_->blocks, *parts_->rules));
   hosts_.push_back(std::make_unique<HttpHost>(parts_->http));
   hosts_.push_back(std::make_unique<ForwardAuthHost>(parts_->http));

@@ -20,6 +20,8 @@
 #include "proto/http2/http2_door.h"
 #include "proto/sniffer.h"
 #include "server/grpc/grpc_door.h"
+#include "server/http/admin/admin_routes.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_door.h"
 #include "server/resp/resp_door.h"
 #include "weir/version.h"
@@ -137,16 +139,39 @@ struct Node::CoreParts {
   CoreParts(Node& node, const RuleSetPtr& rules_at_first, std::uint64_t seed)
       : rules(rules_at_first),
         engine(*node.store_, node.hasher_, node.traffic_.add_core()),
-        http(*node.http_, engine, node.blocks_, rules),
+        http(node.http_, engine, node.blocks_, rules),
         grpc(node.grpc_, engine, node.blocks_, rules,
              {.envoy = node.settings_.values->envoy, .detailed_counts = &node.detailed_counts_}),
         grpc_alone(grpc, http2_options(node.settings_.values, seed)),
         routes(grpc, http),
         http2(routes, http2_options(node.settings_.values, seed)),
         any_http(http, http2),
-        resp(*node.resp_, engine, node.blocks_, rules) {
+        resp(node.resp_, engine, node.blocks_, rules) {
     engine.follow(node.active_algorithms_, node.traffic_.rules().number_of(kRulelessId));
     engine.use_unusual_rules(node.traffic_guard_.unusual_rules());
+    add_routes(node);
+  }
+
+  // Those that are asked most come first.
+  void add_routes(Node& node) {
+    HttpCore& core = http.core();
+    add_check_routes(core, CheckRoutes::kAll);
+    add_auth_route(core);
+    add_json_route(core, grpc.service());
+    add_node_pages(core, node.view_);
+    add_explain_page(core, &node.switches_);
+    add_block_page(core, [&live = node.live_](const BlockNews& news) {
+      spdlog::info("{}", news.line);
+      live.tell("block", news.rule, news.text);
+    });
+    add_busiest_page(core, node.view_, node.settings_.fleet ? &node.fleet_keys_ : nullptr);
+    add_rule_pages(core, node.rule_changer_, &node.switches_);
+    add_event_page(core, node.traffic_guard_.events());
+    add_denial_page(core, node.traffic_);
+    add_openapi_page(core);
+    add_console_routes(core, node.console_,
+                       {.view = node.view_, .feed = node.live_, .consoles = consoles});
+    add_index_route(core, node.console_);
   }
 
   SessionFactory& door(Door door) {
@@ -168,6 +193,7 @@ struct Node::CoreParts {
 
   RuleSetPtr rules;
   Engine engine;
+  LiveConsoles consoles;
   HttpDoor http;
   GrpcDoor grpc;
   Http2Door grpc_alone;
@@ -179,16 +205,6 @@ struct Node::CoreParts {
   std::optional<WallFollower> wall;
   std::unique_ptr<Alarm> seconds;  // the first core's
 };
-
-Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings) {
-  auto admission = Admission{.tls = nullptr, .trusted_proxies = settings.trusted_proxies};
-  if (settings.needs_tls()) {
-    auto loaded = TlsContext::load(settings.tls);
-    if (!loaded) return std::move(loaded.error());
-    admission.tls = *std::move(loaded);
-  }
-  return std::make_shared<const Admission>(std::move(admission));
-}
 
 Result<std::unique_ptr<Node>, Fault> Node::make(const Settings& settings,
                                                 const std::string& config_file,
@@ -216,7 +232,7 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       switches_(settings.values->adaptive, active_algorithms_,
                 [this](const RuleSwitches::Change& change) {
                   log_switch(change);
-                  http_->live().tell("switch", std::string(change.rule), switch_text(change.to));
+                  live_.tell("switch", std::string(change.rule), switch_text(change.to));
                 }),
       rulebook_(
           config_file,
@@ -227,36 +243,33 @@ Node::Node(const Settings& settings, const std::string& config_file, const Secre
       traffic_guard_(
           guard_options(settings, secrets, name_), recent_traffic_,
           [this](RuleNumber rule) { return id_of(rule); },
-          [this](RuleNumber rule, std::string_view id) { return busiest_keys(rule, id); }) {
+          [this](RuleNumber rule, std::string_view id) { return busiest_keys(rule, id); }),
+      view_{.info = {.version = std::string(kVersion),
+                     .started = clock_.now(),
+                     .threads = static_cast<int>(settings.threads),
+                     .max_keys = settings.values->max_keys,
+                     .node = name_},
+            .traffic = traffic_,
+            .reloads = reloads_,
+            .figures = [this] { return figures(); },
+            .switches = &switches_,
+            .unusual_rules = &traffic_guard_.unusual_rules(),
+            .details = &detailed_counts_},
+      console_{.use = settings.values->console, .assets = console_assets()},
+      live_(view_, traffic_guard_.events(), rule_changer_),
+      http_({.access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
+             .trusted_proxies = settings.trusted_proxies,
+             .headers = header_settings(*settings.values),
+             .logins = &logins_,
+             .chance = chance}),
+      resp_({.version = view_.info.version,
+             .started = view_.info.started,
+             .access = {.exposure = settings.exposure(),
+                        .password = secrets.resp_password,
+                        .admin_token = secrets.admin_token},
+             .logins = &logins_},
+            traffic_) {
   if (key_texts(settings) == KeyTexts::kShown) traffic_.keep_key_texts();
-  auto options = HttpNode::Options{
-      .info = {.version = std::string(kVersion),
-               .started = clock_.now(),
-               .threads = static_cast<int>(settings.threads),
-               .max_keys = settings.values->max_keys},
-      .access = {.exposure = settings.exposure(), .admin_token = secrets.admin_token},
-      .console = {.use = settings.values->console, .assets = console_assets()},
-      .chance = chance,
-      .rls = {.envoy = settings.values->envoy, .detailed_counts = &detailed_counts_},
-      .trusted_proxies = settings.trusted_proxies,
-      .headers = header_settings(*settings.values),
-      .figures = [this] { return figures(); },
-      .log = [](const std::string& line) { spdlog::info("{}", line); },
-      .logins = &logins_,
-      .rule_desk = &rule_changer_,
-      .switches = &switches_,
-      .events = &traffic_guard_.events(),
-      .unusual_rules = &traffic_guard_.unusual_rules(),
-      .node_name = name_,
-      .fleet_keys = settings.fleet ? &fleet_keys_ : nullptr};
-  auto resp_options = RespNode::Options{.version = options.info.version,
-                                        .started = options.info.started,
-                                        .access = {.exposure = settings.exposure(),
-                                                   .password = secrets.resp_password,
-                                                   .admin_token = secrets.admin_token},
-                                        .logins = &logins_};
-  http_ = std::make_unique<HttpNode>(std::move(options), traffic_);
-  resp_ = std::make_unique<RespNode>(std::move(resp_options), traffic_);
   switches_.count_ruleless_as(traffic_.rules().number_of(kRulelessId));
   traffic_guard_.start();
 }
@@ -342,7 +355,8 @@ void Node::begin_core(std::size_t core, EventLoop& loop, SocketDialer& dialer) {
     parts.engine.set_wall_lead(lead);
     parts.use_rules(rulebook_.rules());
   });
-  parts.http.use_post([&loop](std::function<void()> action) { loop.post(std::move(action)); });
+  parts.http.core().use_post(
+      [&loop](std::function<void()> action) { loop.post(std::move(action)); });
   if (core == 0) follow_seconds(parts, loop);
   if (fleet_ != nullptr) fleet_->begin(core, parts.engine, loop, dialer, clock_.now());
 }
@@ -368,14 +382,13 @@ void Node::follow_seconds(CoreParts& parts, EventLoop& loop) {
 
 // To the consoles that listen. A core without memory for the message leaves this second out.
 void Node::show_second(CoreParts& parts, Instant now) {
-  LiveFeed& live = http_->live();
-  live.tick({.traffic = recent_traffic_.snapshot(), .rules = parts.rules, .wall_lead = wall_lead()},
-            now);
-  if (live.consoles() == 0) return;
+  live_.tick(
+      {.traffic = recent_traffic_.snapshot(), .rules = parts.rules, .wall_lead = wall_lead()}, now);
+  if (live_.consoles() == 0) return;
   has_memory_for([&] {
-    const LiveMessagePtr message = live.message();
+    const LiveMessagePtr message = live_.message();
     for (std::size_t i = 0; i < cores_.size(); ++i) {
-      server_->post(i, [&core = *cores_[i], message, now] { core.http.publish(message, now); });
+      server_->post(i, [&core = *cores_[i], message, now] { core.consoles.publish(message, now); });
     }
   });
 }
@@ -412,15 +425,20 @@ std::optional<Fault> Node::prepare_fleet(ServerOptions& options) {
   return std::nullopt;
 }
 
-NodeFigures Node::figures() const {
+NodeFigures Node::figures() {
   const auto posted = traffic_guard_.webhook_figures();
   return {.store = store_->stats(),
           .listeners = server_->connections(),
-          .resp = resp_->counts().sum(),
+          .resp = resp_.counts().sum(),
           .logins = logins_.figures(),
           .shared = settings_.fleet ? std::optional(fleet_->figures()) : std::nullopt,
-          .webhook = {
-              .delivered = posted.delivered, .failed = posted.failed, .dropped = posted.dropped}};
+          .events = traffic_guard_.events().figures(),
+          .webhook = {.delivered = posted.delivered,
+                      .failed = posted.failed,
+                      .dropped = posted.dropped},
+          .console = {.listening = live_.consoles(),
+                      .dropped = live_.dropped(),
+                      .sessions = http_.sessions().size()}};
 }
 
 std::vector<std::string> Node::urls() const {
@@ -465,7 +483,7 @@ KeyReport Node::busiest_keys(RuleNumber number, std::string_view id) const {
 }
 
 void Node::drain(Duration patience) {
-  http_->start_draining();
+  http_.start_draining();
   grpc_.start_draining();
   server_->drain(patience);
 }

@@ -34,7 +34,9 @@
 #include "rulebook/rulebook.h"
 #include "rules/rule_set.h"
 #include "server/grpc/health.h"
+#include "server/http/console/console_routes.h"
 #include "server/http/http_node.h"
+#include "server/http/node_view.h"
 #include "server/resp/resp_node.h"
 #include "store/redis/fleet/node_fleet.h"
 #include "weir/clock.h"
@@ -44,9 +46,7 @@
 
 namespace weir {
 
-// Reads the certificate, if a door needs one, and says which clients may connect.
-Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings);
-
+// check:allow(methods): what starts, serves and ends shares all parts
 class Node {
  public:
   // Reserves the memory and listens. Nobody is answered until server().open_doors().
@@ -64,7 +64,7 @@ class Node {
   const Gate* fleet_reached() const { return fleet_ == nullptr ? nullptr : &fleet_reached_; }
   // Where each door listens, as in settings.listening.
   std::vector<std::string> urls() const;
-  Exposure exposure() const { return http_->options().access.exposure; }
+  Exposure exposure() const { return http_.options().access.exposure; }
   MemoryStoreStats store_stats() const { return store_->stats(); }
 
   // Puts other rules in force, on every core, before it returns, unless a core takes more than a
@@ -77,12 +77,12 @@ class Node {
   void use_admission(std::shared_ptr<const Admission> admission) noexcept {
     server_->use_admission(std::move(admission));
   }
-  void accepted_reload() { http_->reload_succeeded(clock_.now()); }
+  void accepted_reload() { reloads_.succeeded(clock_.now()); }
   BlockList& blocks() { return blocks_; }
   Instant now() const { return clock_.now(); }
   // How far the wall clock is ahead of now().
   Duration wall_lead() const { return wall_clock_.now() - clock_.now(); }
-  void refused_reload() { http_->reload_failed(clock_.now()); }
+  void refused_reload() { reloads_.failed(clock_.now()); }
 
   // /health says so from now on, and every session finishes.
   void drain(Duration patience);
@@ -102,7 +102,7 @@ class Node {
   void end_core(std::size_t core);
   void follow_seconds(CoreParts& parts, EventLoop& loop);
   void show_second(CoreParts& parts, Instant now);
-  NodeFigures figures() const;
+  NodeFigures figures();
   void log_shed(std::size_t count);
   void log_denials(Instant now) const;
 
@@ -125,9 +125,13 @@ class Node {
   Rulebook rulebook_;
   RuleChanger rule_changer_{rulebook_};
   TrafficGuard traffic_guard_;
-  std::unique_ptr<HttpNode> http_;
+  Reloads reloads_{clock_.now()};
+  const NodeView view_;
+  const ConsoleOptions console_;
+  LiveFeed live_;
+  HttpNode http_;
   GrpcNode grpc_;
-  std::unique_ptr<RespNode> resp_;
+  RespNode resp_;
   std::vector<std::unique_ptr<CoreParts>> cores_;
   Gate fleet_reached_;
   std::unique_ptr<NodeFleet> fleet_;  // null: alone

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "base/ip_address.h"
 #include "config/config_file.h"
@@ -215,6 +217,16 @@ Result<Settings, SettingMistake> settle(const SettingValues& values) {
   settings.max_buffered =
       values->max_buffered ? *values->max_buffered : default_buffered_max(memory_limit());
   return settings;
+}
+
+Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings) {
+  auto admission = Admission{.tls = nullptr, .trusted_proxies = settings.trusted_proxies};
+  if (settings.needs_tls()) {
+    auto loaded = TlsContext::load(settings.tls);
+    if (!loaded) return std::move(loaded.error());
+    admission.tls = *std::move(loaded);
+  }
+  return std::make_shared<const Admission>(std::move(admission));
 }
 
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted) {

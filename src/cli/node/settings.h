@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,6 @@
 #include "net/tls/tls_context.h"
 #include "proto/exposure.h"
 #include "rules/request/client_address.h"
-#include "server/http/http_node.h"
 #include "store/redis/fleet/redis_fleet.h"
 #include "weir/result.h"
 #include "weir/time.h"
@@ -100,6 +100,9 @@ struct Settings {
 
 // Makes what a node needs from the values. The mistake says which of them do not go together.
 Result<Settings, SettingMistake> settle(const SettingValues& values);
+
+// Reads the certificate, if a door needs one, and says which clients may connect.
+Result<std::shared_ptr<const Admission>, Fault> make_admission(const Settings& settings);
 
 // One sentence for each setting that only a restart changes.
 std::vector<std::string> needs_restart(const Settings& running, const Settings& wanted);

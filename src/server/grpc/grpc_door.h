@@ -26,7 +26,10 @@ class GrpcDoor final : public Http2Router {
            const RlsOptions& options);
 
   // From the next request on. To be called on the core, outside any session's call.
-  void use_rules(RuleSetPtr rules) { should_rate_limit_.use_rules(std::move(rules)); }
+  void use_rules(RuleSetPtr rules) { service().use_rules(std::move(rules)); }
+
+  // What decides the calls.
+  rls::RateLimitService& service() { return should_rate_limit_.service(); }
 
   Http2Service& route(const Http2Stream& stream) override;
   void stamp(Duration elapsed) override { engine_.traffic().record_latency(elapsed); }

@@ -24,7 +24,7 @@ class ShouldRateLimit final : public UnaryMethod {
       : service_(engine, blocks, std::move(rules), options) {}
 
   std::size_t body_max() const override { return kPrefixSize + kMessageMax; }
-  void use_rules(RuleSetPtr rules) { service_.use_rules(std::move(rules)); }
+  rls::RateLimitService& service() { return service_; }
 
  protected:
   std::optional<Outcome> call(Http2Stream& stream, std::string_view message, Instant now) override {

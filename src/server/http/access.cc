@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "base/ip_address.h"
 #include "base/secret.h"
+#include "server/http/http_core.h"
 
 namespace weir {
 namespace {
@@ -145,6 +146,62 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
                    "This server listens on more than loopback and has no admin token. Start it "
                    "with one, then send it in the field Authorization: Bearer TOKEN."),
       {}};
+}
+
+AccessClaim claim_of(const Exchange& exchange) {
+  std::vector<NameValue> room;
+  return read_claim(exchange.head, headers_of(exchange, room));
+}
+
+std::optional<SessionHash> session_of(HttpNode& node, const AccessClaim& claim, Instant now) {
+  if (!claim.is_from_own_page()) return std::nullopt;
+  for (const auto name : claim.sessions) {
+    if (const auto session = node.sessions().use(name, now)) return session;
+  }
+  return std::nullopt;
+}
+
+bool refuse_access(HttpCore& core, Exchange& exchange) {
+  const HttpAccess& access = core.node().options().access;
+  const bool shows_token = access.admin_token && !exchange.head.authorization.empty();
+  const AccessClaim claim = claim_of(exchange);
+  if (!shows_token && session_of(core.node(), claim, exchange.now)) return false;
+  std::optional<AccessRefusal> refusal;
+  const auto may_enter = [&] {
+    refusal = access_refusal(access, claim);
+    return !refusal;
+  };
+  if (shows_token ? judge_token(core, exchange, may_enter).is_right : may_enter()) return false;
+  if (refusal) core.reply_problem(exchange, refusal->problem, refusal->fields);
+  return true;
+}
+
+bool refuse_host(HttpCore& core, const Exchange& exchange) {
+  const auto refusal = host_refusal(core.node().options().access, exchange.head.host);
+  if (refusal) core.reply_problem(exchange, refusal->problem, refusal->fields);
+  return refusal.has_value();
+}
+
+LoginGuard::Verdict judge_token(HttpCore& core, Exchange& exchange,
+                                const std::function<bool()>& is_right) {
+  const auto verdict =
+      core.node().options().logins->judge(caller_of(core, exchange), is_right, exchange.now);
+  if (!verdict.is_refused()) return verdict;
+  exchange.after = AfterReply::kClose;
+  const std::string seconds = std::to_string(whole_seconds(verdict.wait));
+  const NameValue retry_after{"Retry-After", seconds};
+  core.reply_problem(exchange,
+                     http_problem(429,
+                                  "Too many wrong admin tokens came from this address, or through "
+                                  "proxies together."),
+                     {&retry_after, 1});
+  return verdict;
+}
+
+Caller caller_of(HttpCore& core, const Exchange& exchange) {
+  std::vector<NameValue> room;
+  return caller_of(exchange.peer, headers_of(exchange, room),
+                   core.node().options().trusted_proxies);
 }
 
 }  // namespace weir

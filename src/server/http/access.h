@@ -1,10 +1,12 @@
-// Decides whether a client may use the admin routes (RouteAccess::kAdmin).
+// Decides whether a client may use the admin routes (RouteAccess::kAdmin), or the console.
 //
-// Thread rule: pure. Tested by http_access_test.cc.
+// Thread rule: what takes no core is pure. Tested by http_access_test.cc and
+// console/http_console_session_test.cc.
 
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,11 +14,17 @@
 #include <vector>
 
 #include "base/name_value.h"
+#include "engine/login_guard.h"
 #include "proto/http/http1_head.h"
+#include "rules/request/client_address.h"
+#include "server/http/console_sessions.h"
 #include "server/http/http_node.h"
 #include "server/http/problem.h"
 
 namespace weir {
+
+class HttpCore;
+struct Exchange;
 
 struct AccessRefusal {
   Problem problem;
@@ -43,6 +51,7 @@ struct AccessClaim {
   bool is_from_own_page() const;
 };
 AccessClaim read_claim(const http1::RequestHead& head, std::span<const NameValue> fields);
+AccessClaim claim_of(const Exchange& exchange);
 
 // The console's cookie for who calls us by this Host: its port is in the name, as browsers send
 // the cookies of a host to all of its ports.
@@ -55,5 +64,20 @@ std::optional<AccessRefusal> access_refusal(const HttpAccess& access, const Acce
 
 // The same for what needs no token: without one, only a name of this machine leads here.
 std::optional<AccessRefusal> host_refusal(const HttpAccess& access, std::string_view host);
+
+// The session that the claim shows, which is in use now. Only our own page can show one.
+std::optional<SessionHash> session_of(HttpNode& node, const AccessClaim& claim, Instant now);
+
+// Whether the client may not use admin routes: then it has its reply.
+bool refuse_access(HttpCore& core, Exchange& exchange);
+// The same for the console's files, which are for everybody.
+bool refuse_host(HttpCore& core, const Exchange& exchange);
+// Whether the token that the client shows is right. If the verdict is a refusal, because too many
+// wrong ones came from there, the client has its reply, and the connection closes.
+// REQUIRES: there is an admin token
+LoginGuard::Verdict judge_token(HttpCore& core, Exchange& exchange,
+                                const std::function<bool()>& is_right);
+// The client, as bounds of the node count it.
+Caller caller_of(HttpCore& core, const Exchange& exchange);
 
 }  // namespace weir

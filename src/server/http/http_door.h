@@ -1,7 +1,8 @@
 // HttpDoor: makes the HTTP sessions of one core.
 //
-//   HttpNode node({.info = ..., .access = ...}, traffic);        one a process
-//   HttpDoor door(node, engine, rules);                          one a core
+//   HttpNode node({.access = ...});                 one a process
+//   HttpDoor door(node, engine, blocks, rules);     one a core
+//   add_check_routes(door.core(), CheckRoutes::kAll);
 //
 // Thread rule: the core that owns it. Tested by http_session_test.cc.
 
@@ -30,13 +31,8 @@ class HttpDoor final : public SessionFactory {
   // The same routes for requests that come over HTTP/2.
   Http2Service& http2() { return http2_; }
 
-  // Before the core serves: how other threads have something run on it.
-  void use_post(HttpCore::Post post) { core_.use_post(std::move(post)); }
-
-  // Sends the message of another second to the consoles that listen on this core. As above.
-  void publish(const LiveMessagePtr& message, Instant now) {
-    core_.consoles().publish(message, now);
-  }
+  // To which its maker adds routes before it serves.
+  HttpCore& core() { return core_; }
 
   // From the next request on. To be called on the core, outside any session's call.
   void use_rules(RuleSetPtr rules) { core_.use_rules(std::move(rules)); }

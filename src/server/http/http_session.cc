@@ -80,7 +80,7 @@ HttpSession::Step HttpSession::handle_one(Instant now) {
 // A body is decoded where it arrived, once.
 HttpSession::Step HttpSession::take_chunks(const RequestHead& head, Instant now) {
   if (!pending_) {
-    const bool may_overtake = HttpCore::may_overtake(head);
+    const bool may_overtake = core_.may_overtake(head);
     if (!may_overtake) flush(now);
     if (!may_overtake && waits()) return Step::kNeedMore;
     pending_ = PendingRequest{.decoder = ChunkDecoder(kBodyMax)};

@@ -6,49 +6,63 @@
 #include <charconv>
 #include <cstring>
 
+#include "server/http/admin/admin_routes.h"
+#include "server/http/check/check_routes.h"
+
 namespace weir {
 namespace {
 
 constexpr std::string_view kLineEnd = "\r\n";
 
-HttpNode::Options node_options(TestDoor::Options& options, TestDoor& door) {
-  return {.info = {.version = "1.2.3", .started = TestDoor::kStart, .threads = 2, .max_keys = 1024},
-          .access = std::move(options.access),
-          .console = options.console,
-          .chance =
-              [next = std::size_t{0}]() mutable {
-                std::array<std::byte, 32> bytes{};
-                bytes[31] = static_cast<std::byte>(next++);
-                return bytes;
-              },
-          .trusted_proxies = std::move(options.trusted_proxies),
-          .headers = options.headers,
-          .figures =
-              [] {
-                return NodeFigures{
-                    .store = {.capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7},
-                    .listeners = {.open = 8,
-                                  .max = 99,
-                                  .accepted = 9,
-                                  .refused = 4,
-                                  .stalled = 3,
-                                  .failed_handshakes = 2,
-                                  .refused_headers = 1,
-                                  .buffered = 13,
-                                  .buffered_max = 14,
-                                  .shed = 10,
-                                  .flooded = 12},
-                    .resp = {6, 2, 11},
-                    .logins = {.failed = 12, .refused = 13},
-                    .webhook = {.delivered = 15, .failed = 16, .dropped = 17}};
-              },
-          .logins = &door.logins,
-          .rule_desk = &door.desk,
-          .switches = options.switches,
-          .events = &door.events,
-          .unusual_rules = &door.unusual,
-          .node_name = "here",
-          .fleet_keys = &door.fleet_keys};
+// Counts up.
+ConsoleSessions::Chance chance() {
+  return [next = std::size_t{0}]() mutable {
+    std::array<std::byte, 32> bytes{};
+    bytes[31] = static_cast<std::byte>(next++);
+    return bytes;
+  };
+}
+
+NodeFigures figures_of(TestDoor& door) {
+  return {.store = {.capacity = 1024, .evictions = 5, .bytes = 16'384, .log_entries = 7},
+          .listeners = {.open = 8,
+                        .max = 99,
+                        .accepted = 9,
+                        .refused = 4,
+                        .stalled = 3,
+                        .failed_handshakes = 2,
+                        .refused_headers = 1,
+                        .buffered = 13,
+                        .buffered_max = 14,
+                        .shed = 10,
+                        .flooded = 12},
+          .resp = {6, 2, 11},
+          .logins = {.failed = 12, .refused = 13},
+          .events = door.events.figures(),
+          .webhook = {.delivered = 15, .failed = 16, .dropped = 17},
+          .console = {.listening = door.live.consoles(),
+                      .dropped = door.live.dropped(),
+                      .sessions = door.node.sessions().size()}};
+}
+
+void add_routes(TestDoor& door, const TestDoor::Options& options) {
+  HttpCore& core = door.door.core();
+  add_check_routes(core, CheckRoutes::kAll);
+  add_auth_route(core);
+  add_json_route(core, door.rls);
+  add_node_pages(core, door.view);
+  add_explain_page(core, options.switches);
+  add_block_page(core, [&live = door.live](const BlockNews& news) {
+    live.tell("block", news.rule, news.text);
+  });
+  add_busiest_page(core, door.view, &door.fleet_keys);
+  add_rule_pages(core, door.desk, options.switches);
+  add_event_page(core, door.events);
+  add_denial_page(core, door.traffic);
+  add_openapi_page(core);
+  add_console_routes(core, options.console,
+                     {.view = door.view, .feed = door.live, .consoles = door.consoles});
+  add_index_route(core, options.console);
 }
 
 std::string lower(std::string_view text) {
@@ -161,8 +175,31 @@ TestDoor::TestDoor(Options options)
       hasher(HashSecret{}),
       engine(store, hasher, core_of(traffic, options.key_texts)),
       blocks(hasher),
-      node(node_options(options, *this), traffic),
-      door(node, engine, blocks, compile(std::move(options.rules), traffic.rules())) {}
+      view{.info = {.version = "1.2.3",
+                    .started = kStart,
+                    .threads = 2,
+                    .max_keys = 1024,
+                    .node = "here"},
+           .traffic = traffic,
+           .reloads = reloads,
+           .figures = [this] { return figures_of(*this); },
+           .switches = options.switches,
+           .unusual_rules = &unusual},
+      node({.access = options.access,
+            .trusted_proxies = options.trusted_proxies,
+            .headers = options.headers,
+            .logins = &logins,
+            .chance = chance()}),
+      rules(compile(options.rules, traffic.rules())),
+      rls(engine, blocks, rules, {}),
+      door(node, engine, blocks, rules) {
+  add_routes(*this, options);
+}
+
+void TestDoor::use_rules(const RuleSetPtr& others) {
+  door.use_rules(others);
+  rls.use_rules(others);
+}
 
 std::string TestDoor::converse(std::string_view request) {
   const auto session = door.make_session(peer, now);

@@ -19,10 +19,13 @@
 #include "engine/engine.h"
 #include "observe/keys/fleet_keys.h"
 #include "observe/traffic.h"
+#include "rls/rate_limit_service.h"
 #include "rulebook/rule_desk.h"
 #include "rules/rule_set.h"
+#include "server/http/console/console_routes.h"
 #include "server/http/http_door.h"
 #include "server/http/http_node.h"
+#include "server/http/node_view.h"
 #include "weir/store.h"
 
 namespace weir {
@@ -108,6 +111,7 @@ class TestDoor {
   std::string converse(std::string_view request);
   // The same, as one reply.
   TestReply ask(std::string_view request);
+  void use_rules(const RuleSetPtr& others);
 
   static constexpr Instant kStart = instant_from_epoch_us(784'111'777'000'000);  // in 1994
 
@@ -121,7 +125,13 @@ class TestDoor {
   FakeDesk desk;
   TrafficEvents events;
   UnusualRules unusual;
+  Reloads reloads{kStart};
+  const NodeView view;
+  LiveFeed live{view, events, desk};
+  LiveConsoles consoles;
   HttpNode node;
+  RuleSetPtr rules;  // at first
+  rls::RateLimitService rls;
   HttpDoor door;
   Peer peer;  // of new connections; nobody in particular: a Unix socket
   Instant now = kStart + std::chrono::seconds(100);

@@ -40,7 +40,7 @@ std::string envoy(std::string_view value) {
 }
 
 // One for requests, with a denial of its own, one for descriptors, one in shadow.
-std::vector<Rule> rules() {
+std::vector<Rule> late_rules() {
   const Quota quota = *Quota::make({.limit = 2, .window = 1min});
   Rule login{.id = "login",
              .quota = quota,
@@ -98,7 +98,7 @@ std::string all_requests() {
 class HttpWaitTest : public ::testing::Test {
  protected:
   struct LateDoor : TestDoor {
-    LateDoor() : TestDoor({.rules = rules(), .access = {}}) {
+    LateDoor() : TestDoor({.rules = late_rules(), .access = {}}) {
       engine.join(fleet, [this] { has_answers = true; });
     }
     // As the loop does when it is told that answers have come.
@@ -161,7 +161,7 @@ class HttpWaitTest : public ::testing::Test {
 };
 
 TEST_F(HttpWaitTest, AnswersAsIfItHadNotWaited) {
-  TestDoor immediate({.rules = rules(), .access = {}});
+  TestDoor immediate({.rules = late_rules(), .access = {}});
   const std::string expected = immediate.converse(all_requests());
   ASSERT_NE(expected.find("\"allowed\":false"), std::string::npos);
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {

@@ -1,27 +1,31 @@
-// The routing table: every path that is answered, by which methods, and by whom.
-// /openapi.json describes exactly these.
+// Routes: every path that an HTTP door answers, by which methods, and by whom.
 //
-// Thread rule: constants. Tested by admin/openapi_test.cc.
+// Who makes a door adds the routes of what the node has (add_check_routes() and others). A handler
+// holds what it shows or changes; where a node lacks that, nothing is at the path. /openapi.json
+// describes all routes that a node can have.
+//
+// Thread rule: one core; constant once the core serves. Tested by admin/openapi_test.cc.
 
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/http/http1_head.h"
 #include "server/http/http_counts.h"
 
 namespace weir {
 
-class HttpCore;
 struct Exchange;
 
 enum class RouteAccess : std::uint8_t {
   kAnybody,
-  kAdmin,    // see HttpAccess
-  kConsole,  // part of the console: nothing is there if the node has none
+  kAdmin,    // access_refusal()
+  kConsole,  // host_refusal()
 };
 
 class MethodSet {
@@ -35,6 +39,9 @@ class MethodSet {
     return (bits_ & bit(method)) != 0 ||
            (method == http1::Method::kHead && holds(http1::Method::kGet));
   }
+
+  // "GET, HEAD, DELETE", for the field Allow.
+  std::string names() const;
 
  private:
   static constexpr unsigned bit(http1::Method method) {
@@ -56,30 +63,41 @@ struct RouteParameters {
 
 struct Route {
   MethodSet methods;
-  // "{...}" at its end: one segment. With kAnyMethod: also all paths below.
+  // A constant. "{...}" at its end: one segment. With kAnyMethod: also all paths below.
   std::string_view path;
   RouteAccess access;
-  void (*handle)(HttpCore&, Exchange&);
+  std::function<void(Exchange&)> handle;
   RouteParameters parameters{};
 
   bool takes_anything() const { return methods.holds(http1::Method::kOther); }
+  // Whether it decides, and neither tells about other requests nor changes anything else.
+  bool is_check(http1::Method method) const {
+    return access == RouteAccess::kAnybody && (method == http1::Method::kPost || takes_anything());
+  }
 };
 
-std::span<const Route> routes();
-// REQUIRES: one of routes()
-RouteId route_id(const Route& route);
+class Routes {
+ public:
+  // Those that come often come first. All cores of a node add the same ones.
+  void add(Route route);
 
-// Null if nothing is at this path. If several are: the first that takes the method, else
-// the first.
-const Route* find_route(std::string_view path, http1::Method method);
+  // Null if nothing is at this path. If several are: the first that takes the method, else
+  // the first.
+  const Route* find(std::string_view path, http1::Method method) const;
 
-// "GET, HEAD, DELETE", for the field Allow.
-std::string method_names(const MethodSet& methods);
+  std::span<const Route> all() const { return routes_; }
+  // REQUIRES: one of all()
+  RouteId id_of(const Route& route) const { return static_cast<RouteId>(&route - routes_.data()); }
+  // What stands in place of "{id}". REQUIRES: `path` is one of this route
+  std::string_view rest_of(RouteId route, std::string_view path) const {
+    return path.substr(prefixes_[route].size());
+  }
 
-// What stands in place of "{id}". REQUIRES: `path` is one of this route
-std::string_view id_in(RouteId route, std::string_view path);
+ private:
+  bool is_at(std::size_t route, std::string_view path) const;
 
-// "/check"; "other" for kNoRoute.
-std::string_view route_name(RouteId id);
+  std::vector<Route> routes_;
+  std::vector<std::string_view> prefixes_;  // their paths without "{...}"
+};
 
 }  // namespace weir

@@ -1,16 +1,18 @@
 // The handler of /admin/blocks: who is blocked, blocking and letting go, of one rule or of all.
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/decimal.h"
 #include "base/duration_text.h"
 #include "engine/blocked_networks.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -112,13 +114,15 @@ std::string circumstances(const Exchange& exchange, const Block& block) {
   return text;
 }
 
-// To the log and to the consoles that listen, which show no key.
-void announce(HttpCore& core, const Exchange& exchange, const Block& block,
+using Tell = std::function<void(const BlockNews&)>;
+
+void announce(const Tell& tell, const Exchange& exchange, const Block& block,
               const std::string& done) {
+  if (!tell) return;
   const std::string whom = BlockedNetwork::parse(block.key) ? block.key : quoted(block.key);
-  const auto& log = core.node().options().log;
-  if (log) log("blocks: " + whom + " is " + done + " " + circumstances(exchange, block));
-  core.node().live().tell("block", block.rule, "a key is " + done);
+  tell({.line = "blocks: " + whom + " is " + done + " " + circumstances(exchange, block),
+        .rule = block.rule,
+        .text = "a key is " + done});
 }
 
 std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes_max) {
@@ -129,7 +133,7 @@ std::string short_text(JsonBody& body, std::string_view field, std::size_t bytes
   return std::string(text);
 }
 
-void add_block(HttpCore& core, const Exchange& exchange) {
+void add_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "for", "by", "why"});
   Block block{.rule = {}, .key = {}, .since = exchange.now, .reason = BlockReason::kManual};
   block.by = short_text(body, "by", Block::kByMax);
@@ -150,14 +154,14 @@ void add_block(HttpCore& core, const Exchange& exchange) {
             "Nobody was blocked: the list of blocks is full, or networks of 16 different "
             "lengths are blocked already. Lift some, or block a network of such a length."));
   }
-  announce(core, exchange, block, "blocked for " + std::string(body.text("for")));
+  announce(tell, exchange, block, "blocked for " + std::string(body.text("for")));
   JsonWriter json;
   write_block(json, block, exchange.now);
-  core.reply_json(exchange, json.text());
+  core.reply(exchange, {.body = json.text()});
 }
 
 // The rule may be gone. Without one, of whatever rules the blocks are.
-void lift_block(HttpCore& core, const Exchange& exchange) {
+void lift_block(HttpCore& core, const Tell& tell, const Exchange& exchange) {
   JsonBody body(exchange.body, {"rule", "key", "by"});
   Block block{.rule = body.has("rule") ? std::string(body.text("rule")) : std::string(),
               .key = std::string(body.text("key"))};
@@ -171,20 +175,25 @@ void lift_block(HttpCore& core, const Exchange& exchange) {
         exchange, http_problem(404, block.rule.empty() ? "This key is not blocked."
                                                        : "This key of this rule is not blocked."));
   }
-  announce(core, exchange, block, "blocked no more");
+  announce(tell, exchange, block, "blocked no more");
   JsonWriter json;
   json.begin_object().key("lifted").boolean(true).end_object();
-  core.reply_json(exchange, json.text());
+  core.reply(exchange, {.body = json.text()});
 }
 
 }  // namespace
 
-void handle_blocks(HttpCore& core, Exchange& exchange) {
-  switch (exchange.head.method) {
-    case http1::Method::kPost: return add_block(core, exchange);
-    case http1::Method::kDelete: return lift_block(core, exchange);
-    default: return list_blocks(core, exchange);
-  }
+void add_block_page(HttpCore& core, Tell tell) {
+  using enum http1::Method;
+  core.routes().add({{kGet, kPost, kDelete},
+                     "/admin/blocks",
+                     RouteAccess::kAdmin,
+                     [&core, tell = std::move(tell)](const Exchange& exchange) {
+                       if (exchange.only_reads()) return list_blocks(core, exchange);
+                       if (exchange.head.method == kPost) return add_block(core, tell, exchange);
+                       lift_block(core, tell, exchange);
+                     },
+                     {.of_get = "rule limit"}});
 }
 
 }  // namespace weir

@@ -9,9 +9,9 @@
 #include "base/decimal.h"
 #include "observe/keys/fleet_keys.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/key_json.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -48,16 +48,13 @@ std::optional<Problem> read_wanted(const HttpCore& core, std::string_view query,
 }
 
 // This node's report first.
-std::vector<FleetKeys::Contribution> contributions(HttpNode& node, const Wanted& wanted,
-                                                   Instant now) {
+std::vector<FleetKeys::Contribution> contributions(const NodeView& view, const FleetKeys* others,
+                                                   const Wanted& wanted, Instant now) {
   std::vector<FleetKeys::Contribution> all;
-  const RuleCounts& counts = node.traffic().rules();
-  all.push_back({.node = node.options().node_name,
-                 .report = counts.busiest_keys(wanted.rule->number, wanted.by, now)});
-  if (!wanted.is_of_fleet || node.options().fleet_keys == nullptr) return all;
-  for (auto& other : node.options().fleet_keys->of(wanted.rule->id, wanted.by, now)) {
-    all.push_back(std::move(other));
-  }
+  all.push_back({.node = view.info.node,
+                 .report = view.traffic.rules().busiest_keys(wanted.rule->number, wanted.by, now)});
+  if (!wanted.is_of_fleet || others == nullptr) return all;
+  for (auto& other : others->of(wanted.rule->id, wanted.by, now)) all.push_back(std::move(other));
   return all;
 }
 
@@ -78,14 +75,13 @@ void write_key(JsonWriter& json, const KeyEstimate& key, const KeyReport& sum,
   json.end_array().end_object();
 }
 
-}  // namespace
-
-void handle_busiest(HttpCore& core, Exchange& exchange) {
+void show_busiest(HttpCore& core, const NodeView& view, const FleetKeys* others,
+                  const Exchange& exchange) {
   Wanted wanted;
   if (const auto problem = read_wanted(core, exchange.query, wanted)) {
     return core.reply_problem(exchange, *problem);
   }
-  const auto all = contributions(core.node(), wanted, exchange.now);
+  const auto all = contributions(view, others, wanted, exchange.now);
   KeyReport sum;
   for (const FleetKeys::Contribution& one : all) sum.add(one.report);
 
@@ -102,13 +98,24 @@ void handle_busiest(HttpCore& core, Exchange& exchange) {
   json.end_array().key("keys").begin_array();
   for (const KeyEstimate& key : sum.ranked(wanted.limit)) write_key(json, key, sum, all);
   json.end_array();
-  const FleetKeys* const others = core.node().options().fleet_keys;
   if (const auto trouble = others == nullptr ? std::string() : others->trouble();
       !trouble.empty()) {
     json.key("trouble").string(as_utf8(trouble));
   }
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void add_busiest_page(HttpCore& core, const NodeView& view, const FleetKeys* others) {
+  core.routes().add({{http1::Method::kGet},
+                     "/admin/busiest",
+                     RouteAccess::kAdmin,
+                     [&core, &view, others](const Exchange& exchange) {
+                       show_busiest(core, view, others, exchange);
+                     },
+                     {.of_get = "rule by scope limit"}});
 }
 
 }  // namespace weir

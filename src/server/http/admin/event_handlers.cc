@@ -11,10 +11,10 @@
 #include "base/decimal.h"
 #include "base/duration_text.h"
 #include "proto/json_writer.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/event_json.h"
 #include "server/http/admin/key_json.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -82,9 +82,9 @@ std::optional<Problem> read_when(std::string_view query, Instant now, WantedDeni
   return std::nullopt;
 }
 
-void write_denial(JsonWriter& json, HttpCore& core, const DenialRecord& denial, Instant now) {
-  const std::string id = core.node().traffic().rules().id_of(denial.rule);
-  const auto wall_second = CoreDenials::second_of(core.engine().wall_time(denial.at));
+void write_denial(JsonWriter& json, const Engine& engine, const std::string& id,
+                  const DenialRecord& denial, Instant now) {
+  const auto wall_second = CoreDenials::second_of(engine.wall_time(denial.at));
   json.begin_object().key("at").string(utc_text(wall_second));
   json.key("seconds_ago").seconds(now - denial.at).key("rule");
   if (id.empty()) {
@@ -112,17 +112,15 @@ void write_denial(JsonWriter& json, HttpCore& core, const DenialRecord& denial, 
   json.end_object();
 }
 
-}  // namespace
-
 // The latest first.
-void handle_denials(HttpCore& core, Exchange& exchange) {
+void show_denials(HttpCore& core, const Traffic& traffic, const Exchange& exchange) {
   WantedDenials wanted;
   auto problem = read_whose(core, exchange.query, wanted);
   if (!problem) problem = read_when(exchange.query, exchange.now, wanted);
   if (problem) return core.reply_problem(exchange, *problem);
   std::vector<DenialRecord> found;
   std::uint64_t forgotten = 0;
-  core.node().traffic().each_denial(wanted.first, wanted.last, [&](const DenialRecord& denial) {
+  traffic.each_denial(wanted.first, wanted.last, [&](const DenialRecord& denial) {
     forgotten += denial.forgotten;
     if (wanted.wants(denial)) found.push_back(denial);
   });
@@ -132,20 +130,20 @@ void handle_denials(HttpCore& core, Exchange& exchange) {
   json.key("total").number(found.size()).key("forgotten").number(forgotten);
   json.key("denials").begin_array();
   for (std::size_t i = 0; i < std::min(found.size(), wanted.limit); ++i) {
-    write_denial(json, core, found[found.size() - 1 - i], exchange.now);
+    const DenialRecord& denial = found[found.size() - 1 - i];
+    write_denial(json, core.engine(), traffic.rules().id_of(denial.rule), denial, exchange.now);
   }
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
-void handle_events(HttpCore& core, Exchange& exchange) {
+void show_events(HttpCore& core, const TrafficEvents& events, const Exchange& exchange) {
   const auto since =
       read_decimal<std::uint64_t>(query_value(exchange.query, "since").value_or("0"));
   if (!since) {
     return core.reply_problem(exchange, invalid_field("since", "the number of an event, or 0"));
   }
-  const TrafficEvents* const events = core.node().options().events;
-  const auto reply = events == nullptr ? TrafficEvents::Reply{} : events->since(*since);
+  const auto reply = events.since(*since);
   JsonWriter json;
   json.begin_object().key("last").number(reply.last).key("events").begin_array();
   for (const auto& event : reply.events) {
@@ -155,6 +153,26 @@ void handle_events(HttpCore& core, Exchange& exchange) {
   }
   json.end_array().end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void add_denial_page(HttpCore& core, const Traffic& traffic) {
+  core.routes().add(
+      {{http1::Method::kGet},
+       "/admin/denials",
+       RouteAccess::kAdmin,
+       [&core, &traffic](const Exchange& exchange) { show_denials(core, traffic, exchange); },
+       {.of_get = "rule key since after limit"}});
+}
+
+void add_event_page(HttpCore& core, const TrafficEvents& events) {
+  core.routes().add(
+      {{http1::Method::kGet},
+       "/admin/events",
+       RouteAccess::kAdmin,
+       [&core, &events](const Exchange& exchange) { show_events(core, events, exchange); },
+       {.of_get = "since"}});
 }
 
 }  // namespace weir

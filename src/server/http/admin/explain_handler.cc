@@ -1,6 +1,7 @@
 // The handler of /v1/explain: what the rules make of a request, and why. Charges nothing.
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/ascii.h"
+#include "base/pool.h"
 #include "engine/asks/asks.h"
 #include "gate/described_request.h"
 #include "proto/json_writer.h"
@@ -16,9 +18,9 @@
 #include "rules/request_match.h"
 #include "rules/rule_key.h"
 #include "server/http/admin/adaptive_json.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -48,6 +50,12 @@ struct Shown {
   const RuleSwitches* switches;
   Instant now;
   std::span<const std::string> missing;  // of each answer, as JSON; may be shorter
+};
+
+struct Page {
+  HttpCore& core;
+  const RuleSwitches* switches;  // may be null
+  Pool<DescribedRequest> described{};
 };
 
 std::string why_missing(const KeyPart& part, PartState state, const Request& request) {
@@ -138,10 +146,10 @@ JsonWriter begun(const HttpCore& core) {
 }
 
 // All rules that apply, and what they would do together.
-JsonWriter explained(HttpCore& core, const Asks& asks, std::span<const std::string> missing,
+JsonWriter explained(const Page& page, const Asks& asks, std::span<const std::string> missing,
                      Instant now) {
-  JsonWriter json = begun(core);
-  const Shown with{core.engine(), core.node().options().switches, now, missing};
+  JsonWriter json = begun(page.core);
+  const Shown with{page.core.engine(), page.switches, now, missing};
   bool passes = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     write_answer(json, asks, i, with);
@@ -152,17 +160,19 @@ JsonWriter explained(HttpCore& core, const Asks& asks, std::span<const std::stri
 }
 
 // Looks at the counters of one rule.
-void explain_one(HttpCore& core, const Exchange& exchange, const Ask& ask) {
+void explain_one(const Page& page, const Exchange& exchange, const Ask& ask) {
+  HttpCore& core = page.core;
   AsksPtr asks = core.begin_asks(exchange, Operation::kLook);
   asks->add(ask);
-  core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
-    JsonWriter json = explained(core, decided, {}, to.now);
+  core.decide(std::move(asks), exchange, [&page](const Recipient& to, const Asks& decided) {
+    JsonWriter json = explained(page, decided, {}, to.now);
     json.end_object();
-    core.write(to, {.body = json.text()});
+    page.core.write(to, {.body = json.text()});
   });
 }
 
-void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+void explain_rule(const Page& page, const Exchange& exchange, JsonBody& body) {
+  HttpCore& core = page.core;
   const std::string_view id = body.text("rule");
   const std::string_view key = body.text("key");
   const std::string_view tier = body.text_or("tier", "");
@@ -171,11 +181,12 @@ void explain_rule(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   if (rule == nullptr) return core.reply_problem(exchange, unknown_rule(id, core.rules()));
   const auto mistake = body.has("tier") ? unknown_tier(tier, *rule) : std::nullopt;
   if (mistake) return core.reply_problem(exchange, *mistake);
-  explain_one(core, exchange, {.rule = rule, .key = key, .tier = tier});
+  explain_one(page, exchange, {.rule = rule, .key = key, .tier = tier});
 }
 
 // In the order in which they are written.
-void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body) {
+void explain_descriptor(const Page& page, const Exchange& exchange, JsonBody& body) {
+  HttpCore& core = page.core;
   const std::string_view domain = body.text("domain");
   const auto entries = body.texts("entries");
   if (entries.empty() || entries.size() > Descriptor::kEntriesMax) {
@@ -189,10 +200,10 @@ void explain_descriptor(HttpCore& core, const Exchange& exchange, JsonBody& body
     JsonWriter json = begun(core);
     json.end_array().key("because").string(known ? "no descriptor leads there" : "no such domain");
     json.end_object();
-    return core.reply_json(exchange, json.text());
+    return core.reply(exchange, {.body = json.text()});
   }
   std::string key;
-  explain_one(core, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key)});
+  explain_one(page, exchange, {.rule = rule, .key = key_of(*rule, descriptor, key)});
 }
 
 // Why the rule is not among those that apply.
@@ -253,8 +264,9 @@ void read_request(JsonBody& body, DescribedRequest& described) {
   }
 }
 
-void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
-  Pool<DescribedRequest>::Ptr described = core.take_described();
+void explain_request(Page& page, const Exchange& exchange, JsonBody& body) {
+  HttpCore& core = page.core;
+  Pool<DescribedRequest>::Ptr described = page.described.take();
   read_request(body, *described);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
 
@@ -272,13 +284,13 @@ void explain_request(HttpCore& core, const Exchange& exchange, JsonBody& body) {
   core.rules().for_each_match(described->request, described->match, wall_time, add);
   const JsonWriter rest = others(core.rules(), *described, *asks, wall_time);
   core.decide(std::move(asks), exchange,
-              [&core, rest, missing = std::move(missing), described = std::move(described)](
+              [&page, rest, missing = std::move(missing), described = std::move(described)](
                   const Recipient& to, const Asks& decided) {
-                JsonWriter json = explained(core, decided, missing, to.now);
+                JsonWriter json = explained(page, decided, missing, to.now);
                 write_token(json, described->request.token);
                 write_readings(json, described->paths.all());
                 json.key("others").raw(rest.text()).end_object();
-                core.write(to, {.body = json.text()});
+                page.core.write(to, {.body = json.text()});
               });
 }
 
@@ -300,9 +312,8 @@ json::object described_by(std::string_view query) {
   return described;
 }
 
-}  // namespace
-
-void handle_explain(HttpCore& core, Exchange& exchange) {
+void explain(Page& page, const Exchange& exchange) {
+  HttpCore& core = page.core;
   const JsonBody::Names known = {"rule", "key",     "tier",   "method", "path",
                                  "host", "headers", "client", "domain", "entries"};
   const bool has_body = exchange.head.method == http1::Method::kPost;
@@ -312,9 +323,20 @@ void handle_explain(HttpCore& core, Exchange& exchange) {
   JsonBody body =
       has_body ? JsonBody(exchange.body, known) : JsonBody(described_by(exchange.query), known);
   if (body.problem()) return core.reply_problem(exchange, *body.problem());
-  if (body.has("rule")) return explain_rule(core, exchange, body);
-  if (body.has("domain")) return explain_descriptor(core, exchange, body);
-  explain_request(core, exchange, body);
+  if (body.has("rule")) return explain_rule(page, exchange, body);
+  if (body.has("domain")) return explain_descriptor(page, exchange, body);
+  explain_request(page, exchange, body);
+}
+
+}  // namespace
+
+void add_explain_page(HttpCore& core, const RuleSwitches* switches) {
+  const auto page = std::make_shared<Page>(core, switches);
+  core.routes().add({{http1::Method::kGet, http1::Method::kPost},
+                     "/v1/explain",
+                     RouteAccess::kAdmin,
+                     [page](const Exchange& exchange) { explain(*page, exchange); },
+                     {.of_get = "rule key tier method path host client domain header: entry:"}});
 }
 
 }  // namespace weir

@@ -129,14 +129,14 @@ TEST(HttpPages, PrometheusTextIsWellFormed) {
 
 TEST(HttpPages, ReloadsShow) {
   TestDoor door;
-  door.node.reload_failed(door.now - 5s);
-  door.node.reload_failed(door.now);
+  door.reloads.failed(door.now - 5s);
+  door.reloads.failed(door.now);
   EXPECT_EQ(page(door, "/health")["config"], "rejected");
   EXPECT_EQ(page(door, "/health")["config_rejected_for_seconds"], 5);
   std::string text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("weir_config_last_reload_successful 0\n"), std::string::npos);
   EXPECT_FALSE(page(door, "/admin/stats")["config"].at("last_reload_successful").as_bool());
-  door.node.reload_succeeded(door.now);
+  door.reloads.succeeded(door.now);
   text = door.ask(get("/metrics?format=prometheus")).body;
   EXPECT_NE(text.find("weir_config_last_reload_successful 1\n"), std::string::npos);
   EXPECT_NE(text.find("_timestamp_seconds 784111877\n"), std::string::npos);

@@ -18,7 +18,7 @@ json::string_view boost_text(std::string_view text) { return {text.data(), text.
 
 }  // namespace
 
-JsonBody::JsonBody(const CheckReader::Source& source, Names known) {
+JsonBody::JsonBody(const RequestBody& source, Names known) {
   json::error_code error;
   const json::value body = json::parse(json::string_view(source.text, source.size), error);
   if (error || !body.is_object()) {

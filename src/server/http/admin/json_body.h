@@ -21,7 +21,7 @@
 #include <boost/json/object.hpp>
 
 #include "base/name_value.h"
-#include "server/http/check/check_body.h"
+#include "server/http/exchange.h"
 #include "server/http/problem.h"
 
 namespace weir {
@@ -30,7 +30,7 @@ class JsonBody {
  public:
   using Names = std::initializer_list<std::string_view>;
 
-  JsonBody(const CheckReader::Source& source, Names known);
+  JsonBody(const RequestBody& source, Names known);
   // What the query says instead of a body.
   JsonBody(boost::json::object fields, Names known);
 

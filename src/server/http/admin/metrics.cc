@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "server/http/http_core.h"
-#include "server/http/routes.h"
 
 namespace weir {
 namespace {
@@ -34,7 +33,7 @@ void read_decisions(const Figures& figures, MetricSamples& samples) {
 
 void read_rule_outcomes(const Figures& figures, MetricSamples& samples) {
   for (const Rule& rule : rules_shown(figures)) {
-    const RuleFigures outcomes = figures.rule_counts->figures(rule.number);
+    const RuleFigures outcomes = figures.view.traffic.rules().figures(rule.number);
     for (std::size_t i = 0; i < kRuleOutcomeCount; ++i) {
       add(samples, {rule.id, std::string(kRuleOutcomeNames[i])}, outcomes[i]);
     }
@@ -43,19 +42,19 @@ void read_rule_outcomes(const Figures& figures, MetricSamples& samples) {
 
 void read_rule_keys(const Figures& figures, MetricSamples& samples) {
   for (const Rule& rule : rules_shown(figures)) {
-    add(samples, {rule.id}, figures.rule_counts->keys(rule.number, figures.now));
+    add(samples, {rule.id}, figures.view.traffic.rules().keys(rule.number, figures.now));
   }
 }
 
 void read_rule_timed(const Figures& figures, MetricSamples& samples) {
   for (const Rule& rule : rules_shown(figures)) {
-    add(samples, {rule.id}, figures.rule_counts->latency(rule.number).total());
+    add(samples, {rule.id}, figures.view.traffic.rules().latency(rule.number).total());
   }
 }
 
 void read_rule_latency(const Figures& figures, MetricSamples& samples) {
   for (const Rule& rule : rules_shown(figures)) {
-    const LatencyFigures latency = figures.rule_counts->latency(rule.number);
+    const LatencyFigures latency = figures.view.traffic.rules().latency(rule.number);
     samples.push_back({.labels = {rule.id, "0.5"}, .value = seconds(latency.quantile(0.5))});
     samples.push_back({.labels = {rule.id, "0.99"}, .value = seconds(latency.quantile(0.99))});
   }
@@ -65,8 +64,8 @@ void read_rule_latency(const Figures& figures, MetricSamples& samples) {
 template <typename Read>
 void each_adaptive(const Figures& figures, Read read) {
   for (const Rule& rule : rules_shown(figures)) {
-    if (figures.switches == nullptr || !is_adaptive(rule)) continue;
-    read(rule.id, figures.switches->of(rule.id).value_or(RuleSwitch()));
+    if (figures.view.switches == nullptr || !is_adaptive(rule)) continue;
+    read(rule.id, figures.view.switches->of(rule.id).value_or(RuleSwitch()));
   }
 }
 
@@ -83,28 +82,31 @@ void read_switches(const Figures& figures, MetricSamples& samples) {
 }
 
 void read_rule_unusual(const Figures& figures, MetricSamples& samples) {
-  if (figures.unusual_rules == nullptr) return;
+  if (figures.view.unusual_rules == nullptr) return;
   for (const Rule& rule : rules_shown(figures)) {
-    add(samples, {rule.id}, figures.unusual_rules->holds(rule.number) ? 1 : 0);
+    add(samples, {rule.id}, figures.view.unusual_rules->holds(rule.number) ? 1 : 0);
   }
 }
 
 void read_details(const Figures& figures, MetricSamples& samples) {
-  if (figures.details == nullptr) return;
-  for (const DetailedCounts::Series& series : figures.details->all()) {
+  if (figures.view.details == nullptr) return;
+  for (const DetailedCounts::Series& series : figures.view.details->all()) {
     add(samples, {series.rule, series.values, "within_limit"}, series.within_limit);
     add(samples, {series.rule, series.values, "over_limit"}, series.over_limit);
   }
 }
 
 void read_http_requests(const Figures& figures, MetricSamples& samples) {
-  for (RouteId route = 0; route <= kNoRoute; ++route) {
-    const std::string name(route_name(route));
+  const auto read = [&](RouteId route, std::string_view name) {
     for (std::size_t i = 0; i < kStatusClassNames.size(); ++i) {
       const auto count = figures.http[http_requests(route, 200) + i];
-      if (count > 0) add(samples, {name, std::string(kStatusClassNames[i])}, count);
+      if (count > 0) add(samples, {std::string(name), std::string(kStatusClassNames[i])}, count);
     }
+  };
+  for (std::size_t i = 0; i < figures.routes.size(); ++i) {
+    read(static_cast<RouteId>(i), figures.routes[i].path);
   }
+  read(kNoRoute, "other");
 }
 
 void read_store_failures(const Figures& figures, MetricSamples& samples) {
@@ -173,9 +175,9 @@ constexpr Metric kRows[] = {
      .samples = read_rule_unusual,
      .labels = {{{"rule"}}}},
     {"weir_unusual_traffic_total", "Times that the traffic of a rule became unusual.",
-     "unusual_traffic.began", [](const Figures& figures) { return figures.events.began; }},
+     "unusual_traffic.began", [](const Figures& figures) { return figures.node.events.began; }},
     {"weir_unusual_traffic_open", "Rules whose traffic is unusual now.", "unusual_traffic.open",
-     [](const Figures& figures) { return figures.events.open; }},
+     [](const Figures& figures) { return figures.node.events.open; }},
     {"weir_webhook_delivered_total", "Events that the webhook's receiver has accepted.",
      "unusual_traffic.webhook_delivered", webhook<&WebhookFigures::delivered>},
     {"weir_webhook_failed_total", "Events that the webhook has given up after a few attempts.",
@@ -197,12 +199,12 @@ constexpr Metric kRows[] = {
     {"weir_connections", "HTTP connections that are open.", "http.connections",
      [](const Figures& figures) { return figures.http[kHttpOpened] - figures.http[kHttpClosed]; }},
     {"weir_consoles", "Consoles that get the figures of each second by a WebSocket.",
-     "console.listening", [](const Figures& figures) { return figures.console.listening; }},
+     "console.listening", [](const Figures& figures) { return figures.node.console.listening; }},
     {"weir_consoles_dropped_total",
      "Consoles that the node gave up because they did not read, or only made work.",
-     "console.dropped", [](const Figures& figures) { return figures.console.dropped; }},
+     "console.dropped", [](const Figures& figures) { return figures.node.console.dropped; }},
     {"weir_console_sessions", "People who are signed in to the console.", "console.sessions",
-     [](const Figures& figures) { return figures.console.sessions; }},
+     [](const Figures& figures) { return figures.node.console.sessions; }},
     {"weir_connections_accepted_total", "Connections that the node accepted, at all doors.",
      "listeners.accepted", listeners<&ConnectionFigures::accepted>},
     {"weir_connections_refused_total",
@@ -333,11 +335,13 @@ constexpr Metric kRows[] = {
      .labels = {{{"kind"}}}},
     {.name = "weir_build_info",
      .help = "Always 1; the version is a label.",
-     .samples = [](const Figures& figures,
-                   MetricSamples& samples) { add(samples, {std::string(figures.version)}, 1); },
+     .samples =
+         [](const Figures& figures, MetricSamples& samples) {
+           add(samples, {std::string(figures.view.info.version)}, 1);
+         },
      .labels = {{{"version"}}}},
     {"weir_uptime_seconds", "Time since the start.", "",
-     [](const Figures& figures) { return seconds(figures.uptime); }},
+     [](const Figures& figures) { return seconds(figures.now - figures.view.info.started); }},
     {"weir_rules", "Rules in force.", "",
      [](const Figures& figures) { return figures.rules.size(); }},
     {"weir_config_last_reload_successful",
@@ -364,25 +368,17 @@ MetricSamples Metric::read(const Figures& figures) const {
   return all;
 }
 
-Figures figures_of(HttpCore& core, Instant now) {
-  HttpNode& node = core.node();
-  return {.version = node.options().info.version,
-          .uptime = now - node.options().info.started,
+Figures figures_of(HttpCore& core, const NodeView& view, Instant now) {
+  return {.view = view,
           .now = now,
-          .traffic = node.traffic().summary(now),
-          .http = node.counts().sum(),
-          .node = node.figures(),
+          .traffic = view.traffic.summary(now),
+          .http = core.node().counts().sum(),
+          .node = view.figures(),
           .blocks = core.blocks().size(),
           .blocks_dropped = core.blocks().dropped(),
-          .reload = node.reload_figures(),
+          .reload = view.reloads.figures(),
           .rules = core.rules().rules(),
-          .rule_counts = &node.traffic().rules(),
-          .details = node.options().rls.detailed_counts,
-          .switches = node.options().switches,
-          .events = node.options().events == nullptr ? TrafficEvents::Figures{}
-                                                     : node.options().events->figures(),
-          .unusual_rules = node.options().unusual_rules,
-          .console = node.console_figures()};
+          .routes = core.routes().all()};
 }
 
 }  // namespace weir

@@ -18,40 +18,33 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/adaptive/rule_switches.h"
-#include "observe/detailed_counts.h"
 #include "observe/traffic.h"
 #include "rules/rule.h"
 #include "server/http/http_counts.h"
-#include "server/http/http_node.h"
+#include "server/http/node_view.h"
+#include "server/http/routes.h"
 #include "weir/time.h"
 
 namespace weir {
 
 class HttpCore;
 
-// What the rows read: the figures of one moment. The pointers outlive it.
+// What the rows read: the figures of one moment. What they refer to outlives them.
 struct Figures {
-  std::string_view version{};
-  Duration uptime{};
+  const NodeView& view;
   Instant now{};
   TrafficSummary traffic{};
   HttpCounts::Sum http{};
   NodeFigures node{};
   std::size_t blocks = 0;
   std::uint64_t blocks_dropped = 0;
-  ReloadFigures reload{};
-  std::span<const Rule> rules{};  // in force
-  const RuleCounts* rule_counts = nullptr;
-  const DetailedCounts* details = nullptr;  // may be null
-  const RuleSwitches* switches = nullptr;   // may be null
-  TrafficEvents::Figures events{};
-  const UnusualRules* unusual_rules = nullptr;  // may be null
-  ConsoleFigures console{};
+  Reloads::Figures reload{};
+  std::span<const Rule> rules{};    // in force
+  std::span<const Route> routes{};  // of the door
 };
 
 // REQUIRES: the thread is the core's.
-Figures figures_of(HttpCore& core, Instant now);
+Figures figures_of(HttpCore& core, const NodeView& view, Instant now);
 
 // A metric with labels has a sample for each combination of their values.
 struct MetricSample {

@@ -24,8 +24,12 @@ constexpr std::string_view kEnd = "<!-- the table of metrics.cc ends -->\n";
 
 // A node with a Redis, and a count in each of its figures.
 Figures figures() {
-  static const RuleCounts kRuleCounts;
-  Figures figures{.version = "1.2.3", .rule_counts = &kRuleCounts};
+  static const Traffic kTraffic;
+  static const Reloads kReloads{Instant{}};
+  static const NodeView kView{
+      .info = {.version = "1.2.3"}, .traffic = kTraffic, .reloads = kReloads};
+  static const Route kRoute{{http1::Method::kPost}, "/check", RouteAccess::kAnybody, {}};
+  Figures figures{.view = kView, .routes = {&kRoute, 1}};
   figures.traffic.fallbacks = 4'000'000;
   figures.http[http_requests(0, 200)] = 7;
   figures.node.shared = SharedStoreFigures{.is_healthy = true, .live_nodes = 3};

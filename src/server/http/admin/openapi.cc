@@ -1,7 +1,7 @@
 // GET /openapi.json. The document is openapi.json in this folder, put into the program
 // by CMakeLists.txt; openapi_test.cc holds it against the code.
 
-#include "server/http/handlers.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/http_core.h"
 
 namespace weir {
@@ -13,8 +13,14 @@ constexpr std::string_view kDocument =
 
 }  // namespace
 
-void handle_openapi(HttpCore& core, Exchange& exchange) {
-  core.reply(exchange, {.body = kDocument, .lifetime = Reply::Lifetime::kProgram});
+void add_openapi_page(HttpCore& core) {
+  core.routes().add({{http1::Method::kGet},
+                     "/openapi.json",
+                     RouteAccess::kAnybody,
+                     [&core](const Exchange& exchange) {
+                       core.reply(exchange,
+                                  {.body = kDocument, .lifetime = Reply::Lifetime::kProgram});
+                     }});
 }
 
 }  // namespace weir

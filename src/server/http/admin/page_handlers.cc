@@ -7,12 +7,11 @@
 #include "observe/recent_traffic.h"
 #include "proto/json_writer.h"
 #include "server/http/admin/adaptive_json.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/media_range.h"
 #include "server/http/admin/metrics_text.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
-#include "server/http/routes.h"
 
 namespace weir {
 namespace {
@@ -45,14 +44,14 @@ void write_latency(JsonWriter& json, const LatencyFigures& latency) {
 }
 
 void write_rules(JsonWriter& json, const RuleSet& rules, const Figures& shown) {
-  const RuleCounts& counts = *shown.rule_counts;
+  const RuleCounts& counts = shown.view.traffic.rules();
   json.key("rules").begin_array();
   for (const Rule& rule : rules.rules()) {
     json.begin_object().key("id").string(rule.id);
     if (!rule.name.empty()) json.key("name").string(as_utf8(rule.name));
     json.key("algorithm").string(algorithm_name(rule.quota.algorithm()));
     if (is_adaptive(rule)) {
-      write_following(json.key("following"), shown.switches, rule.id, shown.now);
+      write_following(json.key("following"), shown.view.switches, rule.id, shown.now);
     }
     json.key("limit").number(rule.quota.limit());
     json.key("window_seconds").seconds(rule.quota.window());
@@ -94,11 +93,11 @@ void write_shared_store(JsonWriter& json, const Figures& figures) {
   json.end_object();
 }
 
-void write_node(JsonWriter& json, const HttpNode& node, const Figures& figures) {
-  const ServerInfo& info = node.options().info;
+void write_node(JsonWriter& json, HttpCore& core, const Figures& figures) {
+  const ServerInfo& info = figures.view.info;
   json.key("version").string(info.version);
-  json.key("uptime_seconds").seconds(figures.uptime);
-  json.key("threads").number(info.threads).key("draining").boolean(node.draining());
+  json.key("uptime_seconds").seconds(figures.now - info.started);
+  json.key("threads").number(info.threads).key("draining").boolean(core.node().draining());
 
   json.key("config").begin_object();
   json.key("last_reload_successful").boolean(figures.reload.succeeded);
@@ -152,36 +151,33 @@ void write_fleet_traffic(JsonWriter& json, const FleetTraffic& fleet, const Traf
   json.end_object();
 }
 
-}  // namespace
-
-void handle_health(HttpCore& core, Exchange& exchange) {
-  const HttpNode& node = core.node();
+void show_health(HttpCore& core, const NodeView& view, const Exchange& exchange) {
+  const bool draining = core.node().draining();
   JsonWriter json;
-  json.begin_object().key("status").string(node.draining() ? "draining" : "ok");
-  write_redis_health(json, node.figures().shared, exchange.now);
-  json.key("version").string(node.options().info.version);
-  json.key("uptime_seconds").seconds(exchange.now - node.options().info.started);
-  const ReloadFigures reload = node.reload_figures();
+  json.begin_object().key("status").string(draining ? "draining" : "ok");
+  write_redis_health(json, view.figures().shared, exchange.now);
+  json.key("version").string(view.info.version);
+  json.key("uptime_seconds").seconds(exchange.now - view.info.started);
+  const auto reload = view.reloads.figures();
   json.key("config").string(reload.succeeded ? "ok" : "rejected");
   if (!reload.succeeded) {
     json.key("config_rejected_for_seconds").seconds(exchange.now - reload.first_failure);
   }
   json.end_object();
-  core.reply(exchange,
-             {.status = node.draining() ? 503 : 200, .fields = kNoStore, .body = json.text()});
+  core.reply(exchange, {.status = draining ? 503 : 200, .fields = kNoStore, .body = json.text()});
 }
 
-void handle_metrics(HttpCore& core, Exchange& exchange) {
+void show_metrics(HttpCore& core, const NodeView& view, const Exchange& exchange) {
   if (wants_prometheus(exchange)) {
-    const std::string text = prometheus_text(figures_of(core, exchange.now));
+    const std::string text = prometheus_text(figures_of(core, view, exchange.now));
     return core.reply(
         exchange, {.content_type = kPrometheusContentType, .fields = kNegotiated, .body = text});
   }
-  const TrafficSummary traffic = core.node().traffic().summary(exchange.now);
-  const RuleSwitches* const switches = core.node().options().switches;
+  const TrafficSummary traffic = view.traffic.summary(exchange.now);
+  const RuleSwitches* const switches = view.switches;
   JsonWriter json;
   json.begin_object();
-  if (const auto shared = core.node().figures().shared) {
+  if (const auto shared = view.figures().shared) {
     write_fleet_traffic(json, shared->traffic, traffic, switches);
   } else {
     write_own_traffic(json, traffic, switches);
@@ -191,11 +187,11 @@ void handle_metrics(HttpCore& core, Exchange& exchange) {
   core.reply(exchange, {.fields = kNegotiated, .body = json.text()});
 }
 
-void handle_admin_stats(HttpCore& core, Exchange& exchange) {
-  const Figures figures = figures_of(core, exchange.now);
+void show_stats(HttpCore& core, const NodeView& view, const Exchange& exchange) {
+  const Figures figures = figures_of(core, view, exchange.now);
   JsonWriter json;
   json.begin_object();
-  write_node(json, core.node(), figures);
+  write_node(json, core, figures);
   write_rates(json, rates_of(figures.traffic));
   write_totals(json, figures);
   write_section(json, "", figures);
@@ -204,6 +200,20 @@ void handle_admin_stats(HttpCore& core, Exchange& exchange) {
   write_other_sections(json, {"store", "totals", "shared_store"}, figures);
   json.end_object();
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+}
+
+}  // namespace
+
+void add_node_pages(HttpCore& core, const NodeView& view) {
+  const auto add = [&](std::string_view path, RouteAccess access, auto show) {
+    core.routes().add(
+        {{http1::Method::kGet}, path, access, [&core, &view, show](const Exchange& exchange) {
+           show(core, view, exchange);
+         }});
+  };
+  add("/health", RouteAccess::kAnybody, show_health);
+  add("/metrics", RouteAccess::kAnybody, show_metrics);
+  add("/admin/stats", RouteAccess::kAdmin, show_stats);
 }
 
 }  // namespace weir

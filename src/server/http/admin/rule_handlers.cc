@@ -15,13 +15,12 @@
 #include "proto/json_writer.h"
 #include "rulebook/rule_desk.h"
 #include "server/http/admin/adaptive_json.h"
+#include "server/http/admin/admin_routes.h"
 #include "server/http/admin/json_body.h"
 #include "server/http/admin/late_outcome.h"
 #include "server/http/check/check_ask.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
-#include "server/http/routes.h"
 
 namespace weir {
 namespace {
@@ -41,7 +40,13 @@ class VersionFields {
   std::array<NameValue, 2> fields_ = {kNoStore[0], {"ETag", etag_}};
 };
 
-void write_rule(JsonWriter& json, HttpCore& core, const RuleView& rule, Instant now) {
+struct Pages {
+  HttpCore& core;
+  RuleDesk& desk;
+  const RuleSwitches* switches;  // may be null
+};
+
+void write_rule(JsonWriter& json, const Pages& pages, const RuleView& rule, Instant now) {
   json.begin_object().key("id").string(as_utf8(rule.id));
   json.key("origin").string(kOriginNames[static_cast<std::size_t>(rule.origin)]);
   json.key("rule");
@@ -50,27 +55,23 @@ void write_rule(JsonWriter& json, HttpCore& core, const RuleView& rule, Instant 
   } else {
     json.raw(rule.json);
   }
-  const Rule* const in_force = core.rules().find(rule.id);
+  const Rule* const in_force = pages.core.rules().find(rule.id);
   if (in_force != nullptr && is_adaptive(*in_force)) {
-    write_following(json.key("following"), core.node().options().switches, rule.id, now);
+    write_following(json.key("following"), pages.switches, rule.id, now);
   }
   json.end_object();
 }
 
-void show_rule(HttpCore& core, const Exchange& exchange, std::string_view id) {
-  const auto view = core.node().options().rule_desk->view();
+void show_rule(const Pages& pages, const Exchange& exchange, std::string_view id) {
+  HttpCore& core = pages.core;
+  const auto view = pages.desk.view();
   for (const RuleView& rule : view->rules) {
     if (rule.id != id) continue;
     JsonWriter json;
-    write_rule(json, core, rule, exchange.now);
+    write_rule(json, pages, rule, exchange.now);
     return core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
   }
   core.reply_problem(exchange, unknown_rule(id, core.rules()));
-}
-
-std::string_view field_of(const Exchange& exchange, std::string_view name) {
-  std::vector<NameValue> room;
-  return find_header(headers_of(exchange, room), name).value_or(std::string_view());
 }
 
 // False if the field is there and no version of ours.
@@ -95,12 +96,10 @@ std::optional<Problem> read_change(const Exchange& exchange, RuleChange& change)
   if (persist != "true" && persist != "false") return invalid_field("persist", "true or false");
   if (persist == "true") change.keep = RuleChange::Keep::kInFile;
   switch (exchange.head.method) {
-    case http1::Method::kPut:
-      change.text.assign(exchange.body.text, exchange.body.size);
-      return std::nullopt;
+    case http1::Method::kPut: change.text = exchange.body.view(); return std::nullopt;
     case http1::Method::kPatch:
       change.kind = RuleChange::Kind::kPatch;
-      change.text.assign(exchange.body.text, exchange.body.size);
+      change.text = exchange.body.view();
       return std::nullopt;
     case http1::Method::kPost: {
       JsonBody body(exchange.body, {"back_to"});
@@ -160,15 +159,14 @@ void write_outcome(HttpCore& core, const Recipient& to, const RuleChange& change
   core.write(to, {.status = status_of(reply.outcome), .fields = fields, .body = json.text()});
 }
 
-void make_change(HttpCore& core, const Exchange& exchange, RuleChange change) {
+void make_change(const Pages& pages, const Exchange& exchange, RuleChange change) {
+  HttpCore& core = pages.core;
   if (const auto problem = read_change(exchange, change)) {
     return core.reply_problem(exchange, *problem);
   }
   answer_later<RuleReply>(
       core, exchange,
-      [&](RuleDesk::Done done) {
-        core.node().options().rule_desk->change(change, std::move(done), exchange.now);
-      },
+      [&](RuleDesk::Done done) { pages.desk.change(change, std::move(done), exchange.now); },
       [&core, change](const Recipient& to, const RuleReply& outcome) {
         write_outcome(core, to, change, outcome);
       });
@@ -195,8 +193,8 @@ void write_rules_of(JsonWriter& json, const RuleVersion& version, Instant now) {
   json.end_array().end_object();
 }
 
-void show_history(HttpCore& core, const Exchange& exchange) {
-  const RuleHistory history = core.node().options().rule_desk->history();
+void show_history(const Pages& pages, const Exchange& exchange) {
+  const RuleHistory history = pages.desk.history();
   JsonWriter json;
   json.begin_object().key("history").begin_array();
   for (auto version = history.rbegin(); version != history.rend(); ++version) {
@@ -205,7 +203,7 @@ void show_history(HttpCore& core, const Exchange& exchange) {
     json.end_object();
   }
   json.end_array().end_object();
-  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+  pages.core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 void write_verdict(JsonWriter& json, const RuleVerdict& verdict) {
@@ -226,33 +224,21 @@ void write_verdict(JsonWriter& json, const RuleVerdict& verdict) {
   json.end_object();
 }
 
-}  // namespace
-
-void handle_rules(HttpCore& core, Exchange& exchange) {
-  const auto view = core.node().options().rule_desk->view();
+void show_rules(const Pages& pages, const Exchange& exchange) {
+  const auto view = pages.desk.view();
   JsonWriter json;
   json.begin_object().key("version").number(view->version).key("rules").begin_array();
-  for (const RuleView& rule : view->rules) write_rule(json, core, rule, exchange.now);
+  for (const RuleView& rule : view->rules) write_rule(json, pages, rule, exchange.now);
   json.end_array().key("removed").begin_array();
   for (const std::string& id : view->removed) json.string(id);
   json.end_array().end_object();
-  core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
+  pages.core.reply(exchange, {.fields = VersionFields(view->version), .body = json.text()});
 }
 
-void handle_rule(HttpCore& core, Exchange& exchange) {
-  const std::string id = percent_decoded(id_in(exchange.route, exchange.path));
-  const bool reads = http1::only_reads(exchange.head.method);
-  return reads ? show_rule(core, exchange, id) : make_change(core, exchange, {.id = id});
-}
-
-void handle_history(HttpCore& core, Exchange& exchange) {
-  const bool reads = exchange.head.method != http1::Method::kPost;
-  return reads ? show_history(core, exchange) : make_change(core, exchange, {});
-}
-
-void handle_history_version(HttpCore& core, Exchange& exchange) {
-  const auto number = read_decimal<std::uint64_t>(id_in(exchange.route, exchange.path));
-  const RuleHistory history = core.node().options().rule_desk->history();
+void show_version(const Pages& pages, const Exchange& exchange) {
+  HttpCore& core = pages.core;
+  const auto number = read_decimal<std::uint64_t>(exchange.id);
+  const RuleHistory history = pages.desk.history();
   const auto found = std::ranges::find_if(
       history, [&](const auto& version) { return number && version->version == *number; });
   if (found == history.end()) {
@@ -263,14 +249,13 @@ void handle_history_version(HttpCore& core, Exchange& exchange) {
   core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
-void handle_rule_trial(HttpCore& core, Exchange& exchange) {
+void try_rule(const Pages& pages, const Exchange& exchange) {
+  HttpCore& core = pages.core;
   RuleTrial trial{.id = query_value(exchange.query, "id").value_or(""),
-                  .text = std::string(exchange.body.text, exchange.body.size)};
+                  .text = std::string(exchange.body.view())};
   answer_later<RuleVerdict>(
       core, exchange,
-      [&](RuleDesk::Judged done) {
-        core.node().options().rule_desk->judge(std::move(trial), std::move(done));
-      },
+      [&](RuleDesk::Judged done) { pages.desk.judge(std::move(trial), std::move(done)); },
       [&core](const Recipient& to, const RuleVerdict& verdict) {
         if (is_refusal(verdict.outcome)) {
           const int status = status_of(verdict.outcome);
@@ -280,6 +265,35 @@ void handle_rule_trial(HttpCore& core, Exchange& exchange) {
         write_verdict(json, verdict);
         core.write(to, {.fields = kNoStore, .body = json.text()});
       });
+}
+
+}  // namespace
+
+void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches) {
+  using enum http1::Method;
+  const Pages pages{core, desk, switches};
+  const auto add = [&](MethodSet methods, std::string_view path, auto handle,
+                       RouteParameters parameters = {}) {
+    core.routes().add({methods, path, RouteAccess::kAdmin,
+                       [pages, handle](const Exchange& exchange) { handle(pages, exchange); },
+                       parameters});
+  };
+  add({kGet}, "/admin/rules", show_rules);
+  add({kGet, kPut, kPatch, kDelete}, "/admin/rules/{id}",
+      [](const Pages& here, const Exchange& exchange) {
+        const std::string id = percent_decoded(exchange.id);
+        if (exchange.only_reads()) return show_rule(here, exchange, id);
+        make_change(here, exchange, {.id = id});
+      },
+      {.of_others = "persist"});
+  add({kGet, kPost}, "/admin/history",
+      [](const Pages& here, const Exchange& exchange) {
+        if (exchange.only_reads()) return show_history(here, exchange);
+        make_change(here, exchange, {});
+      },
+      {.of_others = "persist"});
+  add({kPost}, "/admin/rules/validate", try_rule, {.of_others = "id"});
+  add({kGet}, "/admin/history/{version}", show_version);
 }
 
 }  // namespace weir

@@ -1,13 +1,15 @@
 // The handler of /auth: may the request that a proxy holds pass?
 
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/pool.h"
 #include "engine/asks/asks.h"
 #include "gate/gate.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/check/denial_text.h"
 #include "server/http/check/forward_auth.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
 
 namespace weir {
@@ -62,14 +64,12 @@ void decide_auth(HttpCore& core, const Exchange& exchange, const ProxyProfile& p
       });
 }
 
-}  // namespace
-
-void handle_auth(HttpCore& core, Exchange& exchange) {
+void answer(HttpCore& core, Pool<DescribedRequest>& pool, const Exchange& exchange) {
   std::optional<ProxyProfile> proxy;
   if (const auto problem = read_profile(exchange.path, exchange.query, proxy)) {
     return core.reply_problem(exchange, *problem);
   }
-  DescribedPtr described = core.take_described();
+  DescribedPtr described = pool.take();
   const AuthCall call{.method = exchange.head.method_text,
                       .path = exchange.path,
                       .query = exchange.query,
@@ -80,6 +80,14 @@ void handle_auth(HttpCore& core, Exchange& exchange) {
     return core.reply_problem(exchange, *problem);
   }
   decide_auth(core, exchange, *proxy, std::move(described));
+}
+
+}  // namespace
+
+void add_auth_route(HttpCore& core) {
+  core.routes().add({kAnyMethod, "/auth", RouteAccess::kAnybody,
+                     [&core, pool = std::make_shared<Pool<DescribedRequest>>()](
+                         const Exchange& exchange) { answer(core, *pool, exchange); }});
 }
 
 }  // namespace weir

@@ -248,8 +248,8 @@ class CheckReader::Pass {
         form_(form) {}
 
   // Nothing is certain about a body that is not plain.
-  bool read_plain(const Source& source);
-  bool read(const Source& source);
+  bool read_plain(const RequestBody& source);
+  bool read(const RequestBody& source);
 
  private:
   struct Field {
@@ -289,13 +289,13 @@ class CheckReader::Pass {
   std::optional<std::size_t> item_;  // of "checks"; none outside
 };
 
-bool CheckReader::Pass::read_plain(const Source& source) {
+bool CheckReader::Pass::read_plain(const RequestBody& source) {
   body_.checks = {specs_.data(), 1};
   return read_plain_check(source.text, source.text + source.size, specs_[0]) &&
          require_all(specs_[0]);
 }
 
-bool CheckReader::Pass::read(const Source& source) {
+bool CheckReader::Pass::read(const RequestBody& source) {
   od::document document;
   od::object object;
   const auto padded = simdjson::padded_string_view(source.text, source.size, source.readable);
@@ -465,7 +465,7 @@ CheckReader::CheckReader()
 
 CheckReader::~CheckReader() = default;
 
-bool CheckReader::read(const Source& source, CheckForm form) {
+bool CheckReader::read(const RequestBody& source, CheckForm form) {
   body_ = {};
   // The end of a text that stops too early is noticed by what follows it: to simdjson the
   // first byte behind the end is one more token. What the next request begins with, a

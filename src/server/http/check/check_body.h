@@ -25,6 +25,7 @@
 
 #include "engine/ask.h"
 #include "rules/mode.h"
+#include "server/http/exchange.h"
 #include "server/http/problem.h"
 #include "weir/quota.h"
 #include "weir/time.h"
@@ -92,16 +93,9 @@ class CheckReader {
   CheckReader();
   ~CheckReader();
 
-  // Where the text is. At least InputBuffer::kPadding bytes behind it may be read, and the
-  // first of them is another one during read().
-  struct Source {
-    char* text = nullptr;
-    std::size_t size = 0;
-    std::size_t readable = 0;  // bytes, the text included
-  };
-
-  // False if the body is refused: problem() says why.
-  bool read(const Source& source, CheckForm form);
+  // False if the body is refused: problem() says why. The first byte behind the text is another
+  // one meanwhile.
+  bool read(const RequestBody& source, CheckForm form);
 
   const CheckBody& body() const { return body_; }
   const Problem& problem() const { return problem_; }

@@ -1,76 +1,120 @@
 // The handlers that decide: one check, several, a look, a reset.
 
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "server/http/access.h"
 #include "server/http/check/check_ask.h"
+#include "server/http/check/check_body.h"
 #include "server/http/check/check_reply.h"
-#include "server/http/handlers.h"
+#include "server/http/check/check_routes.h"
 #include "server/http/http_core.h"
 
 namespace weir {
 namespace {
 
+constexpr std::size_t kScratchInitial = 32 << 10;  // the longest key, escaped, and more
+
+enum class ListForm : std::uint8_t { kEach, kAtomic };
+
+// What these routes share: the reader of their bodies, and memory for one reply.
+class CheckDesk final : public AnswerWriter {
+ public:
+  explicit CheckDesk(HttpCore& core) : core_(core), scratch_(kScratchInitial) {}
+
+  // A single check, or a list of them where the form allows it.
+  void spend(Exchange& exchange, CheckForm form) {
+    if (!read_body(exchange, form)) return;
+    if (reader_.body().is_list) return decide_list(exchange);
+    if (!reader_.body().checks[0].resets) return queue_single(exchange);
+    // A reset is for whom the route of resets is.
+    if (!refuse_access(core_, exchange)) decide_single(exchange, Operation::kReset);
+  }
+
+  // Looks or resets: a body without a charge.
+  void decide_uncharged(const Exchange& exchange, Operation operation);
+
+  void write_answer(const Recipient& to, const Asks& asks, std::size_t index) override;
+
+ private:
+  bool read_body(const Exchange& exchange, CheckForm form);
+  bool make_single(const Exchange& exchange, Ask& ask);
+  void queue_single(const Exchange& exchange);
+  void decide_single(const Exchange& exchange, Operation operation);
+  bool add_list(const Exchange& exchange, Asks& asks);
+  void decide_list(const Exchange& exchange);
+  void write_list(const Recipient& to, const Asks& asks, ListForm form);
+  char* scratch(std::size_t size);
+
+  HttpCore& core_;
+  CheckReader reader_;
+  std::vector<char> scratch_;
+};
+
 // False if the body is not what it should be: then the request has been answered.
-bool read_body(HttpCore& core, const Exchange& exchange, CheckForm form) {
-  if (core.reader().read(exchange.body, form)) return true;
-  core.reply_problem(exchange, core.reader().problem());
+bool CheckDesk::read_body(const Exchange& exchange, CheckForm form) {
+  if (reader_.read(exchange.body, form)) return true;
+  core_.reply_problem(exchange, reader_.problem());
   return false;
 }
 
 // The same for the check in it.
-bool make_single(HttpCore& core, const Exchange& exchange, Ask& ask) {
+bool CheckDesk::make_single(const Exchange& exchange, Ask& ask) {
   Problem problem;
-  if (make_ask(core.reader().body().checks[0], core.rules(), ask, problem)) return true;
-  core.reply_problem(exchange, problem);
+  if (make_ask(reader_.body().checks[0], core_.rules(), ask, problem)) return true;
+  core_.reply_problem(exchange, problem);
   return false;
 }
 
-void queue_single(HttpCore& core, const Exchange& exchange) {
+void CheckDesk::queue_single(const Exchange& exchange) {
   Ask ask;
-  if (make_single(core, exchange, ask)) core.queue(exchange, ask);
+  if (make_single(exchange, ask)) core_.queue(exchange, ask, *this);
 }
 
 // REQUIRES: the operation charges nothing, and the body is read
-void decide_single(HttpCore& core, const Exchange& exchange, Operation operation) {
+void CheckDesk::decide_single(const Exchange& exchange, Operation operation) {
   Ask ask;
-  if (!make_single(core, exchange, ask)) return;
-  AsksPtr asks = core.begin_asks(exchange, operation);
+  if (!make_single(exchange, ask)) return;
+  AsksPtr asks = core_.begin_asks(exchange, operation);
   asks->add(ask);
-  core.decide(std::move(asks), exchange, [&core](const Recipient& to, const Asks& decided) {
-    core.write_answer(to, decided, 0);
-  });
+  core_.decide(std::move(asks), exchange,
+               [this](const Recipient& to, const Asks& decided) { write_answer(to, decided, 0); });
 }
 
-// The same of a body that is not read, and says nothing else.
-void decide_uncharged(HttpCore& core, const Exchange& exchange, Operation operation) {
-  if (!read_body(core, exchange, CheckForm::kSingle)) return;
-  const CheckSpec& spec = core.reader().body().checks[0];
+void CheckDesk::decide_uncharged(const Exchange& exchange, Operation operation) {
+  if (!read_body(exchange, CheckForm::kSingle)) return;
+  const CheckSpec& spec = reader_.body().checks[0];
   const bool resets_only = spec.resets && operation == Operation::kReset;
   const bool charges = spec.has(CheckField::kCharge) && spec.counting != Ask::Counting::kIfItFits;
   if (charges || (spec.resets && !resets_only)) {
-    return core.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
+    return core_.reply_problem(exchange, invalid_field("charge", "nothing: this charges nothing"));
   }
-  decide_single(core, exchange, operation);
+  decide_single(exchange, operation);
 }
 
-// A reset is for whom the route of resets is.
-void spend_or_reset(HttpCore& core, Exchange& exchange) {
-  if (!core.reader().body().checks[0].resets) return queue_single(core, exchange);
-  if (!core.refuse_access(exchange)) decide_single(core, exchange, Operation::kReset);
+void CheckDesk::write_answer(const Recipient& to, const Asks& asks, std::size_t index) {
+  const Ask& ask = asks.ask(index);
+  const std::size_t room = kDecisionJsonMax + ask.echo.size();
+  char* const body = scratch(room);
+  TextWriter writer(body, room);
+  write_decision_json(writer, ask.echo, asks.answer(index));
+  const RateLimit limit = core_.voice().say_one(asks, index, to.now);
+  core_.write(to, {.limit = &limit, .body = {body, writer.end()}});
 }
 
 // False if a check of the list cannot be decided: then the whole is refused, and nothing is
 // charged.
-bool add_list(HttpCore& core, const Exchange& exchange, Asks& asks) {
-  const auto checks = core.reader().body().checks;
+bool CheckDesk::add_list(const Exchange& exchange, Asks& asks) {
+  const auto checks = reader_.body().checks;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     Ask ask;
     Problem problem;
     if (checks[i].resets) {
       problem = invalid_field("checks[" + std::to_string(i) + "].charge",
                               "one of fits, always, drain: a reset comes alone");
-    } else if (!make_ask(checks[i], core.rules(), ask, problem)) {
+    } else if (!make_ask(checks[i], core_.rules(), ask, problem)) {
       const std::string item = "checks[" + std::to_string(i) + "].";
       problem.field = item + problem.field;
       problem.detail = item + problem.detail;
@@ -79,23 +123,31 @@ bool add_list(HttpCore& core, const Exchange& exchange, Asks& asks) {
     } else {
       continue;
     }
-    core.reply_problem(exchange, problem);
+    core_.reply_problem(exchange, problem);
     return false;
   }
   return true;
 }
 
-enum class ListForm : std::uint8_t { kEach, kAtomic };
+void CheckDesk::decide_list(const Exchange& exchange) {
+  const ListForm form = reader_.body().atomic ? ListForm::kAtomic : ListForm::kEach;
+  AsksPtr asks = core_.begin_asks(
+      exchange, form == ListForm::kAtomic ? Operation::kSpendAll : Operation::kSpendEach);
+  if (!add_list(exchange, *asks)) return;
+  core_.decide(std::move(asks), exchange, [this, form](const Recipient& to, const Asks& decided) {
+    write_list(to, decided, form);
+  });
+}
 
 // {"results":[...]}, or {"allowed":true,"results":[...]} of an atomic list.
-void write_list(HttpCore& core, const Recipient& to, const Asks& asks, ListForm form) {
+void CheckDesk::write_list(const Recipient& to, const Asks& asks, ListForm form) {
   std::size_t room = 64;
   bool all = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     room += kDecisionJsonMax + asks.ask(i).echo.size();
     all = all && asks.answer(i).allowed();
   }
-  char* const text = core.scratch(room);
+  char* const text = scratch(room);
   TextWriter writer(text, room);
   writer.put("{");
   if (form == ListForm::kAtomic) writer.put("\"allowed\":").text(all ? "true," : "false,");
@@ -105,37 +157,36 @@ void write_list(HttpCore& core, const Recipient& to, const Asks& asks, ListForm 
     write_decision_json(writer, asks.ask(i).echo, asks.answer(i));
   }
   writer.put("]}");
-  core.write(to, {.body = {text, writer.end()}});
+  core_.write(to, {.body = {text, writer.end()}});
 }
 
-void decide_list(HttpCore& core, const Exchange& exchange) {
-  const ListForm form = core.reader().body().atomic ? ListForm::kAtomic : ListForm::kEach;
-  AsksPtr asks = core.begin_asks(
-      exchange, form == ListForm::kAtomic ? Operation::kSpendAll : Operation::kSpendEach);
-  if (!add_list(core, exchange, *asks)) return;
-  core.decide(std::move(asks), exchange, [&core, form](const Recipient& to, const Asks& decided) {
-    write_list(core, to, decided, form);
-  });
+// At least `size` bytes.
+char* CheckDesk::scratch(std::size_t size) {
+  if (scratch_.size() < size) scratch_.resize(size);
+  return scratch_.data();
 }
 
 }  // namespace
 
-void handle_check(HttpCore& core, Exchange& exchange) {
-  if (read_body(core, exchange, CheckForm::kSingle)) spend_or_reset(core, exchange);
-}
-
-void handle_check_v1(HttpCore& core, Exchange& exchange) {
-  if (!read_body(core, exchange, CheckForm::kSingleOrList)) return;
-  if (core.reader().body().is_list) return decide_list(core, exchange);
-  spend_or_reset(core, exchange);
-}
-
-void handle_look(HttpCore& core, Exchange& exchange) {
-  decide_uncharged(core, exchange, Operation::kLook);
-}
-
-void handle_reset(HttpCore& core, Exchange& exchange) {
-  decide_uncharged(core, exchange, Operation::kReset);
+void add_check_routes(HttpCore& core, CheckRoutes which) {
+  using enum http1::Method;
+  const auto desk = std::make_shared<CheckDesk>(core);
+  const auto spends = [&](std::string_view path, CheckForm form) {
+    core.routes().add({{kPost}, path, RouteAccess::kAnybody, [desk, form](Exchange& exchange) {
+                         desk->spend(exchange, form);
+                       }});
+  };
+  const auto asks = [&](std::string_view path, RouteAccess access, Operation operation) {
+    core.routes().add({{kPost}, path, access, [desk, operation](Exchange& exchange) {
+                         desk->decide_uncharged(exchange, operation);
+                       }});
+  };
+  if (which == CheckRoutes::kAll) {
+    spends("/check", CheckForm::kSingle);
+    spends("/v1/check", CheckForm::kSingleOrList);
+    asks("/v1/look", RouteAccess::kAnybody, Operation::kLook);
+  }
+  asks("/v1/reset", RouteAccess::kAdmin, Operation::kReset);
 }
 
 }  // namespace weir

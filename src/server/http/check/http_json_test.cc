@@ -45,7 +45,7 @@ TEST(HttpJson, WhatHasNoAnswerIs400) {
 TEST(HttpJson, NewRulesCountHereToo) {
   TestDoor door;
   EXPECT_EQ(door.ask(post("/json", kQuestion)).body.find("currentLimit"), std::string::npos);
-  door.door.use_rules(std::make_shared<const RuleSet>(rules()));
+  door.use_rules(std::make_shared<const RuleSet>(rules()));
   EXPECT_NE(door.ask(post("/json", kQuestion)).body.find("currentLimit"), std::string::npos);
 }
 

@@ -6,17 +6,18 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/ascii.h"
 #include "base/name_value.h"
+#include "server/http/access.h"
 #include "server/http/admin/media_range.h"
+#include "server/http/console/console_handlers.h"
 #include "server/http/console/content_coding.h"
-#include "server/http/handlers.h"
 #include "server/http/http_core.h"
-#include "server/http/routes.h"
 
 namespace weir {
 namespace {
@@ -31,8 +32,9 @@ constexpr std::string_view kContentSecurityPolicy =
 
 constexpr std::array<NameValue, 1> kIndexVaries = {{{"Vary", "Accept"}}};
 
-const ConsoleAsset* find_asset(HttpCore& core, std::string_view name) {
-  const auto assets = core.node().options().console.assets;
+using Assets = std::span<const ConsoleAsset>;
+
+const ConsoleAsset* find_asset(Assets assets, std::string_view name) {
   const auto found = std::ranges::find(assets, name, &ConsoleAsset::name);
   return found == assets.end() ? nullptr : &*found;
 }
@@ -95,11 +97,9 @@ bool prefers_page(std::string_view accept) {
   return quality_of(accept, "text/html") > quality_of(accept, "application/json");
 }
 
-}  // namespace
-
-void handle_asset(HttpCore& core, Exchange& exchange) {
-  const std::string_view name = id_in(exchange.route, exchange.path);
-  const ConsoleAsset* const asset = name == kPageName ? nullptr : find_asset(core, name);
+void show_asset(HttpCore& core, Assets assets, const Exchange& exchange) {
+  const bool is_page = exchange.id == kPageName;
+  const ConsoleAsset* const asset = is_page ? nullptr : find_asset(assets, exchange.id);
   if (asset == nullptr) {
     return core.reply_problem(exchange, http_problem(404,
                                                      "The console has no file of this name; "
@@ -108,16 +108,41 @@ void handle_asset(HttpCore& core, Exchange& exchange) {
   send_asset(core, exchange, *asset, Keep::kForEver);
 }
 
-void handle_index(HttpCore& core, Exchange& exchange) {
-  const bool has_page = core.node().options().console.is_on();
-  const ConsoleAsset* const page = has_page ? find_asset(core, kPageName) : nullptr;
+void show_index(HttpCore& core, const ConsoleAsset* page, const Exchange& exchange) {
   if (page != nullptr && prefers_page(exchange.head.accept)) {
-    if (core.refuse_host(exchange)) return;
+    if (refuse_host(core, exchange)) return;
     return send_asset(core, exchange, *page, Keep::kUntilAsked);
   }
   core.reply(exchange, {.fields = kIndexVaries,
                         .body = R"({"service":"weir","health":"/health","metrics":"/metrics",)"
                                 R"("check":"POST /check","openapi":"/openapi.json"})"});
+}
+
+}  // namespace
+
+void add_index_route(HttpCore& core, const ConsoleOptions& options) {
+  const auto* const page = options.is_on() ? find_asset(options.assets, kPageName) : nullptr;
+  core.routes().add(
+      {{http1::Method::kGet}, "/", RouteAccess::kAnybody, [&core, page](const Exchange& exchange) {
+         show_index(core, page, exchange);
+       }});
+}
+
+void add_console_routes(HttpCore& core, const ConsoleOptions& options, const ConsoleParts& parts) {
+  using enum http1::Method;
+  if (!options.is_on()) return;
+  const Console console{parts, core, options.use == ConsoleOptions::Use::kPublic};
+  const auto add = [&](MethodSet methods, std::string_view path, auto handle) {
+    core.routes().add({methods, path, RouteAccess::kConsole,
+                       [console, handle](Exchange& exchange) { handle(console, exchange); }});
+  };
+  add({kGet, kPost, kDelete}, "/console/session", handle_session);
+  add({kGet}, "/console/live", open_live);
+  add({kGet}, "/console/live.json", show_live_json);
+  add({kGet}, "/console/{name}",
+      [assets = options.assets](const Console& here, Exchange& exchange) {
+        show_asset(here.core, assets, exchange);
+      });
 }
 
 }  // namespace weir

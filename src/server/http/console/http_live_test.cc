@@ -164,7 +164,7 @@ TEST(HttpLive, StrangersFromOneNetworkHaveSomePlaces) {
   fill("X-Forwarded-For: 192.0.2.2\r\n");
   fill("");
   sessions.clear();
-  EXPECT_EQ(door.node.live().consoles(), 0);
+  EXPECT_EQ(door.live.consoles(), 0);
   fill("");
 }
 
@@ -182,14 +182,14 @@ TEST(HttpLive, TheSecondsAreThoseOfTheLastMinutes) {
 TEST(HttpLive, WhoLeavesTheHandshakeLeavesItsPlace) {
   TestDoor door;
   EXPECT_EQ(upgrade(door, ""), 101);
-  EXPECT_EQ(door.node.live().consoles(), 0);
+  EXPECT_EQ(door.live.consoles(), 0);
 }
 
 TEST(HttpLive, NobodyBeginsToListenWhileTheServerStops) {
   TestDoor door;
   door.node.start_draining();
   EXPECT_EQ(upgrade(door, ""), 503);
-  EXPECT_EQ(door.node.live().consoles(), 0);
+  EXPECT_EQ(door.live.consoles(), 0);
 }
 
 }  // namespace

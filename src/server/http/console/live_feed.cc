@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "observe/unusual/traffic_events.h"
 #include "proto/websocket/frames.h"
-#include "rulebook/rule_desk.h"
 #include "server/http/console/live_json.h"
-#include "server/http/http_node.h"
 
 namespace weir {
 namespace {
@@ -58,9 +55,9 @@ void LiveFeed::tick(Second second, Instant now) {
   LivePicture picture{.now = now,
                       .wall_lead = second.wall_lead,
                       .rules = std::move(second.rules),
-                      .ruleless = node_.traffic().rules().number_with(rule_hash({})),
+                      .ruleless = view_.traffic.rules().number_with(rule_hash({})),
                       .traffic = std::move(second.traffic),
-                      .figures = std::make_shared<const NodeFigures>(node_.figures())};
+                      .figures = std::make_shared<const NodeFigures>(view_.figures())};
   picture.at = picture.wall(now);
   note_latency(picture.traffic->own.window.second(0));
   picture.latency = recent_latency();
@@ -77,7 +74,7 @@ void LiveFeed::tick(Second second, Instant now) {
 LiveMessagePtr LiveFeed::message() {
   const std::scoped_lock lock(mutex_);
   if (message_ == nullptr && picture_.traffic != nullptr) {
-    message_ = std::make_shared<const LiveMessage>(live_json(node_, picture_, events_));
+    message_ = std::make_shared<const LiveMessage>(live_json(view_, picture_, events_));
   }
   if (message_ == nullptr) return std::make_shared<const LiveMessage>(R"({"t":0})");
   return message_;
@@ -134,7 +131,7 @@ void LiveFeed::add(LiveEvent event) {
 void LiveFeed::note_latency(const TrafficSecond& second) {
   LatencyFigures sum;
   for (const RuleTraffic& rule : second.rules) {
-    const LatencyFigures now = node_.traffic().rules().latency(rule.rule);
+    const LatencyFigures now = view_.traffic.rules().latency(rule.rule);
     const auto known = latency_before_.find(rule.rule);
     if (known != latency_before_.end()) {
       add_to(sum, difference(now, known->second));
@@ -157,23 +154,18 @@ LatencyFigures LiveFeed::recent_latency() const {
 // What has happened since the last second, as far as nobody tells it.
 void LiveFeed::note_events(const LivePicture& picture) {
   std::deque<LiveEvent> news;
-  const HttpNode::Options& options = node_.options();
-  if (options.events != nullptr) {
-    const auto surges = options.events->since(last_surge_);
-    for (const auto& surge : surges.events) news.push_back(event_of(*surge));
-    last_surge_ = surges.last;
-  }
-  if (options.rule_desk != nullptr) {
-    const std::uint64_t version = options.rule_desk->view()->version;
-    if (rules_version_ != 0 && version != rules_version_) {
-      const RuleHistory history = options.rule_desk->history();
-      const bool has_changes = !history.empty() && history.back()->version == version;
-      if (has_changes) {
-        news.push_back({.at = picture.at, .kind = "rules", .text = lines(history.back()->changes)});
-      }
+  const auto surges = surges_.since(last_surge_);
+  for (const auto& surge : surges.events) news.push_back(event_of(*surge));
+  last_surge_ = surges.last;
+  const std::uint64_t version = desk_.view()->version;
+  if (rules_version_ != 0 && version != rules_version_) {
+    const RuleHistory history = desk_.history();
+    const bool has_changes = !history.empty() && history.back()->version == version;
+    if (has_changes) {
+      news.push_back({.at = picture.at, .kind = "rules", .text = lines(history.back()->changes)});
     }
-    rules_version_ = version;
   }
+  rules_version_ = version;
   if (const auto& shared = picture.figures->shared) {
     const bool is_up = shared->is_healthy;
     if (redis_up_.value_or(is_up) != is_up) {

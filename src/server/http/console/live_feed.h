@@ -26,14 +26,14 @@
 
 #include "observe/latency_counts.h"
 #include "observe/recent_traffic.h"
+#include "observe/unusual/traffic_events.h"
+#include "rulebook/rule_desk.h"
 #include "rules/request/client_address.h"
 #include "rules/rule_set.h"
+#include "server/http/node_view.h"
 #include "weir/time.h"
 
 namespace weir {
-
-class HttpNode;
-struct NodeFigures;
 
 // Something that people should see when it happens.
 struct LiveEvent {
@@ -82,8 +82,9 @@ class LiveFeed {
   static constexpr std::size_t kEventsMax = 50;
   static constexpr std::size_t kRulesMax = 100;  // in a message, the busiest
 
-  // `node` outlives the feed.
-  explicit LiveFeed(const HttpNode& node) : node_(node) {}
+  // All of it outlives the feed.
+  LiveFeed(const NodeView& view, const TrafficEvents& surges, const RuleDesk& desk)
+      : view_(view), surges_(surges), desk_(desk) {}
 
   // A second has ended.
   struct Second {
@@ -136,7 +137,9 @@ class LiveFeed {
   void note_events(const LivePicture& picture);
   void add(LiveEvent event);
 
-  const HttpNode& node_;
+  const NodeView& view_;
+  const TrafficEvents& surges_;
+  const RuleDesk& desk_;
   std::atomic<std::uint64_t> dropped_{0};  // relaxed: a number by itself
 
   mutable std::mutex places_mutex_;  // guards these two

@@ -39,7 +39,7 @@ struct World {
 
   TestDoor door{{.rules = {{.id = "login", .quota = *Quota::make({.limit = 5, .window = 60s})}}}};
   RecentTraffic recent{door.traffic, door.now};
-  LiveFeed& feed = door.node.live();
+  LiveFeed& feed = door.live;
 };
 
 double number(const json::value& value) { return value.to_number<double>(); }

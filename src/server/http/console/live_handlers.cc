@@ -11,9 +11,7 @@
 #include "base/decimal.h"
 #include "proto/websocket/handshake.h"
 #include "server/http/access.h"
-#include "server/http/console/console_access.h"
-#include "server/http/console/live_session.h"
-#include "server/http/handlers.h"
+#include "server/http/console/console_handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -24,13 +22,9 @@ constexpr std::array<NameValue, 3> kHowToUpgrade = {
     {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Version", "13"}}};
 constexpr std::array<NameValue, 1> kComeAgain = {{{"Retry-After", "5"}}};
 
-bool is_public(HttpCore& core) {
-  return core.node().options().console.use == ConsoleOptions::Use::kPublic;
-}
-
 // Whether the client may not see the figures: then it has its reply.
-bool refuse_figures(HttpCore& core, Exchange& exchange) {
-  return !is_public(core) && core.refuse_access(exchange);
+bool refuse_figures(const Console& console, Exchange& exchange) {
+  return !console.is_public && refuse_access(console.core, exchange);
 }
 
 // A page of another origin may not listen here, even to what is public.
@@ -45,19 +39,20 @@ LiveSession::MayStay may_stay(HttpNode& node, const AccessClaim& claim, Instant 
   return [&node, hash = *session](Instant then) { return node.sessions().use(hash, then); };
 }
 
-void upgrade(HttpCore& core, Exchange& exchange, const AccessClaim& claim,
+void upgrade(const Console& console, Exchange& exchange, const AccessClaim& claim,
              const std::string& accept) {
+  HttpCore& core = console.core;
   HttpNode& node = core.node();
   auto stay = may_stay(node, claim, exchange.now);
-  const bool is_stranger = is_public(core) && !stay;
-  auto place =
-      node.live().take_place(is_stranger ? std::optional(core.caller_of(exchange)) : std::nullopt);
+  const bool is_stranger = console.is_public && !stay;
+  auto place = console.feed.take_place(is_stranger ? std::optional(caller_of(core, exchange))
+                                                   : std::nullopt);
   if (!place || node.draining()) {
     return core.reply_problem(exchange, http_problem(503, "No more consoles can listen here now."),
                               kComeAgain);
   }
   exchange.successor = std::make_unique<LiveSession>(
-      node.live(), core.consoles(), *std::move(place), std::move(stay), exchange.now);
+      console.feed, console.consoles, *std::move(place), std::move(stay), exchange.now);
   exchange.after = AfterReply::kStay;
   const std::array<NameValue, 3> fields = {
       {{"Upgrade", "websocket"}, {"Connection", "Upgrade"}, {"Sec-WebSocket-Accept", accept}}};
@@ -66,7 +61,8 @@ void upgrade(HttpCore& core, Exchange& exchange, const AccessClaim& claim,
 
 }  // namespace
 
-void handle_live(HttpCore& core, Exchange& exchange) {
+void open_live(const Console& console, Exchange& exchange) {
+  HttpCore& core = console.core;
   std::vector<NameValue> room;
   const auto fields = headers_of(exchange, room);
   const auto handshake = websocket::shake_hands(exchange.head, fields);
@@ -76,18 +72,19 @@ void handle_live(HttpCore& core, Exchange& exchange) {
         exchange, http_problem(refusal->status, refusal->detail),
         lacks_upgrade ? std::span<const NameValue>(kHowToUpgrade) : std::span<const NameValue>());
   }
-  if (refuse_figures(core, exchange)) return;
+  if (refuse_figures(console, exchange)) return;
   const AccessClaim claim = read_claim(exchange.head, fields);
   if (is_of_other_page(claim)) {
     return core.reply_problem(exchange,
                               http_problem(403, "A page of another origin may not listen here."));
   }
-  upgrade(core, exchange, claim, std::get<websocket::Accepted>(handshake).key);
+  upgrade(console, exchange, claim, std::get<websocket::Accepted>(handshake).key);
 }
 
-void handle_live_json(HttpCore& core, Exchange& exchange) {
-  if (refuse_figures(core, exchange)) return;
-  LiveFeed& feed = core.node().live();
+void show_live_json(const Console& console, Exchange& exchange) {
+  HttpCore& core = console.core;
+  if (refuse_figures(console, exchange)) return;
+  LiveFeed& feed = console.feed;
   const auto asked = query_value(exchange.query, "seconds");
   if (!asked) {
     const LiveMessagePtr message = feed.message();

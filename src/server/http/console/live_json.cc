@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "engine/adaptive/rule_switches.h"
 #include "observe/fleet_counts.h"
 #include "proto/json_writer.h"
-#include "server/http/http_node.h"
 #include "server/http/query.h"
 
 namespace weir {
@@ -32,8 +30,8 @@ void write_rates(JsonWriter& json, const TrafficWindow& window) {
 }
 
 // About how many different keys came in this minute and the one before.
-std::uint64_t keys_of(const HttpNode& node, const LivePicture& picture) {
-  const RuleCounts& counts = node.traffic().rules();
+std::uint64_t keys_of(const NodeView& view, const LivePicture& picture) {
+  const RuleCounts& counts = view.traffic.rules();
   const auto& rules = picture.rules->rules();
   std::uint64_t sum = counts.keys(picture.ruleless, picture.now);
   for (std::size_t i = 0; i < std::min(rules.size(), kRulesCountedMax); ++i) {
@@ -42,12 +40,12 @@ std::uint64_t keys_of(const HttpNode& node, const LivePicture& picture) {
   return sum;
 }
 
-void write_here(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+void write_here(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const NodeFigures& figures) {
   json.key("here").begin_object();
   write_rates(json, picture.traffic->own.window);
-  json.key("keys").number(keys_of(node, picture));
-  json.key("max_keys").number(node.options().info.max_keys);
+  json.key("keys").number(keys_of(view, picture));
+  json.key("max_keys").number(view.info.max_keys);
   if (picture.latency.total() > 0) {
     json.key("p50").seconds(picture.latency.quantile(0.5));
     json.key("p99").seconds(picture.latency.quantile(0.99));
@@ -78,11 +76,11 @@ double burst_ratio(const TrafficWindow& window, RuleNumber rule) {
 }
 
 // `id`: empty for checks without a rule.
-void write_rule(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+void write_rule(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                 const Rule* rule, RuleNumber number) {
   const std::string_view id = rule == nullptr ? std::string_view() : rule->id;
   const bool adapts = rule != nullptr && is_adaptive(*rule);
-  const RuleSwitches* const switches = node.options().switches;
+  const RuleSwitches* const switches = view.switches;
   const auto last = adapts && switches != nullptr ? switches->of(id) : std::nullopt;
   const Algorithm active = last ? last->active.algorithm : ActiveAlgorithm().algorithm;
   json.begin_object().key("rule").string(as_utf8(id));
@@ -97,7 +95,7 @@ void write_rule(JsonWriter& json, const HttpNode& node, const LivePicture& pictu
 }
 
 // Those that had requests in the last ten seconds.
-void write_rules(JsonWriter& json, const HttpNode& node, const LivePicture& picture) {
+void write_rules(JsonWriter& json, const NodeView& view, const LivePicture& picture) {
   std::unordered_map<RuleNumber, const Rule*> by_number;
   for (const Rule& rule : picture.rules->rules()) by_number.emplace(rule.number, &rule);
   json.key("rules").begin_array();
@@ -105,15 +103,15 @@ void write_rules(JsonWriter& json, const HttpNode& node, const LivePicture& pict
     const auto found = by_number.find(number);
     const Rule* const rule = found == by_number.end() ? nullptr : found->second;
     if (rule != nullptr || number == picture.ruleless) {
-      write_rule(json, node, picture, rule, number);
+      write_rule(json, view, picture, rule, number);
     }
   }
   json.end_array();
 }
 
-void write_nodes(JsonWriter& json, const HttpNode& node, const LivePicture& picture,
+void write_nodes(JsonWriter& json, const NodeView& view, const LivePicture& picture,
                  const std::optional<SharedStoreFigures>& shared) {
-  const std::string& own = node.options().node_name;
+  const std::string& own = view.info.node;
   json.key("nodes").begin_array();
   for (const NodeTraffic& one : picture.traffic->nodes) {
     const bool here = one.name.empty() || one.name == own;
@@ -143,22 +141,22 @@ void write_events(JsonWriter& json, const std::deque<LiveEvent>& events) {
 
 }  // namespace
 
-std::string live_json(const HttpNode& node, const LivePicture& picture,
+std::string live_json(const NodeView& view, const LivePicture& picture,
                       const std::deque<LiveEvent>& events) {
   const NodeFigures& figures = *picture.figures;
-  const ServerInfo& info = node.options().info;
+  const ServerInfo& info = view.info;
   JsonWriter json;
   json.begin_object().key("t").number(picture.at).key("version").string(info.version);
-  json.key("node").string(as_utf8(node.options().node_name));
+  json.key("node").string(as_utf8(view.info.node));
   json.key("uptime").seconds(picture.now - info.started);
   json.key("rules_version").number(picture.rules_version);
   json.key("fleet").begin_object().key("nodes").number(picture.traffic->nodes.size());
   write_rates(json, picture.traffic->sum);
   json.end_object();
-  write_here(json, node, picture, figures);
+  write_here(json, view, picture, figures);
   write_redis(json, picture, figures.shared);
-  write_rules(json, node, picture);
-  write_nodes(json, node, picture, figures.shared);
+  write_rules(json, view, picture);
+  write_nodes(json, view, picture, figures.shared);
   write_events(json, events);
   json.end_object();
   return json.text();

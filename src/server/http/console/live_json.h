@@ -13,7 +13,7 @@
 
 namespace weir {
 
-std::string live_json(const HttpNode& node, const LivePicture& picture,
+std::string live_json(const NodeView& view, const LivePicture& picture,
                       const std::deque<LiveEvent>& events);
 
 // One second of the history: the fleet's figures.

@@ -45,7 +45,7 @@ struct Live {
   void feed_bytes(std::string_view bytes) { weir::feed(*session, bytes, now); }
 
   TestDoor door;
-  LiveFeed feed{door.node};
+  LiveFeed feed{door.view, door.events, door.desk};
   LiveConsoles consoles;
   CountingWaker waker;
   Instant now = TestDoor::kStart;

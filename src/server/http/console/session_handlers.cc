@@ -2,14 +2,12 @@
 
 #include <array>
 #include <string>
-#include <vector>
 
 #include "base/secret.h"
 #include "proto/json_writer.h"
 #include "server/http/access.h"
 #include "server/http/admin/json_body.h"
-#include "server/http/console/console_access.h"
-#include "server/http/handlers.h"
+#include "server/http/console/console_handlers.h"
 #include "server/http/http_core.h"
 #include "server/http/query.h"
 
@@ -19,11 +17,6 @@ namespace {
 constexpr auto kAgeMax_s =
     std::chrono::duration_cast<std::chrono::seconds>(ConsoleSessions::kAgeMax).count();
 
-AccessClaim claim_of(const Exchange& exchange) {
-  std::vector<NameValue> room;
-  return read_claim(exchange.head, headers_of(exchange, room));
-}
-
 // Whether the client may use the admin routes, whatever it shows as Authorization: this is no
 // place to try tokens.
 bool may_use_all(HttpNode& node, AccessClaim claim, Instant now) {
@@ -31,16 +24,16 @@ bool may_use_all(HttpNode& node, AccessClaim claim, Instant now) {
   return session_of(node, claim, now) || !access_refusal(node.options().access, claim);
 }
 
-void show_session(HttpCore& core, const Exchange& exchange) {
-  HttpNode& node = core.node();
-  const HttpNode::Options& options = node.options();
+void show_session(const Console& console, const Exchange& exchange) {
+  HttpNode& node = console.core.node();
+  const ServerInfo& info = console.view.info;
   JsonWriter json;
-  json.begin_object().key("needed").boolean(options.access.admin_token.has_value());
+  json.begin_object().key("needed").boolean(node.options().access.admin_token.has_value());
   json.key("signed_in").boolean(may_use_all(node, claim_of(exchange), exchange.now));
-  json.key("public").boolean(options.console.use == ConsoleOptions::Use::kPublic);
-  json.key("version").string(options.info.version);
-  json.key("node").string(as_utf8(options.node_name)).end_object();
-  core.reply(exchange, {.fields = kNoStore, .body = json.text()});
+  json.key("public").boolean(console.is_public);
+  json.key("version").string(info.version);
+  json.key("node").string(as_utf8(info.node)).end_object();
+  console.core.reply(exchange, {.fields = kNoStore, .body = json.text()});
 }
 
 void reply_with_cookie(HttpCore& core, const Exchange& exchange, const AccessClaim& claim,
@@ -66,7 +59,7 @@ void sign_in(HttpCore& core, Exchange& exchange, const AccessClaim& claim) {
   // Others wait while this one is compared, which takes as long as it is.
   const bool fits = token.size() <= http1::kHeadMax;
   const auto verdict =
-      core.judge(exchange, [&] { return fits && equals_secret(token, *expected); });
+      judge_token(core, exchange, [&] { return fits && equals_secret(token, *expected); });
   if (verdict.is_refused()) return;
   if (!verdict.is_right) {
     return core.reply_problem(exchange, http_problem(401, "This is not the admin token."));
@@ -76,9 +69,9 @@ void sign_in(HttpCore& core, Exchange& exchange, const AccessClaim& claim) {
 
 }  // namespace
 
-void handle_console_session(HttpCore& core, Exchange& exchange) {
-  const http1::Method method = exchange.head.method;
-  if (http1::only_reads(method)) return show_session(core, exchange);
+void handle_session(const Console& console, Exchange& exchange) {
+  if (exchange.only_reads()) return show_session(console, exchange);
+  HttpCore& core = console.core;
   const AccessClaim claim = claim_of(exchange);
   if (!claim.is_from_own_page()) {
     return core.reply_problem(
@@ -86,7 +79,7 @@ void handle_console_session(HttpCore& core, Exchange& exchange) {
                                "Only the console's own page may do this; it sends the field "
                                "X-Weir-Console: 1."));
   }
-  if (method == http1::Method::kPost) return sign_in(core, exchange, claim);
+  if (exchange.head.method == http1::Method::kPost) return sign_in(core, exchange, claim);
   for (const auto name : claim.sessions) core.node().sessions().close(name);
   reply_with_cookie(core, exchange, claim, {});
 }

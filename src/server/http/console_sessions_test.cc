@@ -1,4 +1,4 @@
-#include "server/http/console/console_sessions.h"
+#include "server/http/console_sessions.h"
 
 #include <set>
 

@@ -1,0 +1,52 @@
+// The routes that show and change the node. Who makes a door adds those of what the node has; all
+// that a route refers to outlives the core.
+//
+// Thread rule: the core's. Tested by http_*_test.cc and openapi_test.cc.
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "observe/keys/fleet_keys.h"
+#include "observe/traffic.h"
+#include "observe/unusual/traffic_events.h"
+#include "rulebook/rule_desk.h"
+#include "server/http/node_view.h"
+
+namespace weir {
+
+class HttpCore;
+
+// /health, /metrics and /admin/stats.
+void add_node_pages(HttpCore& core, const NodeView& view);
+
+// /v1/explain: what rules make of a request. `switches` may be null.
+void add_explain_page(HttpCore& core, const RuleSwitches* switches);
+
+// Somebody was blocked, or is blocked no more.
+struct BlockNews {
+  std::string line{};  // for the log
+  std::string rule{};  // empty: of all rules
+  std::string text{};  // for everybody, so it names no key
+};
+// /admin/blocks. `tell` runs on the core, and may be empty.
+void add_block_page(HttpCore& core, std::function<void(const BlockNews&)> tell);
+
+// /admin/busiest: which keys of a rule requests ask for most. `others`: the other nodes' keys;
+// null: the node is alone.
+void add_busiest_page(HttpCore& core, const NodeView& view, const FleetKeys* others);
+
+// /admin/denials: what was denied lately.
+void add_denial_page(HttpCore& core, const Traffic& traffic);
+
+// /admin/events: unusual traffic.
+void add_event_page(HttpCore& core, const TrafficEvents& events);
+
+// /admin/rules and /admin/history. `switches` may be null.
+void add_rule_pages(HttpCore& core, RuleDesk& desk, const RuleSwitches* switches);
+
+// /openapi.json.
+void add_openapi_page(HttpCore& core);
+
+}  // namespace weir

@@ -1,0 +1,26 @@
+// The routes that spend, ask and reset. Who makes a door adds those of what the node has.
+//
+// Thread rule: the core's. Tested by http_check_test.cc, http_auth_test.cc and http_json_test.cc.
+
+#pragma once
+
+#include <cstdint>
+
+#include "rls/rate_limit_service.h"
+
+namespace weir {
+
+class HttpCore;
+
+// kResets: only /v1/reset; else /check, /v1/check and /v1/look, too.
+enum class CheckRoutes : std::uint8_t { kAll, kResets };
+void add_check_routes(HttpCore& core, CheckRoutes which);
+
+// /auth: may the request that a proxy holds pass?
+void add_auth_route(HttpCore& core);
+
+// /json: Envoy's rate limit service for those who have no gRPC. The service, which is the core's,
+// must outlive it.
+void add_json_route(HttpCore& core, rls::RateLimitService& service);
+
+}  // namespace weir
